@@ -1,0 +1,30 @@
+# Two commands, each doing all its set-up on a fresh machine.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types setup clean
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev,cuda]'
+	touch $@
+
+setup: $(VENV)/.ready
+
+demo: setup
+	$(BIN)/python -m minitriton demo
+
+test: setup lint types
+	$(BIN)/python -m pytest -n 2
+
+lint: setup
+	$(BIN)/ruff check minitriton tests benchmarks examples
+	$(BIN)/ruff format --check minitriton tests benchmarks examples
+
+types: setup
+	$(BIN)/pyright
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,94 @@
+"""Errors that carry a place in the user's source.
+
+In: what went wrong, where (a kernel's file and line, or an IR text's), and what to do about it.
+Out: one exception whose message a kernel author can act on without reading the compiler.
+
+    kernel.py:12:8: error: cannot load through a value of type int32
+        x = tl.load(n)
+            ^
+    help: pass a pointer, such as `base + offsets`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """A place in a text: `file`, 1-based `line`, 1-based `column` (0 when not known)."""
+
+    file: str
+    line: int
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+
+
+class MinitritonError(Exception):
+    """Base of every error that minitriton raises on purpose.
+
+    `message` says what was expected and found, `location` where, `help` what to do, `source_line` the text at the place.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        location: SourceLocation | None = None,
+        *,
+        help: str | None = None,
+        source_line: str | None = None,
+    ) -> None:
+        self.message = message
+        self.location = location
+        self.help = help
+        self.source_line = source_line
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        lines = [f"{self.location}: error: {self.message}" if self.location else self.message]
+        if self.source_line is not None:
+            text = self.source_line.rstrip()
+            lines.append("    " + text)
+            if self.location and self.location.column:
+                lines.append("    " + " " * (self.location.column - 1) + "^")
+        if self.help:
+            lines.append(f"help: {self.help}")
+        return "\n".join(lines)
+
+
+class IRError(MinitritonError):
+    """IR text that does not parse, or IR that does not verify."""
+
+
+class PipelineError(MinitritonError):
+    """A pipeline that names an unknown pass or option, or whose order breaks a pass's contract."""
+
+
+class PassError(MinitritonError):
+    """A pass met IR that it must refuse (never an internal failure: those keep their traceback)."""
+
+
+class LoweringError(MinitritonError):
+    """An op that the target or the lowering cannot express."""
+
+
+class OutOfResources(MinitritonError):
+    """A kernel needs more of a hardware resource than the target has.
+
+    `required` and `limit` are in the units that `name` implies (bytes of shared memory, threads, registers).
+    """
+
+    def __init__(self, required: int, limit: int, name: str, location: SourceLocation | None = None) -> None:
+        self.required = required
+        self.limit = limit
+        self.name = name
+        super().__init__(
+            f"out of resource: {name}, Required: {required}, Hardware limit: {limit}.",
+            location,
+            help="Reducing block sizes or `num_stages` may help.",
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[int, int, str]]:
+        return (type(self), (self.required, self.limit, self.name))

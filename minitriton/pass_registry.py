@@ -1,0 +1,66 @@
+"""What a pass is, and the registry that turns its name into its class.
+
+A pass is a frozen dataclass with a name and typed options, in a file of its own:
+
+    @register_pass
+    @dataclass(frozen=True)
+    class Coalesce(Pass):
+        "Gives each memory access the layout that coalesces it."
+        name = "tritongpu-coalesce"
+        requires = frozenset({Property.ENCODINGS})
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None: ...
+
+Field `num_warps: int = 4` is written `num-warps=4` in a textual pipeline: `convert-triton-to-tritongpu{num-warps=8}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, TypeVar
+
+from xdsl.passes import ModulePass
+
+from minitriton.errors import PipelineError
+
+
+class Property(StrEnum):
+    """A fact about the IR that a pass may need, establish or destroy. Contracts are checked before a pipeline runs."""
+
+    TTIR = "tt ops without layouts"
+    ENCODINGS = "tensor encodings present"
+    STRUCTURED = "structured control flow"
+    INLINED = "calls inlined"
+    SHARED_ALLOCATED = "shared memory allocated"
+    LLVM_DIALECT = "llvm dialect"
+    LLVM_IR = "LLVM IR text"
+    PTX = "PTX text"
+
+
+@dataclass(frozen=True)
+class Pass(ModulePass):
+    """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
+
+    requires: ClassVar[frozenset[Property]] = frozenset()
+    establishes: ClassVar[frozenset[Property]] = frozenset()
+    destroys: ClassVar[frozenset[Property]] = frozenset()
+
+
+PassT = TypeVar("PassT", bound=type[Pass])
+
+_registry: dict[str, type[Pass]] = {}
+
+
+def register_pass(cls: PassT) -> PassT:
+    """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken."""
+    known = _registry.get(cls.name)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise PipelineError(f"a pass named {cls.name!r} is already registered by {known.__module__}")
+    _registry[cls.name] = cls
+    return cls
+
+
+def registered_passes() -> dict[str, type[Pass]]:
+    """All passes registered so far, by name."""
+    return dict(_registry)

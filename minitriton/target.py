@@ -1,0 +1,98 @@
+"""What a kernel is compiled for: frozen values handed down through every layer.
+
+`GPUTarget` and `CUDAOptions` have Triton's names and fields (`triton.backends.compiler`, `triton.backends.nvidia.compiler`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+
+@dataclass(frozen=True)
+class GPUTarget:
+    """A device architecture: `GPUTarget("cuda", 90, 32)` is Hopper. `arch` is the compute capability times ten."""
+
+    backend: str
+    arch: int
+    warp_size: int = 32
+
+    def __post_init__(self) -> None:
+        if self.backend != "cuda":
+            raise MinitritonError(f"unknown backend {self.backend!r}", help='minitriton targets "cuda" only')
+        if self.arch not in SUPPORTED_ARCHITECTURES:
+            known = ", ".join(str(a) for a in SUPPORTED_ARCHITECTURES)
+            raise MinitritonError(f"unsupported architecture sm_{self.arch}", help=f"supported: {known}")
+
+    @property
+    def sm(self) -> str:
+        """The PTX target name: `sm_90a` for Hopper (wgmma and setmaxnreg are arch-specific), else `sm_XY`."""
+        return f"sm_{self.arch}a" if self.arch == 90 else f"sm_{self.arch}"
+
+    @property
+    def ttg_target(self) -> str:
+        """The value of the module attribute `ttg.target`."""
+        return f"{self.backend}:{self.arch}"
+
+    @property
+    def max_shared_memory(self) -> int:
+        """Bytes of shared memory that one block can opt in to (CUDA programming guide, table of capabilities)."""
+        return {80: 163, 86: 99, 87: 163, 89: 99, 90: 227}[self.arch] * 1024
+
+
+SUPPORTED_ARCHITECTURES = (80, 86, 87, 89, 90)
+
+
+@dataclass(frozen=True)
+class CUDAOptions:
+    """Compile options of one kernel, named and defaulted as in Triton 3.6.0."""
+
+    num_warps: int = 4
+    num_ctas: int = 1
+    num_stages: int = 3
+    warp_size: int = 32
+    maxnreg: int | None = None
+    ptx_version: int | None = None
+    ptx_options: str | None = None
+    ir_override: str | None = None
+    enable_fp_fusion: bool = True
+    enable_reflect_ftz: bool = True
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    supported_fp8_dtypes: tuple[str, ...] = ("fp8e5", "fp8e4b15")
+    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
+    default_dot_input_precision: str = "tf32"
+    allowed_dot_input_precisions: tuple[str, ...] = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+    max_num_imprecise_acc_default: int = 0
+    extern_libs: tuple[tuple[str, str], ...] = ()
+    debug: bool = False
+    backend_name: str = "cuda"
+    sanitize_overflow: bool = True
+    arch: str = "sm90"
+    instrumentation_mode: str = ""
+    pipeline: str | None = field(default=None)
+    """A textual pipeline that replaces the target's own (minitriton's addition)."""
+
+    def __post_init__(self) -> None:
+        if self.num_warps <= 0 or self.num_warps & (self.num_warps - 1):
+            raise MinitritonError(f"num_warps must be a power of 2, got {self.num_warps}", help="use 1, 2, 4, 8, 16 or 32")
+
+    @classmethod
+    def for_target(cls, target: GPUTarget, **given: Any) -> CUDAOptions:
+        """The options for `target`: its defaults, overridden by `given`. Raises on an unknown option name."""
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise MinitritonError(
+                f"unknown compile option {unknown[0]!r}", help="known options: " + ", ".join(sorted(known))
+            )
+        values: dict[str, Any] = {"arch": f"sm{target.arch}"}
+        if target.arch >= 89:
+            values["supported_fp8_dtypes"] = ("fp8e4b15", "fp8e4nv", "fp8e5")
+        if target.arch >= 90:
+            values["deprecated_fp8_dot_operand_dtypes"] = ("fp8e4b15",)
+            values["max_num_imprecise_acc_default"] = 2**30
+        values.update({k: v for k, v in given.items() if v is not None})
+        return cls(**values)
