@@ -12,13 +12,17 @@ A pass is a frozen dataclass with a name and typed options, in a file of its own
         def apply(self, ctx: Context, op: ModuleOp) -> None: ...
 
 Field `num_warps: int = 4` is written `num-warps=4` in a textual pipeline: `convert-triton-to-tritongpu{num-warps=8}`.
+
+A `Translation` is the other kind of step: it leaves the IR it was given and returns the next representation, which is
+how LLVM's own passes and the emission of PTX take part in the same pipeline.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from xdsl.passes import ModulePass
 
@@ -34,8 +38,8 @@ class Property(StrEnum):
     INLINED = "calls inlined"
     SHARED_ALLOCATED = "shared memory allocated"
     LLVM_DIALECT = "llvm dialect"
-    LLVM_IR = "LLVM IR text"
-    PTX = "PTX text"
+    LLVM_IR = "LLVM IR"
+    PTX = "PTX"
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,27 @@ class Pass(ModulePass):
     destroys: ClassVar[frozenset[Property]] = frozenset()
 
 
-PassT = TypeVar("PassT", bound=type[Pass])
+@dataclass(frozen=True)
+class Translation(ABC):
+    """One step from a representation to the next (`llvm` dialect → LLVM IR → PTX), with a pass's name and contract."""
 
-_registry: dict[str, type[Pass]] = {}
+    name: ClassVar[str]
+    requires: ClassVar[frozenset[Property]] = frozenset()
+    establishes: ClassVar[frozenset[Property]] = frozenset()
+    destroys: ClassVar[frozenset[Property]] = frozenset()
+
+    @abstractmethod
+    def translate(self, source: Any) -> Any:
+        """The next representation of `source`."""
 
 
-def register_pass(cls: PassT) -> PassT:
+Step = Pass | Translation
+StepT = TypeVar("StepT", bound=type[Pass] | type[Translation])
+
+_registry: dict[str, type[Pass] | type[Translation]] = {}
+
+
+def register_pass(cls: StepT) -> StepT:
     """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken."""
     known = _registry.get(cls.name)
     if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
@@ -61,6 +80,6 @@ def register_pass(cls: PassT) -> PassT:
     return cls
 
 
-def registered_passes() -> dict[str, type[Pass]]:
-    """All passes registered so far, by name."""
+def registered_passes() -> dict[str, type[Pass] | type[Translation]]:
+    """All passes and translations registered so far, by name."""
     return dict(_registry)

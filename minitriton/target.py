@@ -77,7 +77,9 @@ class CUDAOptions:
 
     def __post_init__(self) -> None:
         if self.num_warps <= 0 or self.num_warps & (self.num_warps - 1):
-            raise MinitritonError(f"num_warps must be a power of 2, got {self.num_warps}", help="use 1, 2, 4, 8, 16 or 32")
+            raise MinitritonError(
+                f"num_warps must be a power of 2, got {self.num_warps}", help="use 1, 2, 4, 8, 16 or 32"
+            )
 
     @classmethod
     def for_target(cls, target: GPUTarget, **given: Any) -> CUDAOptions:

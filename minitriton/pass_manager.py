@@ -1,0 +1,204 @@
+"""Runs a pipeline over a module, with its contracts checked first and hooks around every pass.
+
+In: a `Pipeline` (a value: it prints, parses and compares) and a module. Out: the module, or what the last translation
+made of it. A pass that fails leaves a reproducer: the IR before it and the rest of the pipeline, in one file.
+
+    PassManager(Pipeline.parse("inline,canonicalize,cse"), hooks=[Timings()]).run(ctx, module)
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.errors import IRError, MinitritonError, PipelineError
+from minitriton.pass_registry import Pass, Property, Step, registered_passes
+from minitriton.pipeline_spec import format_pipeline, format_step, parse_pipeline
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """An ordered tuple of passes and translations."""
+
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Pipeline:
+        """Reads MLIR's textual form. Raises `PipelineError`."""
+        return cls(parse_pipeline(text))
+
+    def __str__(self) -> str:
+        return format_pipeline(self.steps)
+
+    def __add__(self, other: Pipeline) -> Pipeline:
+        return Pipeline(self.steps + other.steps)
+
+    def check(self, facts: Iterable[Property]) -> frozenset[Property]:
+        """The facts that hold after the pipeline, given those before it.
+
+        Raises `PipelineError` where a pass needs a fact that does not hold, naming a pass that would establish it.
+        """
+        holds = frozenset(facts)
+        for index, step in enumerate(self.steps):
+            missing = step.requires - holds
+            if missing:
+                raise PipelineError(self._broken_contract(index, step, missing), help=_who_establishes(missing))
+            holds = (holds - step.destroys) | step.establishes
+        return holds
+
+    def _broken_contract(self, index: int, step: Step, missing: frozenset[Property]) -> str:
+        wanted = ", ".join(sorted(missing))
+        destroyer = next((s.name for s in reversed(self.steps[:index]) if s.destroys & missing), None)
+        since = f", which {destroyer!r} destroyed" if destroyer else ""
+        return f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}"
+
+
+def _who_establishes(missing: frozenset[Property]) -> str:
+    makers = [cls.name for cls in registered_passes().values() if cls.establishes & missing]
+    return "run one of these before it: " + ", ".join(makers) if makers else "start from a later stage's IR"
+
+
+class Hook:
+    """What may look on while a pipeline runs. `value` is the module, or the text once a translation has run."""
+
+    def before(self, step: Step, value: Any) -> None: ...
+
+    def after(self, step: Step, value: Any) -> None: ...
+
+
+@dataclass
+class Timings(Hook):
+    """Seconds spent in each pass, in the order they ran."""
+
+    seconds: list[tuple[str, float]] = field(default_factory=list)
+    _start: float = 0.0
+
+    def before(self, step: Step, value: Any) -> None:
+        self._start = time.perf_counter()
+
+    def after(self, step: Step, value: Any) -> None:
+        self.seconds.append((step.name, time.perf_counter() - self._start))
+
+    def table(self) -> str:
+        """One row a pass: milliseconds, share, name; the total last."""
+        total = sum(s for _, s in self.seconds) or 1e-12
+        rows = [f"{s * 1e3:9.3f} ms {100 * s / total:5.1f} %  {name}" for name, s in self.seconds]
+        return "\n".join([*rows, f"{total * 1e3:9.3f} ms         total"])
+
+
+@dataclass
+class Snapshots(Hook):
+    """The text after each pass, through `show(value) -> str`; with `only_changes`, where it differs from the one before."""
+
+    show: Callable[[Any], str]
+    only_changes: bool = False
+    texts: list[tuple[str, str]] = field(default_factory=list)
+    _last: str | None = None
+
+    def before(self, step: Step, value: Any) -> None:
+        if self.only_changes and self._last is None:
+            self._last = self.show(value)
+
+    def after(self, step: Step, value: Any) -> None:
+        text = self.show(value)
+        if not self.only_changes or text != self._last:
+            self.texts.append((format_step(step), text))
+        self._last = text
+
+
+@dataclass
+class Statistics(Hook):
+    """How many ops of each name there are after each pass (modules only)."""
+
+    counts: list[tuple[str, Counter[str]]] = field(default_factory=list)
+
+    def after(self, step: Step, value: Any) -> None:
+        if isinstance(value, ModuleOp):
+            self.counts.append((step.name, Counter(op.name for op in value.walk())))
+
+
+class VerifyEach(Hook):
+    """Verifies the module after each pass, so that a pass that breaks the IR is named."""
+
+    def after(self, step: Step, value: Any) -> None:
+        if isinstance(value, ModuleOp):
+            try:
+                value.verify()
+            except Exception as error:
+                raise IRError(f"pass {step.name!r} left invalid IR: {error}") from error
+
+
+@dataclass
+class PassManager:
+    """Runs `pipeline`. `reproducer`: the file that a failing pass's input and the remaining pipeline are written to."""
+
+    pipeline: Pipeline
+    hooks: list[Hook] = field(default_factory=list)
+    reproducer: Path | None = None
+
+    def run(self, ctx: Context, value: Any) -> Any:
+        """Applies every step to `value` in order and returns the last step's result.
+
+        Raises what a pass raises; a failure that is no `MinitritonError` becomes one that names the pass.
+        """
+        for index, step in enumerate(self.pipeline.steps):
+            before = self._text_for_reproducer(value)
+            try:
+                for hook in self.hooks:
+                    hook.before(step, value)
+                if isinstance(step, Pass):
+                    step.apply(ctx, value)
+                else:
+                    value = step.translate(value)
+                for hook in reversed(self.hooks):
+                    hook.after(step, value)
+            except Exception as error:
+                self._fail(index, step, before, error)
+        return value
+
+    def _text_for_reproducer(self, value: Any) -> str | None:
+        if self.reproducer is None:
+            return None
+        return representation_text(value)
+
+    def _fail(self, index: int, step: Step, before: str | None, error: Exception) -> None:
+        note = f"while running pass {step.name!r}"
+        if before is not None and self.reproducer is not None:
+            rest = Pipeline(self.pipeline.steps[index:])
+            write_reproducer(self.reproducer, rest, before)
+            note += f"; reproducer written to {self.reproducer}"
+        error.add_note(note)
+        if isinstance(error, MinitritonError):
+            error.help = error.help or note
+        raise error
+
+
+def representation_text(value: Any) -> str:
+    """`value` as text: a module is printed with its locations, LLVM IR and PTX are text already."""
+    from minitriton.dialects.text import print_module
+
+    return print_module(value, locations=True) if isinstance(value, ModuleOp) else str(value)
+
+
+REPRODUCER_MARK = "// minitriton pipeline: "
+
+
+def write_reproducer(path: Path, pipeline: Pipeline, text: str) -> None:
+    """Writes `text` under a first line that holds `pipeline`; `minitriton-opt --run-reproducer` reads it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{REPRODUCER_MARK}{pipeline}\n{text}\n")
+
+
+def read_reproducer(path: Path) -> tuple[Pipeline, str]:
+    """The pipeline and the IR text of a file written by `write_reproducer`. Raises `PipelineError` if it is none."""
+    first, _, rest = path.read_text().partition("\n")
+    if not first.startswith(REPRODUCER_MARK):
+        raise PipelineError(f"{path} is no reproducer", help=f"its first line must start with {REPRODUCER_MARK!r}")
+    return Pipeline.parse(first[len(REPRODUCER_MARK) :]), rest
