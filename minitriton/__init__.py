@@ -1,0 +1,3 @@
+"""minitriton: a Triton-compatible GPU compiler in pure Python."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,87 @@
+"""The on-disk cache of compiled kernels: content-addressed, safe with many processes, self-healing.
+
+In: a key (the SHA-256 of everything that determines the result) and the files of one kernel. Out: those files again, in
+any later process. One entry is one folder, written under a temporary name and renamed into place, so a reader sees all of
+it or none; its `manifest.json` holds a checksum of each file, and an entry that does not match is deleted and rebuilt.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import minitriton
+
+_MANIFEST = "manifest.json"
+
+
+def cache_directory() -> Path:
+    """`TRITON_CACHE_DIR` if set, else `~/.minitriton/cache` (`TRITON_HOME` moves the home)."""
+    given = os.environ.get("TRITON_CACHE_DIR")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("TRITON_HOME") or Path.home()) / ".minitriton" / "cache"
+
+
+@functools.cache
+def compiler_fingerprint() -> str:
+    """SHA-256 over minitriton's own sources and the versions of its libraries: another compiler, another entry."""
+    import llvmlite
+    import xdsl
+
+    digest = hashlib.sha256(f"xdsl {xdsl.__version__} llvmlite {llvmlite.__version__}".encode())
+    root = Path(minitriton.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class KernelCache:
+    """Entries under `root`, each a mapping from file name to bytes."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or cache_directory()
+
+    def load(self, key: str) -> dict[str, bytes] | None:
+        """The files of `key`, or None. A damaged entry is removed and reported as absent."""
+        folder = self.root / key
+        try:
+            manifest: dict[str, str] = json.loads((folder / _MANIFEST).read_text())
+            files = {name: (folder / name).read_bytes() for name in manifest}
+            sound = all(hashlib.sha256(files[name]).hexdigest() == digest for name, digest in manifest.items())
+        except FileNotFoundError:
+            if not (folder / _MANIFEST).exists() and not folder.exists():
+                return None
+            sound, files = False, {}
+        except (OSError, ValueError, AttributeError, TypeError):
+            sound, files = False, {}
+        if not sound:
+            shutil.rmtree(folder, ignore_errors=True)
+            return None
+        return files
+
+    def store(self, key: str, files: dict[str, bytes]) -> None:
+        """Publishes `files` under `key`. A cache that cannot be written (full or read-only disk) is left alone."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            scratch = Path(tempfile.mkdtemp(prefix=f".{key[:16]}-", dir=self.root))
+        except OSError:
+            return
+        try:
+            for name, content in files.items():
+                (scratch / name).write_bytes(content)
+            manifest = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+            (scratch / _MANIFEST).write_text(json.dumps(manifest))
+            scratch.rename(self.root / key)
+        except OSError:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def path(self, key: str) -> Path:
+        """Where the entry of `key` lies (whether or not it exists)."""
+        return self.root / key
