@@ -1,0 +1,89 @@
+"""The order of passes, one readable list per stage. This is the whole compiler, read from top to bottom.
+
+In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLVM's own passes included.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from minitriton.pass_manager import Pipeline
+from minitriton.target import CUDAOptions, GPUTarget
+
+
+def ttir_passes() -> list[str]:
+    """Cleans up what the frontend emits; no layouts yet."""
+    return [
+        "inline",
+        "canonicalize",
+        "triton-combine",
+        "triton-reorder-broadcast",
+        "cse",
+        "symbol-dce",
+        "triton-loop-unroll",
+    ]
+
+
+def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
+    """Gives every tensor a layout, then moves and removes the conversions between layouts."""
+    convert = (
+        f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} "
+        f"threads-per-warp={target.warp_size} num-ctas={options.num_ctas}}}"
+    )
+    return [
+        convert,
+        "tritongpu-coalesce",
+        "tritongpu-remove-layout-conversions",
+        "tritongpu-optimize-thread-locality",
+        "tritongpu-remove-layout-conversions",
+        "triton-loop-aware-cse",
+        "canonicalize",
+        "triton-licm",
+        "canonicalize",
+        "triton-loop-aware-cse",
+        "tritongpu-remove-layout-conversions",
+        "tritongpu-reduce-data-duplication",
+        "tritongpu-reorder-instructions",
+        "triton-loop-aware-cse",
+        "symbol-dce",
+        "cse",
+        "canonicalize",
+    ]
+
+
+def llvm_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
+    """Lowers to the LLVM dialect: branches, shared memory, registers."""
+    return [
+        "convert-scf-to-cf",
+        "allocate-shared-memory-nv",
+        "convert-triton-gpu-to-llvm",
+    ]
+
+
+def emission_steps(target: GPUTarget, options: CUDAOptions) -> list[str]:
+    """LLVM IR, LLVM's optimiser, PTX."""
+    fusion = str(options.enable_fp_fusion).lower()
+    ptx_version = f" ptx-version={options.ptx_version}" if options.ptx_version else ""
+    return [
+        f"translate-to-llvm-ir{{enable-fp-fusion={fusion}}}",
+        f"optimize-llvm-ir{{arch={target.arch} level=3}}",
+        f"emit-ptx{{arch={target.arch} enable-fp-fusion={fusion}{ptx_version}}}",
+    ]
+
+
+@functools.lru_cache(maxsize=256)
+def pipeline_for(target: GPUTarget, options: CUDAOptions) -> Pipeline:
+    """The pipeline that compiles for `target`; `options.pipeline` replaces it. Raises `PipelineError` for a bad one."""
+    import minitriton.codegen.all_passes
+    import minitriton.passes.all_passes  # noqa: F401
+
+    if options.pipeline is not None:
+        return Pipeline.parse(options.pipeline)
+    return Pipeline.parse(
+        ",".join(
+            ttir_passes()
+            + ttgir_passes(target, options)
+            + llvm_passes(target, options)
+            + emission_steps(target, options)
+        )
+    )

@@ -1,0 +1,242 @@
+"""What a kernel argument is: its Triton type name, what is specialised on, and the value that the launch passes.
+
+In: any Python value (torch tensor, CuPy or NumPy array, anything with `__cuda_array_interface__` or DLPack, numbers,
+tuples). Out: `(type, specialisation)` as Triton 3.6.0 gives them (`python/src/specialize.cc`):
+
+    specialize(tensor_of_f32)  →  ("*fp32", "D")      address divisible by 16
+    specialize(1)              →  ("constexpr", 1)
+    specialize(48)             →  ("i32", "D")
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+Specialization = tuple[Any, Any]
+
+_DTYPE_NAMES = {
+    "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
+    "float8_e4m3fn": "fp8e4nv", "float8e4nv": "fp8e4nv", "float8_e4m3fnuz": "fp8e4b8", "float8e4b8": "fp8e4b8",
+    "float8_e5m2": "fp8e5", "float8e5": "fp8e5", "float8_e5m2fnuz": "fp8e5b16", "float8e4b15": "fp8e4b15",
+}  # fmt: skip
+"""Triton's short name of an element type, by the last part of what its dtype prints (`torch.float32` → `float32`)."""
+
+_known_dtypes: dict[Any, str] = {}
+
+
+def dtype_name(dtype: Any) -> str:
+    """Triton's short name of `dtype` (a torch, NumPy, CuPy or Triton dtype, or its name). Raises for unknown ones."""
+    try:
+        return _known_dtypes[dtype]
+    except (KeyError, TypeError):
+        pass
+    text = str(dtype)
+    key = text.split("'")[1] if text.startswith("<class") else text
+    key = key.split(".")[-1]
+    name = _DTYPE_NAMES.get(key, key if key in _DTYPE_NAMES.values() else None)
+    if name is None:
+        raise MinitritonError(f"element type {text!r} has no counterpart in the language")
+    _known_dtypes[dtype] = name
+    return name
+
+
+@dataclass(frozen=True)
+class DeviceArray:
+    """An array as the launcher sees it: its address, and Triton's name of its element type."""
+
+    address: int
+    element: str
+
+
+def data_address(arg: Any) -> int:
+    """The address of an array argument's first element. Raises `MinitritonError` for what is no array."""
+    pointer = getattr(arg, "data_ptr", None)
+    if pointer is not None:
+        return pointer()
+    return foreign_array(arg).address
+
+
+def foreign_array(arg: Any) -> DeviceArray:
+    """Address and element type of an array that is no torch tensor (CUDA array interface, NumPy's, or DLPack)."""
+    interface = getattr(arg, "__cuda_array_interface__", None) or getattr(arg, "__array_interface__", None)
+    if interface is not None:
+        dtype = getattr(arg, "dtype", None)
+        element = dtype_name(dtype) if dtype is not None else _typestr_name(interface["typestr"])
+        return DeviceArray(interface["data"][0], element)
+    if hasattr(arg, "__dlpack__"):
+        return _from_dlpack(arg)
+    raise MinitritonError(
+        f"cannot pass an argument of type {type(arg).__name__} to a kernel",
+        help="pass a torch tensor, an array with __cuda_array_interface__ or __dlpack__, a number, or None",
+    )
+
+
+def _typestr_name(typestr: str) -> str:
+    kind, size = typestr[1], int(typestr[2:])
+    names = {"b": "i1", "i": f"i{8 * size}", "u": f"u{8 * size}", "f": f"fp{8 * size}"}
+    if kind not in names:
+        raise MinitritonError(f"arrays of element type {typestr!r} cannot be passed to a kernel")
+    return names[kind]
+
+
+class _DLTensor(ctypes.Structure):
+    """`DLTensor` of dlpack.h, version 0.8."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_DLPACK_KINDS = {0: "i", 1: "u", 2: "fp", 4: "bf", 6: "i"}
+
+
+def _from_dlpack(arg: Any) -> DeviceArray:
+    capsule = arg.__dlpack__()
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = _DLTensor.from_address(get_pointer(capsule, b"dltensor"))
+    kind = _DLPACK_KINDS.get(tensor.code)
+    if kind is None:
+        raise MinitritonError(f"DLPack element code {tensor.code} cannot be passed to a kernel")
+    return DeviceArray((tensor.data or 0) + tensor.byte_offset, f"{kind}{1 if tensor.code == 6 else tensor.bits}")
+
+
+def is_array(arg: Any) -> bool:
+    """Whether `arg` is passed as a pointer."""
+    return (
+        hasattr(arg, "data_ptr")
+        or hasattr(arg, "__cuda_array_interface__")
+        or hasattr(arg, "__array_interface__")
+        or hasattr(arg, "__dlpack__")
+    )
+
+
+def is_host_array(arg: Any) -> bool:
+    """Whether `arg` is an array in host memory: a NumPy array or a CPU tensor."""
+    if hasattr(arg, "__cuda_array_interface__") and not hasattr(arg, "is_cuda"):
+        return False
+    device = getattr(arg, "device", None)
+    kind = getattr(device, "type", device)
+    if hasattr(arg, "data_ptr"):
+        return kind == "cpu"
+    return hasattr(arg, "__array_interface__")
+
+
+def specialize(arg: Any, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
+    """Triton's `(type name, specialisation key)` of one argument.
+
+    The key is "D" for a number or address divisible by 16, the value itself for a constexpr, else "" or None.
+    """
+    handler = _HANDLERS.get(type(arg))
+    if handler is not None:
+        return handler(arg, is_const, specialize_value, align)
+    if isinstance(arg, tuple):
+        return _specialize_tuple(arg)
+    if _is_constexpr_value(arg):
+        return ("constexpr", arg)
+    if hasattr(arg, "cache_key"):
+        return ("constexpr", arg)
+    if _is_tensor_descriptor(arg):
+        return _specialize_descriptor(arg)
+    if is_array(arg):
+        return _specialize_array(arg, is_const, specialize_value, align)
+    if isinstance(arg, bool):
+        return ("u1", None)
+    if isinstance(arg, int):
+        return _specialize_int(arg, is_const, specialize_value, align)
+    if isinstance(arg, float):
+        return ("fp32", None)
+    if hasattr(arg, "__index__"):
+        return _specialize_int(arg.__index__(), is_const, specialize_value, align)
+    if hasattr(arg, "__float__"):
+        return ("fp32", None)
+    raise MinitritonError(
+        f"failed to specialize argument of type {type(arg).__name__}",
+        help="pass a tensor or array, a number, a tuple of those, or declare the parameter tl.constexpr",
+    )
+
+
+def _specialize_int(arg: int, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
+    if specialize_value and arg == 1:
+        return ("constexpr", 1)
+    if -(2**31) <= arg < 2**31:
+        kind = "i32"
+    elif -(2**63) <= arg < 2**63:
+        kind = "i64"
+    elif arg < 2**64:
+        kind = "u64"
+    else:
+        raise MinitritonError(f"integer argument {arg} does not fit in 64 bits")
+    return (kind, ("D" if align and arg % 16 == 0 else "") if specialize_value else None)
+
+
+def _specialize_array(arg: Any, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
+    if hasattr(arg, "data_ptr"):
+        address, element = arg.data_ptr(), dtype_name(arg.dtype)
+    else:
+        array = foreign_array(arg)
+        address, element = array.address, array.element
+    kind = ("*k" if is_const else "*") + element
+    return (kind, ("D" if align and address % 16 == 0 else "") if specialize_value else None)
+
+
+def _specialize_tuple(arg: tuple[Any, ...]) -> Specialization:
+    parts = [specialize(item, False, True, True) for item in arg]
+    types: tuple[Any, ...] = tuple(p[0] for p in parts)
+    keys: tuple[Any, ...] = tuple(p[1] for p in parts)
+    if hasattr(arg, "_fields"):
+        return (type(arg)(*types), type(arg)(*keys))
+    return (types, keys)
+
+
+def _specialize_descriptor(arg: Any) -> Specialization:
+    return (f"tensordesc<{dtype_name(arg.base.dtype)}{list(arg.block_shape)}>", None)
+
+
+def _is_constexpr_value(arg: Any) -> bool:
+    return type(arg).__name__ == "constexpr" or (type(arg).__name__ == "dtype" and not hasattr(arg, "itemsize"))
+
+
+def _is_tensor_descriptor(arg: Any) -> bool:
+    return hasattr(arg, "base") and hasattr(arg, "block_shape")
+
+
+_HANDLERS: dict[type, Callable[[Any, bool, bool, bool], Specialization]] = {
+    int: _specialize_int,
+    bool: lambda arg, is_const, specialize_value, align: ("u1", None),
+    float: lambda arg, is_const, specialize_value, align: ("fp32", None),
+    type(None): lambda arg, is_const, specialize_value, align: ("constexpr", None),
+    tuple: lambda arg, is_const, specialize_value, align: _specialize_tuple(arg),
+}
+
+
+def runtime_value(arg: Any, type_name: str) -> Any:
+    """What is packed for an argument whose type name is `type_name`: an address or a number."""
+    if type_name[0] == "*":
+        return 0 if arg is None else data_address(arg)
+    if type_name[0] in "iu":
+        return int(arg)
+    return float(arg)
+
+
+def torch_tensor_type() -> type | None:
+    """`torch.Tensor` if the program uses torch."""
+    torch = sys.modules.get("torch")
+    return getattr(torch, "Tensor", None)
