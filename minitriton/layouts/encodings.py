@@ -1,0 +1,530 @@
+"""Encodings: how a tensor's elements are spread over registers, lanes, warps and blocks, or over shared memory.
+
+In: the parameters of one of Triton's layout attributes. Out: a frozen, validated, hashable value. What it means as a map
+from hardware bits to tensor coordinates is `to_linear.to_linear_layout`.
+
+    Blocked(size_per_thread=(1, 4), threads_per_warp=(8, 4), warps_per_cta=(2, 1), order=(1, 0))
+
+gives every thread 4 neighbours of a row, every warp 8 rows of 16, and puts two warps below each other. Dimensions in `order`
+run fastest first. `cga_layout` is the part of several CTAs: one basis per bit of the CTA's number, `()` for one CTA.
+
+The errors are those of Triton's attribute verifiers (lib/Dialect/TritonGPU/IR/Dialect.cpp), raised as `IRError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from minitriton.errors import IRError
+from minitriton.layouts import f2
+
+Ints = tuple[int, ...]
+Bases = tuple[Ints, ...]
+
+_T = TypeVar("_T")
+
+
+@dataclass_transform(frozen_default=True)
+def _encoding(cls: type[_T]) -> type[_T]:
+    """A frozen dataclass whose hash is computed once."""
+    made: Any = dataclass(frozen=True)(cls)
+    names = tuple(f.name for f in fields(made))
+
+    def cached_hash(self: Any) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            value = hash((made, *(getattr(self, name) for name in names)))
+            object.__setattr__(self, "_hash", value)
+            return value
+
+    made.__hash__ = cached_hash
+    return made
+
+
+class Encoding:
+    """Base of all encodings."""
+
+    mnemonic: ClassVar[str]
+    """The attribute's name in the textual IR, after `ttg.`."""
+
+    @property
+    def rank(self) -> int:
+        """Number of tensor dimensions the encoding speaks of."""
+        raise NotImplementedError
+
+    @property
+    def cga(self) -> Bases:
+        """The bases of `block`, one per bit of the CTA's number."""
+        raise NotImplementedError
+
+    @property
+    def ctas_per_cga(self) -> Ints:
+        """CTAs along each dimension, those that hold copies included."""
+        return bases_per_dim(self.cga, self.rank, skip_broadcast=False)
+
+    @property
+    def cta_split(self) -> Ints:
+        """Into how many parts the CTAs split each dimension."""
+        return bases_per_dim(self.cga, self.rank)
+
+    @property
+    def cta_order(self) -> Ints:
+        """The dimensions in the order in which consecutive CTAs walk them."""
+        return order_of_bases(self.cga, range(self.rank))
+
+    @property
+    def num_ctas(self) -> int:
+        """Number of CTAs in the cluster."""
+        return 1 << len(self.cga)
+
+
+class DistributedEncoding(Encoding):
+    """Elements live in registers of threads."""
+
+
+class SharedEncoding(Encoding):
+    """Elements live in shared memory."""
+
+
+@_encoding
+class Blocked(DistributedEncoding):
+    """Each thread owns a box of `size_per_thread` elements, boxes tile a warp, warps tile a CTA (`#ttg.blocked`)."""
+
+    mnemonic: ClassVar[str] = "blocked"
+
+    size_per_thread: Ints
+    threads_per_warp: Ints
+    warps_per_cta: Ints
+    order: Ints
+    cga_layout: Bases = ()
+
+    def __post_init__(self) -> None:
+        _freeze_ints(self, "size_per_thread", "threads_per_warp", "warps_per_cta", "order")
+        if not len(self.size_per_thread) == len(self.threads_per_warp) == len(self.warps_per_cta) == len(self.order):
+            raise IRError("sizePerThread, threadsPerWarp, warpsPerCTA, and order must all have the same rank.")
+        for name, values in (
+            ("sizePerThread", self.size_per_thread),
+            ("threadsPerWarp", self.threads_per_warp),
+            ("warpsPerCTA", self.warps_per_cta),
+        ):
+            if not all(f2.is_power_of_two(v) for v in values):
+                raise IRError(f"Every element in {name} must be a power of two.", help=f"got {list(values)}")
+        _check_order(self.order)
+        _freeze_cga(self, self.rank)
+
+    @property
+    def rank(self) -> int:
+        return len(self.order)
+
+    @property
+    def cga(self) -> Bases:
+        return self.cga_layout
+
+
+@_encoding
+class Slice(DistributedEncoding):
+    """`parent` with dimension `dim` squeezed out (`#ttg.slice`): what a reduction over `dim` leaves behind."""
+
+    mnemonic: ClassVar[str] = "slice"
+
+    dim: int
+    parent: DistributedEncoding
+
+    def __post_init__(self) -> None:
+        rank = self.parent.rank
+        if rank <= 1:
+            raise IRError("parent layout must have at least rank >= 2")
+        if not 0 <= self.dim < rank:
+            raise IRError(f"slice dim={self.dim} must be less than the parent rank={rank}")
+
+    @property
+    def rank(self) -> int:
+        return self.parent.rank - 1
+
+    @property
+    def cga(self) -> Bases:
+        return tuple(basis[: self.dim] + basis[self.dim + 1 :] for basis in self.parent.cga)
+
+    def padded_shape(self, shape: Sequence[int]) -> Ints:
+        """`shape` with a 1 put in at `dim`."""
+        return (*shape[: self.dim], 1, *shape[self.dim :])
+
+
+@_encoding
+class Linear(DistributedEncoding):
+    """A map given by its bases (`#ttg.linear`): `lane[i]` is what flipping bit `i` of the lane adds to the coordinates.
+
+    `shape` holds the sizes of the dimensions; left out, the smallest powers of two that hold every basis.
+    """
+
+    mnemonic: ClassVar[str] = "linear"
+
+    register: Bases
+    lane: Bases
+    warp: Bases
+    block: Bases = ()
+    shape: Ints = ()
+
+    def __post_init__(self) -> None:
+        _freeze_bases(self, "register", "lane", "warp", "block")
+        for basis in self.all_bases:
+            if sum(1 for v in basis if v) > 1:
+                raise IRError(
+                    "In a distributed layout, each base must move in at most one dimension.", help=f"got {list(basis)}"
+                )
+
+    @property
+    def all_bases(self) -> Bases:
+        """The bases of register, lane, warp and block, in this order."""
+        return self.register + self.lane + self.warp + self.block
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def cga(self) -> Bases:
+        return _cga_of_linear(self.register + self.lane + self.warp, self.block, self.shape)
+
+
+@_encoding
+class NvidiaMma(DistributedEncoding):
+    """The result of a tensor-core instruction (`#ttg.nvidia_mma`): version 2 is `mma.sync`, version 3 `wgmma`."""
+
+    mnemonic: ClassVar[str] = "nvidia_mma"
+
+    version_major: int
+    version_minor: int
+    warps_per_cta: Ints
+    instr_shape: Ints
+    cga_layout: Bases = ()
+
+    def __post_init__(self) -> None:
+        _freeze_ints(self, "warps_per_cta", "instr_shape")
+        _freeze_cga(self, self.rank)
+
+    @property
+    def rank(self) -> int:
+        return len(self.warps_per_cta)
+
+    @property
+    def cga(self) -> Bases:
+        return self.cga_layout
+
+    @property
+    def is_ampere(self) -> bool:
+        """Whether it is the layout of `mma.sync`."""
+        return self.version_major == 2
+
+    @property
+    def is_hopper(self) -> bool:
+        """Whether it is the layout of `wgmma`."""
+        return self.version_major == 3
+
+
+@_encoding
+class DotOperand(DistributedEncoding):
+    """Operand `op_idx` (0: A, 1: B) of a dot whose result is laid out as `parent` (`#ttg.dot_op`).
+
+    `k_width` is the number of consecutive elements along K in a thread; 0 for a blocked parent.
+    """
+
+    mnemonic: ClassVar[str] = "dot_op"
+
+    op_idx: int
+    parent: DistributedEncoding
+    k_width: int = 0
+
+    def __post_init__(self) -> None:
+        if self.op_idx not in (0, 1):
+            raise IRError(f"ttg.dot_op opIdx parameter can be 0 or 1, got: {self.op_idx}")
+        parent = self.parent
+        if isinstance(parent, NvidiaMma):
+            tensor_core = parent.is_ampere or parent.is_hopper
+            if self.k_width != 0 and not tensor_core:
+                raise IRError("ttg.dot_op kWidth parameter can only be non-zero for Ampere or Hopper MMA parent")
+            if self.k_width == 0 and tensor_core:
+                raise IRError("ttg.dot_op kWidth parameter is mandatory for Ampere or Hopper MMA parent")
+            if self.op_idx != 0 and parent.is_hopper:
+                raise IRError(
+                    "ttg.dot_op opIdx parameter must be 0 for Hopper MMA parent, "
+                    "since Hopper WGMMA only allows first operand to be in registers"
+                )
+        elif isinstance(parent, Blocked):
+            if self.k_width != 0:
+                raise IRError("ttg.dot_op kWidth parameter is not supported when the parent is a blocked layout")
+        else:
+            raise IRError("ttg.dot_op unexpected parent layout: " + type(parent).__name__)
+
+    @property
+    def rank(self) -> int:
+        return self.parent.rank
+
+    @property
+    def k_dim(self) -> int:
+        """The dimension that the dot sums over."""
+        return self.rank - 1 if self.op_idx == 0 else self.rank - 2
+
+    @property
+    def cga(self) -> Bases:
+        k = self.k_dim
+        return tuple((*basis[:k], 0, *basis[k + 1 :]) for basis in self.parent.cga)
+
+
+@_encoding
+class SwizzledShared(SharedEncoding):
+    """Rows whose groups of `vec` elements are xor-ed with the row's phase (`#ttg.swizzled_shared`).
+
+    The phase changes every `per_phase` rows and counts modulo `max_phase`.
+    """
+
+    mnemonic: ClassVar[str] = "swizzled_shared"
+
+    vec: int
+    per_phase: int
+    max_phase: int
+    order: Ints
+    cga_layout: Bases = ()
+
+    def __post_init__(self) -> None:
+        _freeze_ints(self, "order")
+        _check_order(self.order)
+        _freeze_cga(self, self.rank)
+
+    @property
+    def rank(self) -> int:
+        return len(self.order)
+
+    @property
+    def cga(self) -> Bases:
+        return self.cga_layout
+
+
+@_encoding
+class NVMMAShared(SharedEncoding):
+    """Tiles of 8 rows by `swizzling_byte_width` bytes, swizzled as wgmma and TMA want them (`#ttg.nvmma_shared`)."""
+
+    mnemonic: ClassVar[str] = "nvmma_shared"
+
+    swizzling_byte_width: int
+    transposed: bool
+    element_bit_width: int
+    fp4_padded: bool = False
+    cga_layout: Bases = ()
+    rank: int = 2  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    def __post_init__(self) -> None:
+        _freeze_cga(self, self.rank)
+
+    @property
+    def cga(self) -> Bases:
+        return self.cga_layout
+
+    @property
+    def vec(self) -> int:
+        """Elements in one swizzled group (16 bytes); 1 without swizzling."""
+        return 128 // self.element_bit_width if self.swizzling_byte_width else 1
+
+    @property
+    def per_phase(self) -> int:
+        """Rows that share a phase."""
+        return {128: 1, 64: 2, 32: 4}.get(self.swizzling_byte_width, 1)
+
+    @property
+    def max_phase(self) -> int:
+        """Number of phases."""
+        return {128: 8, 64: 4, 32: 2}.get(self.swizzling_byte_width, 1)
+
+
+@_encoding
+class PaddedShared(SharedEncoding):
+    """A linear arrangement with `paddings[i]` elements put in after every `intervals[i]` (`#ttg.padded_shared`)."""
+
+    mnemonic: ClassVar[str] = "padded_shared"
+
+    intervals: Ints
+    paddings: Ints
+    offset: Bases
+    block: Bases = ()
+    shape: Ints = ()
+
+    def __post_init__(self) -> None:
+        _freeze_ints(self, "intervals", "paddings")
+        _freeze_bases(self, "offset", "block")
+        if len(self.intervals) != len(self.paddings):
+            raise IRError(f"intervals size ({len(self.intervals)}) must match paddings size ({len(self.paddings)})")
+        if not self.intervals:
+            raise IRError("must have at least one interval-padding pair")
+        if not all(f2.is_power_of_two(v) for v in self.intervals):
+            raise IRError("interval values must all be power of two")
+        if not all(f2.is_power_of_two(v) for v in self.paddings):
+            raise IRError("padding values must all be power of two")
+        if len(set(self.intervals)) != len(self.intervals):
+            raise IRError("interval values cannot have duplicates")
+        bases = self.offset + self.block
+        flat = [_flatten(basis, self.shape) for basis in bases]
+        if len(bases) != sum(map(f2.log2, self.shape)) or f2.rank(flat) != len(bases):
+            raise IRError("Broadcasting is not supported.")
+        for basis in bases:
+            if sum(1 for v in basis if v) > 1:
+                raise IRError("Each offset basis must move in at most one dimension.")
+            if not all(v == 0 or f2.is_power_of_two(v) for v in basis):
+                raise IRError("Each offset basis must be 0 or a power of two.")
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def cga(self) -> Bases:
+        return _cga_of_linear(self.offset, self.block, self.shape)
+
+    @property
+    def order(self) -> Ints:
+        """Dimensions, fastest first."""
+        return order_of_bases(self.offset, range(self.rank - 1, -1, -1))
+
+    def padded_offset(self, offset: int) -> int:
+        """Where the element at linear `offset` (in elements) lies once the padding is put in."""
+        return offset + sum(
+            (offset // interval) * padding for interval, padding in zip(self.intervals, self.paddings, strict=True)
+        )
+
+    def padded_size(self, shape: Sequence[int]) -> int:
+        """Elements that a tensor of `shape` takes, padding included."""
+        size = 1
+        for extent in shape:
+            size *= extent
+        return self.padded_offset(size - 1) + 1
+
+
+@_encoding
+class SharedLinear(SharedEncoding):
+    """Shared memory by the bases of its offset (`#ttg.shared_linear`); `alignment` is in bytes."""
+
+    mnemonic: ClassVar[str] = "shared_linear"
+
+    offset: Bases
+    block: Bases = ()
+    alignment: int = 16
+    shape: Ints = ()
+
+    def __post_init__(self) -> None:
+        _freeze_bases(self, "offset", "block")
+        if not f2.is_power_of_two(self.alignment):
+            raise IRError("alignment must be a positive power of two")
+        if not self.shape:
+            raise IRError("SharedLinearEncodingAttr requires at least one output dimension.")
+        flat = [_flatten(basis, self.shape) for basis in self.offset + self.block]
+        size = sum(map(f2.log2, self.shape))
+        if f2.rank(flat) != size:
+            raise IRError("The layout must be surjective")
+        if sum(1 for v in flat if v) != size:
+            raise IRError("After removing the zero bases the layout must be bijective")
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def cga(self) -> Bases:
+        return _cga_of_linear(self.offset, self.block, self.shape)
+
+    @property
+    def order(self) -> Ints:
+        """Dimensions, fastest first."""
+        return order_of_bases(self.offset, range(self.rank - 1, -1, -1))
+
+
+def bases_per_dim(bases: Bases, rank: int, skip_broadcast: bool = True) -> Ints:
+    """How many positions the bases take along each dimension.
+
+    A zero basis (a copy) counts for the dimension of the basis before it, if `skip_broadcast` is off.
+    """
+    sizes = [1] * rank
+    last = 0
+    for basis in bases:
+        dim = next((d for d, v in enumerate(basis) if v), None)
+        if dim is not None:
+            last = dim
+            sizes[dim] *= 2
+        elif not skip_broadcast:
+            sizes[last] *= 2
+    return tuple(sizes)
+
+
+def order_of_bases(bases: Iterable[Ints], default: Iterable[int]) -> Ints:
+    """The dimensions as the bases reach them, then those they never reach, in the `default` order."""
+    order: dict[int, None] = {}
+    for basis in bases:
+        dim = next((d for d, v in enumerate(basis) if v), None)
+        if dim is not None:
+            order[dim] = None
+    order.update(dict.fromkeys(default))
+    return tuple(order)
+
+
+def _freeze_ints(value: Encoding, *names: str) -> None:
+    for name in names:
+        object.__setattr__(value, name, tuple(getattr(value, name)))
+
+
+def _freeze_cga(value: Blocked | NvidiaMma | SwizzledShared | NVMMAShared, rank: int) -> None:
+    if not value.cga_layout:
+        object.__setattr__(value, "cga_layout", ())
+        return
+    bases = tuple(tuple(basis) for basis in value.cga_layout)
+    if any(len(basis) != rank for basis in bases):
+        raise IRError(f"every basis of CGALayout must have {rank} entries, one per dimension", help=f"got {bases}")
+    object.__setattr__(value, "cga_layout", bases)
+
+
+def _freeze_bases(value: Linear | PaddedShared | SharedLinear, *names: str) -> None:
+    """Make the bases tuples, and fill in or check `shape`."""
+    shape = tuple(value.shape)
+    rank = len(shape)
+    sizes = [1] * rank
+    for name in names:
+        bases = tuple(tuple(basis) for basis in getattr(value, name))
+        object.__setattr__(value, name, bases)
+        for basis in bases:
+            if not rank:
+                rank = len(basis)
+                sizes = [1] * rank
+            if len(basis) != rank:
+                raise IRError("all bases must have the same number of entries", help=f"got {list(basis)}, want {rank}")
+            for dim, v in enumerate(basis):
+                if v < 0:
+                    raise IRError("basis values must not be negative", help=f"got {list(basis)}")
+                if v >= sizes[dim]:
+                    sizes[dim] = 1 << v.bit_length()
+    if not shape:
+        shape = tuple(sizes)
+    elif any(have > size or not f2.is_power_of_two(size) for have, size in zip(sizes, shape, strict=True)):
+        raise IRError(f"the bases do not fit in the shape {list(shape)}", help=f"they reach {sizes}")
+    object.__setattr__(value, "shape", shape)
+
+
+def _check_order(order: Ints) -> None:
+    if sorted(order) != list(range(len(order))):
+        shown = ", ".join(map(str, order))
+        raise IRError(f"order must be a permutation of 0..(rank-1), but was [{shown}]")
+
+
+def _flatten(basis: Ints, shape: Ints) -> int:
+    flat = shift = 0
+    for v, size in zip(basis, shape, strict=True):
+        flat |= v << shift
+        shift += f2.log2(size)
+    return flat
+
+
+def _cga_of_linear(inner: Bases, block: Bases, shape: Ints) -> Bases:
+    """The bases of `block` in units of what one CTA covers."""
+    split = bases_per_dim(block, len(shape))
+    return tuple(
+        tuple(v // (size // parts) for v, size, parts in zip(basis, shape, split, strict=True)) for basis in block
+    )
