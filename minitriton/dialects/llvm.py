@@ -1,0 +1,465 @@
+"""xDSL's `llvm` dialect, completed with what lowering a GPU kernel needs.
+
+Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.extractelement`,
+`llvm.atomicrmw`, `llvm.cmpxchg`, `llvm.fence`, `llvm.switch`, `llvm.mlir.poison`, ...) and the ones that it restricts to
+scalars although a thread's part of a tensor is a vector (`llvm.fcmp`, `llvm.select`, `llvm.getelementptr`, `llvm.inttoptr`,
+`llvm.ptrtoint`):
+
+    %p = llvm.getelementptr %base[%offsets] : (!llvm.ptr<1>, vector<8xi32>) -> vector<8x!llvm.ptr<1>>, f32
+
+`LLVM` is the dialect to register in place of xDSL's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from enum import StrEnum
+from typing import ClassVar
+
+from xdsl.dialects import llvm as upstream
+from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i32
+from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag, LLVMPointerType
+from xdsl.ir import Attribute, Block, Dialect, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    successor_def,
+    traits_def,
+    var_operand_def,
+    var_successor_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+DYNAMIC_INDEX = -(2**31)
+"""Stands in `rawConstantIndices` of a `llvm.getelementptr` for "taken from an operand"."""
+
+
+def _is_vector_like(type_: Attribute, element: type[Attribute] | tuple[type[Attribute], ...]) -> bool:
+    return isinstance(type_.element_type if isinstance(type_, VectorType) else type_, element)
+
+
+def _lanes(type_: Attribute) -> int:
+    """Number of lanes of a vector, 0 for a scalar."""
+    return type_.get_shape()[0] if isinstance(type_, VectorType) else 0
+
+
+class _CastOp(IRDLOperation, ABC):
+    """A conversion lane by lane."""
+
+    arg = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+
+    traits = traits_def(NoMemoryEffect())
+
+    assembly_format = "$arg attr-dict `:` type($arg) `to` type($result)"
+
+    def __init__(self, arg: SSAValue, result_type: Attribute):
+        super().__init__(operands=[arg], result_types=[result_type])
+
+    def verify_(self) -> None:
+        if _lanes(self.arg.type) != _lanes(self.result.type):
+            raise VerifyException(f"{self.name} must keep the number of lanes")
+
+
+@irdl_op_definition
+class AddrSpaceCastOp(_CastOp):
+    """A pointer seen in another address space."""
+
+    name = "llvm.addrspacecast"
+
+    def verify_(self) -> None:
+        super().verify_()
+        if not _is_vector_like(self.arg.type, LLVMPointerType) or not _is_vector_like(
+            self.result.type, LLVMPointerType
+        ):
+            raise VerifyException("llvm.addrspacecast converts pointers")
+
+
+@irdl_op_definition
+class FPToSIOp(_CastOp):
+    """Float to signed integer, towards zero."""
+
+    name = "llvm.fptosi"
+
+
+@irdl_op_definition
+class FPToUIOp(_CastOp):
+    """Float to unsigned integer, towards zero."""
+
+    name = "llvm.fptoui"
+
+
+@irdl_op_definition
+class UIToFPOp(_CastOp):
+    """Unsigned integer to float, to nearest."""
+
+    name = "llvm.uitofp"
+
+
+@irdl_op_definition
+class IntToPtrOp(_CastOp):
+    """Integer to pointer."""
+
+    name = "llvm.inttoptr"
+
+
+@irdl_op_definition
+class PtrToIntOp(_CastOp):
+    """Pointer to integer."""
+
+    name = "llvm.ptrtoint"
+
+
+@irdl_op_definition
+class ExtractElementOp(IRDLOperation):
+    """One lane of a vector."""
+
+    name = "llvm.extractelement"
+
+    vector = operand_def(VectorType)
+    index = operand_def(IntegerType)
+    res = result_def(AnyAttr())
+
+    traits = traits_def(Pure())
+    assembly_format = "$vector `[` $index `:` type($index) `]` attr-dict `:` type($vector) `->` type($res)"
+
+    def __init__(self, vector: SSAValue, index: SSAValue):
+        assert isinstance(vector.type, VectorType)
+        super().__init__(operands=[vector, index], result_types=[vector.type.element_type])
+
+    def verify_(self) -> None:
+        assert isinstance(self.vector.type, VectorType)
+        if self.vector.type.element_type != self.res.type:
+            raise VerifyException("llvm.extractelement must return the element type of its vector")
+
+
+@irdl_op_definition
+class PoisonOp(IRDLOperation):
+    """A value that nobody may depend on."""
+
+    name = "llvm.mlir.poison"
+
+    res = result_def(AnyAttr())
+
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($res)"
+
+    def __init__(self, result_type: Attribute):
+        super().__init__(result_types=[result_type])
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`cond ? lhs : rhs`, lane by lane if `cond` is a vector."""
+
+    name = "llvm.select"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    cond = operand_def(AnyAttr())
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    res = result_def(T)
+    fastmathFlags = prop_def(FastMathAttr, default_value=FastMathAttr(None))
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` type($cond) `,` type($res)"
+
+    def __init__(self, cond: SSAValue, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(operands=[cond, lhs, rhs], result_types=[lhs.type])
+
+    def verify_(self) -> None:
+        lanes = _lanes(self.cond.type)
+        if lanes and lanes != _lanes(self.res.type):
+            raise VerifyException("llvm.select of a vector condition needs as many lanes in its values")
+
+
+@irdl_op_definition
+class FCmpOp(IRDLOperation):
+    """Floating-point comparison, lane by lane."""
+
+    name = "llvm.fcmp"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    res = result_def(AnyAttr())
+    predicate = prop_def(IntegerAttr)
+    fastmathFlags = prop_def(FastMathAttr, default_value=FastMathAttr(None))
+
+    traits = traits_def(Pure())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, predicate: str, result_type: Attribute):
+        super().__init__(
+            operands=[lhs, rhs],
+            result_types=[result_type],
+            properties={"predicate": IntegerAttr(FCmpPredicateFlag(predicate).to_int(), 64)},
+        )
+
+    def verify_(self) -> None:
+        if _lanes(self.lhs.type) != _lanes(self.res.type) or not _is_vector_like(self.res.type, IntegerType):
+            raise VerifyException("llvm.fcmp must return one i1 per lane")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f' "{FCmpPredicateFlag.from_int(self.predicate.value.data)}" ')
+        printer.print_ssa_value(self.lhs)
+        printer.print_string(", ")
+        printer.print_ssa_value(self.rhs)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.lhs.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FCmpOp:
+        predicate = parser.parse_str_literal()
+        lhs = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        rhs = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        operands = parser.resolve_operands([lhs, rhs], [type_, type_], parser.pos)
+        i1 = IntegerType(1)
+        result = VectorType(i1, type_.get_shape()) if isinstance(type_, VectorType) else i1
+        op = cls(operands[0], operands[1], predicate, result)
+        op.attributes |= attributes
+        return op
+
+
+@irdl_op_definition
+class GEPOp(IRDLOperation):
+    """Pointer arithmetic in units of `elem_type`; vector operands give a vector of pointers."""
+
+    name = "llvm.getelementptr"
+
+    ptr = operand_def(AnyAttr())
+    ssa_indices = var_operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+    elem_type = prop_def()
+    rawConstantIndices = prop_def(DenseArrayBase.constr(i32))
+    noWrapFlags = opt_prop_def(IntegerAttr[I32])
+    inbounds = opt_prop_def(UnitAttr)
+
+    traits = traits_def(NoMemoryEffect())
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        indices: list[int],
+        elem_type: Attribute,
+        ssa_indices: list[SSAValue] | None = None,
+        result_type: Attribute | None = None,
+        *,
+        inbounds: bool = False,
+    ):
+        properties: dict[str, Attribute] = {
+            "elem_type": elem_type,
+            "rawConstantIndices": DenseArrayBase.from_list(i32, indices),
+        }
+        if inbounds:
+            properties["inbounds"] = UnitAttr()
+        super().__init__(
+            operands=[ptr, ssa_indices or []], result_types=[result_type or ptr.type], properties=properties
+        )
+
+    def verify_(self) -> None:
+        dynamic = sum(index == DYNAMIC_INDEX for index in self.rawConstantIndices.iter_values())
+        if dynamic != len(self.ssa_indices):
+            raise VerifyException(
+                f"llvm.getelementptr marks {dynamic} indices as operands, has {len(self.ssa_indices)}"
+            )
+        if not _is_vector_like(self.ptr.type, LLVMPointerType) or not _is_vector_like(
+            self.result.type, LLVMPointerType
+        ):
+            raise VerifyException("llvm.getelementptr needs a pointer and returns one")
+
+    def print(self, printer: Printer) -> None:
+        if self.inbounds is not None:
+            printer.print_string(" inbounds")
+        printer.print_string(" ")
+        printer.print_ssa_value(self.ptr)
+        dynamic = iter(self.ssa_indices)
+        with printer.in_square_brackets():
+            for position, index in enumerate(self.rawConstantIndices.iter_values()):
+                if position:
+                    printer.print_string(", ")
+                if index == DYNAMIC_INDEX:
+                    printer.print_ssa_value(next(dynamic))
+                else:
+                    printer.print_int(index)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_function_type([self.ptr.type, *(v.type for v in self.ssa_indices)], [self.result.type])
+        printer.print_string(", ")
+        printer.print_attribute(self.elem_type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GEPOp:
+        inbounds = parser.parse_optional_keyword("inbounds") is not None
+        pointer = parser.parse_unresolved_operand()
+        constants: list[int] = []
+        dynamic = []
+
+        def index() -> None:
+            operand = parser.parse_optional_unresolved_operand()
+            if operand is None:
+                constants.append(parser.parse_integer())
+            else:
+                constants.append(DYNAMIC_INDEX)
+                dynamic.append(operand)
+
+        parser.parse_comma_separated_list(parser.Delimiter.SQUARE, index)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        signature = parser.parse_function_type()
+        parser.parse_punctuation(",")
+        element = parser.parse_type()
+        operands = parser.resolve_operands([pointer, *dynamic], signature.inputs.data, parser.pos)
+        op = cls(operands[0], constants, element, operands[1:], signature.outputs.data[0], inbounds=inbounds)
+        op.attributes |= attributes
+        return op
+
+
+class AtomicOrdering(StrEnum):
+    """LLVM's memory orderings, by their spelling."""
+
+    MONOTONIC = "monotonic"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+    SEQ_CST = "seq_cst"
+
+
+@irdl_op_definition
+class AtomicRMWOp(IRDLOperation):
+    """Atomic read-modify-write; returns the value before. `bin_op` is LLVM's spelling (`add`, `fadd`, `umax`, ...)."""
+
+    name = "llvm.atomicrmw"
+
+    ptr = operand_def(LLVMPointerType)
+    val = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    bin_op = prop_def(StringAttr)
+    ordering = prop_def(StringAttr)
+    syncscope = opt_prop_def(StringAttr)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$bin_op $ptr `,` $val $ordering attr-dict `:` type($ptr) `,` type($val) `->` type($res)"
+
+    def __init__(
+        self, bin_op: str, ptr: SSAValue, val: SSAValue, ordering: AtomicOrdering, syncscope: str | None = None
+    ):
+        super().__init__(
+            operands=[ptr, val],
+            result_types=[val.type],
+            properties={
+                "bin_op": StringAttr(bin_op),
+                "ordering": StringAttr(ordering),
+                "syncscope": StringAttr(syncscope) if syncscope else None,
+            },
+        )
+
+
+@irdl_op_definition
+class CmpXchgOp(IRDLOperation):
+    """Atomic compare-and-exchange; returns `{old, success}`."""
+
+    name = "llvm.cmpxchg"
+
+    ptr = operand_def(LLVMPointerType)
+    cmp = operand_def(AnyAttr())
+    val = operand_def(AnyAttr())
+    res = result_def(upstream.LLVMStructType)
+    success_ordering = prop_def(StringAttr)
+    failure_ordering = prop_def(StringAttr)
+    syncscope = opt_prop_def(StringAttr)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$ptr `,` $cmp `,` $val $success_ordering $failure_ordering attr-dict `:`"
+        " type($ptr) `,` type($cmp) `,` type($val) `->` type($res)"
+    )
+
+
+@irdl_op_definition
+class FenceOp(IRDLOperation):
+    """A memory fence."""
+
+    name = "llvm.fence"
+
+    ordering = prop_def(StringAttr)
+    syncscope = opt_prop_def(StringAttr)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$ordering attr-dict"
+
+    def __init__(self, ordering: AtomicOrdering, syncscope: str | None = None):
+        super().__init__(
+            properties={
+                "ordering": StringAttr(ordering),
+                "syncscope": StringAttr(syncscope) if syncscope else None,
+            }
+        )
+
+
+@irdl_op_definition
+class SwitchOp(IRDLOperation):
+    """Branches to the block of the case that equals `value`, else to `default`. The targets take no arguments."""
+
+    name = "llvm.switch"
+
+    value = operand_def(IntegerType)
+    case_values = prop_def(DenseArrayBase.constr(i32))
+    default = successor_def()
+    cases = var_successor_def()
+
+    traits = traits_def(IsTerminator())
+
+    def __init__(self, value: SSAValue, default: Block, cases: list[tuple[int, Block]]):
+        super().__init__(
+            operands=[value],
+            successors=[default, [block for _, block in cases]],
+            properties={"case_values": DenseArrayBase.from_list(i32, [v for v, _ in cases])},
+        )
+
+    def verify_(self) -> None:
+        if len(self.case_values) != len(self.cases):
+            raise VerifyException("llvm.switch needs one value per case")
+
+
+_REPLACED = {"llvm.fcmp", "llvm.select", "llvm.getelementptr", "llvm.inttoptr", "llvm.ptrtoint"}
+
+LLVM = Dialect(
+    "llvm",
+    [
+        *(op for op in upstream.LLVM.operations if op.name not in _REPLACED),
+        AddrSpaceCastOp,
+        AtomicRMWOp,
+        CmpXchgOp,
+        ExtractElementOp,
+        FCmpOp,
+        FPToSIOp,
+        FPToUIOp,
+        FenceOp,
+        GEPOp,
+        IntToPtrOp,
+        PoisonOp,
+        PtrToIntOp,
+        SelectOp,
+        SwitchOp,
+        UIToFPOp,
+    ],
+    list(upstream.LLVM.attributes),
+)
