@@ -1,0 +1,270 @@
+"""`@minitriton.jit`: a Python function becomes a kernel that compiles itself for the arguments it is launched with.
+
+In: a function in Triton's language. Out: a `JITFunction`: `kernel[grid](*args)` launches it on device arrays, or runs it
+on the interpreter for host arrays; `kernel.warmup(*args, grid=grid)` compiles without launching.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, overload
+
+from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
+from minitriton.errors import MinitritonError
+from minitriton.frontend.function import JITCallable
+from minitriton.runtime.arguments import Specialization, runtime_value, specialize
+from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
+from minitriton.target import CUDAOptions, GPUTarget
+
+
+class MockTensor:
+    """Stands for a tensor of `dtype` in `warmup`: any aligned address."""
+
+    def __init__(self, dtype: Any, shape: list[int] | None = None) -> None:
+        self.dtype = dtype
+        self.shape = shape or [1]
+
+    @staticmethod
+    def wrap_dtype(arg: Any) -> Any:
+        """`arg`, or a `MockTensor` if it is a torch or Triton dtype."""
+        if type(arg).__name__ == "dtype":
+            return MockTensor(arg)
+        return arg
+
+    @staticmethod
+    def data_ptr() -> int:
+        return 0
+
+    @staticmethod
+    def ptr_range() -> int:
+        return 0
+
+
+class JITFunction(JITCallable):
+    """A kernel. Attributes are Triton's: `fn`, `params`, `arg_names`, `src`, `cache_key`, `used_global_vals`."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        version: Any = None,
+        do_not_specialize: Any = None,
+        do_not_specialize_on_alignment: Any = None,
+        debug: bool | None = None,
+        noinline: bool | None = None,
+        repr: Callable[[Any], str] | None = None,
+        launch_metadata: Callable[..., Any] | None = None,
+    ) -> None:
+        super().__init__(
+            fn,
+            do_not_specialize=do_not_specialize,
+            do_not_specialize_on_alignment=do_not_specialize_on_alignment,
+            noinline=noinline,
+        )
+        self.version = version
+        self.debug = debug
+        self.launch_metadata = launch_metadata
+        self.pre_run_hooks: list[Callable[..., Any]] = []
+        self._repr = repr
+        self._dispatch: Callable[..., Any] | None = None
+        self._kernels: dict[Any, CompiledKernel] = {}
+
+    def repr(self, specialization: Any) -> str:
+        return self._fn_name if self._repr is None else self._repr(specialization)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
+        return functools.partial(self._dispatch or self._make_dispatch(), grid)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
+
+    def __repr__(self) -> str:
+        return f"JITFunction({self.__module__}:{self.fn.__qualname__})"
+
+    def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
+        """Calls `hook(*args, **kwargs)` before every launch."""
+        self.pre_run_hooks.append(hook)
+        self._dispatch = None
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Any:
+        """Triton's launch method: `warmup` compiles only. Returns the compiled kernel."""
+        if not warmup:
+            return self[grid](*args, **options)
+        bound, options = self._bind(args, options)
+        return self._compile(self._specialize(bound), bound, options, default_target())
+
+    def warmup(self, *args: Any, grid: Any = None, **options: Any) -> CompiledKernel:
+        """Compiles for these arguments (dtypes may stand for tensors) without launching. Needs no GPU."""
+        return self.run(*map(MockTensor.wrap_dtype, args), grid=grid, warmup=True, **options)
+
+    def _make_dispatch(self) -> Callable[..., Any]:
+        dispatcher = Dispatcher(
+            names=self.arg_names,
+            constexprs=frozenset(p.name for p in self.params if p.is_constexpr),
+            defaults={p.name: p.default for p in self.params if p.has_default},
+            prepare=self._prepare,
+            interpret=self._interpret,
+            slow=self._launch_slowly,
+        )
+        dispatch = dispatcher.build()
+        if self.pre_run_hooks:
+            dispatch = self._with_hooks(dispatch)
+        self._dispatch = dispatch
+        return dispatch
+
+    def _with_hooks(self, dispatch: Callable[..., Any]) -> Callable[..., Any]:
+        def hooked(grid: Any, *args: Any, **kwargs: Any) -> Any:
+            for hook in self.pre_run_hooks:
+                hook(*args, **kwargs)
+            return dispatch(grid, *args, **kwargs)
+
+        return hooked
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All parameters in order, and the compile options that were among the keywords. Raises `TypeError` as a call would."""
+        options = {k: kwargs.pop(k) for k in list(kwargs) if k not in self.arg_names}
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments.values()), options
+
+    def _specialize(self, args: tuple[Any, ...]) -> list[Specialization]:
+        found: list[Specialization] = []
+        for parameter, arg in zip(self.params, args, strict=True):
+            if parameter.is_constexpr:
+                found.append(("constexpr", arg))
+                continue
+            annotated = parameter.annotation_type
+            try:
+                kind, key = specialize(
+                    arg,
+                    parameter.is_const,
+                    not parameter.do_not_specialize,
+                    not parameter.do_not_specialize_on_alignment,
+                )
+            except MinitritonError as error:
+                error.message = f"parameter {parameter.name!r} of kernel {self.__name__!r}: {error.message}"
+                raise
+            if annotated and kind != "constexpr":
+                kind, key = annotated, None if annotated == "u1" or annotated[:2] in ("fp", "bf") else key
+            found.append((kind, key))
+        return found
+
+    def _source(self, specialization: list[Specialization], args: tuple[Any, ...]) -> ASTSource:
+        signature = {p.name: s[0] for p, s in zip(self.params, specialization, strict=True)}
+        constexprs: dict[Any, Any] = {}
+        attrs: dict[Any, Any] = {}
+        for index, ((kind, key), arg) in enumerate(zip(specialization, args, strict=True)):
+            _collect((index,), kind, key, arg, constexprs, attrs)
+        return ASTSource(self, signature, constexprs, attrs)
+
+    def _compile(
+        self, specialization: list[Specialization], args: tuple[Any, ...], options: dict[str, Any], target: GPUTarget
+    ) -> CompiledKernel:
+        if self.debug is not None:
+            options = {"debug": self.debug, **options}
+        key = (repr(specialization), tuple(sorted(options.items(), key=lambda item: item[0])), target)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = compile(self._source(specialization, args), target, CUDAOptions.for_target(target, **options))
+            self._kernels[key] = kernel
+        self._check_globals()
+        return kernel
+
+    def _check_globals(self) -> None:
+        """A kernel must not outlive the global values that were compiled into it."""
+        missing = object()
+        for (name, _), (value, scope) in self.used_global_vals.items():
+            if scope.get(name, missing) != value:
+                raise RuntimeError(
+                    f"Global variable {name} has changed since we compiled this kernel, from {value} to {scope.get(name)}"
+                )
+
+    def _prepare(self, args: tuple[Any, ...], options: dict[str, Any], device: int) -> Entry:
+        from minitriton.runtime.driver import get_driver
+
+        specialization = self._specialize(args)
+        kernel = self._compile(specialization, args, dict(options), get_driver().target(device))
+        launch = kernel.run.launch
+        constexpr = frozenset(p.name for p in self.params if p.is_constexpr)
+        kinds = [s[0] for p, s in zip(self.params, specialization, strict=True) if p.name not in constexpr]
+        kept = [i for i, kind in enumerate(kinds) if kind != "constexpr"]
+        if len(kept) == len(kinds):
+            return Entry(launch, kernel)
+
+        def launch_kept(x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
+            launch(x, y, z, stream, tuple(values[i] for i in kept))
+
+        return Entry(launch_kept, kernel)
+
+    def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel:
+        from minitriton.runtime.driver import get_driver
+        from minitriton.runtime.loading import current_stream
+
+        device, stream = current_stream()
+        specialization = self._specialize(args)
+        kernel = self._compile(specialization, args, dict(options), get_driver().target(device))
+        values: list[Any] = []
+        for (kind, _), arg in zip(specialization, args, strict=True):
+            _collect_values(kind, arg, values)
+        kernel.run.launch(*resolve_grid(grid, self.arg_names, args), stream, tuple(values))
+        return kernel
+
+    def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        from minitriton.interpreter.launch import interpret_kernel
+
+        target = default_target()
+        source = self._source(self._specialize(args), args)
+        interpret_kernel(
+            source, args, resolve_grid(grid, self.arg_names, args), target, CUDAOptions.for_target(target, **options)
+        )
+
+
+def _collect(
+    path: tuple[int, ...], kind: Any, key: Any, arg: Any, constexprs: dict[Any, Any], attrs: dict[Any, Any]
+) -> None:
+    if isinstance(kind, tuple):
+        for index, (k, s, a) in enumerate(zip(kind, key, arg, strict=True)):
+            _collect((*path, index), k, s, a, constexprs, attrs)
+    elif kind == "constexpr":
+        constexprs[path] = arg
+    elif key == "D":
+        attrs[path] = [["tt.divisibility", 16]]
+
+
+def _collect_values(kind: Any, arg: Any, values: list[Any]) -> None:
+    if isinstance(kind, tuple):
+        for k, a in zip(kind, arg, strict=True):
+            _collect_values(k, a, values)
+    elif kind != "constexpr":
+        values.append(runtime_value(arg, kind))
+
+
+@overload
+def jit(fn: Callable[..., Any]) -> JITFunction: ...
+
+
+@overload
+def jit(**options: Any) -> Callable[[Callable[..., Any]], JITFunction]: ...
+
+
+def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Decorator: makes `fn` a kernel, or a function that kernels can call.
+
+    Options are Triton's: `version`, `repr`, `launch_metadata`, `do_not_specialize`, `do_not_specialize_on_alignment`, `debug`, `noinline`.
+    With `TRITON_INTERPRET=1` or `MINITRITON_INTERPRET=1`, launches run on the interpreter wherever their arrays are.
+    """
+
+    def decorate(fn: Callable[..., Any]) -> JITFunction:
+        if not callable(fn):
+            raise TypeError(f"@jit decorates functions, not {type(fn).__name__}")
+        return JITFunction(fn, **options)
+
+    return decorate if fn is None else decorate(fn)
+
+
+def interpreting() -> bool:
+    """Whether the environment asks for the interpreter."""
+    return any(os.environ.get(name, "0") not in ("", "0") for name in ("MINITRITON_INTERPRET", "TRITON_INTERPRET"))

@@ -1,0 +1,102 @@
+"""From a `CompiledKernel` to something that can be launched on the current device.
+
+In: a compiled kernel. Out: its handles (module, function, registers) and a launch function generated for its parameter
+list, which does nothing per launch but pack, configure and call the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.runtime.arguments import runtime_value
+from minitriton.runtime.driver import get_driver, torch_module
+from minitriton.runtime.launcher import Launcher, LaunchShape
+
+if TYPE_CHECKING:
+    from minitriton.compiler import CompiledKernel
+
+
+def load(kernel: CompiledKernel) -> None:
+    """Loads `kernel` on the current device and gives it a `Launcher`.
+
+    The cubin is used where an assembler makes one, else the driver compiles the PTX. Raises `OutOfResources`.
+    """
+    driver = get_driver()
+    device = driver.current_device()
+    metadata = kernel.metadata
+    loaded = driver.load(kernel.name, _binary(kernel), metadata.shared, device)
+    threads = metadata.num_warps * 32
+    if threads > loaded.n_max_threads:
+        raise OutOfResources(threads, loaded.n_max_threads, "threads")
+    kernel.n_regs, kernel.n_spills, kernel.n_max_threads = loaded.n_regs, loaded.n_spills, loaded.n_max_threads
+    shape = LaunchShape(threads, metadata.shared, metadata.launch_cooperative_grid, metadata.launch_pdl)
+    kernel._launcher = Launcher(driver, loaded.function, kernel.name, kernel.src.runtime_parameters(), shape)
+    kernel.module, kernel.function = loaded.module, loaded.function
+
+
+def _binary(kernel: CompiledKernel) -> bytes:
+    from minitriton.codegen.cubin import assembler_available
+
+    if "cubin" in kernel.asm or assembler_available():
+        return kernel.asm["cubin"]
+    return kernel.asm["ptx"].encode() + b"\0"
+
+
+def current_stream() -> tuple[int, int]:
+    """The calling thread's device and stream: torch's where the program uses torch on a GPU, else the default stream."""
+    torch = torch_module()
+    if torch is not None and torch.cuda.is_available():
+        device = torch.cuda.current_device()
+        return device, torch.cuda.current_stream(device).cuda_stream
+    return get_driver().current_device(), 0
+
+
+def stream_functions() -> tuple[Callable[[], int], Callable[[int], int]]:
+    """`(device(), stream(device))`, the cheapest that the program's libraries offer."""
+    torch = torch_module()
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.init()
+        torch.cuda.current_device()
+        return torch._C._cuda_getDevice, torch._C._cuda_getCurrentRawStream
+    driver = get_driver()
+    return driver.current_device, lambda device: 0
+
+
+def full_grid(grid: Any) -> tuple[int, int, int]:
+    """`grid` with the missing dimensions filled in by 1. Raises `MinitritonError` for what is no grid."""
+    if isinstance(grid, int):
+        return (grid, 1, 1)
+    try:
+        x, y, z = (*grid, 1, 1)[:3]
+    except TypeError as error:
+        raise MinitritonError(
+            f"a grid must be a tuple of 1 to 3 integers, or a function that returns one, not {grid!r}"
+        ) from error
+    if not 1 <= len(grid) <= 3:
+        raise MinitritonError(f"a grid has 1 to 3 dimensions, not {len(grid)}")
+    return (x, y, z)
+
+
+def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
+    """`kernel[grid]` of an already compiled kernel: takes all its parameters in order, or only the runtime ones."""
+    kernel._init_handles()
+    names = list(kernel.src.signature)
+    types = [kernel.src.signature[n] for n in names]
+    wanted = kernel.src.runtime_parameters()
+
+    def run(*args: Any, stream: int | None = None) -> None:
+        values = args
+        if len(args) == len(types):
+            values = tuple(a for a, t in zip(args, types, strict=True) if t != "constexpr")
+        if len(values) != len(wanted):
+            raise MinitritonError(
+                f"kernel {kernel.name!r} takes {len(wanted)} runtime arguments ({', '.join(wanted)}), got {len(args)}"
+            )
+        if stream is None:
+            stream = current_stream()[1]
+        packed = tuple(runtime_value(a, t) for a, t in zip(values, wanted, strict=True))
+        kernel.run.launch(*full_grid(grid), stream, packed)
+
+    return run
