@@ -1,0 +1,226 @@
+"""Ops of `ttg` on shared memory: allocation, views, loads and stores, asynchronous copies.
+
+%buf = ttg.local_alloc : () -> !ttg.memdesc<3x128x64xf16, #shared, #smem, mutable>
+%one = ttg.memdesc_index %buf[%i] : !ttg.memdesc<3x128x64xf16, ...> -> !ttg.memdesc<128x64xf16, ..., 3x128x64>
+%t   = ttg.local_load %one : !ttg.memdesc<128x64xf16, ...> -> tensor<128x64xf16, #blocked>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import Pure
+
+from minitriton.dialects.ttg_traits import (
+    SHARED,
+    LocalLoad,
+    MemDescView,
+    OperandEffects,
+    VerifyTensorLayouts,
+    i32_array,
+    i32_attr,
+)
+from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
+
+TOKEN = AsyncTokenType()
+
+
+@irdl_op_definition
+class LocalAllocOp(IRDLOperation):
+    """Allocates a buffer in shared memory, filled with `src` if given (else the buffer must be mutable)."""
+
+    name = "ttg.local_alloc"
+
+    src = opt_operand_def(TensorType)
+    alignment = opt_prop_def(IntegerAttr.constr(i32))
+    result = result_def(MemDescType)
+
+    traits = traits_def(
+        OperandEffects(writes=(("result", SHARED),), allocates=(("result", SHARED),)), VerifyTensorLayouts()
+    )
+
+    assembly_format = "($src^)? attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, src: SSAValue | None, result_type: Attribute, *, alignment: int | None = None) -> None:
+        Operation.__init__(
+            self,
+            operands=() if src is None else (src,),
+            result_types=(result_type,),
+            properties={} if alignment is None else {"alignment": i32_attr(alignment)},
+        )
+
+
+@irdl_op_definition
+class LocalDeallocOp(IRDLOperation):
+    """Ends the life of a buffer."""
+
+    name = "ttg.local_dealloc"
+
+    src = operand_def(MemDescType)
+    traits = traits_def(OperandEffects(frees=(("src", SHARED),)), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src)"
+
+    def __init__(self, src: SSAValue) -> None:
+        Operation.__init__(self, operands=(src,))
+
+
+@irdl_op_definition
+class LocalLoadOp(IRDLOperation):
+    """Loads a buffer into a distributed tensor."""
+
+    name = "ttg.local_load"
+
+    src = operand_def(MemDescType)
+    token = opt_operand_def(TOKEN)
+    result = result_def(TensorType)
+    traits = traits_def(OperandEffects(reads=(("src", SHARED),)), LocalLoad(), VerifyTensorLayouts())
+    assembly_format = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, token: SSAValue | None, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,) if token is None else (src, token), result_types=(result_type,))
+
+
+@irdl_op_definition
+class LocalStoreOp(IRDLOperation):
+    """Stores a distributed tensor into a mutable buffer."""
+
+    name = "ttg.local_store"
+
+    src = operand_def(TensorType)
+    dst = operand_def(MemDescType)
+    traits = traits_def(OperandEffects(writes=(("dst", SHARED),)), VerifyTensorLayouts())
+    assembly_format = "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"
+
+    def __init__(self, src: SSAValue, dst: SSAValue) -> None:
+        Operation.__init__(self, operands=(src, dst))
+
+
+@irdl_op_definition
+class MemDescIndexOp(IRDLOperation):
+    """The `index`-th element of a buffer along its first dimension, as a view."""
+
+    name = "ttg.memdesc_index"
+
+    src = operand_def(MemDescType)
+    index = operand_def(i32)
+    result = result_def(MemDescType)
+    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
+    assembly_format = "$src `[` $index `]` attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, index: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src, index), result_types=(result_type,))
+
+
+@irdl_op_definition
+class MemDescSubsliceOp(IRDLOperation):
+    """A rectangular part of a buffer, as a view that starts at `offsets`."""
+
+    name = "ttg.memdesc_subslice"
+
+    src = operand_def(MemDescType)
+    offsets = prop_def(DenseArrayBase.constr(i32))
+    result = result_def(MemDescType)
+    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
+
+    def __init__(self, src: SSAValue, result_type: Attribute, *, offsets: Sequence[int]) -> None:
+        Operation.__init__(
+            self,
+            operands=(src,),
+            result_types=(result_type,),
+            properties={"offsets": i32_array(tuple(offsets))},
+        )
+
+
+@irdl_op_definition
+class MemDescTransOp(IRDLOperation):
+    """A buffer with its dimensions permuted, as a view. The result type is inferred."""
+
+    name = "ttg.memdesc_trans"
+
+    src = operand_def(MemDescType)
+    order = prop_def(DenseArrayBase.constr(i32))
+    result = result_def(MemDescType)
+    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, *, order: Sequence[int], result_type: Attribute | None = None) -> None:
+        order = tuple(order)
+        if result_type is None:
+            from minitriton.dialects.ttg_inference import infer_memdesc_trans
+
+            result_type = infer_memdesc_trans(src.type, order)
+        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
+
+
+@irdl_op_definition
+class MemDescReshapeOp(IRDLOperation):
+    """A buffer with another shape over the same elements, as a view."""
+
+    name = "ttg.memdesc_reshape"
+
+    src = operand_def(MemDescType)
+    result = result_def(MemDescType)
+    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+
+@irdl_op_definition
+class MemDescReinterpretOp(IRDLOperation):
+    """A contiguous buffer seen as another element type and shape."""
+
+    name = "ttg.memdesc_reinterpret"
+
+    src = operand_def(MemDescType)
+    result = result_def(MemDescType)
+    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+
+@irdl_op_definition
+class AsyncWaitOp(IRDLOperation):
+    """Waits until at most `num` groups of asynchronous copies are still running."""
+
+    name = "ttg.async_wait"
+
+    async_token = var_operand_def(TOKEN)
+    num = prop_def(IntegerAttr.constr(i32))
+    result = result_def(TOKEN)
+    traits = traits_def(VerifyTensorLayouts())
+    assembly_format = "($async_token^)? attr-dict"
+
+    def __init__(self, async_token: Sequence[SSAValue], *, num: int) -> None:
+        Operation.__init__(self, operands=tuple(async_token), result_types=(TOKEN,), properties={"num": i32_attr(num)})
+
+
+@irdl_op_definition
+class AsyncCommitGroupOp(IRDLOperation):
+    """Closes a group of asynchronous copies."""
+
+    name = "ttg.async_commit_group"
+
+    input_tokens = var_operand_def(TOKEN)
+    result = result_def(TOKEN)
+    traits = traits_def(VerifyTensorLayouts())
+    assembly_format = "(`tokens` $input_tokens^)? attr-dict"
+
+    def __init__(self, input_tokens: Sequence[SSAValue] = ()) -> None:
+        Operation.__init__(self, operands=tuple(input_tokens), result_types=(TOKEN,))

@@ -1,0 +1,119 @@
+"""What a module's and function's attributes say about the launch: warps, threads, CTAs, target.
+
+    module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90",
+                       "ttg.threads-per-warp" = 32 : i32}
+
+Every helper takes any op and looks outwards from it.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
+
+from minitriton.dialects.ttg_traits import i32_attr
+from minitriton.errors import IRError
+from minitriton.target import GPUTarget
+
+NUM_WARPS = "ttg.num-warps"
+NUM_CTAS = "ttg.num-ctas"
+THREADS_PER_WARP = "ttg.threads-per-warp"
+TARGET = "ttg.target"
+SHARED_BYTES = "ttg.shared"
+TOTAL_NUM_WARPS = "ttg.total-num-warps"
+MAXNREG = "ttg.maxnreg"
+ALLOCATION_OFFSET = "allocation.offset"
+
+
+def module_of(op: Operation) -> ModuleOp:
+    """The outermost module around `op`. Raises `IRError` if there is none."""
+    found: ModuleOp | None = None
+    current: Operation | None = op
+    while current is not None:
+        if isinstance(current, ModuleOp):
+            found = current
+        current = current.parent_op()
+    if found is None:
+        raise IRError(f"{op.name} is not inside a module")
+    return found
+
+
+def _integer(op: Operation, name: str, default: int) -> int:
+    attr = module_of(op).attributes.get(name)
+    return attr.value.data if isinstance(attr, IntegerAttr) else default
+
+
+def maybe_num_warps(op: Operation) -> int | None:
+    """Warps that run `op`: those of its partition of a `ttg.warp_specialize`, else the function's, else the module's."""
+    region = None
+    current: Operation | None = op
+    while current is not None:
+        if current.name == "ttg.warp_specialize.partitions" and region is not None:
+            counts = current.parent_op()
+            warps = counts.properties.get("partitionNumWarps") if counts is not None else None
+            if isinstance(warps, DenseArrayBase):
+                return int(warps.get_values()[current.get_region_index(region)])
+        attr = current.attributes.get(NUM_WARPS)
+        if isinstance(attr, IntegerAttr):
+            return attr.value.data
+        region = current.parent_region()
+        current = current.parent_op()
+    return None
+
+
+def num_warps(op: Operation) -> int:
+    """Warps that run `op`. Raises `IRError` if no attribute says so."""
+    found = maybe_num_warps(op)
+    if found is None:
+        raise IRError(
+            f"{op.name} is not inside a module that says how many warps run it",
+            help='add the module attribute "ttg.num-warps" = 4 : i32',
+        )
+    return found
+
+
+def threads_per_warp(op: Operation) -> int:
+    """Threads of one warp, 32 unless the module says otherwise."""
+    return _integer(op, THREADS_PER_WARP, 32)
+
+
+def num_ctas(op: Operation) -> int:
+    """CTAs of one cluster, 1 unless the module says otherwise."""
+    return _integer(op, NUM_CTAS, 1)
+
+
+def total_num_warps(op: Operation) -> int:
+    """Warps of the CTA with those of all partitions, as `allocate-warp-groups` counted them."""
+    return _integer(op, TOTAL_NUM_WARPS, 0) or num_warps(module_of(op))
+
+
+def target_text(op: Operation) -> str | None:
+    """The module attribute `ttg.target`, such as `cuda:90`."""
+    attr = module_of(op).attributes.get(TARGET)
+    return attr.data if isinstance(attr, StringAttr) else None
+
+
+def target_arch(op: Operation) -> int:
+    """The compute capability times ten that the module is compiled for. Raises `IRError` if it says none."""
+    text = target_text(op)
+    if text is None or not text.startswith("cuda:"):
+        raise IRError("the module has no CUDA target", help='add the module attribute ttg.target = "cuda:90"')
+    return int(text.removeprefix("cuda:"))
+
+
+def set_module_attributes(module: ModuleOp, *, target: GPUTarget, num_warps: int, num_ctas: int) -> None:
+    """Write the launch facts that `convert-triton-to-tritongpu` establishes."""
+    module.attributes[NUM_CTAS] = i32_attr(num_ctas)
+    module.attributes[NUM_WARPS] = i32_attr(num_warps)
+    module.attributes[TARGET] = StringAttr(target.ttg_target)
+    module.attributes[THREADS_PER_WARP] = i32_attr(target.warp_size)
+
+
+def allocation_offsets(op: Operation) -> tuple[int, ...]:
+    """Where in shared memory `op`'s buffer begins, in bytes (`allocation.offset`); empty if it has none."""
+    attr = op.attributes.get(ALLOCATION_OFFSET)
+    if isinstance(attr, IntegerAttr):
+        return (attr.value.data,)
+    if isinstance(attr, ArrayAttr):
+        return tuple(entry.value.data for entry in attr.data if isinstance(entry, IntegerAttr))
+    return ()
