@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
+    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -48,6 +49,7 @@ class LocalAllocOp(IRDLOperation):
     alignment = opt_prop_def(IntegerAttr.constr(i32))
     result = result_def(MemDescType)
 
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(
         OperandEffects(writes=(("result", SHARED),), allocates=(("result", SHARED),)), VerifyTensorLayouts()
     )
@@ -153,6 +155,7 @@ class MemDescTransOp(IRDLOperation):
     src = operand_def(MemDescType)
     order = prop_def(DenseArrayBase.constr(i32))
     result = result_def(MemDescType)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
@@ -204,6 +207,7 @@ class AsyncWaitOp(IRDLOperation):
     async_token = var_operand_def(TOKEN)
     num = prop_def(IntegerAttr.constr(i32))
     result = result_def(TOKEN)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(VerifyTensorLayouts())
     assembly_format = "($async_token^)? attr-dict"
 

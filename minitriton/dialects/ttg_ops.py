@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AnyOf,
     IRDLOperation,
+    ParsePropInAttrDict,
     VarConstraint,
     irdl_op_definition,
     operand_def,
@@ -65,6 +66,7 @@ class Fp4ToFpOp(IRDLOperation):
     src = operand_def(TensorType)
     axis = prop_def(IntegerAttr.constr(i32))
     result = result_def(TensorType)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure(), VerifyTensorLayouts())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
@@ -81,6 +83,7 @@ class GlobalScratchAllocOp(IRDLOperation):
     nbytes = prop_def(IntegerAttr.constr(i32))
     alignment = prop_def(IntegerAttr.constr(i32))
     result = result_def()
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(OperandEffects(allocates=(("result", GLOBAL),)), VerifyTensorLayouts())
     assembly_format = "attr-dict `:` type($result)"
 
@@ -106,6 +109,7 @@ class PredicateStageOp(IRDLOperation):
     max_stage = prop_def(IntegerAttr.constr(i32), prop_name="maxStage")
     stage = prop_def(IntegerAttr.constr(i32))
     result = result_def(i1)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure(), VerifyTensorLayouts())
     assembly_format = (
         "$iv `,` $ub `,` $step `maxStage` $maxStage `stage` $stage attr-dict `:` type($iv) `->` type($result)"
