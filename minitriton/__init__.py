@@ -1,3 +1,43 @@
-"""minitriton: a Triton-compatible GPU compiler in pure Python."""
+"""minitriton: a Triton-compatible GPU compiler in pure Python.
+
+    import minitriton as triton
+    import minitriton.language as tl
+
+The names below are Triton's; each is imported when first used, so `import minitriton` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_EXPORTS = {
+    "jit": "minitriton.runtime.jit",
+    "JITFunction": "minitriton.runtime.jit",
+    "MockTensor": "minitriton.runtime.jit",
+    "compile": "minitriton.compiler",
+    "cdiv": "minitriton.host_functions",
+    "next_power_of_2": "minitriton.host_functions",
+    "TritonError": "minitriton.host_functions",
+    "OutOfResources": "minitriton.errors",
+    "CompilationError": "minitriton.frontend.errors",
+}
+_MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target")
+
+__all__ = ["__version__", *_EXPORTS, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        value = getattr(importlib.import_module(_EXPORTS[name]), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"minitriton.{name}")
+    raise AttributeError(f"module 'minitriton' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -214,3 +214,13 @@ def torch_module() -> Any | None:
     import sys
 
     return sys.modules.get("torch")
+
+
+def __getattr__(name: str) -> Any:
+    """`driver.active`, as in Triton; made when first asked for."""
+    if name != "active":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from minitriton.runtime.active_driver import ActiveDriver
+
+    globals()["active"] = ActiveDriver()
+    return globals()["active"]

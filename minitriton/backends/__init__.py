@@ -1,0 +1,1 @@
+"""Triton's module paths for target descriptions (`triton.backends.compiler`)."""

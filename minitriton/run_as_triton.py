@@ -1,0 +1,92 @@
+"""`python -m minitriton.run_as_triton SCRIPT [ARGS]` or `-m MODULE [ARGS]`: runs a program for which `import triton`
+means minitriton.
+
+    import triton.language as tl      →  minitriton.language, the same module object
+
+A finder in front of `sys.meta_path` answers every name that starts with `triton` by the module of the same path under
+`minitriton`, so nothing is loaded twice and the program needs no edit.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+
+class _AliasLoader(importlib.abc.Loader):
+    """Hands out a module that exists already, its own `__spec__` untouched."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+        self.own_spec = module.__spec__
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.own_spec
+
+
+class TritonFinder(importlib.abc.MetaPathFinder):
+    """Finds `triton` and `triton.x.y` as `minitriton` and `minitriton.x.y`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != "triton" and not fullname.startswith("triton."):
+            return None
+        counterpart = "mini" + fullname
+        try:
+            module = importlib.import_module(counterpart)
+        except ModuleNotFoundError as error:
+            if error.name != counterpart:
+                raise
+            return None
+        return importlib.machinery.ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
+
+
+def install() -> None:
+    """Makes `import triton` mean minitriton from now on in this process. Raises if another triton is imported already."""
+    loaded = sys.modules.get("triton")
+    if loaded is not None and loaded.__name__ != "minitriton":
+        raise ImportError(
+            "triton is imported already: call minitriton.run_as_triton.install() before anything imports it"
+        )
+    if not any(isinstance(f, TritonFinder) for f in sys.meta_path):
+        sys.meta_path.insert(0, TritonFinder())
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command. Exit code 2 for a wrong command line, else the program's own."""
+    argv = sys.argv[1:] if argv is None else argv
+    usage = "usage: python -m minitriton.run_as_triton (SCRIPT | -m MODULE) [ARGS...]"
+    if not argv or argv[0] in ("-h", "--help"):
+        print(usage)
+        return 0 if argv else 2
+    install()
+    if argv[0] == "-m":
+        if len(argv) < 2:
+            print(usage, file=sys.stderr)
+            return 2
+        sys.argv = argv[1:]
+        sys.path.insert(0, "")
+        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        return 0
+    script = Path(argv[0])
+    if not script.exists():
+        print(f"no such script: {script}", file=sys.stderr)
+        return 2
+    sys.argv = argv
+    sys.path.insert(0, str(script.resolve().parent))
+    runpy.run_path(str(script), run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""`triton.runtime.driver.active`: what programs ask of the current device, answered by the CUDA driver and torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minitriton.runtime.driver import get_driver
+from minitriton.target import GPUTarget
+
+
+class _Utils:
+    """`driver.active.utils`."""
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        return get_driver().properties(device or 0)
+
+    def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
+        k = get_driver().load(name, binary, shared, device)
+        return (k.module, k.function, k.n_regs, k.n_spills, k.n_max_threads)
+
+
+class ActiveDriver:
+    """The current device as Triton's `driver.active` shows it. Methods that name torch need torch."""
+
+    utils = _Utils()
+
+    def get_current_target(self) -> GPUTarget:
+        return get_driver().target(self.get_current_device())
+
+    def get_current_device(self) -> int:
+        from minitriton.runtime.loading import current_stream
+
+        return current_stream()[0]
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        from minitriton.runtime.loading import current_stream
+
+        return current_stream()[1]
+
+    def set_current_device(self, device: int) -> None:
+        get_driver().set_current_device(device)
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cuda", self.get_current_device())
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cuda
+
+    def get_benchmarker(self) -> Any:
+        from minitriton.testing import do_bench
+
+        return do_bench
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        import torch
+
+        return torch.empty(256 * 1024 * 1024 // 4, dtype=torch.int, device="cuda")
+
+    def clear_cache(self, cache: Any) -> None:
+        cache.zero_()

@@ -1,0 +1,251 @@
+"""Measuring kernels on a GPU: Triton's `testing` module.
+
+`do_bench` times a function with CUDA events and an L2 flush before each run; `perf_report` runs it over a sweep and
+prints, plots or saves the table. These need torch; the plots need matplotlib, the tables pandas.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+def _summary(times: list[float], quantiles: Any, return_mode: str) -> Any:
+    if quantiles is not None:
+        found = [_quantile(times, q) for q in quantiles]
+        return found[0] if len(found) == 1 else found
+    modes: dict[str, Callable[[list[float]], Any]] = {
+        "all": list,
+        "min": min,
+        "max": max,
+        "mean": statistics.mean,
+        "median": statistics.median,
+    }
+    if return_mode not in modes:
+        raise ValueError(f"return_mode must be one of {sorted(modes)}, not {return_mode!r}")
+    return modes[return_mode](times)
+
+
+def _quantile(values: list[float], q: float) -> float:
+    """Linear interpolation between closest ranks."""
+    if not 0 <= q <= 1:
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    ordered = sorted(values)
+    point = q * (len(ordered) - 1)
+    low, high = math.floor(point), math.ceil(point)
+    return ordered[low] + (point - low) * (ordered[high] - ordered[low])
+
+
+def do_bench(
+    fn: Callable[[], Any],
+    warmup: float = 25,
+    rep: float = 100,
+    grad_to_none: Any = None,
+    quantiles: Any = None,
+    return_mode: str = "mean",
+) -> Any:
+    """Milliseconds that `fn` takes on the GPU, its L2 cache cold. `warmup` and `rep` are milliseconds of running."""
+    import torch
+
+    fn()
+    torch.cuda.synchronize()
+    cache = torch.empty(256 * 1024 * 1024 // 4, dtype=torch.int, device="cuda")
+
+    def event() -> Any:
+        return torch.cuda.Event(enable_timing=True)
+
+    start, end = event(), event()
+    start.record()
+    for _ in range(5):
+        cache.zero_()
+        fn()
+    end.record()
+    torch.cuda.synchronize()
+    estimate = start.elapsed_time(end) / 5
+    for _ in range(max(1, int(warmup / estimate))):
+        fn()
+    pairs = [(event(), event()) for _ in range(max(1, int(rep / estimate)))]
+    for start, end in pairs:
+        for tensor in grad_to_none or ():
+            tensor.grad = None
+        cache.zero_()
+        start.record()
+        fn()
+        end.record()
+    torch.cuda.synchronize()
+    return _summary([s.elapsed_time(e) for s, e in pairs], quantiles, return_mode)
+
+
+def do_bench_cudagraph(
+    fn: Callable[[], Any], rep: float = 20, grad_to_none: Any = None, quantiles: Any = None, return_mode: str = "mean"
+) -> Any:
+    """Milliseconds of `fn` replayed from a CUDA graph, so that launch overhead does not count."""
+    import torch
+
+    with torch.cuda.stream(torch.cuda.Stream()):
+        fn()
+        if grad_to_none is not None:
+            for tensor in grad_to_none:
+                tensor.detach_()
+                tensor.requires_grad_(True)
+                tensor.grad = None
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(5):
+            fn()
+        end.record()
+        torch.cuda.synchronize()
+        repeats = max(1, int(rep / max(start.elapsed_time(end) / 5, 1e-6)))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for _ in range(repeats):
+                fn()
+        torch.cuda.synchronize()
+        times: list[float] = []
+        for _ in range(10):
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(end) / repeats)
+        return _summary(times, quantiles, return_mode)
+
+
+def assert_close(x: Any, y: Any, atol: float | None = None, rtol: float | None = None, err_msg: str = "") -> None:
+    """Raises `AssertionError` unless `x` and `y` (tensors, arrays or numbers) agree within tolerance; NaNs must match."""
+    import numpy as np
+
+    def array(value: Any) -> Any:
+        if hasattr(value, "detach"):
+            value = value.detach().cpu()
+            return (value.float() if "bfloat16" in str(value.dtype) else value).numpy()
+        return np.asarray(value)
+
+    np.testing.assert_allclose(
+        array(x), array(y), atol=1e-2 if atol is None else atol, rtol=0.0 if rtol is None else rtol, err_msg=err_msg,
+        equal_nan=True,
+    )  # fmt: skip
+
+
+@dataclass
+class Benchmark:
+    """A sweep for `perf_report`: one figure with `x_names` over `x_vals`, one line for each of `line_vals`."""
+
+    x_names: list[str]
+    x_vals: list[Any]
+    line_arg: str
+    line_vals: list[Any]
+    line_names: list[str]
+    plot_name: str
+    args: dict[str, Any]
+    xlabel: str = ""
+    ylabel: str = ""
+    x_log: bool = False
+    y_log: bool = False
+    styles: Any = None
+    colors: Any = field(default=None)
+
+
+class Mark:
+    """A benchmark function with its sweeps; `run()` measures them."""
+
+    def __init__(self, fn: Callable[..., Any], benchmarks: Any) -> None:
+        self.fn = fn
+        self.benchmarks = benchmarks
+
+    def _measure(self, bench: Benchmark, diff_col: bool, **kwargs: Any) -> Any:
+        import pandas
+
+        columns = [*bench.x_names]
+        for name in bench.line_names:
+            columns.extend([name, f"{name}-min", f"{name}-max"])
+        rows: list[list[Any]] = []
+        for x in bench.x_vals:
+            xs = tuple(x) if isinstance(x, (list, tuple)) else (x,) * len(bench.x_names)
+            row: list[Any] = list(xs)
+            for line in bench.line_vals:
+                point = dict(zip(bench.x_names, xs, strict=True))
+                found = self.fn(**point, **{bench.line_arg: line}, **bench.args, **kwargs)
+                row.extend(found if isinstance(found, (tuple, list)) else (found, None, None))
+            rows.append(row)
+        table = pandas.DataFrame(rows, columns=columns)
+        if diff_col and len(bench.line_names) == 2:
+            first, second = bench.line_names
+            table["Diff"] = table[second] - table[first]
+        return table
+
+    def _plot(self, bench: Benchmark, table: Any, save_path: str, show_plots: bool) -> None:
+        import matplotlib.pyplot as plt
+
+        axes = plt.subplots()[1]
+        x = bench.x_names[0]
+        for index, name in enumerate(bench.line_names):
+            color, style = bench.styles[index] if bench.styles else (None, None)
+            axes.plot(table[x], table[name], label=name, color=color, ls=style)
+            low, high = table[f"{name}-min"], table[f"{name}-max"]
+            if not low.isnull().all() and not high.isnull().all():
+                axes.fill_between(table[x], low.astype(float), high.astype(float), alpha=0.15, color=color)
+        axes.legend()
+        axes.set_xlabel(bench.xlabel or x)
+        axes.set_ylabel(bench.ylabel)
+        axes.set_xscale("log" if bench.x_log else "linear")
+        axes.set_yscale("log" if bench.y_log else "linear")
+        if save_path:
+            plt.savefig(Path(save_path) / f"{bench.plot_name}.png")
+        if show_plots:
+            plt.show()
+        plt.close()
+
+    def run(
+        self,
+        show_plots: bool = False,
+        print_data: bool = False,
+        save_path: str = "",
+        return_df: bool = False,
+        diff_col: bool = False,
+        save_precision: int = 6,
+        **kwargs: Any,
+    ) -> Any:
+        """Measures every sweep; prints, plots and saves as asked. Returns the tables if `return_df`."""
+        single = isinstance(self.benchmarks, Benchmark)
+        benchmarks: list[Benchmark] = [self.benchmarks] if single else list(self.benchmarks)
+        tables: list[Any] = []
+        for bench in benchmarks:
+            table = self._measure(bench, diff_col, **kwargs)
+            if bench.plot_name and (show_plots or save_path) and len(bench.x_names) == 1:
+                self._plot(bench, table, save_path, show_plots)
+            shown = table[[c for c in table.columns if not c.endswith(("-min", "-max"))]]
+            if print_data:
+                print(bench.plot_name + ":")
+                print(shown.to_string())
+            if save_path:
+                shown.to_csv(
+                    Path(save_path) / f"{bench.plot_name}.csv", float_format=f"%.{save_precision}f", index=False
+                )
+            tables.append(shown)
+        if not return_df:
+            return None
+        return tables[0] if single else tables
+
+
+def perf_report(benchmarks: Benchmark | list[Benchmark]) -> Callable[[Callable[..., Any]], Mark]:
+    """Decorator: makes a function that measures one point into a `Mark` that measures the sweeps."""
+    return functools.partial(_mark, benchmarks)
+
+
+def _mark(benchmarks: Any, fn: Callable[..., Any]) -> Mark:
+    return Mark(fn, benchmarks)
+
+
+def get_dram_gbps(device: int | None = None) -> float:
+    """The memory bandwidth that the device's clocks and bus width allow, in GB/s."""
+    from minitriton.runtime.driver import get_driver
+
+    properties = get_driver().properties(device or 0)
+    return properties["mem_clock_rate"] * properties["mem_bus_width"] * 2 / 1e6 / 8
