@@ -1,0 +1,310 @@
+"""Operations on linear layouts that are not methods: division, fitting to a shape, register permutations.
+
+    divide_left(identity_1d(8, "register", "offset"), identity_1d(4, "register", "offset"))
+    == identity_1d(2, "register", "offset")
+
+Answers to Triton's lib/Tools/LayoutUtils.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+from minitriton.errors import MinitritonError
+from minitriton.layouts import f2
+from minitriton.layouts.linear_layout import Bases, Basis, LinearLayout
+
+_T = TypeVar("_T")
+
+
+@lru_cache(maxsize=16)
+def standard_out_dim_names(rank: int) -> tuple[str, ...]:
+    """`("dim0", "dim1", ...)`."""
+    return tuple(f"dim{i}" for i in range(rank))
+
+
+def standard_out_dim_pairs(shape: Iterable[int]) -> dict[str, int]:
+    """`{"dim0": shape[0], ...}`."""
+    return {f"dim{i}": size for i, size in enumerate(shape)}
+
+
+def identity_standard_nd(in_dim: str, shape: Sequence[int], order: Sequence[int]) -> LinearLayout:
+    """`in_dim` walks over `shape`, dimension `order[0]` fastest; out-dims come in that order."""
+    result = LinearLayout.empty()
+    for dim in order:
+        result = result * LinearLayout.identity_1d(shape[dim], in_dim, f"dim{dim}")
+    return result
+
+
+def zeros_like(layout: LinearLayout) -> LinearLayout:
+    """The same dims, everything mapped to 0."""
+    zero = (0,) * layout.num_out_dims
+    return LinearLayout.trusted({d: (zero,) * len(b) for d, b in layout.bases.items()}, dict(layout.out_dims))
+
+
+def divide_left(a: LinearLayout, b: LinearLayout) -> LinearLayout | None:
+    """The C with `a == b * C`, or None."""
+    if not (b.bases.keys() <= a.bases.keys() and b.out_dims.keys() <= a.out_dims.keys()):
+        return None
+    shifts = [f2.log2(b.out_dims.get(dim, 1)) for dim in a.out_dims]
+    if any(size >> s == 0 for size, s in zip(a.out_dims.values(), shifts, strict=True)):
+        return None
+    low = [(1 << s) - 1 for s in shifts]
+    b_at = _out_positions(a, b)
+    bases: dict[str, Bases] = {}
+    for dim, images in a.bases.items():
+        divisor = b.bases.get(dim, ())
+        if len(divisor) > len(images):
+            return None
+        for mine, theirs in zip(images, divisor, strict=False):
+            if any(v != (theirs[i] if i >= 0 else 0) for v, i in zip(mine, b_at, strict=True)):
+                return None
+        rest = images[len(divisor) :]
+        if any(v & m for basis in rest for v, m in zip(basis, low, strict=True)):
+            return None
+        bases[dim] = tuple(tuple(v >> s for v, s in zip(basis, shifts, strict=True)) for basis in rest)
+    sizes = {dim: size >> s for (dim, size), s in zip(a.out_dims.items(), shifts, strict=True)}
+    return LinearLayout.trusted(bases, sizes)
+
+
+def divide_right(a: LinearLayout, b: LinearLayout) -> LinearLayout | None:
+    """The C with `a == C * b`, or None."""
+    if not (b.bases.keys() <= a.bases.keys() and b.out_dims.keys() <= a.out_dims.keys()):
+        return None
+    sizes = {dim: size >> f2.log2(b.out_dims.get(dim, 1)) for dim, size in a.out_dims.items()}
+    if not all(sizes.values()):
+        return None
+    b_at = _out_positions(a, b)
+    shifts = [f2.log2(size) for size in sizes.values()]
+    bases: dict[str, Bases] = {}
+    for dim, images in a.bases.items():
+        divisor = b.bases.get(dim, ())
+        kept = len(images) - len(divisor)
+        if kept < 0:
+            return None
+        for mine, theirs in zip(images[kept:], divisor, strict=True):
+            want = tuple(theirs[i] << s if i >= 0 else 0 for i, s in zip(b_at, shifts, strict=True))
+            if mine != want:
+                return None
+        bases[dim] = images[:kept]
+        if any(v >= size for basis in images[:kept] for v, size in zip(basis, sizes.values(), strict=True)):
+            return None
+    return LinearLayout.trusted(bases, sizes)
+
+
+def _out_positions(a: LinearLayout, b: LinearLayout) -> list[int]:
+    names = list(b.out_dims)
+    return [names.index(dim) if dim in b.out_dims else -1 for dim in a.out_dims]
+
+
+def get_reps(a: LinearLayout, tile: LinearLayout) -> LinearLayout | None:
+    """`a` with the bits that `tile` covers mapped to 0, or None if `tile` is not its beginning.
+
+    Weaker than `divide_left`: the other bits of `a` may lie below the tile's, as long as they do not share any with it.
+    """
+    tile_at = _out_positions(a, tile)
+    mask = [0] * a.num_out_dims
+    for images in tile.bases.values():
+        for basis in images:
+            for out, at in enumerate(tile_at):
+                if at >= 0:
+                    mask[out] |= basis[at]
+    zero = (0,) * a.num_out_dims
+    bases: dict[str, Bases] = {}
+    for dim, images in a.bases.items():
+        covered = tile.bases.get(dim, ())
+        if len(covered) > len(images):
+            return None
+        for mine, theirs in zip(images, covered, strict=False):
+            if any(v != (theirs[at] if at >= 0 else 0) for v, at in zip(mine, tile_at, strict=True)):
+                return None
+        rest = images[len(covered) :]
+        if any(v & m for basis in rest for v, m in zip(basis, mask, strict=True)):
+            return None
+        bases[dim] = (zero,) * len(covered) + rest
+    return LinearLayout.trusted(bases, dict(a.out_dims))
+
+
+def ensure_layout_not_larger_than(
+    layout: LinearLayout, shape: Mapping[str, int], broadcast_registers: bool = True
+) -> LinearLayout:
+    """Out-dims cut down to `shape`, in-dims as they are: what pointed beyond holds copies.
+
+    With `broadcast_registers` off, the registers that would hold copies are dropped. Bases must be powers of two.
+    """
+    if all(size <= shape[dim] for dim, size in layout.out_dims.items()):
+        return layout
+    bases = {dim: [list(basis) for basis in images] for dim, images in layout.bases.items()}
+    dropped: set[int] = set()
+    for out, (dim, size) in enumerate(layout.out_dims.items()):
+        places = [(basis[out], name, i) for name, of in bases.items() for i, basis in enumerate(of) if basis[out]]
+        places.sort(key=lambda place: -place[0])
+        for _, name, i in places:
+            if size <= shape[dim]:
+                break
+            if not broadcast_registers and name == "register":
+                dropped.add(i)
+            else:
+                bases[name][i][out] = 0
+            size >>= 1
+    if dropped:
+        bases["register"] = [basis for i, basis in enumerate(bases["register"]) if i not in dropped]
+    return LinearLayout.trusted(
+        {dim: tuple(map(tuple, images)) for dim, images in bases.items()},
+        {dim: min(size, shape[dim]) for dim, size in layout.out_dims.items()},
+    )
+
+
+def ensure_layout_not_smaller_than(layout: LinearLayout, shape: Mapping[str, int]) -> LinearLayout:
+    """The first in-dim made longer, in the order of the out-dims, until the layout covers `shape`."""
+    if all(size >= shape[dim] for dim, size in layout.out_dims.items()):
+        return layout
+    first, images = next(iter(layout.bases.items()))
+    sizes = dict(layout.out_dims)
+    added: list[Basis] = []
+    for out, dim in enumerate(sizes):
+        while sizes[dim] < shape[dim]:
+            added.append(unit(len(sizes), out, sizes[dim]))
+            sizes[dim] *= 2
+    return LinearLayout.trusted({**layout.bases, first: images + tuple(added)}, sizes)
+
+
+@lru_cache(maxsize=4096)
+def unit(rank: int, dim: int, value: int) -> Basis:
+    """The basis that is `value` at `dim` and 0 elsewhere."""
+    return (0,) * dim + (value,) + (0,) * (rank - dim - 1)
+
+
+def square_sublayout_is_identity(layout: LinearLayout, dims: Sequence[str]) -> bool:
+    """Whether `dims` map onto themselves by the identity."""
+    return layout.sublayout_is_identity(dims, dims) if dims else True
+
+
+def remove_standard_dim(layout: LinearLayout, dim: int) -> LinearLayout:
+    """Without out-dim `dim`; the later ones move down one number."""
+    names = list(layout.out_dims)
+    part = layout.sublayout(layout.bases, [name for i, name in enumerate(names) if i != dim])
+    return LinearLayout.trusted(dict(part.bases), standard_out_dim_pairs(part.out_dims.values()))
+
+
+def reshape_layout(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
+    """The layout of the same elements, row-major, under another shape."""
+    back = list(standard_out_dim_pairs(shape).items())[::-1]
+    turned = layout.transpose_outs(list(layout.out_dims)[::-1]).reshape_outs(back)
+    return turned.transpose_outs(standard_out_dim_names(len(shape)))
+
+
+def transpose_linear_layout(layout: LinearLayout, order: Sequence[int]) -> LinearLayout:
+    """The layout of the transposed tensor: result dimension `i` is dimension `order[i]`."""
+    sizes = list(layout.out_dims.values())
+    return LinearLayout.trusted(
+        {dim: tuple(tuple(b[i] for i in order) for b in images) for dim, images in layout.bases.items()},
+        {name: sizes[i] for name, i in zip(layout.out_dims, order, strict=True)},
+    )
+
+
+@dataclass(frozen=True)
+class ColumnAction:
+    """Picks and reorders the bits of one in-dim: new bit `i` is old bit `action[i]`; bits not named are dropped.
+
+    `(2, 0, 1)` turns the bases `1, 2, 4` into `4, 1, 2`, and eight values into `x[0], x[4], x[1], x[5], x[2], ...`.
+    """
+
+    action: tuple[int, ...]
+    in_dim: str
+    in_size_log2: int
+
+    def __post_init__(self) -> None:
+        if any(not 0 <= a < self.in_size_log2 for a in self.action):
+            raise MinitritonError(f"{self.action} names bits that {self.in_dim!r} ({self.in_size_log2} bits) has not")
+
+    @classmethod
+    def identity(cls, in_dim: str, in_size_log2: int) -> ColumnAction:
+        """The action that changes nothing."""
+        return cls(tuple(range(in_size_log2)), in_dim, in_size_log2)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it changes nothing."""
+        return self.action == tuple(range(self.in_size_log2))
+
+    def apply(self, layout: LinearLayout) -> LinearLayout:
+        """The layout that sees the reordered in-dim."""
+        images = layout.bases[self.in_dim]
+        if len(images) != self.in_size_log2:
+            raise MinitritonError(f"in-dim {self.in_dim!r} has {len(images)} bits, the action {self.in_size_log2}")
+        if self.is_identity:
+            return layout
+        return LinearLayout.trusted(
+            {**layout.bases, self.in_dim: tuple(images[a] for a in self.action)}, dict(layout.out_dims)
+        )
+
+    def source_indices(self) -> tuple[int, ...]:
+        """For each new index, the old one: `permute(x)[i] == x[source_indices()[i]]`."""
+        return tuple(f2.span([1 << a for a in self.action]))
+
+    def permute(self, values: Sequence[_T]) -> list[_T]:
+        """The values in the new order."""
+        return [values[i] for i in self.source_indices()]
+
+    def inverse(self) -> ColumnAction:
+        """The action that undoes this one; needs a permutation."""
+        back = [0] * len(self.action)
+        for i, a in enumerate(self.action):
+            back[a] = i
+        return ColumnAction(tuple(back), self.in_dim, self.in_size_log2)
+
+    def left_compose(self, other: ColumnAction) -> ColumnAction:
+        """This action, then `other`."""
+        return ColumnAction(tuple(self.action[a] for a in other.action), self.in_dim, self.in_size_log2)
+
+
+def action_remove_broadcasted_regs(layout: LinearLayout) -> ColumnAction:
+    """Drops the register bits that change nothing."""
+    images = layout.bases["register"]
+    return ColumnAction(tuple(i for i, basis in enumerate(images) if any(basis)), "register", len(images))
+
+
+def reg_perm_for_divide(a: LinearLayout, b: LinearLayout, left: bool) -> ColumnAction | None:
+    """The order of registers under which `a` may be divided by `b`: if any order works, this one does."""
+    mine = a.bases["register"]
+    b_at = _out_positions(a, b)
+    shifts = [0] * a.num_out_dims
+    for out, (dim, size) in enumerate(a.out_dims.items()):
+        quotient = size >> f2.log2(b.out_dims.get(dim, 1))
+        if not quotient:
+            return None
+        shifts[out] = 0 if left else f2.log2(quotient)
+    picked: list[int] = []
+    for theirs in b.bases["register"]:
+        want = tuple(theirs[at] << s if at >= 0 else 0 for at, s in zip(b_at, shifts, strict=True))
+        found = next((i for i, basis in enumerate(mine) if i not in picked and basis == want), None)
+        if found is None:
+            return None
+        picked.append(found)
+    rest = [i for i in range(len(mine)) if i not in picked]
+    return ColumnAction(tuple(picked + rest if left else rest + picked), "register", len(mine))
+
+
+def largest_vectorisation(
+    cvt: LinearLayout, bitwidth: int, max_vec_elems: int | None = None
+) -> tuple[int, ColumnAction]:
+    """The most elements one access of at most 128 bits moves, and the order of registers that makes them neighbours.
+
+    `cvt` maps `register, lane, warp[, block]` to `offset` (in elements). Given `max_vec_elems`, registers stay in order.
+    """
+    vec = 128 // bitwidth if max_vec_elems is None else max_vec_elems
+    while vec >= 1:
+        tile = LinearLayout.identity_1d(vec, "register", "offset")
+        action = reg_perm_for_divide(cvt, tile, left=True)
+        if (
+            action is not None
+            and (max_vec_elems is None or action.is_identity)
+            and divide_left(action.apply(cvt), tile) is not None
+        ):
+            return vec, action
+        vec //= 2
+    raise MinitritonError(f"no vector width fits elements of {bitwidth} bits")

@@ -1,0 +1,392 @@
+"""Encodings as linear layouts: `to_linear_layout(encoding, shape)`.
+
+In: an encoding and the shape of the tensor it is used for, powers of two. Out: the map from `register, lane, warp, block`
+(or `offset, block` for shared memory) to `dim0, dim1, ...`. A tensor larger than one tile of the encoding wraps around: threads
+get more registers. A smaller one is held several times over: the bits that have nothing left to tell map to 0.
+
+    Blocked((1,), (32,), (4,), (0,)) on (256,):  register [128]   lane [1, 2, 4, 8, 16]   warp [32, 64]
+    Blocked((1,), (32,), (4,), (0,)) on (64,):   register []      lane [1, 2, 4, 8, 16]   warp [32, 0]
+
+Answers to Triton's lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from minitriton.errors import IRError
+from minitriton.layouts import f2
+from minitriton.layouts.algebra import (
+    ensure_layout_not_larger_than,
+    ensure_layout_not_smaller_than,
+    remove_standard_dim,
+    reshape_layout,
+    standard_out_dim_pairs,
+    transpose_linear_layout,
+    unit,
+)
+from minitriton.layouts.encodings import (
+    Blocked,
+    DistributedEncoding,
+    DotOperand,
+    Encoding,
+    Linear,
+    NvidiaMma,
+    NVMMAShared,
+    PaddedShared,
+    SharedLinear,
+    Slice,
+    SwizzledShared,
+    bases_per_dim,
+    order_of_bases,
+)
+from minitriton.layouts.linear_layout import Bases, Basis, LinearLayout
+
+Shape = Sequence[int]
+
+
+def to_linear_layout(encoding: Encoding, shape: Shape) -> LinearLayout:
+    """The layout of a tensor of `shape` under `encoding`; cached. Raises `IRError` if they do not go together."""
+    return _to_linear_layout(encoding, tuple(shape))
+
+
+@lru_cache(maxsize=8192)
+def _to_linear_layout(encoding: Encoding, shape: tuple[int, ...]) -> LinearLayout:
+    if len(shape) != encoding.rank:
+        raise IRError(f"a {encoding.mnemonic} encoding of rank {encoding.rank} is used on the shape {list(shape)}")
+    if not all(map(f2.is_power_of_two, shape)):
+        raise IRError(f"shape must be positive powers of 2, got {list(shape)}")
+    match encoding:
+        case Blocked():
+            return _blocked(encoding, shape)
+        case Slice():
+            return _slice(encoding, shape)
+        case NvidiaMma():
+            return _nvidia_mma(encoding, shape)
+        case DotOperand():
+            return _dot_operand(encoding, shape)
+        case Linear():
+            return _linear(encoding, shape)
+        case SwizzledShared():
+            return _swizzled_shared(encoding, shape)
+        case NVMMAShared():
+            return nvmma_shared_to_linear_layout(encoding, shape)
+        case PaddedShared():
+            return _fixed_shared(encoding.offset, encoding.block, encoding.shape, shape)
+        case SharedLinear():
+            return _fixed_shared(encoding.offset, encoding.block, encoding.shape, shape)
+        case _:
+            raise IRError(f"no linear layout is known for {type(encoding).__name__}")
+
+
+@lru_cache(maxsize=8192)
+def _to_linear_encoding(encoding: DistributedEncoding, shape: tuple[int, ...]) -> Linear:
+    return linear_encoding_of(_to_linear_layout(encoding, shape))
+
+
+def to_linear_encoding(encoding: DistributedEncoding, shape: Shape) -> Linear:
+    """The `Linear` encoding with the same layout on `shape`; cached."""
+    return _to_linear_encoding(encoding, tuple(shape))
+
+
+def linear_encoding_of(layout: LinearLayout) -> Linear:
+    """A layout from `register, lane, warp, block` to `dim0, ...` as an encoding."""
+    get = layout.bases.get
+    shape = tuple(layout.out_dims.values())
+    return Linear(get("register", ()), get("lane", ()), get("warp", ()), get("block", ()), shape)
+
+
+def get_layout_within_block(layout: LinearLayout) -> LinearLayout:
+    """The part of the first CTA: `block` emptied, out-dims cut down to what one CTA covers."""
+    bases = {**layout.bases, "block": ()}
+    return LinearLayout.from_bases(bases, list(layout.out_dims))
+
+
+def shape_per_cta(encoding: Encoding, shape: Shape) -> tuple[int, ...]:
+    """The part of `shape` that one CTA holds. Leading dimensions that the encoding does not know (buffers) are not split."""
+    split = encoding.cta_split
+    rank = len(shape)
+    split = (1,) * (rank - len(split)) + split[max(0, len(split) - rank) :]
+    return tuple(size // min(size, parts) for size, parts in zip(shape, split, strict=True))
+
+
+def matrix_order(rank: int, row_major: bool) -> tuple[int, ...]:
+    """The order, fastest first, of a batch of matrices."""
+    order = list(range(rank - 1, -1, -1))
+    if not row_major and rank >= 2:
+        order[0], order[1] = order[1], order[0]
+    return tuple(order)
+
+
+def order_for_dot_operand(op_idx: int, rank: int, k_contiguous: bool) -> tuple[int, ...]:
+    """The order of operand A (0) or B (1) that runs fastest along K, or along the other dimension."""
+    return matrix_order(rank, bool(op_idx) != k_contiguous)
+
+
+class _Tile:
+    """Grows the layout of one CTA, bit by bit.
+
+    `identity(in_dim, dim, count)` is `*= identity_1d(count, in_dim, dim)`, `copies(in_dim, count)` is `*= zeros_1d(...)`.
+    """
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.sizes = [1] * rank
+        self.bases: dict[str, list[Basis]] = {"register": [], "lane": [], "warp": []}
+
+    def identity(self, in_dim: str, dim: int, count: int) -> _Tile:
+        """`in_dim` walks `count` more positions along `dim`."""
+        images = self.bases[in_dim]
+        while count > 1:
+            images.append(unit(self.rank, dim, self.sizes[dim]))
+            self.sizes[dim] *= 2
+            count >>= 1
+        return self
+
+    def walk(self, in_dim: str, counts: Sequence[int], order: Sequence[int], broadcast: int = -1) -> _Tile:
+        """`in_dim` walks the box `counts`, `order[0]` fastest; along dimension `broadcast` it holds copies."""
+        for dim in order:
+            if dim == broadcast:
+                self.bases[in_dim] += [(0,) * self.rank] * f2.log2(counts[dim])
+            else:
+                self.identity(in_dim, dim, counts[dim])
+        return self
+
+    def on(self, shape: Shape, rep_order: Sequence[int], cga: Bases) -> LinearLayout:
+        """The tile repeated by registers (in `rep_order`) or wrapped until the CTAs of `cga` cover `shape`."""
+        rank = self.rank
+        blocks, cta_shape = split_among_ctas(cga, shape)
+        for dim in rep_order:
+            if self.sizes[dim] < cta_shape[dim]:
+                self.identity("register", dim, cta_shape[dim] // self.sizes[dim])
+        bases: dict[str, Bases] = {}
+        if any(size > limit for size, limit in zip(self.sizes, cta_shape, strict=True)):
+            zero = (0,) * rank
+            for in_dim, images in self.bases.items():
+                bases[in_dim] = tuple(
+                    zero if any(v >= limit for v, limit in zip(b, cta_shape, strict=True)) else b for b in images
+                )
+        else:
+            bases = {in_dim: tuple(images) for in_dim, images in self.bases.items()}
+        bases["block"] = blocks
+        return LinearLayout.trusted(bases, standard_out_dim_pairs(shape))
+
+
+def split_among_ctas(cga: Bases, shape: Shape) -> tuple[Bases, tuple[int, ...]]:
+    """The bases of `block` in units of elements, and the shape that one CTA covers."""
+    if not cga:
+        return (), tuple(shape)
+    sizes = [1] * len(shape)
+    for basis in cga:
+        for dim, v in enumerate(basis):
+            sizes[dim] = max(sizes[dim], 1 << v.bit_length())
+    sizes = [min(size, extent) for size, extent in zip(sizes, shape, strict=True)]
+    cta_shape = tuple(max(1, extent // size) for size, extent in zip(sizes, shape, strict=True))
+    blocks = tuple(
+        tuple(v * c if v < size else 0 for v, c, size in zip(basis, cta_shape, sizes, strict=True)) for basis in cga
+    )
+    return blocks, cta_shape
+
+
+def combine_cta_cga_with_shape(cta_layout: LinearLayout, cga: Bases, shape: Shape) -> LinearLayout:
+    """The layout of one CTA, fitted to its share of `shape` and repeated over the CTAs."""
+    blocks, cta_shape = split_among_ctas(cga, shape)
+    sizes = standard_out_dim_pairs(cta_shape)
+    fitted = ensure_layout_not_larger_than(ensure_layout_not_smaller_than(cta_layout, sizes), sizes)
+    fitted = fitted.transpose_outs(list(sizes))
+    return LinearLayout.trusted({**fitted.bases, "block": blocks}, standard_out_dim_pairs(shape))
+
+
+def _blocked(encoding: Blocked, shape: Shape) -> LinearLayout:
+    order = encoding.order
+    tile = _Tile(len(shape))
+    tile.walk("register", encoding.size_per_thread, order)
+    tile.walk("lane", encoding.threads_per_warp, order)
+    tile.walk("warp", encoding.warps_per_cta, order)
+    return tile.on(shape, order, encoding.cga)
+
+
+def _slice(encoding: Slice, shape: Shape) -> LinearLayout:
+    parent = _to_linear_layout(encoding.parent, encoding.padded_shape(shape))
+    return remove_standard_dim(parent, encoding.dim).remove_zero_bases_along_dim("register")
+
+
+def _mma_tile(tile: _Tile, tile_shape: Sequence[int], k_width: int, order: Sequence[int]) -> None:
+    """The fragment of one tensor-core instruction: 4 lanes of `k_width` registers along a row, 8 rows."""
+    inner, outer = order[0], order[1]
+    rows, columns = tile_shape[outer], tile_shape[inner]
+    if rows % 8 or columns % (k_width * 4):
+        raise IRError(f"an mma tile of {rows}x{columns} is not a multiple of 8x{k_width * 4}")
+    tile.identity("register", inner, k_width)
+    tile.identity("lane", inner, 4)
+    tile.identity("lane", outer, 8)
+    tile.identity("register", outer, rows // 8)
+    tile.identity("register", inner, columns // (k_width * 4))
+
+
+def _nvidia_mma(encoding: NvidiaMma, shape: Shape) -> LinearLayout:
+    if not (encoding.is_ampere or encoding.is_hopper):
+        raise IRError(f"nvidia_mma version {encoding.version_major} is not supported", help="use version 2 or 3")
+    rank = len(shape)
+    rows_first = matrix_order(rank, row_major=True)
+    instr = encoding.instr_shape if encoding.is_ampere else encoding.instr_shape[:2]
+    if len(instr) != rank:
+        raise IRError(f"instrShape {list(encoding.instr_shape)} does not fit a tensor of rank {rank}")
+    tile = _Tile(rank)
+    _mma_tile(tile, instr, 2, rows_first)
+    tile.walk("warp", encoding.warps_per_cta, matrix_order(rank, row_major=not encoding.is_hopper))
+    return tile.on(shape, rows_first, encoding.cga)
+
+
+def _dot_operand(encoding: DotOperand, shape: Shape) -> LinearLayout:
+    parent, k = encoding.parent, encoding.k_dim
+    rank = len(shape)
+    tile = _Tile(rank)
+    if isinstance(parent, Blocked):
+        order = parent.order
+        per_thread = list(parent.size_per_thread)
+        per_thread[k] = shape[k]
+        tile.walk("register", per_thread, order)
+        tile.walk("lane", parent.threads_per_warp, order, broadcast=k)
+        tile.walk("warp", parent.warps_per_cta, order, broadcast=k)
+        return tile.on(shape, order, encoding.cga)
+    if not isinstance(parent, NvidiaMma):
+        raise IRError(f"ttg.dot_op unexpected parent layout: {type(parent).__name__}")
+    order = order_for_dot_operand(encoding.op_idx, rank, k_contiguous=True)
+    tile_shape = [1] * rank
+    tile_shape[k] = encoding.k_width * 8
+    tile_shape[order[1]] = 16 if encoding.op_idx == 0 else 8
+    _mma_tile(tile, tile_shape, encoding.k_width, order)
+    tile.walk("warp", parent.warps_per_cta, matrix_order(rank, row_major=not parent.is_hopper), broadcast=k)
+    return tile.on(shape, order, encoding.cga)
+
+
+def _linear(encoding: Linear, shape: Shape) -> LinearLayout:
+    bases = {
+        "register": encoding.register,
+        "lane": encoding.lane,
+        "warp": encoding.warp,
+        "block": encoding.block,
+    }
+    layout = LinearLayout(bases, standard_out_dim_pairs(encoding.shape))
+    if encoding.shape == tuple(shape):
+        return layout
+    sizes = standard_out_dim_pairs(shape)
+    rank = len(shape)
+    rep_order = order_of_bases(encoding.register, range(rank - 1, -1, -1))
+    layout = layout.transpose_outs([f"dim{dim}" for dim in rep_order])
+    layout = ensure_layout_not_smaller_than(layout, sizes)
+    layout = ensure_layout_not_larger_than(layout, sizes, broadcast_registers=False)
+    return layout.transpose_outs(list(sizes))
+
+
+def _swizzled_shared(encoding: SwizzledShared, shape: Shape) -> LinearLayout:
+    rank = len(shape)
+    per_cta = shape_per_cta(encoding, shape)
+    order = encoding.order
+    bases: list[Basis] = []
+    column = 1
+    while column < per_cta[order[0]]:
+        bases.append(unit(rank, order[0], column))
+        column *= 2
+    if rank >= 2:
+        row = 1
+        while row < per_cta[order[1]]:
+            phase = (row // encoding.per_phase) % encoding.max_phase
+            basis = list(unit(rank, order[1], row))
+            basis[order[0]] = encoding.vec * phase % per_cta[order[0]]
+            bases.append(tuple(basis))
+            row *= 2
+    for dim in order[2:]:
+        bases += [unit(rank, dim, 1 << i) for i in range(f2.log2(per_cta[dim]))]
+    layout = LinearLayout.trusted({"offset": tuple(bases)}, standard_out_dim_pairs(per_cta))
+    return combine_cta_cga_with_shape(layout, encoding.cga, shape)
+
+
+def _fixed_shared(offset: Bases, block: Bases, own_shape: Shape, shape: Shape) -> LinearLayout:
+    if tuple(own_shape) != tuple(shape):
+        raise IRError(f"the layout is for the shape {list(own_shape)}, not {list(shape)}")
+    return LinearLayout.trusted({"offset": offset, "block": block}, standard_out_dim_pairs(shape))
+
+
+def tma_block_shape(encoding: NVMMAShared, per_cta: Shape, packed: bool) -> tuple[int, ...]:
+    """The box that one TMA message moves: at most 256 a side, along the contiguous dimension one swizzle width.
+
+    Counts elements as stored if `packed`; else fp4 pairs count as two.
+    """
+    contiguous = 0 if encoding.transposed else len(per_cta) - 1
+    box = list(per_cta)
+    if encoding.fp4_padded:
+        box[contiguous] *= 2
+    box = [min(size, 256) for size in box]
+    if encoding.swizzling_byte_width:
+        width = 8 * encoding.swizzling_byte_width // encoding.element_bit_width
+        if box[contiguous] < width:
+            raise IRError(
+                "Block shape is too small for the swizzle byte size in NVMMA Shared Layout.",
+                help=f"dimension {contiguous} has {box[contiguous]} elements, the swizzle needs {width}",
+            )
+        box[contiguous] = width
+    if encoding.fp4_padded and packed:
+        box[contiguous] //= 2
+    return tuple(box)
+
+
+def core_matrix_layout(encoding: NVMMAShared, disable_swizzle: bool = False) -> LinearLayout:
+    """The 8-row tile that repeats through an `nvmma_shared` buffer."""
+    vec, per_phase, max_phase = encoding.vec, encoding.per_phase, encoding.max_phase
+
+    def packed(column: int) -> int:
+        """With fp4 padding every 8 stored elements are followed by 8 unused ones, which stand for the same place."""
+        return column // 16 * 8 + column % 8 if encoding.fp4_padded else column
+
+    bases: list[Basis] = []
+    columns = 8 * max(16, encoding.swizzling_byte_width) // encoding.element_bit_width
+    bases += [(0, packed(1 << i)) for i in range(f2.log2(columns))]
+    for row in (1, 2, 4):
+        bases.append((row, 0 if disable_swizzle else packed(vec * ((row // per_phase) % max_phase))))
+    return LinearLayout.from_bases({"offset": bases}, ["dim0", "dim1"])
+
+
+def nvmma_shared_to_linear_layout(encoding: NVMMAShared, shape: Shape, disable_swizzle: bool = False) -> LinearLayout:
+    """The layout of an `nvmma_shared` buffer; without the swizzle if asked (TMA and wgmma apply it themselves)."""
+    rank = len(shape)
+    per_cta = shape_per_cta(encoding, shape)
+    box = tma_block_shape(encoding, per_cta, packed=True)
+    sizes = standard_out_dim_pairs(per_cta)
+    if encoding.swizzling_byte_width == 0:
+        layout = LinearLayout.empty()
+        for dim in range(rank - 1, -1, -1):
+            layout = layout * LinearLayout.identity_1d(box[dim], "offset", f"dim{dim}")
+        layout = ensure_layout_not_smaller_than(layout, sizes)
+        return combine_cta_cga_with_shape(layout, encoding.cga, shape)
+
+    collapsed = [1, box[-1]]
+    for size in box[:-1]:
+        collapsed[0] *= size
+    if encoding.transposed:
+        collapsed.reverse()
+    tile = core_matrix_layout(encoding, disable_swizzle)
+    packing = 2 if encoding.fp4_padded else 1
+    rows, columns = tile.out_dims.values()
+    if rank < 2 or collapsed[1] * packing < columns or collapsed[0] < rows:
+        raise IRError(
+            f"Illegal shared layout; expected collapsed shapePerCTA to be at least [{rows}, {columns // packing}], "
+            f"collapsedTmaShape: {collapsed}"
+        )
+    layout = ensure_layout_not_smaller_than(tile, standard_out_dim_pairs(collapsed))
+    if encoding.transposed:
+        layout = reshape_layout(layout, (*box[1:], box[0]))
+        layout = transpose_linear_layout(layout, (rank - 1, *range(rank - 1)))
+        layout = LinearLayout.trusted(dict(layout.bases), standard_out_dim_pairs(layout.out_dims.values()))
+    else:
+        layout = reshape_layout(layout, box)
+    layout = ensure_layout_not_smaller_than(layout, sizes)
+    return combine_cta_cga_with_shape(layout, encoding.cga, shape)
+
+
+def bases_count(encoding: DistributedEncoding, shape: Shape, in_dim: str) -> tuple[int, ...]:
+    """How many positions `in_dim` takes along each dimension, copies not counted."""
+    layout = to_linear_layout(encoding, shape)
+    return bases_per_dim(layout.bases[in_dim], len(shape))
