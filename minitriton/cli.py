@@ -1,0 +1,226 @@
+"""`minitriton`: compile a kernel to any stage, list the passes, watch a kernel go through the compiler.
+
+minitriton compile FILE.py:kernel --signature '*fp32:16,*fp32:16,i32,BLOCK=1024' --emit ptx
+minitriton compile kernel.ttgir --emit llir
+minitriton passes [NAME]
+minitriton demo
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.pass_manager import Hook, Pipeline, Snapshots, Statistics, Timings, VerifyEach, representation_text
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command. Exit code 1 for an error in the input, 2 for a wrong command line."""
+    arguments = _parser().parse_args(argv)
+    try:
+        for path in getattr(arguments, "load", None) or []:
+            load_plugin(path)
+        return arguments.run(arguments)
+    except MinitritonError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="minitriton", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    compile = commands.add_parser("compile", help="compile a kernel, or IR text, and print a stage")
+    compile.add_argument("source", help="FILE.py:kernel, or a .ttir, .ttgir, .llir or .ptx file")
+    compile.add_argument(
+        "--signature", default="", help="argument types in order: TYPE[:16] or NAME=VALUE (constexpr), comma-separated"
+    )
+    compile.add_argument("--emit", default="ptx", help="ttir, ttgir, llir, ptx, sass, cubin, or pipeline")
+    compile.add_argument("--arch", type=int, default=90, help="compute capability times ten (80, 86, 89, 90)")
+    compile.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
+    )
+    compile.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    compile.add_argument("-o", "--output", help="file to write (default: standard output)")
+    compile.add_argument("--timings", action="store_true", help="print the time of each pass")
+    compile.add_argument("--statistics", action="store_true", help="print the number of ops after each pass")
+    compile.add_argument("--print-after-each", action="store_true", help="print the IR after each pass that changed it")
+    compile.add_argument("--verify-each", action="store_true", help="verify the IR after each pass")
+    compile.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    compile.set_defaults(run=_compile)
+    passes = commands.add_parser("passes", help="list the registered passes with their documentation")
+    passes.add_argument("name", nargs="?", help="one pass, in full")
+    passes.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    passes.set_defaults(run=_passes)
+    demo = commands.add_parser("demo", help="a kernel from Python to PTX to numbers")
+    demo.add_argument("--full", action="store_true", help="print every stage in full")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def load_plugin(path: str) -> None:
+    """Imports a Python file that registers passes. Raises `MinitritonError` if it cannot be imported."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None or not Path(path).exists():
+        raise MinitritonError(f"cannot load {path!r}", help="--load takes a Python file that registers passes")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(Path(path).stem, module)
+    spec.loader.exec_module(module)
+
+
+def load_kernel(reference: str) -> Any:
+    """The kernel named by `FILE.py:kernel`; `import triton` in the file means minitriton."""
+    from minitriton.run_as_triton import install
+    from minitriton.runtime.jit import JITFunction
+
+    path, _, name = reference.partition(":")
+    if not Path(path).exists():
+        raise MinitritonError(f"no such file: {path}")
+    if "triton" not in sys.modules:
+        install()
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(Path(path).stem, module)
+    spec.loader.exec_module(module)
+    kernels = {k: v for k, v in vars(module).items() if isinstance(v, JITFunction)}
+    if not name and len(kernels) == 1:
+        return next(iter(kernels.values()))
+    if name not in kernels:
+        raise MinitritonError(f"{path} has no kernel {name!r}", help="it has: " + (", ".join(kernels) or "none"))
+    return kernels[name]
+
+
+def ast_source(kernel: Any, signature: str) -> Any:
+    """The source for a signature such as `*fp32:16,i32,BLOCK=128`: `:16` says divisible by 16, `:1` equal to 1."""
+    from minitriton.compiler import ASTSource
+
+    types: dict[str, str] = {}
+    constexprs: dict[str, Any] = {}
+    attrs: dict[tuple[int, ...], Any] = {}
+    names: list[str] = list(kernel.arg_names)
+    for item in _split(signature):
+        name, given, value = item.partition("=")
+        if given and name in names:
+            types[name], constexprs[name] = "constexpr", _literal(value)
+            continue
+        free = [n for n in names if n not in types]
+        if not free:
+            raise MinitritonError(f"more types than parameters at {item!r}", help="parameters: " + ", ".join(names))
+        kind, _, hint = item.partition(":")
+        types[free[0]] = "constexpr" if hint == "1" else kind
+        if hint == "1":
+            constexprs[free[0]] = 1
+        elif hint == "16":
+            attrs[(names.index(free[0]),)] = [["tt.divisibility", 16]]
+    for parameter in kernel.params:
+        if parameter.name not in types:
+            if not parameter.has_default:
+                raise MinitritonError(
+                    f"no type given for parameter {parameter.name!r}", help="name all of: " + ", ".join(names)
+                )
+            types[parameter.name], constexprs[parameter.name] = "constexpr", parameter.default
+    return ASTSource(kernel, {n: types[n] for n in names}, constexprs, attrs)
+
+
+def _split(text: str) -> list[str]:
+    """Splits at commas outside of brackets."""
+    parts, depth, current = [], 0, ""
+    for c in text:
+        depth += (c in "[(<{") - (c in "])>}")
+        if c == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += c
+    return [*parts, current.strip()] if current.strip() else parts
+
+
+def _literal(text: str) -> Any:
+    import ast
+
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _compile(arguments: argparse.Namespace) -> int:
+    from minitriton.compiler import compile
+    from minitriton.target import GPUTarget
+
+    target = GPUTarget("cuda", arguments.arch, 32)
+    options = {name: _literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
+    if arguments.pipeline:
+        import minitriton.codegen.all_passes
+        import minitriton.passes.all_passes  # noqa: F401
+
+        options["pipeline"] = str(Pipeline.parse(arguments.pipeline))
+    source: Any = arguments.source
+    if source.partition(":")[0].endswith(".py"):
+        source = ast_source(load_kernel(source), arguments.signature)
+    hooks: list[Hook] = []
+    timings, statistics = Timings(), Statistics()
+    snapshots = Snapshots(representation_text, only_changes=True)
+    for wanted, hook in (
+        (arguments.timings, timings),
+        (arguments.statistics, statistics),
+        (arguments.print_after_each, snapshots),
+        (arguments.verify_each, VerifyEach()),
+    ):
+        if wanted:
+            hooks.append(hook)
+    kernel = compile(source, target, options, hooks=hooks)
+    for name, text in snapshots.texts:
+        print(f"// ----- after {name}\n{text}")
+    if arguments.timings:
+        print(timings.table(), file=sys.stderr)
+    for name, counts in statistics.counts:
+        print(f"{sum(counts.values()):6} ops after {name}", file=sys.stderr)
+    _write(arguments, kernel.metadata.pipeline if arguments.emit == "pipeline" else kernel.asm[arguments.emit])
+    return 0
+
+
+def _write(arguments: argparse.Namespace, content: str | bytes) -> None:
+    if arguments.output:
+        Path(arguments.output).write_bytes(content if isinstance(content, bytes) else content.encode())
+    elif isinstance(content, bytes):
+        sys.stdout.buffer.write(content)
+    else:
+        print(content)
+
+
+def _passes(arguments: argparse.Namespace) -> int:
+    import dataclasses
+
+    import minitriton.codegen.all_passes
+    import minitriton.passes.all_passes  # noqa: F401
+    from minitriton.pass_registry import registered_passes
+    from minitriton.pipeline_spec import make_step
+
+    known = registered_passes()
+    if arguments.name is None:
+        for name in sorted(known):
+            print(f"{name:45} {(known[name].__doc__ or '').strip().splitlines()[0]}")
+        return 0
+    if arguments.name not in known:
+        make_step(arguments.name, {})
+    cls = known[arguments.name]
+    print(f"{cls.name}\n\n{(cls.__doc__ or '').strip()}\n")
+    for f in dataclasses.fields(cls):
+        print(f"  {f.name.replace('_', '-')}: {f.type} = {f.default}")
+    for label, facts in (("needs", cls.requires), ("establishes", cls.establishes), ("destroys", cls.destroys)):
+        if facts:
+            print(f"  {label}: {', '.join(sorted(facts))}")
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from minitriton.demo import run
+
+    return run(full=arguments.full)
