@@ -1,0 +1,137 @@
+"""`minitriton demo`: one kernel from Python to numbers, every stage shown on the way.
+
+In: nothing. Out: on the terminal, the kernel's source, its TTIR, TTGIR, LLVM IR and PTX, then the numbers it computes:
+on a GPU beside Triton's and NumPy's, without one by the interpreter beside NumPy's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minitriton
+import minitriton.language as tl
+from minitriton.runtime.driver import has_gpu
+from minitriton.runtime.jit import jit
+
+
+@jit
+def softmax(out_ptr, in_ptr, stride, n_cols, BLOCK: tl.constexpr):
+    """Softmax of one row a program."""
+    row = tl.program_id(0)
+    columns = tl.arange(0, BLOCK)
+    mask = columns < n_cols
+    x = tl.load(in_ptr + row * stride + columns, mask=mask, other=-float("inf"))
+    x = x - tl.max(x, axis=0)
+    numerator = tl.exp(x)
+    tl.store(out_ptr + row * stride + columns, numerator / tl.sum(numerator, axis=0), mask=mask)
+
+
+ROWS, COLUMNS, BLOCK = 64, 1000, 1024
+SHOWN_LINES = 24
+
+
+def run(full: bool = False) -> int:
+    """Prints the demo. Returns 0 if the numbers agree, else 1."""
+    target = minitriton.compiler.default_target()
+    _title("A Triton kernel")
+    print(inspect.getsource(softmax.fn))
+    start = time.perf_counter()
+    kernel = softmax.warmup(
+        np.empty(1, np.float32), np.empty(1, np.float32), COLUMNS, COLUMNS, BLOCK=BLOCK, grid=(ROWS,)
+    )
+    seconds = time.perf_counter() - start
+    for stage, what in _STAGES.items():
+        _title(f"{stage}: {what}")
+        _show(_without_locations(kernel.asm[stage]), full)
+    print(f"\ncompiled for {target.sm} in {seconds * 1e3:.0f} ms; ", end="")
+    print(f"{kernel.metadata.shared} bytes of shared memory, {kernel.metadata.num_warps} warps")
+    _title("The numbers")
+    x = np.random.default_rng(0).standard_normal((ROWS, COLUMNS)).astype(np.float32)
+    wide = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    expected = wide / wide.sum(axis=1, keepdims=True)
+    agree = _on_gpu(x, expected) if has_gpu() else _on_interpreter(x, expected)
+    print("\nthey agree" if agree else "\nTHEY DIFFER")
+    return 0 if agree else 1
+
+
+_STAGES = {
+    "ttir": "tensors without layouts",
+    "ttgir": "each tensor spread over registers, lanes and warps by its layout",
+    "llir": "LLVM IR after LLVM's optimiser",
+    "ptx": "what the driver's assembler reads",
+}
+
+
+def _title(text: str) -> None:
+    print(f"\n== {text} " + "=" * max(3, 100 - len(text)))
+
+
+def _show(text: str, full: bool) -> None:
+    lines = text.splitlines()
+    shown = lines if full else lines[:SHOWN_LINES]
+    print("\n".join(shown))
+    if len(shown) < len(lines):
+        print(f"... {len(lines) - len(shown)} more lines (minitriton demo --full)")
+
+
+def _without_locations(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith(("#loc", "\t.loc"))]
+    return "\n".join(line.split(" loc(#loc")[0] for line in lines)
+
+
+def _report(name: str, result: Any, expected: Any) -> bool:
+    error = float(np.abs(result - expected).max())
+    print(f"{name:28} row 0: {result[0, 0]:.7f} {result[0, 1]:.7f} {result[0, 2]:.7f} ...  max error {error:.1e}")
+    return error < 1e-6
+
+
+def _on_interpreter(x: Any, expected: Any) -> bool:
+    out = np.zeros_like(x)
+    softmax[(ROWS,)](out, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
+    print("no GPU here: the kernel's TTIR runs on the NumPy interpreter")
+    return _report("minitriton (interpreter)", out, expected) & _report("NumPy (float64)", expected, expected)
+
+
+def _on_gpu(x: Any, expected: Any) -> bool:
+    try:
+        import torch
+    except ImportError:
+        print("torch is not installed, so there are no device arrays to pass; running on the interpreter")
+        return _on_interpreter(x, expected)
+    source = torch.from_numpy(x).cuda()
+
+    def launch(kernel: Callable[..., Any]) -> Any:
+        out = torch.empty_like(source)
+        kernel[(ROWS,)](out, source, COLUMNS, COLUMNS, BLOCK=BLOCK)
+        return out.cpu().numpy()
+
+    ours = launch(softmax)
+    agree = _report("minitriton (GPU)", ours, expected)
+    triton_kernel = _under_triton()
+    if triton_kernel is not None:
+        theirs = launch(triton_kernel)
+        agree &= _report("Triton (GPU)", theirs, expected)
+        print("bit for bit equal to Triton" if np.array_equal(ours, theirs) else "not bit for bit equal to Triton")
+    return agree & _report("NumPy (float64)", expected, expected)
+
+
+def _under_triton() -> Any | None:
+    """The same kernel decorated by Triton, or None where Triton is not installed."""
+    try:
+        import triton
+        import triton.language
+    except ImportError:
+        return None
+    if triton.__name__ == "minitriton":
+        return None
+    fn = softmax.fn
+    scope = {**fn.__globals__, "tl": triton.language}
+    clone = type(fn)(fn.__code__, scope, fn.__name__, fn.__defaults__, fn.__closure__)
+    clone.__annotations__ = {"BLOCK": triton.language.constexpr}
+    clone.__module__, clone.__qualname__ = fn.__module__, fn.__qualname__
+    return triton.jit(clone)
