@@ -1,0 +1,59 @@
+"""The on-disk cache: whole entries or none, damaged ones healed."""
+
+import threading
+from pathlib import Path
+
+from minitriton.runtime.cache import KernelCache
+
+
+def test_what_was_stored_comes_back(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path)
+    cache.store("k", {"a.ptx": b"text", "a.cubin": b"\0\1"})
+    assert cache.load("k") == {"a.ptx": b"text", "a.cubin": b"\0\1"}
+
+
+def test_an_unknown_key_is_absent(tmp_path: Path) -> None:
+    assert KernelCache(tmp_path / "none").load("k") is None
+
+
+def test_a_damaged_file_makes_the_entry_absent_and_it_can_be_stored_again(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path)
+    cache.store("k", {"a.ptx": b"text"})
+    (tmp_path / "k" / "a.ptx").write_bytes(b"tex")
+    assert cache.load("k") is None
+    cache.store("k", {"a.ptx": b"text"})
+    assert cache.load("k") == {"a.ptx": b"text"}
+
+
+def test_damaged_manifests_and_missing_files_are_healed(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path)
+    for damage in ("not json", "[]", '{"gone.ptx": "0"}'):
+        cache.store("k", {"a.ptx": b"text"})
+        (tmp_path / "k" / "manifest.json").write_text(damage)
+        assert cache.load("k") is None
+        assert not (tmp_path / "k").exists()
+
+
+def test_an_empty_folder_in_the_way_is_healed(tmp_path: Path) -> None:
+    (tmp_path / "k").mkdir()
+    assert KernelCache(tmp_path).load("k") is None
+
+
+def test_many_writers_of_one_key_leave_one_whole_entry(tmp_path: Path) -> None:
+    cache = KernelCache(tmp_path)
+    files = {f"f{i}": bytes([i]) * 1000 for i in range(20)}
+    threads = [threading.Thread(target=cache.store, args=("k", files)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert cache.load("k") == files
+    assert [p.name for p in tmp_path.iterdir()] == ["k"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    cache = KernelCache(blocked / "cache")
+    cache.store("k", {"a": b""})
+    assert cache.load("k") is None
