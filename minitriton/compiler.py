@@ -123,6 +123,17 @@ class IRSource:
         threads = re.search(r"(?:reqntid|nvvm\.reqntid)\"?\D+(\d+)", self.src)
         return {"num_warps": int(threads[1]) // 32} if threads else {}
 
+    def known_metadata(self) -> dict[str, Any]:
+        """What the text does not say but the `.json` beside it does (Triton's cache and dumps put one there): `shared`."""
+        beside = self.path.with_suffix(".json")
+        if not beside.exists():
+            return {}
+        try:
+            found = json.loads(beside.read_text())
+        except ValueError:
+            return {}
+        return {"shared": found["shared"]} if isinstance(found.get("shared"), int) else {}
+
     def runtime_parameters(self) -> list[str]:
         return list(self.signature.values())
 
@@ -334,7 +345,8 @@ def _compile(
         metadata["name"] = _entry_of_text(ptx, "ptx")[0]
     else:
         metadata["name"] = source.name
-    metadata.setdefault("shared", _shared_of_text(str(value)))
+    if "shared" not in metadata:
+        metadata.update({"shared": _shared_of_text(str(value)), **source.known_metadata()})
     return CompiledKernel(source, dict(stages.texts), metadata, key, stages.seconds)
 
 

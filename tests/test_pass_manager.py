@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnrealizedConversionCastOp
+from xdsl.dialects.arith import AddiOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr, i32
 
 from minitriton.errors import IRError, PassError, PipelineError
 from minitriton.pass_manager import PassManager, Pipeline, Statistics, Timings, VerifyEach, read_reproducer
@@ -126,7 +127,7 @@ def test_verification_names_the_pass_that_broke_the_ir() -> None:
         name = "test-breaks"
 
         def apply(self, ctx: Context, op: ModuleOp) -> None:
-            op.body.block.add_op(UnrealizedConversionCastOp.create(operands=[], result_types=[]))
+            op.body.block.add_op(AddiOp.create(operands=[], result_types=[i32]))
 
     with pytest.raises(IRError, match="test-breaks"):
         PassManager(Pipeline((Breaks(),)), [VerifyEach()]).run(Context(), ModuleOp([]))
