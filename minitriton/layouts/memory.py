@@ -1,0 +1,179 @@
+"""Plans for moving registers to and from memory: vector widths and addresses.
+
+In: a distributed layout and what it meets, shared memory or contiguous global addresses. Out: a `MemoryAccess` for shared
+memory, or the width of the vectors and the masks of redundant threads for global memory.
+
+    Blocked((1, 4), ...) meets SwizzledShared(4, 1, 8, (1, 0)) of f32:
+    4 elements an access; one base per thread, a constant xor per row of registers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from minitriton.errors import LoweringError
+from minitriton.layouts import f2
+from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
+from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.plans import Access, MemoryAccess
+from minitriton.layouts.swizzling import MAX_VECTOR_BITS
+from minitriton.layouts.to_linear import to_linear_layout
+
+
+def local_access(
+    registers: DistributedEncoding,
+    shared: SharedEncoding,
+    shape: Sequence[int],
+    bitwidth: int,
+    alloc_shape: Sequence[int] | None = None,
+    slice_offset_bits: int = 0,
+) -> MemoryAccess:
+    """How `local_load`, `local_store` and `local_alloc` with an initial value move a tensor of `shape`; cached.
+
+    `alloc_shape` is the buffer's own shape where the memdesc is a slice of it (its last dimensions, as many as `shape` has).
+    `slice_offset_bits` has the bits, in elements, that the slice's offset may set. Elements below a byte count as 8 bits.
+    Raises `LoweringError` if the data would have to come from another CTA.
+    """
+    allocated = tuple(alloc_shape)[-len(shape) :] if alloc_shape is not None else tuple(shape)
+    return _local_access(registers, shared, tuple(shape), max(8, bitwidth), allocated, slice_offset_bits)
+
+
+@lru_cache(maxsize=4096)
+def _local_access(
+    registers: DistributedEncoding,
+    shared: SharedEncoding,
+    shape: tuple[int, ...],
+    bitwidth: int,
+    alloc_shape: tuple[int, ...],
+    slice_offset_bits: int,
+) -> MemoryAccess:
+    if isinstance(shared, PaddedShared):
+        alloc_shape = shared.shape
+    offsets = registers_to_offsets(to_linear_layout(registers, shape), to_linear_layout(shared, alloc_shape))
+    if not isinstance(shared, PaddedShared):
+        return plan_access(offsets, bitwidth, slice_offset_bits=slice_offset_bits)
+    scale = f2.log2(bitwidth // 8)
+    padding = tuple(
+        (f2.log2(interval) + scale, f2.log2(pad) + scale)
+        for interval, pad in zip(shared.intervals, shared.paddings, strict=True)
+    )
+    # A vector may cross no padding, and the padding must keep it aligned.
+    limit = min(*shared.intervals, *shared.paddings)
+    return plan_access(offsets, bitwidth, limit, slice_offset_bits, padding)
+
+
+def registers_to_offsets(registers: LinearLayout, shared: LinearLayout) -> LinearLayout:
+    """The map from `register, lane, warp` to `offset` (elements); raises if it leaves the CTA."""
+    cvt = registers.invert_and_compose(shared)
+    if cvt.has_in_dim("block") and not cvt.is_trivial_over(["block"]):
+        raise LoweringError(
+            "shared memory of another CTA would be accessed", help="give both layouts the same CGALayout"
+        )
+    return cvt.sublayout(("register", "lane", "warp"), "offset")
+
+
+def plan_access(
+    offsets: LinearLayout,
+    bitwidth: int,
+    max_vector: int | None = None,
+    slice_offset_bits: int = 0,
+    padding: tuple[tuple[int, int], ...] = (),
+) -> MemoryAccess:
+    """The accesses of a map `register, lane, warp -> offset`, in elements of `bitwidth` (at least 8) bits."""
+    registers = offsets.flat_bases("register")
+    lane, warp = offsets.flat_bases("lane"), offsets.flat_bases("warp")
+    held = [bit for bit, offset in enumerate(registers) if offset]
+    vector_bits = _vector_bits(registers, held, (*lane, *warp), bitwidth, max_vector)
+    rest = [bit for bit in held if bit not in vector_bits]
+    constant, moving = _additive(registers, rest, (*lane, *warp), slice_offset_bits)
+    order = vector_bits + constant + moving
+
+    scale = bitwidth // 8
+    within = f2.span([1 << bit for bit in vector_bits])
+    inner_registers = f2.span([1 << bit for bit in constant])
+    inner_offsets = f2.span([registers[bit] * scale for bit in constant])
+    outer_registers = f2.span([1 << bit for bit in moving])
+    outer_offsets = f2.span([registers[bit] * scale for bit in moving])
+    accesses = tuple(
+        Access(xor, add, tuple(outer | inner | element for element in within))
+        for outer, xor in zip(outer_registers, outer_offsets, strict=True)
+        for inner, add in zip(inner_registers, inner_offsets, strict=True)
+    )
+    place = [0] * len(registers)
+    for position, bit in enumerate(order):
+        place[bit] = 1 << position
+    return MemoryAccess(
+        bitwidth=bitwidth,
+        vector=len(within),
+        lane=tuple(offset * scale for offset in lane),
+        warp=tuple(offset * scale for offset in warp),
+        accesses=accesses,
+        result=tuple(f2.span(place)),
+        padding=padding,
+    )
+
+
+def _vector_bits(
+    registers: Sequence[int], held: Sequence[int], threads: Sequence[int], bitwidth: int, limit: int | None
+) -> list[int]:
+    """The register bits whose offsets are 1, 2, 4, ... elements, as many as one access can take."""
+    where = {registers[bit]: bit for bit in reversed(held)}
+    count = f2.log2(MAX_VECTOR_BITS // bitwidth)
+    if limit is not None:
+        count = min(count, f2.log2(limit))
+    for n in range(count, 0, -1):
+        if all(1 << i in where for i in range(n)):
+            bits = [where[1 << i] for i in range(n)]
+            low = (1 << n) - 1
+            if not any(offset & low for offset in threads) and not any(
+                registers[bit] & low for bit in held if bit not in bits
+            ):
+                return bits
+    return []
+
+
+def _additive(
+    registers: Sequence[int], rest: Sequence[int], threads: Sequence[int], slice_offset_bits: int
+) -> tuple[list[int], list[int]]:
+    """Register bits split into those whose offset can be added as a constant and those that must be xor-ed in."""
+    taken = slice_offset_bits
+    for offset in threads:
+        taken |= offset
+    constant, moving = list(rest), list[int]()
+    while True:
+        clashing = [bit for bit in constant if registers[bit] & taken]
+        if not clashing:
+            return constant, sorted(moving)
+        constant = [bit for bit in constant if bit not in clashing]
+        moving += clashing
+        for bit in clashing:
+            taken |= registers[bit]
+
+
+def global_vector_width(
+    layout: LinearLayout, dim_order: Sequence[int], contiguity: int, alignment: int, bitwidth: int
+) -> int:
+    """Elements that one global access of a thread can move: consecutive registers along the fastest dimension.
+
+    `contiguity` and `alignment` (both in elements) are what is known of the pointers along that dimension.
+    """
+    fastest = f"dim{dim_order[0]}"
+    others = [dim for dim in layout.out_dims if dim != fastest]
+    run = layout.transpose_outs([fastest, *others]).get_num_consecutive_in_out()
+    return max(1, min(run, contiguity, alignment, MAX_VECTOR_BITS // bitwidth))
+
+
+def contiguous_groups(num_registers: int, vector: int) -> tuple[tuple[int, ...], ...]:
+    """The registers of each global access of `vector` elements."""
+    return tuple(tuple(range(start, start + vector)) for start in range(0, num_registers, vector))
+
+
+@lru_cache(maxsize=4096)
+def _free_variable_masks(encoding: DistributedEncoding, shape: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
+    return tuple(to_linear_layout(encoding, shape).get_free_variable_masks().items())
+
+
+def free_variable_masks(encoding: DistributedEncoding, shape: Sequence[int]) -> Mapping[str, int]:
+    """For `register, lane, warp, block` the bits that only make copies: a store runs where all of them are 0; cached."""
+    return dict(_free_variable_masks(encoding, tuple(shape)))

@@ -1,0 +1,163 @@
+"""The best shared-memory arrangement for taking a tensor from one register layout to another.
+
+In: two layouts of the same tensor without copies in registers, and the bits of an element. Out: a layout from
+`vector, bank, segment, reps` to the tensor: `vector` are the elements that one instruction moves together, `bank` spans the 32
+banks of 4 bytes, `segment` the rest, and `reps` splits the work into rounds that reuse the same memory.
+
+    src rows in registers, dst columns in registers: the bank of element (i, j) becomes i ^ j, and neither side conflicts
+
+Zhou et al., arXiv 2505.23819, section on optimal swizzling; answers to Triton's lib/Tools/GenericSwizzling.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from minitriton.layouts import f2
+from minitriton.layouts.algebra import action_remove_broadcasted_regs, largest_vectorisation
+from minitriton.layouts.linear_layout import Bases, LinearLayout, unflatten
+
+BANK_LINE_BITS = 32 * 32
+MAX_VECTOR_BITS = 128
+
+
+@lru_cache(maxsize=2048)
+def optimal_swizzling_ld_st(src: LinearLayout, dst: LinearLayout, bitwidth: int) -> LinearLayout:
+    """The arrangement for stores from `src` and loads to `dst` by ordinary vector accesses."""
+    dim = src.get_total_out_dim_size_log2()
+    dst = dst.transpose_outs(list(src.out_dims))
+    reg_src, reg_dst = src.flat_bases("register"), dst.flat_bases("register")
+    lane_src, lane_dst = src.flat_bases("lane"), dst.flat_bases("lane")
+    vec = intersection_basis(reg_src, reg_dst, dim)[: f2.log2(MAX_VECTOR_BITS // bitwidth)]
+    src_fills_bank: bool | None = None
+    if (1 << len(vec)) * bitwidth < 32:
+        vec, src_fills_bank = _fill_bank(src, dst, vec, f2.log2(32 // bitwidth), dim)
+    # An access of 64 or 128 bits is served by halves or quarters of a warp at a time: only those lanes can conflict.
+    wide = f2.log2(max(1, (1 << len(vec)) * bitwidth // 32))
+    tile_src = lane_src[: len(lane_src) - wide]
+    tile_dst = lane_dst[: len(lane_dst) - wide]
+    bank, segment = _banks_and_segments(vec, tile_src, tile_dst, bitwidth, dim)
+    rep_set = set(reg_src) & set(reg_dst)
+    reps = [s for s in segment if s in rep_set]
+    segment = [s for s in segment if s not in rep_set]
+    if wide < 2:
+        bank = _vectorisable_banks_first(bank, reg_src, reg_dst, src_fills_bank)
+    sizes = dict(src.out_dims)
+    bases: dict[str, Bases] = {
+        name: unflatten(columns, len(columns), sizes)
+        for name, columns in (("vector", vec), ("bank", bank), ("segment", segment), ("reps", reps))
+    }
+    return LinearLayout.trusted(bases, sizes)
+
+
+def _fill_bank(
+    src: LinearLayout, dst: LinearLayout, vec: list[int], bank_bits: int, dim: int
+) -> tuple[list[int], bool | None]:
+    """`vec` made up to one bank (4 bytes): with registers of one side that are warps of the other, then with warps."""
+    warp_src = [b for b in src.flat_bases("warp") if b]
+    warp_dst = [b for b in dst.flat_bases("warp") if b]
+    from_src = intersection_basis([r for r in src.flat_bases("register") if r not in vec], warp_dst, dim)
+    from_dst = intersection_basis([r for r in dst.flat_bases("register") if r not in vec], warp_src, dim)
+    if len(from_src) == len(from_dst) and from_src:
+        # The side with the lowest basis: its elements are neighbours already, so packing them is free.
+        src_fills = min(from_src) < min(from_dst)
+    else:
+        src_fills = len(from_src) > len(from_dst)
+    vec = vec + (from_src if src_fills else from_dst)
+    if len(vec) < bank_bits:
+        vec += intersection_basis(warp_src, warp_dst, dim)
+    for i in range(max(len(warp_src), len(warp_dst))):
+        for warps in (warp_src, warp_dst):
+            if len(vec) < bank_bits and i < len(warps) and warps[i] not in vec:
+                vec.append(warps[i])
+    return vec[:bank_bits], src_fills
+
+
+def _banks_and_segments(
+    vec: Sequence[int], tile_src: Sequence[int], tile_dst: Sequence[int], bitwidth: int, dim: int
+) -> tuple[list[int], list[int]]:
+    """The bases of the banks and of the segments that, with `vec`, make a basis of the whole tensor."""
+    num_bank = min(f2.log2(BANK_LINE_BITS // ((1 << len(vec)) * bitwidth)), dim - len(vec))
+    segment = _segment([*vec, *tile_src], [*vec, *tile_dst], dim, dim - num_bank - len(vec))
+    return complement_basis([*vec, *segment], dim), segment
+
+
+def _segment(bank_src: Iterable[int], bank_dst: Iterable[int], dim: int, length: int) -> list[int]:
+    """Bases outside what either side touches at once; when those run out, sums of one side's with the other's.
+
+    Two elements that differ by a segment basis share a bank. A sum of a basis of each side is in neither side's span.
+    """
+    src, dst = set(bank_src) - {0}, set(bank_dst) - {0}
+    segment = [1 << b for b in range(dim) if 1 << b not in src and 1 << b not in dst]
+    if len(segment) >= length:
+        return segment[:length]
+    few, many = sorted((sorted(src - dst), sorted(dst - src)), key=len)
+    conflicts = min(max(0, length - len(few) - len(segment)), len(few))
+    segment += [a ^ b for a, b in zip(few[conflicts:], many[conflicts:], strict=False)]
+    segment += few[:conflicts] + many[:conflicts]
+    return segment[:length]
+
+
+def _vectorisable_banks_first(
+    bank: list[int], reg_src: Sequence[int], reg_dst: Sequence[int], src_fills_bank: bool | None
+) -> list[int]:
+    """Registers of one side next to the vector, so that this side can move more at once than the other."""
+    in_src = [b for b in bank if b in reg_src]
+    in_dst = [b for b in bank if b in reg_dst]
+    if src_fills_bank is None:
+        first = in_src if len(in_src) > len(in_dst) else in_dst
+    else:
+        first = in_src if src_fills_bank else in_dst
+    return first + [b for b in bank if b not in first]
+
+
+def intersection_basis(first: Sequence[int], second: Sequence[int], dim: int) -> list[int]:
+    """A basis of the intersection of the two spans; if all are powers of two or 0, in the order of `first`."""
+    if all(b & (b - 1) == 0 for b in (*first, *second)):
+        other = set(second) - {0}
+        return list(dict.fromkeys(b for b in first if b in other))
+    return nullspace_basis([*nullspace_basis(first, dim), *nullspace_basis(second, dim)], dim)
+
+
+def nullspace_basis(rows: Iterable[int], dim: int) -> list[int]:
+    """A basis of the vectors of `dim` bits that have an even number of bits in common with every row."""
+    reduced = f2.reduced_rows(rows)
+    pivots = [row & -row for row in reduced]
+    basis: list[int] = []
+    for i in range(dim):
+        free = 1 << i
+        if free not in pivots:
+            basis.append(free | sum(pivot for row, pivot in zip(reduced, pivots, strict=True) if row & free))
+    return basis
+
+
+def complement_basis(basis: Iterable[int], dim: int) -> list[int]:
+    """Unit vectors that complete `basis` to a basis of the whole space."""
+    pivots = {row & -row for row in f2.reduced_rows(basis)}
+    return [1 << i for i in range(dim) if 1 << i not in pivots]
+
+
+def bank_conflicts_ld_st(src: LinearLayout, dst: LinearLayout, smem: LinearLayout, bitwidth: int) -> tuple[int, int]:
+    """Extra wavefronts per access of `(loads to dst, stores from src)`; `smem` maps `vector, bank, segment[, reps]`."""
+    dim = smem.get_total_out_dim_size_log2()
+    names = list(smem.out_dims)
+    wide = f2.log2(max(1, smem.get_in_dim_size("vector") * bitwidth // 32))
+    segment = smem.flat_bases("segment")
+
+    def conflicts(layout: LinearLayout) -> int:
+        lanes = layout.transpose_outs(names).flat_bases("lane")
+        return (1 << len(intersection_basis(segment, lanes[: len(lanes) - wide], dim))) - 1
+
+    return conflicts(dst), conflicts(src)
+
+
+def bank_conflicts_mem_desc(reg: LinearLayout, smem: LinearLayout, bitwidth: int) -> int:
+    """Extra wavefronts per access when registers laid out as `reg` meet a buffer laid out as `smem` (from `offset`)."""
+    reg = action_remove_broadcasted_regs(reg).apply(reg)
+    vec, action = largest_vectorisation(reg.invert_and_compose(smem), bitwidth)
+    reg = action.apply(reg)
+    total = smem.get_total_in_dim_size()
+    bank = min(BANK_LINE_BITS // (vec * bitwidth), total)
+    shaped = smem.reshape_ins({"vector": vec, "bank": bank, "segment": total // (bank * vec)})
+    return bank_conflicts_ld_st(reg, reg, shaped, bitwidth)[0]

@@ -1,0 +1,163 @@
+"""Layout conversions inside a warp, as permutations of index bits.
+
+In: two layouts that give every warp the same elements. Out: a `WarpShuffle` plan, or None.
+
+Such a conversion permutes the bits of (register, lane). Any permutation is a permutation of register bits (renaming, free),
+then one of lane bits (one shuffle a word), then disjoint exchanges of a register bit with a lane bit. An exchange is
+
+    r ^= l (select)   l ^= r (shuffle)   r ^= l (select)
+
+so that all exchanges and the lane permutation together need at most one shuffle a word. One exchange alone needs half of
+that (`Ship`). Zhou et al., arXiv 2505.23819; answers to getWarpLayoutConvertDecomposition in Triton's lib/Analysis/Utility.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minitriton.layouts import f2
+from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle, packed_masks
+
+WORD_BITS = 32
+
+
+@dataclass(frozen=True)
+class WarpDecomposition:
+    """Register bit `i` becomes `registers[i]`, lane bit `i` becomes `lanes[i]`, then each `(r, l)` of `exchanges` swaps.
+
+    Registers are numbered without those that hold copies. `src_bits` and `dst_bits` are their bits in the layouts.
+    """
+
+    registers: tuple[int, ...]
+    lanes: tuple[int, ...]
+    exchanges: tuple[tuple[int, int], ...]
+    src_bits: tuple[int, ...]
+    dst_bits: tuple[int, ...]
+
+
+def decompose(src: LinearLayout, dst: LinearLayout) -> WarpDecomposition | None:
+    """The permutation of register and lane bits that turns `src` into `dst`; None if it is not one."""
+    names = list(src.out_dims)
+    dst = dst.transpose_outs(names)
+    src_bits = tuple(i for i, column in enumerate(src.flat_bases("register")) if column)
+    dst_bits = tuple(i for i, column in enumerate(dst.flat_bases("register")) if column)
+    num_regs = max(len(src_bits), len(dst_bits))
+    num_lanes = max(src.get_in_dim_size_log2("lane"), dst.get_in_dim_size_log2("lane"))
+    s = _columns(src, src_bits, num_regs, num_lanes)
+    t = _columns(dst, dst_bits, num_regs, num_lanes)
+    target = _permutation(s, t)
+    if target is None:
+        return None
+    registers, lanes, exchanges = _factor(target, num_regs)
+    return WarpDecomposition(registers, lanes, exchanges, src_bits, dst_bits)
+
+
+def _columns(layout: LinearLayout, bits: tuple[int, ...], num_regs: int, num_lanes: int) -> list[int]:
+    """The images of the register bits and of the lane bits, each made up with zeros to the same number."""
+    registers = layout.flat_bases("register")
+    columns = [registers[i] for i in bits]
+    lanes = list(layout.flat_bases("lane"))
+    return columns + [0] * (num_regs - len(columns)) + lanes + [0] * (num_lanes - len(lanes))
+
+
+def _permutation(s: list[int], t: list[int]) -> list[int] | None:
+    """Where each index bit of `s` goes in `t`. Bits that hold copies on both sides stay; the others are paired in order."""
+    where = {column: i for i, column in enumerate(t) if column}
+    held = [column for column in s if column]
+    if len(where) != sum(1 for column in t if column) or len(set(held)) != len(held) or f2.rank(held) != len(held):
+        return None
+    target = [-1] * len(s)
+    src_free: list[int] = []
+    dst_free: list[int] = []
+    for i, (a, b) in enumerate(zip(s, t, strict=True)):
+        if a == b:
+            target[i] = i
+            continue
+        if a:
+            if a not in where:
+                return None
+            target[i] = where[a]
+        else:
+            src_free.append(i)
+        if not b:
+            dst_free.append(i)
+    for i, j in zip(src_free, dst_free, strict=False):
+        target[i] = j
+    return target if sorted(target) == list(range(len(s))) else None
+
+
+def _factor(target: list[int], num_regs: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Runs of lane bits cut out of every cycle: `(.. r_m l_j .. l_k r_i ..) = (r_i l_j) (.. r_m r_i ..) (l_j .. l_k)`."""
+    registers = list(range(num_regs))
+    lanes = list(range(len(target) - num_regs))
+    exchanges: list[tuple[int, int]] = []
+    visited = [False] * len(target)
+    for start in range(len(target)):
+        if visited[start]:
+            continue
+        # From a lane-only start no register is ever met: every mixed cycle was begun at one of its registers.
+        entered_from = first_lane = -1
+        at = start
+        while not visited[at]:
+            visited[at] = True
+            to = target[at]
+            if at < num_regs and to < num_regs:
+                registers[at] = to
+            elif at >= num_regs and to >= num_regs:
+                lanes[at - num_regs] = to - num_regs
+            elif at < num_regs:
+                entered_from, first_lane = at, to - num_regs
+            else:
+                registers[entered_from] = to
+                lanes[at - num_regs] = first_lane
+                exchanges.append((to, first_lane))
+            at = to
+    return tuple(registers), tuple(lanes), tuple(exchanges)
+
+
+def plan_warp_shuffle(parts: WarpDecomposition, bitwidth: int, src_size: int, dst_size: int) -> WarpShuffle:
+    """The plan for elements of `bitwidth` bits; `src_size` and `dst_size` are the bits of the layouts' registers."""
+    num_regs = len(parts.registers)
+    paired = {r for r, _ in parts.exchanges}
+    came_from = {to: i for i, to in enumerate(parts.registers)}
+    # Any register bit that is not exchanged may select the element within a word; low ones on both sides pack for free.
+    free = sorted((r for r in range(num_regs) if r not in paired), key=lambda r: (r + came_from[r], r))
+    pack_bits = min(f2.log2(max(1, min(4, WORD_BITS // bitwidth))), len(free))
+    low = free[:pack_bits]
+    place = low + [r for r in range(num_regs) if r not in low]
+    position = {r: i for i, r in enumerate(place)}
+
+    # x index bit `position[registers[i]]` is source register bit `i`; bits that the source has not are copies.
+    source_of = [0] * num_regs
+    for i, to in enumerate(parts.registers):
+        source_of[position[to]] = 1 << parts.src_bits[i] if i < len(parts.src_bits) else 0
+    result_of = [0] * dst_size
+    for i, bit in enumerate(parts.dst_bits):
+        result_of[bit] = 1 << position[i]
+    words = 1 << (num_regs - pack_bits)
+    swaps = tuple((position[r] - pack_bits, lane) for r, lane in parts.exchanges)
+    return WarpShuffle(
+        source=tuple(f2.span(source_of)),
+        pack=1 << pack_bits,
+        steps=_steps(swaps, parts.lanes, words),
+        result=tuple(f2.span(result_of)),
+    )
+
+
+def _steps(
+    swaps: tuple[tuple[int, int], ...], lanes: tuple[int, ...], words: int
+) -> tuple[SelectSwap | Shuffle | Ship, ...]:
+    lanes_stay = lanes == tuple(range(len(lanes)))
+    if lanes_stay and len(swaps) == 1:
+        return (Ship(*swaps[0]),)
+    from_lane = [0] * len(lanes)
+    for i, to in enumerate(lanes):
+        from_lane[to] = i
+    columns = tuple(1 << lane for lane in from_lane)
+    masks = packed_masks([w for w, _ in swaps], [columns[lane] for _, lane in swaps], words)
+    before = tuple(SelectSwap(w, from_lane[lane]) for w, lane in swaps)
+    after = tuple(SelectSwap(w, lane) for w, lane in swaps)
+    if lanes_stay and not any(masks):
+        return ()
+    return (*before, Shuffle(columns, masks), *after)
