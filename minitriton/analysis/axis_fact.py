@@ -1,0 +1,136 @@
+"""What is known of an integer (or pointer) tensor along each of its axes: the fact of axis-info analysis, and its algebra.
+
+    [[ 8,  9, 10, 11, 24, 25, 26, 27],      contiguity [1, 4], divisibility [8, 8], constancy [1, 1]
+     [16, 17, 18, 19, 40, 41, 42, 43]]
+
+An `AxisInfo` is a set of claims, each of which must hold for every run of the program:
+
+- `contiguity[d]` = C: cut axis `d` into groups of C elements; inside a group each element is its predecessor plus 1
+  (plus one *element* for pointers), modulo the width of the type.
+- `divisibility[d]` = D: the first element of every such group is divisible by D (for pointers: in bytes).
+- `constancy[d]` = K: cut axis `d` into groups of K elements; all elements of a group are equal.
+- `constant_value`: every element is this number (signed, except that an `i1` is 0 or 1).
+- `non_negative`: every element is at least 0, read as a signed number.
+
+All of C, D, K are powers of two, so the greatest common divisor of two of them is the smaller one. A scalar has rank 1.
+
+Two assumptions stand behind the claims, both of them Triton's:
+
+1. Index arithmetic does not overflow: a `+`, `-`, `*`, `<<` or truncation whose mathematical result does not fit its
+   type may make claims about contiguity and sign false. (Divisibility and constancy survive any overflow.)
+2. A divisor that is not a constant is positive. Without this, `pid // cdiv(N, BLOCK)` would have no known sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+MAX_DIVISOR = 1 << 62
+"""The greatest claim, which zero (divisible by everything) and poison make."""
+
+
+class AxisInfo(NamedTuple):
+    """The claims about one value; each tuple has one entry per axis. Immutable, compared by value."""
+
+    contiguity: tuple[int, ...]
+    divisibility: tuple[int, ...]
+    constancy: tuple[int, ...]
+    constant_value: int | None = None
+    non_negative: bool = False
+
+    @property
+    def rank(self) -> int:
+        """Number of axes (1 for a scalar)."""
+        return len(self.contiguity)
+
+    def __str__(self) -> str:
+        constant = "<none>" if self.constant_value is None else self.constant_value
+        return (
+            f"contiguity = {list(self.contiguity)}, divisibility = {list(self.divisibility)}, "
+            f"constancy = {list(self.constancy)}, constant_value = {constant}"
+        )
+
+
+def _unknown(rank: int) -> AxisInfo:
+    ones = (1,) * rank
+    return AxisInfo(ones, ones, ones)
+
+
+_UNKNOWN = tuple(_unknown(rank) for rank in range(9))
+_NON_NEGATIVE = tuple(fact._replace(non_negative=True) for fact in _UNKNOWN)
+
+
+def unknown(rank: int, *, non_negative: bool = False) -> AxisInfo:
+    """The fact that claims nothing (but, on request, a sign)."""
+    return (_NON_NEGATIVE if non_negative else _UNKNOWN)[rank] if rank < 9 else _unknown(rank)
+
+
+def anything(rank: int) -> AxisInfo:
+    """The fact of a value that nobody may look at (poison): every claim holds."""
+    most = (MAX_DIVISOR,) * rank
+    return AxisInfo(most, most, most, None, True)
+
+
+def power_of_two_part(value: int) -> int:
+    """The largest power of two that divides `value`: 12 → 4; for 0 the greatest claim."""
+    return min(value & -value, MAX_DIVISOR) if value else MAX_DIVISOR
+
+
+def constant(value: int, shape: tuple[int, ...]) -> AxisInfo:
+    """The fact of a tensor (`shape` `(1,)` for a scalar) all of whose elements are `value`."""
+    rank = len(shape)
+    return AxisInfo((1,) * rank, (power_of_two_part(value),) * rank, shape, value, value >= 0)
+
+
+def divisibility_at(fact: AxisInfo, dim: int, step: int, unit: int = 1) -> int:
+    """What divides the elements at every multiple of `step` along `dim`.
+
+    The claimed divisibility holds where the groups of `fact` begin. Elements inside a group lie a multiple of
+    `step * unit` further (`unit` is the size of an element in bytes for pointers, else 1).
+    """
+    divisibility = fact.divisibility[dim]
+    if step >= fact.contiguity[dim]:
+        return divisibility
+    return min(divisibility, step * unit)
+
+
+def join(a: AxisInfo, b: AxisInfo) -> AxisInfo:
+    """What holds of a value that is either all of `a` or all of `b`."""
+    if a == b:
+        return a
+    contiguity = tuple(map(min, a.contiguity, b.contiguity))
+    return AxisInfo(
+        contiguity,
+        tuple(min(divisibility_at(a, d, c), divisibility_at(b, d, c)) for d, c in enumerate(contiguity)),
+        tuple(map(min, a.constancy, b.constancy)),
+        a.constant_value if a.constant_value == b.constant_value else None,
+        a.non_negative and b.non_negative,
+    )
+
+
+def with_hints(
+    fact: AxisInfo,
+    *,
+    contiguity: Iterable[int] | None = None,
+    divisibility: Iterable[int] | None = None,
+    constancy: Iterable[int] | None = None,
+) -> AxisInfo:
+    """`fact` with claims replaced by what the user promises (`tl.multiple_of` and its like).
+
+    Hints are reduced to powers of two; one whose length is not the rank of the value is ignored.
+    """
+    new_contiguity = _hint(contiguity, fact.contiguity)
+    new_divisibility = _hint(divisibility, fact.divisibility)
+    if divisibility is None:
+        new_divisibility = tuple(divisibility_at(fact, d, c) for d, c in enumerate(new_contiguity))
+    return fact._replace(
+        contiguity=new_contiguity, divisibility=new_divisibility, constancy=_hint(constancy, fact.constancy)
+    )
+
+
+def _hint(values: Iterable[int] | None, known: tuple[int, ...]) -> tuple[int, ...]:
+    if values is None:
+        return known
+    promised = tuple(power_of_two_part(value) for value in values)
+    return promised if len(promised) == len(known) else known

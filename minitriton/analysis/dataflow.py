@@ -1,0 +1,249 @@
+"""Forward dataflow over SSA values, through structured and unstructured control flow.
+
+In: a region and, in a subclass, a fact with a join and a transfer function. Out: `facts`, one fact per value, that holds
+however often a loop runs and whichever branch is taken.
+
+    scf.for %i = %lb to %ub iter_args(%x = %init) {      fact(%x) = join(fact(%init), fact(%next)), found by running
+      ...                                                the body until nothing changes; the loop's result has the
+      scf.yield %next                                    fact of %x
+    }
+
+Facts start out as the best that any path seen so far allows and only get weaker, so a loop ends with the strongest fact
+that this iteration can justify. A value that was never reached has no fact: `fact` answers with what is true of every value.
+An op whose control flow is not known has its regions visited with nothing known of their arguments.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+Fact = TypeVar("Fact")
+
+
+class ForwardDataflow(ABC, Generic[Fact]):
+    """One analysis: subclasses say what a fact is, and `run` finds the facts of a region."""
+
+    def __init__(self) -> None:
+        self.facts: dict[SSAValue, Fact] = {}
+        self.sources: dict[SSAValue, tuple[SSAValue, ...]] = {}
+        """For a value that control flow defines (block arguments, results of loops and branches): what flows into it."""
+        self._control: dict[str, Callable[[Operation], None]] = {
+            "scf.for": self._for,
+            "scf.while": self._while,
+            "scf.if": self._if,
+            "ttg.warp_specialize": self._warp_specialize,
+        }
+
+    @abstractmethod
+    def transfer(self, op: Operation) -> None:
+        """Store the facts of the results of `op`, an op without control flow."""
+
+    @abstractmethod
+    def join(self, a: Fact, b: Fact) -> Fact:
+        """The strongest fact that follows from either."""
+
+    @abstractmethod
+    def unknown(self, value: SSAValue) -> Fact:
+        """What holds of `value` if nothing is known."""
+
+    @abstractmethod
+    def loop_variable(self, lower: Fact, step: Fact) -> Fact:
+        """What holds of `lower + i * step` for every i >= 0."""
+
+    @abstractmethod
+    def constant_of(self, fact: Fact) -> int | None:
+        """The number that a value with this fact always is, if there is one."""
+
+    def fact(self, value: SSAValue) -> Fact:
+        """What is known of `value`."""
+        found = self.facts.get(value)
+        return self.unknown(value) if found is None else found
+
+    def run(self, region: Region) -> None:
+        """Find the facts of everything in `region`; those of its arguments are in `facts` or not known."""
+        if region.first_block is region.last_block:
+            if region.first_block is not None:
+                self.run_block(region.first_block)
+        else:
+            self._graph(region)
+
+    def run_block(self, block: Block) -> None:
+        """Find the facts of what `block` defines, from the facts of what flows into it."""
+        control, transfer = self._control, self.transfer
+        for op in block.ops:
+            handler = control.get(op.name)
+            if handler is not None:
+                handler(op)
+            else:
+                transfer(op)
+                if op.regions:
+                    for region in op.regions:
+                        self.run(region)
+
+    def _flow(self, target: SSAValue, source: SSAValue) -> bool:
+        """Let `source` flow into `target`; whether that weakened the fact of `target`."""
+        new = self.fact(source)
+        old = self.facts.get(target)
+        if old is not None:
+            new = self.join(old, new)
+            if new == old:
+                return False
+        self.facts[target] = new
+        return True
+
+    def _flow_all(self, targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> bool:
+        changed = False
+        for target, source in zip(targets, sources, strict=False):
+            changed = self._flow(target, source) or changed
+        return changed
+
+    def _record(self, targets: Sequence[SSAValue], *sources: Sequence[SSAValue]) -> None:
+        for index, target in enumerate(targets):
+            self.sources[target] = tuple(side[index] for side in sources if index < len(side))
+
+    def _for(self, op: Operation) -> None:
+        operands = tuple(op.operands)
+        lower, step, inits = operands[0], operands[2], operands[3:]
+        body = op.regions[0].block
+        variable, arguments = body.args[0], body.args[1:]
+        yielded = _terminator_operands(body)
+        self.facts[variable] = self.loop_variable(self.fact(lower), self.fact(step))
+        self.sources[variable] = (lower, step)
+        self._record(arguments, inits, yielded)
+        self._record(op.results, inits, yielded)
+        self._flow_all(arguments, inits)
+        while True:
+            self.run_block(body)
+            if not self._flow_all(arguments, yielded):
+                break
+        for result, argument in zip(op.results, arguments, strict=True):
+            self.facts[result] = self.fact(argument)
+
+    def _while(self, op: Operation) -> None:
+        before, after = op.regions[0].block, op.regions[1].block
+        inits = tuple(op.operands)
+        passed = _terminator_operands(before)[1:]
+        yielded = _terminator_operands(after)
+        self._record(before.args, inits, yielded)
+        self._record(after.args, passed)
+        self._record(op.results, passed)
+        self._flow_all(before.args, inits)
+        while True:
+            self.run_block(before)
+            self._flow_all(after.args, passed)
+            self.run_block(after)
+            if not self._flow_all(before.args, yielded):
+                break
+        self._flow_all(op.results, passed)
+
+    def _if(self, op: Operation) -> None:
+        condition = self.constant_of(self.fact(op.operands[0]))
+        regions = [region for region in op.regions if region.first_block is not None]
+        if condition is not None and len(regions) == 2:
+            regions = [regions[0] if condition else regions[1]]
+        elif condition == 0:
+            return
+        yields: list[tuple[SSAValue, ...]] = []
+        for region in regions:
+            self.run_block(region.block)
+            yields.append(_terminator_operands(region.block))
+        if op.results:
+            self._record(op.results, *yields)
+            for result in op.results:
+                self.facts.pop(result, None)
+            for values in yields:
+                self._flow_all(op.results, values)
+
+    def _warp_specialize(self, op: Operation) -> None:
+        captures = tuple(op.operands)
+        default, holder = op.regions
+        self.run_block(default.block)
+        yielded = _terminator_operands(default.block)
+        self._record(op.results, yielded)
+        self._flow_all(op.results, yielded)
+        for partitions in holder.block.ops:
+            for region in partitions.regions:
+                first = region.first_block
+                if first is not None:
+                    self._record(first.args, captures)
+                    self._flow_all(first.args, captures)
+                    self.run(region)
+
+    def _graph(self, region: Region) -> None:
+        """Blocks joined by branches: visited in order, again and again until nothing changes."""
+        order = _reverse_postorder(region)
+        reached = {order[0]}
+        changed = True
+        while changed:
+            changed = False
+            for block in order:
+                if block not in reached:
+                    continue
+                self.run_block(block)
+                for successor, values in self._branches(block):
+                    if successor not in reached:
+                        reached.add(successor)
+                        changed = True
+                    self._remember_edge(successor, values)
+                    changed = self._flow_all(successor.args, values) or changed
+
+    def _branches(self, block: Block) -> list[tuple[Block, tuple[SSAValue, ...]]]:
+        """Where control may go from `block`, and the values it takes along."""
+        last = block.last_op
+        if last is None or not last.successors:
+            return []
+        operands = tuple(last.operands)
+        if last.name == "cf.br":
+            return [(last.successors[0], operands)]
+        if last.name == "cf.cond_br":
+            then_block, else_block = last.successors
+            then_count = len(then_block.args)
+            edges = [(then_block, operands[1 : 1 + then_count]), (else_block, operands[1 + then_count :])]
+            condition = self.constant_of(self.fact(operands[0]))
+            return edges if condition is None else [edges[0 if condition else 1]]
+        edges = []
+        for successor in last.successors:
+            for argument in successor.args:
+                self.facts[argument] = self.unknown(argument)
+            edges.append((successor, ()))
+        return edges
+
+    def _remember_edge(self, block: Block, values: Sequence[SSAValue]) -> None:
+        for argument, value in zip(block.args, values, strict=False):
+            known = self.sources.get(argument, ())
+            if value not in known:
+                self.sources[argument] = (*known, value)
+
+
+def _terminator_operands(block: Block) -> tuple[SSAValue, ...]:
+    last = block.last_op
+    return () if last is None else tuple(last.operands)
+
+
+def _reverse_postorder(region: Region) -> list[Block]:
+    """Blocks reachable from the entry, each before those it dominates."""
+    first = region.first_block
+    assert first is not None
+    order: list[Block] = []
+    seen = {first}
+    stack = [(first, iter(_successors(first)))]
+    while stack:
+        block, successors = stack[-1]
+        for successor in successors:
+            if successor not in seen:
+                seen.add(successor)
+                stack.append((successor, iter(_successors(successor))))
+                break
+        else:
+            order.append(block)
+            stack.pop()
+    order.reverse()
+    return order
+
+
+def _successors(block: Block) -> Sequence[Block]:
+    return () if block.last_op is None else block.last_op.successors
