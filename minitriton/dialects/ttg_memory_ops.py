@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -23,8 +24,12 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import Pure
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
+from minitriton.dialects.ttg_module import ALLOCATION_OFFSET
+from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
 from minitriton.dialects.ttg_traits import (
     SHARED,
     LocalLoad,
@@ -39,6 +44,19 @@ from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
 TOKEN = AsyncTokenType()
 
 
+@dataclass(frozen=True)
+class _AllocEffects(MemoryEffect):
+    """A constant buffer counts as a value until it has its place: two equal ones may be merged, an unused one dropped."""
+
+    def get_effects(self, op: Operation) -> set[EffectInstance]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        result = op.results[0]
+        assert isinstance(result.type, MemDescType)
+        if not result.type.mutable and ALLOCATION_OFFSET not in op.attributes:
+            return set()
+        kinds = (MemoryEffectKind.ALLOC, MemoryEffectKind.WRITE) if op.operands else (MemoryEffectKind.ALLOC,)
+        return {EffectInstance(kind, result, SHARED) for kind in kinds}
+
+
 @irdl_op_definition
 class LocalAllocOp(IRDLOperation):
     """Allocates a buffer in shared memory, filled with `src` if given (else the buffer must be mutable)."""
@@ -50,9 +68,7 @@ class LocalAllocOp(IRDLOperation):
     result = result_def(MemDescType)
 
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(
-        OperandEffects(writes=(("result", SHARED),), allocates=(("result", SHARED),)), VerifyTensorLayouts()
-    )
+    traits = traits_def(_AllocEffects(), VerifyTensorLayouts())
 
     assembly_format = "($src^)? attr-dict `:` functional-type(operands, results)"
 
@@ -144,6 +160,31 @@ class MemDescSubsliceOp(IRDLOperation):
             result_types=(result_type,),
             properties={"offsets": i32_array(tuple(offsets))},
         )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MemDescSubsliceOp:
+        src = parser.parse_unresolved_operand()
+        offsets = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        properties, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        src_type = parser.parse_type()
+        parser.parse_punctuation("->")
+        return cls.create(
+            operands=resolve(parser, [src], [src_type]),
+            result_types=[parser.parse_type()],
+            properties=properties | {"offsets": i32_array(tuple(offsets))},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.src)
+        printer.print_string("[" + ", ".join(str(o) for o in self.offsets.get_values()) + "]")
+        print_attr_dict(printer, self, ("offsets",))
+        printer.print_string(" : ")
+        printer.print_attribute(self.src.type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
 
 
 @irdl_op_definition

@@ -1,0 +1,211 @@
+"""Ops of `ttng` for wgmma: the product of a warp group, and waiting for it.
+
+%d = ttng.warp_group_dot %a, %b, %c {inputPrecision = 0 : i32, isAsync = true}
+     : !ttg.memdesc<128x64xf16, ...> * !ttg.memdesc<64x128xf16, ...> -> tensor<128x128xf32, #mma>
+%e:3 = ttng.warp_group_dot_wait %d, %a, %b {pendings = 0 : i32} : tensor<...>, !ttg.memdesc<...>, !ttg.memdesc<...>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import Float8E4M3FNType, Float8E5M2Type, Float32Type, IntegerAttr, TensorType, i1, i32
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    RangeOf,
+    RangeVarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.tt_enums import InputPrecision, InputPrecisionAttr
+from minitriton.dialects.ttg_attributes import layout_of
+from minitriton.dialects.ttg_module import num_warps
+from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict
+from minitriton.dialects.ttg_traits import FALSE, SHARED, VerifyTensorLayouts, bool_attr, i32_attr
+from minitriton.dialects.ttg_types import MemDescType
+from minitriton.layouts import encodings as enc
+from minitriton.layouts.to_linear import shape_per_cta
+
+
+@dataclass(frozen=True)
+class _ReadsBuffers(MemoryEffect):
+    """Reads those of `a` and `b` that lie in shared memory."""
+
+    def get_effects(self, op: Operation) -> set[EffectInstance]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return {
+            EffectInstance(MemoryEffectKind.READ, value, SHARED)
+            for value in op.operands[:2]
+            if isinstance(value.type, MemDescType)
+        }
+
+
+_IEEE = InputPrecisionAttr.of(InputPrecision.IEEE)
+
+
+@irdl_op_definition
+class WarpGroupDotOp(IRDLOperation):
+    """`a * b + c` by wgmma (`a * b` where `use_c` is false). `a` is a buffer or in registers, `b` a buffer.
+
+    With `is_async` the result may be read only after a `ttng.warp_group_dot_wait`.
+    """
+
+    name = "ttng.warp_group_dot"
+
+    a = operand_def()
+    b = operand_def(MemDescType)
+    c = operand_def(TensorType)
+    use_c = opt_operand_def(i1)
+    input_precision = prop_def(InputPrecisionAttr, default_value=_IEEE, prop_name="inputPrecision")
+    max_num_imprecise_acc = prop_def(IntegerAttr.constr(i32), default_value=i32_attr(0), prop_name="maxNumImpreciseAcc")
+    is_async = prop_def(IntegerAttr.constr(i1), default_value=FALSE, prop_name="isAsync")
+    result = result_def(TensorType)
+
+    traits = traits_def(_ReadsBuffers(), VerifyTensorLayouts())
+
+    def __init__(
+        self,
+        a: SSAValue,
+        b: SSAValue,
+        c: SSAValue,
+        use_c: SSAValue | None = None,
+        *,
+        input_precision: InputPrecision = InputPrecision.IEEE,
+        max_num_imprecise_acc: int = 0,
+        is_async: bool = False,
+    ) -> None:
+        Operation.__init__(
+            self,
+            operands=(a, b, c) if use_c is None else (a, b, c, use_c),
+            result_types=(c.type,),
+            properties={
+                "inputPrecision": InputPrecisionAttr.of(input_precision),
+                "maxNumImpreciseAcc": i32_attr(max_num_imprecise_acc),
+                "isAsync": bool_attr(is_async),
+            },
+        )
+
+    @property
+    def needs_partial_accumulator(self) -> bool:
+        """Whether fp8 products are added up in a second accumulator to keep the precision asked for."""
+        a_type = self.a.type
+        assert isinstance(a_type, TensorType | MemDescType)
+        is_fp8 = a_type.element_type.name.startswith(("f8E5M2", "f8E4M3"))
+        accumulates_f32 = isinstance(self.result.type.element_type, Float32Type)
+        return is_fp8 and accumulates_f32 and self.max_num_imprecise_acc.value.data <= a_type.get_shape()[1]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> WarpGroupDotOp:
+        operands = [parser.parse_unresolved_operand()]
+        while parser.parse_optional_punctuation(",") is not None:
+            operands.append(parser.parse_unresolved_operand())
+        properties, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        a_type = parser.parse_type()
+        parser.parse_punctuation("*")
+        b_type = parser.parse_type()
+        parser.parse_punctuation("->")
+        d_type = parser.parse_type()
+        types = [a_type, b_type, d_type, i1][: len(operands)]
+        return cls.create(
+            operands=parser.resolve_operands(operands, types, parser.pos),
+            result_types=[d_type],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        print_attr_dict(printer, self)
+        printer.print_string(" : ")
+        printer.print_attribute(self.a.type)
+        printer.print_string(" * ")
+        printer.print_attribute(self.b.type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        complaint = _wgmma_complaint(self)
+        if complaint is not None:
+            raise VerifyException(f"'{self.name}' op {complaint}")
+
+
+def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
+    result_type = op.result.type
+    layout = layout_of(result_type)
+    if not isinstance(layout, enc.NvidiaMma) or not layout.is_hopper:
+        return "WGMMA result layout must be Hopper NVMMA"
+    a_layout = layout_of(op.a.type)
+    if not isinstance(a_layout, enc.NVMMAShared | enc.DotOperand | enc.SharedLinear):
+        return "WGMMA A operand must have NVMMA shared or dot layout"
+    if not isinstance(layout_of(op.b.type), enc.NVMMAShared | enc.SharedLinear):
+        return "WGMMA B operand must have NVMMA shared layout"
+    if num_warps(op) % 4:
+        return "WGMMA requires num_warps to be divisible by 4"
+    shape = shape_per_cta(layout, result_type.get_shape())
+    if len(shape) != 2:
+        return "WGMMA result shape must be 2D"
+    if shape[0] % 64:
+        return "WGMMA result M dimension must be divisible by 64"
+    if shape[1] % 8:
+        return "WGMMA result N dimension must be divisible by 8"
+    a_type = op.a.type
+    assert isinstance(a_type, TensorType | MemDescType)
+    element = a_type.element_type
+    imprecise = op.max_num_imprecise_acc.value.data
+    if (
+        imprecise < 32
+        and isinstance(element, Float8E5M2Type | Float8E4M3FNType)
+        and isinstance(result_type.element_type, Float32Type)
+    ):
+        return "Cannot use F32 as the accumulator element type when the max_num_imprecise_acc is less than 32"
+    if isinstance(a_layout, enc.DotOperand):
+        width = 32 // getattr(element, "bitwidth", 32)
+        if a_layout.k_width != width:
+            return f"in-register LHS operand must have a kWidth of {width} but got {a_layout.k_width}"
+    return None
+
+
+@irdl_op_definition
+class WarpGroupDotWaitOp(IRDLOperation):
+    """Waits until at most `pendings` products are still running; its results are its inputs, ready to be read."""
+
+    T: ClassVar = RangeVarConstraint("T", RangeOf(AnyAttr()))
+
+    name = "ttng.warp_group_dot_wait"
+
+    inputs = var_operand_def(T)
+    pendings = prop_def(IntegerAttr.constr(i32))
+    outputs = var_result_def(T)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(VerifyTensorLayouts())
+    assembly_format = "$inputs attr-dict `:` type($inputs)"
+
+    def __init__(self, inputs: Sequence[SSAValue], *, pendings: int) -> None:
+        Operation.__init__(
+            self,
+            operands=tuple(inputs),
+            result_types=tuple(value.type for value in inputs),
+            properties={"pendings": i32_attr(pendings)},
+        )
+
+    def verify_(self) -> None:
+        if not self.operands:
+            raise VerifyException(f"'{self.name}' op expected to be waiting on at least one dependency")
