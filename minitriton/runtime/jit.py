@@ -70,6 +70,7 @@ class JITFunction(JITCallable):
         self._repr = repr
         self._dispatch: Callable[..., Any] | None = None
         self._kernels: dict[Any, CompiledKernel] = {}
+        self._interpreted: dict[Any, Any] = {}
 
     def repr(self, specialization: Any) -> str:
         return self._fn_name if self._repr is None else self._repr(specialization)
@@ -213,13 +214,18 @@ class JITFunction(JITCallable):
         return kernel
 
     def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        from minitriton.interpreter.launch import interpret_kernel
+        from minitriton.runtime.interpretation import interpretable_module, run_on_interpreter
 
         target = default_target()
-        source = self._source(self._specialize(args), args)
-        interpret_kernel(
-            source, args, resolve_grid(grid, self.arg_names, args), target, CUDAOptions.for_target(target, **options)
-        )
+        specialization = self._specialize(args)
+        source = self._source(specialization, args)
+        key = ("interpreted", repr(specialization), tuple(sorted(options.items(), key=lambda item: item[0])))
+        module = self._interpreted.get(key)
+        if module is None:
+            module = interpretable_module(source, target, CUDAOptions.for_target(target, **options))
+            self._interpreted[key] = module
+        self._check_globals()
+        run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args))
 
 
 def _collect(

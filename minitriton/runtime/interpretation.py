@@ -1,0 +1,65 @@
+"""Running a kernel without a GPU: its TTIR, on the NumPy interpreter, over arrays in host memory.
+
+In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, numbers). Out: the arrays, written in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.compiler import ASTSource
+from minitriton.errors import MinitritonError
+from minitriton.pass_manager import PassManager, Pipeline
+from minitriton.pipelines import ttir_passes
+from minitriton.runtime.arguments import is_array, is_host_array
+from minitriton.target import CUDAOptions, GPUTarget
+
+
+def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
+    """The kernel's TTIR after the TTIR passes: what the interpreter runs."""
+    import minitriton.passes.all_passes  # noqa: F401
+    from minitriton.dialects.context import make_context
+
+    context = make_context()
+    module = source.make_ir(target, options, context)
+    return PassManager(Pipeline.parse(",".join(ttir_passes()))).run(context, module)
+
+
+def run_on_interpreter(module: ModuleOp, source: ASTSource, args: tuple[Any, ...], grid: tuple[int, int, int]) -> None:
+    """Runs `module` over `grid`. Raises `MinitritonError` for device arrays and for accesses outside of every array."""
+    from minitriton.interpreter import interpret
+
+    values: list[Any] = []
+    for kind, arg in zip(source.signature.values(), args, strict=True):
+        _collect(kind, arg, values)
+    interpret(module, source.name, values, grid)
+
+
+def _collect(kind: Any, arg: Any, values: list[Any]) -> None:
+    if isinstance(kind, tuple):
+        for k, a in zip(kind, arg, strict=True):
+            _collect(k, a, values)
+    elif kind != "constexpr":
+        values.append(host_view(arg) if is_array(arg) else arg)
+
+
+def host_view(array: Any) -> np.ndarray:
+    """`array` (a NumPy array or CPU tensor) as a NumPy array over the same memory; bf16 and fp8 as their bits."""
+    if isinstance(array, np.ndarray):
+        return array
+    if not is_host_array(array):
+        raise MinitritonError(
+            "the interpreter takes arrays in host memory, and this launch mixes them with device arrays",
+            help="move all arguments to the CPU, or all to the GPU",
+        )
+    tensor = array.detach()
+    try:
+        return tensor.numpy()
+    except TypeError:
+        import torch
+
+        bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
+        return tensor.view(bits).numpy()
