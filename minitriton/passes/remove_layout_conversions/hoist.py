@@ -1,0 +1,187 @@
+"""Step 3: move the conversions that stay to where they are cheaper.
+
+In: a function after rematerialisation. Out: the same conversions, of smaller tensors, in rarer branches, or next to a load.
+
+    %2 = arith.extf %1 : f16 to f32 #a              %c = ttg.convert_layout %1 : f16 #a -> #b
+    %3 = ttg.convert_layout %2 : f32 #a -> #b  =>   %3 = arith.extf %c : f16 to f32 #b
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, OpResult, SSAValue, Use
+
+from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
+from minitriton.passes.layout_rules import is_elementwise, operand_layout
+from minitriton.passes.remove_layout_conversions.cost import element_bits
+from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
+from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, backward_slice, operand_use, yield_of
+from minitriton.passes.tensor_layouts import layout_of_value, set_layout
+from minitriton.rewriting.effects import is_memory_effect_free
+
+_WIDENING = frozenset({"arith.extf", "arith.extsi", "arith.extui", "tt.broadcast", "tt.expand_dims"})
+_VIEWS = frozenset({"tt.expand_dims", "tt.join", "tt.reshape", "tt.split", "tt.trans"})
+_DOTS = frozenset({"tt.dot", "tt.dot_scaled", "ttng.warp_group_dot"})
+
+
+def hoist_conversions(func: Operation) -> None:
+    """The three kinds of hoisting, one after another."""
+    for hoist in (_above_widening, _into_conditional, _to_loads):
+        step = Rematerialization(func)
+        for convert in step.conversions():
+            hoist(step, convert)
+        step.finish()
+
+
+def _target(convert: Operation) -> DistributedEncoding:
+    return cast(DistributedEncoding, layout_of_value(convert.results[0]))
+
+
+def _widens(op: Operation) -> bool:
+    """Whether the result of `op` has more bytes than its operand."""
+    if op.name == "tt.fp_to_fp":
+        source, result = op.operands[0].type, op.results[0].type
+        return element_bits(cast(TensorType, source)) < element_bits(cast(TensorType, result))
+    return op.name in _WIDENING
+
+
+def _above_widening(step: Rematerialization, convert: Operation) -> None:
+    """Convert before the one extension or broadcast of the slice, and repeat the rest."""
+    target = _target(convert)
+    if isinstance(target, DotOperand):
+        return
+    found = step.slice_of(operand_use(convert, 0), target, _widens)
+    if found is None:
+        return
+    widening: Operation | None = None
+    for value in tuple(found.values):
+        op = value.owner
+        if not isinstance(op, Operation) or not _widens(op):
+            continue
+        source = operand_layout(op, found.layouts[value])
+        if source is None:
+            return
+        behind = step.slice_of(operand_use(op, 0), source)
+        if behind is not None and not found.contradicts(behind):
+            found.merge(behind)
+        elif widening is not None:
+            return
+        else:
+            widening = op
+    if widening is None:
+        return
+    layout = found.layouts[widening.results[0]]
+    source = operand_layout(widening, layout)
+    if source is None:
+        return
+    operand = step.convert_before(widening, widening.operands[0], source, convert)
+    copy = type(widening).create(
+        operands=[operand, *widening.operands[1:]],
+        result_types=[widening.results[0].type],
+        properties=widening.properties,
+        attributes=widening.attributes,
+        location=widening.location,
+    )
+    step.insert_before(copy, widening)
+    set_layout(copy.results[0], layout)
+    del found.values[widening.results[0]]
+    step.rewrite(found, convert, {widening.results[0]: copy.results[0]})
+
+
+def _into_conditional(step: Rematerialization, convert: Operation) -> None:
+    """Where only one branch of a `scf.if` in a loop needs the conversion, convert in that branch."""
+
+    def is_if(op: Operation) -> bool:
+        return op.name == "scf.if"
+
+    found = step.slice_of(operand_use(convert, 0), _target(convert), is_if)
+    if found is None:
+        return
+    edges: list[tuple[SSAValue, Use]] = []
+    terminals: list[SSAValue] = []
+    values = list(found.values)
+    for value in values:
+        op = value.owner
+        if not isinstance(op, Operation) or op.name != "scf.if":
+            continue
+        index = cast(OpResult, value).index
+        branches = [operand_use(yield_of(op, region), index) for region in (0, 1)]
+        slices = [step.slice_of(branch, found.layouts[value], is_if) for branch in branches]
+        parent = op.parent_op()
+        possible = [part for part in slices if part is not None]
+        if not possible or (len(possible) == 1 and (parent is None or parent.name != "scf.for")):
+            terminals.append(value)
+            continue
+        for part in possible:
+            values.extend(v for v in part.values if v not in found.values)
+            found.merge(part)
+        if len(possible) == 1:
+            edges.append((value, branches[slices.index(None)]))
+    if edges:
+        _convert_on_edges(step, convert, found, edges, terminals)
+
+
+def _convert_on_edges(
+    step: Rematerialization,
+    convert: Operation,
+    found: BackwardSlice,
+    edges: list[tuple[SSAValue, Use]],
+    terminals: list[SSAValue],
+) -> None:
+    made: dict[SSAValue, SSAValue] = {}
+    for value in terminals:
+        made[value] = step.convert_after(value, found.layouts[value], convert)
+        found.values.pop(value, None)
+    for result, edge in edges:
+        yielded = edge.operation.operands[edge.index]
+        made[yielded] = step.convert_before(edge.operation, yielded, found.layouts[result], convert)
+        found.values.pop(yielded, None)
+    step.rewrite(found, convert, made)
+
+
+def _to_loads(step: Rematerialization, convert: Operation) -> None:
+    """A conversion to a tensor-core operand goes to the loads it comes from, so that they can be pipelined."""
+    if not _feeds_tensor_core_loop(convert):
+        return
+
+    def moves_data(op: Operation) -> bool:
+        return not _keeps_data_in_place(op)
+
+    found = backward_slice(operand_use(convert, 0), _target(convert), moves_data, step.existing)
+    if found is None:
+        return
+    made: dict[SSAValue, SSAValue] = {}
+    loads: list[SSAValue] = []
+    for value in found.values:
+        op = value.owner
+        if not isinstance(op, Operation):
+            return
+        if op.name in ("tt.load", "tt.descriptor_load"):
+            loads.append(value)
+        elif op.name != "arith.constant" and not _keeps_data_in_place(op):
+            return
+    for value in loads:
+        made[value] = step.convert_after(value, found.layouts[value], convert)
+        del found.values[value]
+    if found.values:
+        step.rewrite(found, convert, made)
+
+
+def _keeps_data_in_place(op: Operation) -> bool:
+    if op.name in ("tt.broadcast", "ttg.convert_layout", "ttg.fp4_to_fp") or op.name in _VIEWS:
+        return True
+    return is_elementwise(op) and is_memory_effect_free(op)
+
+
+def _feeds_tensor_core_loop(convert: Operation) -> bool:
+    """Whether a dot with a tensor-core operand follows in the block of `convert`, so that it runs whenever that does."""
+    op = convert.next_op
+    while op is not None:
+        if op.name in _DOTS:
+            layout = layout_of_value(op.operands[0])
+            if isinstance(layout, DotOperand) and isinstance(layout.parent, NvidiaMma):
+                return True
+        op = op.next_op
+    return False

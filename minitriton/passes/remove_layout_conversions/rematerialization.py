@@ -1,0 +1,245 @@
+"""Values computed once more in another layout: which exist, and how a slice is rewritten to make new ones.
+
+In: a function and a backward slice of one of its conversions. Out: the slice's ops a second time, in the wanted layouts, each
+directly before its original, and the conversion replaced by the new source.
+
+    %1 = tt.make_range : #a                    %1' = tt.make_range : #b
+    %2 = arith.addi %1, %1 : #a                %1  = tt.make_range : #a
+    %3 = ttg.convert_layout %2 : #a -> #b  =>  %2' = arith.addi %1', %1' : #b
+    use %3                                     %2  = arith.addi %1, %1 : #a
+                                               use %2'
+
+Loops carry the second version of an argument beside the first; conditionals yield both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, OpResult, SSAValue, SSAValues, Use
+
+from minitriton.dialects import ttg
+from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, Stop, repeatable_slice, yield_of
+from minitriton.passes.tensor_layouts import layout_of_value, with_layout
+
+
+class Rematerialization:
+    """One step over a function: its conversions, one after another, with the versions of values found so far."""
+
+    def __init__(self, func: Operation) -> None:
+        self.func = func
+        self.versions: dict[tuple[SSAValue, DistributedEncoding], SSAValue] = {}
+        """The same value in another layout."""
+        self.removed: set[Operation] = set()
+        """Conversions that are no longer used."""
+        self._order: dict[Block, dict[Operation, int]] = {}
+
+    def conversions(self) -> Iterator[Operation]:
+        """All conversions of the function. One that is still there when the next is asked for can be reused later on."""
+        for op in [op for op in self.func.walk() if op.name == "ttg.convert_layout"]:
+            yield op
+            if op not in self.removed:
+                self.versions[op.operands[0], cast(DistributedEncoding, layout_of_value(op.results[0]))] = op.results[0]
+
+    def finish(self) -> bool:
+        """Delete the conversions that were replaced; whether there were any."""
+        for op in self.removed:
+            cast(Block, op.parent).erase_op(op)
+        return bool(self.removed)
+
+    def remove(self, convert: Operation, value: SSAValue) -> None:
+        """Let the users of `convert` use `value`."""
+        convert.results[0].replace_all_uses_with(value)
+        self.removed.add(convert)
+
+    def existing(self, use: Use, layout: DistributedEncoding) -> SSAValue | None:
+        """A version in `layout` of the operand `use` that is there before its op."""
+        op = use.operation
+        found = self.versions.get((op.operands[use.index], layout))
+        return found if found is not None and self.properly_dominates(found, op) else None
+
+    def slice_of(self, use: Use, layout: DistributedEncoding, stop: Stop | None = None) -> BackwardSlice | None:
+        """The slice of an operand, if all its ops may run once more."""
+        return repeatable_slice(use, layout, stop, self.existing)
+
+    def properly_dominates(self, value: SSAValue, op: Operation) -> bool:
+        """Whether `value` is there before `op` in every run (structured control flow; one block otherwise)."""
+        owner = value.owner
+        block = owner if isinstance(owner, Block) else cast(Block, owner.parent)
+        ancestor = block.find_ancestor_op_in_block(op)
+        if ancestor is None:
+            return False
+        if isinstance(owner, Block):
+            return True
+        return self._position(owner) < self._position(ancestor)
+
+    def _position(self, op: Operation) -> int:
+        block = cast(Block, op.parent)
+        order = self._order.get(block)
+        if order is None or op not in order:
+            order = self._order[block] = {op: index for index, op in enumerate(block.ops)}
+        return order[op]
+
+    def insert_before(self, op: Operation, place: Operation) -> None:
+        """Put a new op before `place`."""
+        block = cast(Block, place.parent)
+        block.insert_op_before(op, place)
+        self._order.pop(block, None)
+
+    def convert_before(self, place: Operation, value: SSAValue, layout: DistributedEncoding, like: Operation) -> SSAValue:
+        """A new conversion of `value` before `place`, at the location of `like`."""
+        convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
+        convert.location = like.location
+        self.insert_before(convert, place)
+        return convert.results[0]
+
+    def convert_after(self, value: SSAValue, layout: DistributedEncoding, like: Operation) -> SSAValue:
+        """A new conversion behind the op that gives `value`."""
+        owner = cast(Operation, value.owner)
+        convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
+        convert.location = like.location
+        block = cast(Block, owner.parent)
+        block.insert_op_after(convert, owner)
+        self._order.pop(block, None)
+        return convert.results[0]
+
+    def rewrite(
+        self, found: BackwardSlice, convert: Operation, made: dict[SSAValue, SSAValue] | None = None
+    ) -> None:
+        """Make the values of the slice once more (but for those in `made`) and replace `convert` by its new source."""
+        mapping = dict(made or {})
+        layouts = found.layouts
+        fresh: dict[SSAValue, None] = {}
+        for value in found.values:
+            known = self.versions.get((value, layouts[value]))
+            if known is not None:
+                mapping[value] = known
+            else:
+                fresh[value] = None
+        for op in _in_dominance_order(fresh):
+            if op.name == "scf.for":
+                self._extend_loop(op, fresh, layouts, mapping)
+            elif op.name == "scf.if":
+                self._extend_if(op, fresh, layouts, mapping)
+            elif op.name == "scf.yield":
+                _extend_yield(op, fresh, mapping)
+            elif op.name == "arith.constant":
+                self._convert_constant(op, layouts, mapping)
+            else:
+                self._repeat(op, layouts, mapping)
+        self.remove(convert, mapping[convert.operands[0]])
+
+    def _convert_constant(
+        self, op: Operation, layouts: dict[SSAValue, DistributedEncoding], mapping: dict[SSAValue, SSAValue]
+    ) -> None:
+        """A conversion of a copy of the constant; the clean-up makes a constant of it."""
+        result = op.results[0]
+        copy = _shallow_copy(op, mapping)
+        self.insert_before(copy, op)
+        new = self.convert_before(op, copy.results[0], layouts[result], op)
+        mapping[result] = self.versions[result, layouts[result]] = new
+
+    def _repeat(
+        self, op: Operation, layouts: dict[SSAValue, DistributedEncoding], mapping: dict[SSAValue, SSAValue]
+    ) -> None:
+        copy = _shallow_copy(op, mapping) if not op.regions else op.clone(value_mapper=dict(mapping))
+        copy.location = op.location
+        self.insert_before(copy, op)
+        for old, new in zip(op.results, copy.results, strict=True):
+            mapping[old] = new
+            layout = layouts.get(old)
+            if layout is not None:
+                new._type = with_layout(old.type, layout)  # pyright: ignore[reportPrivateUsage]
+                self.versions[old, layout] = new
+
+    def _extend_loop(
+        self,
+        op: Operation,
+        fresh: dict[SSAValue, None],
+        layouts: dict[SSAValue, DistributedEncoding],
+        mapping: dict[SSAValue, SSAValue],
+    ) -> None:
+        """Carry second versions of the arguments in `fresh` through the loop."""
+        body = op.regions[0].block
+        indices = [index for index, arg in enumerate(body.args[1:]) if arg in fresh]
+        op.operands = [*op.operands, *(mapping[op.operands[index + 3]] for index in indices)]
+        for index in indices:
+            arg, result = body.args[index + 1], op.results[index]
+            type_ = with_layout(arg.type, layouts[arg])
+            new_arg = body.insert_arg(type_, len(body.args))
+            new_result = _append_result(op, type_)
+            mapping[arg], mapping[result] = new_arg, new_result
+            self.versions[arg, layouts[arg]] = new_arg
+            self.versions[result, layouts[arg]] = new_result
+
+    def _extend_if(
+        self,
+        op: Operation,
+        fresh: dict[SSAValue, None],
+        layouts: dict[SSAValue, DistributedEncoding],
+        mapping: dict[SSAValue, SSAValue],
+    ) -> None:
+        """Give second versions of the results in `fresh`."""
+        for result in tuple(op.results):
+            if result in fresh:
+                new = _append_result(op, with_layout(result.type, layouts[result]))
+                mapping[result] = new
+                self.versions[result, layouts[result]] = new
+
+
+def _shallow_copy(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation:
+    return type(op).create(
+        operands=[mapping.get(v, v) for v in op.operands],
+        result_types=[r.type for r in op.results],
+        properties=op.properties,
+        attributes=op.attributes,
+        location=op.location,
+    )
+
+
+def _append_result(op: Operation, type_: TensorType) -> OpResult:
+    result = OpResult(type_, op, len(op.results))
+    op.results = SSAValues((*op.results, result))
+    return result
+
+
+def _extend_yield(op: Operation, fresh: dict[SSAValue, None], mapping: dict[SSAValue, SSAValue]) -> None:
+    """Yield the second versions too, in the order of the results (arguments) they belong to."""
+    parent = cast(Operation, op.parent_op())
+    targets = parent.regions[0].block.args[1:] if parent.name == "scf.for" else parent.results
+    indices = [index for index, target in enumerate(targets) if target in fresh]
+    op.operands = [*op.operands, *(mapping[op.operands[index]] for index in indices)]
+
+
+def _in_dominance_order(fresh: dict[SSAValue, None]) -> list[Operation]:
+    """The ops to rewrite for the values in `fresh`: definitions before uses, loops before their bodies."""
+    done: dict[Operation, None] = {}
+    active: set[Operation] = set()
+
+    def visit_value(value: SSAValue) -> None:
+        if value not in fresh:
+            return
+        owner = value.owner
+        visit(cast(Operation, owner.parent_op()) if isinstance(owner, Block) else owner)
+
+    def visit(op: Operation) -> None:
+        if op in done or op in active:
+            return
+        active.add(op)
+        for operand in op.operands:
+            visit_value(operand)
+        done[op] = None
+
+    yields: dict[Operation, None] = {}
+    for value in fresh:
+        visit_value(value)
+        owner = value.owner
+        if isinstance(owner, Block):
+            yields[cast(Operation, owner.last_op)] = None
+        elif owner.name == "scf.if":
+            yields[yield_of(owner, 0)] = None
+            yields[yield_of(owner, 1)] = None
+    return [*done, *yields]

@@ -1,0 +1,178 @@
+"""What has to be recomputed for a value to have another layout: the backward slice of a conversion.
+
+In: the operand of a `ttg.convert_layout` and the layout it is converted to.
+Out: a `BackwardSlice`: the values before it, each with the layout it would then have; or None where that cannot be done.
+
+    %1 = tt.make_range : #a
+    %2 = arith.addi %1, %1 : #a                       slice of %3 to #b:  {%2: #b, %1: #b}
+    %3 = ttg.convert_layout %2 : #a -> #b
+
+The walk ends at ops that give their result in any layout, at operands that already have the wanted layout, at values for
+which a conversion to it exists, and where `stop` says so. It goes through `scf.if` results and `scf.for` arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
+
+from minitriton.layouts import inference
+from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.passes.layout_rules import operand_layout
+from minitriton.passes.remove_layout_conversions.anchors import can_be_repeated, gives_any_layout
+from minitriton.passes.tensor_layouts import layout_of_value, shape_of
+
+Stop = Callable[[Operation], bool]
+Existing = Callable[[Use, DistributedEncoding], SSAValue | None]
+
+
+@dataclass
+class BackwardSlice:
+    """The values of a slice, in the order in which they were met, and their layouts."""
+
+    values: dict[SSAValue, None] = field(default_factory=dict)
+    layouts: dict[SSAValue, DistributedEncoding] = field(default_factory=dict)
+
+    def add(self, value: SSAValue, layout: DistributedEncoding) -> bool:
+        """Take `value` in; False if it is there with another layout."""
+        self.values[value] = None
+        return self.layouts.setdefault(value, layout) == layout
+
+    def merge(self, other: BackwardSlice) -> None:
+        """Take in all of `other`; known values keep their layouts."""
+        self.values.update(other.values)
+        for value, layout in other.layouts.items():
+            self.layouts.setdefault(value, layout)
+
+    def contradicts(self, other: BackwardSlice) -> bool:
+        """Whether a value has one layout here and another one there."""
+        mine = self.layouts
+        return any(value in mine and mine[value] != layout for value, layout in other.layouts.items())
+
+
+def operand_use(op: Operation, index: int) -> Use:
+    """The use of operand `index` by `op`."""
+    return op._operand_uses[index]  # pyright: ignore[reportPrivateUsage]
+
+
+def is_free_convert(op: Operation) -> bool:
+    """Whether `op` is a conversion that moves data between the registers of a thread only."""
+    if op.name != "ttg.convert_layout":
+        return False
+    source, result = op.operands[0], op.results[0]
+    return inference.convert_reorders_registers(
+        cast(DistributedEncoding, layout_of_value(source)),
+        cast(DistributedEncoding, layout_of_value(result)),
+        shape_of(source),
+    )
+
+
+def backward_slice(
+    root: Use, layout: DistributedEncoding, stop: Stop | None = None, existing: Existing | None = None
+) -> BackwardSlice | None:
+    """The slice of operand `root` for it to have `layout`; None if an op on the way does not allow it."""
+    found = BackwardSlice()
+    seen = {(root, layout)}
+    queue = [(root, layout)]
+
+    def enqueue(use: Use, wanted: DistributedEncoding) -> None:
+        key = (use, wanted)
+        if key not in seen:
+            seen.add(key)
+            queue.append(key)
+
+    while queue:
+        use, wanted = queue.pop()
+        value = use._operation._operands[use._index]  # pyright: ignore[reportPrivateUsage]
+        if value.type.__class__ is not TensorType:
+            continue
+        if _is_loop_result(value) or not found.add(value, wanted):
+            return None
+        if existing is not None:
+            known = existing(use, wanted)
+            if known is not None:
+                if not found.add(known, wanted):
+                    return None
+                value = known
+        owner = value.owner
+        if isinstance(owner, Block):
+            if not _enter_loop(value, wanted, enqueue):
+                return None
+        elif owner.name == "scf.if":
+            if stop is None or not stop(owner):
+                for index in (0, 1):
+                    enqueue(operand_use(yield_of(owner, index), cast(OpResult, value).index), wanted)
+        elif not _enter_op(owner, value, wanted, found, stop, enqueue):
+            return None
+    return found
+
+
+def _is_loop_result(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, Operation) and owner.name in ("scf.for", "scf.while")
+
+
+def yield_of(op: Operation, region: int) -> Operation:
+    """The terminator of a region of `op`."""
+    return cast(Operation, op.regions[region].block.last_op)
+
+
+def _enter_loop(value: SSAValue, wanted: DistributedEncoding, enqueue: Callable[[Use, DistributedEncoding], None]) -> bool:
+    """The argument of a `scf.for` depends on the initial value and on what the body yields."""
+    block = cast(Block, value.owner)
+    loop = block.parent_op()
+    if loop is None or loop.name != "scf.for":
+        return False
+    index = value.index - 1  # pyright: ignore[reportAttributeAccessIssue]
+    enqueue(operand_use(loop, index + 3), wanted)
+    enqueue(operand_use(cast(Operation, block.last_op), index), wanted)
+    return True
+
+
+def _enter_op(
+    op: Operation,
+    value: SSAValue,
+    wanted: DistributedEncoding,
+    found: BackwardSlice,
+    stop: Stop | None,
+    enqueue: Callable[[Use, DistributedEncoding], None],
+) -> bool:
+    """The operands of `op`, unless the walk ends here. False: the result of `op` cannot have the layout `wanted`."""
+    for result in op.results:
+        if result is not value and result.type.__class__ is TensorType and not found.add(result, wanted):
+            return False
+    if is_free_convert(op):
+        enqueue(operand_use(op, 0), wanted)
+        return True
+    if gives_any_layout(op, wanted) or (stop is not None and stop(op)):
+        return True
+    if op.name == "tt.cat":
+        return False
+    if op.name == "tt.gather":
+        enqueue(operand_use(op, 1), wanted)
+        return True
+    source = operand_layout(op, wanted) if op.operands else None
+    for index, operand in enumerate(op.operands):
+        if source is None:
+            return False
+        if layout_of_value(operand) != source:
+            enqueue(operand_use(op, index), source)
+    return True
+
+
+def repeatable_slice(
+    root: Use, layout: DistributedEncoding, stop: Stop | None = None, existing: Existing | None = None
+) -> BackwardSlice | None:
+    """A slice all of whose ops may run once more; None if there is none."""
+    found = backward_slice(root, layout, stop, existing)
+    if found is None or not found.values:
+        return None
+    for value in found.values:
+        owner = value.owner
+        if isinstance(owner, Operation) and not can_be_repeated(owner):
+            return None
+    return found

@@ -1,0 +1,97 @@
+"""The layout of a tensor value, and the same tensor type with another layout.
+
+In: values and types of TTGIR. Out: pure encodings (`layouts.encodings`), and interned types.
+
+    layout_of_value(%x : tensor<128xf32, #blocked>)   ->  Blocked((1,), (32,), (4,), (0,))
+    with_layout(tensor<128xf32, #blocked>, Slice(...)) ->  tensor<128xf32, #ttg.slice<...>>
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue, TypedAttribute
+
+from minitriton.dialects import ttg
+from minitriton.layouts.encodings import DistributedEncoding, Encoding
+
+_interned: dict[tuple[Attribute, Encoding], TensorType] = {}
+
+
+def with_layout(type_: Attribute, layout: Encoding) -> TensorType:
+    """The tensor type `type_` with `layout` for its encoding: the same object each time."""
+    key = (type_, layout)
+    found = _interned.get(key)
+    if found is None:
+        tensor = cast(TensorType, type_)
+        found = _interned[key] = TensorType(tensor.element_type, tensor.shape, ttg.encoding_attr(layout))
+    return found
+
+
+def layout_of_value(value: SSAValue) -> DistributedEncoding | None:
+    """The layout of a tensor value; None if it is no tensor or has no layout."""
+    type_ = value.type
+    if type_.__class__ is not TensorType:
+        return None
+    return getattr(cast(Any, type_).encoding, "data", None)
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The shape of a tensor value."""
+    return cast(TensorType, value.type).get_shape()
+
+
+def set_type(value: SSAValue, type_: Attribute) -> None:
+    """Change the type of `value` where it stands; its uses stay."""
+    value._type = type_  # pyright: ignore[reportPrivateUsage]
+
+
+def set_layout(value: SSAValue, layout: Encoding) -> None:
+    """Change the layout of the tensor `value` where it stands."""
+    value._type = with_layout(value.type, layout)  # pyright: ignore[reportPrivateUsage]
+
+
+def retyped_elements(value: Attribute, type_: Attribute) -> Attribute:
+    """The elements of a dense constant as a constant of `type_`."""
+    typed = cast(TypedAttribute, value)
+    parameters = list(typed.parameters)
+    parameters[typed.get_type_index()] = type_
+    return typed.new(parameters)
+
+
+def insert_after_value(op: Operation, value: SSAValue) -> None:
+    """Put `op` directly behind what defines `value`: its op, or the start of its block."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        first = owner.first_op
+        if first is None:
+            owner.add_op(op)
+        else:
+            owner.insert_op_before(op, first)
+    else:
+        cast(Block, owner.parent).insert_op_after(op, owner)
+
+
+def convert_before(place: Operation, value: SSAValue, layout: Encoding) -> SSAValue:
+    """A new `ttg.convert_layout` of `value` directly before `place`, with the location of `place`."""
+    convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
+    convert.location = place.location
+    cast(Block, place.parent).insert_op_before(convert, place)
+    return convert.results[0]
+
+
+def convert_after(value: SSAValue, layout: Encoding) -> SSAValue:
+    """A new `ttg.convert_layout` of `value` directly behind its definition."""
+    convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
+    owner = value.owner
+    if isinstance(owner, Operation):
+        convert.location = owner.location
+    insert_after_value(convert, value)
+    return convert.results[0]
+
+
+def module_integer(module: ModuleOp, name: str, default: int) -> int:
+    """An integer attribute of the module, such as `ttg.num-warps`."""
+    attr = module.attributes.get(name)
+    return attr.value.data if isinstance(attr, IntegerAttr) else default
