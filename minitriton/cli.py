@@ -200,9 +200,10 @@ def _passes(arguments: argparse.Namespace) -> int:
 
     import minitriton.codegen.all_passes
     import minitriton.passes.all_passes  # noqa: F401
-    from minitriton.pass_registry import registered_passes
+    from minitriton.pass_registry import load_entry_points, registered_passes
     from minitriton.pipeline_spec import make_step
 
+    load_entry_points()
     known = registered_passes()
     if arguments.name is None:
         for name in sorted(known):

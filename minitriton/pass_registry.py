@@ -19,6 +19,7 @@ how LLVM's own passes and the emission of PTX take part in the same pipeline.
 
 from __future__ import annotations
 
+import importlib.metadata
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
@@ -70,6 +71,8 @@ StepT = TypeVar("StepT", bound=type[Pass] | type[Translation])
 
 _registry: dict[str, type[Pass] | type[Translation]] = {}
 
+ENTRY_POINT_GROUP = "minitriton.passes"
+
 
 def register_pass(cls: StepT) -> StepT:
     """Class decorator: makes `cls` known under `cls.name`. Raises `PipelineError` if the name is taken."""
@@ -78,6 +81,19 @@ def register_pass(cls: StepT) -> StepT:
         raise PipelineError(f"a pass named {cls.name!r} is already registered by {known.__module__}")
     _registry[cls.name] = cls
     return cls
+
+
+def load_entry_points() -> None:
+    """Imports the modules that installed packages name in the entry-point group `minitriton.passes`.
+
+    Raises `PipelineError` that names the package whose module fails to import.
+    """
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            entry.load()
+        except Exception as error:
+            package = entry.dist.name if entry.dist else "unknown"
+            raise PipelineError(f"passes of package {package!r} ({entry.value}) failed to load: {error}") from error
 
 
 def registered_passes() -> dict[str, type[Pass] | type[Translation]]:
