@@ -1,0 +1,85 @@
+"""One op for each constant, at the top of the function.
+
+At the start of each round the greedy driver shows every constant to the pool. The first op of a value is moved to the
+front of the entry block of the innermost isolated op (the function), unless the constants before it are already the
+pool's; later ops of the same value are replaced by it. So constants that were at the top keep their order, and those found
+further down end up before them, in reverse order.
+
+    tt.func @f() {                      tt.func @f() {
+      %x = ...                            %c2 = arith.constant 2
+      %c1 = arith.constant 1      =>      %c1 = arith.constant 1
+      %c2 = arith.constant 2              %x = ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsolatedFromAbove
+
+from minitriton.rewriting.constants import constant_key
+
+_isolated: dict[type[Operation], bool] = {}
+
+
+def is_isolated(op: Operation) -> bool:
+    """True if ops inside `op` cannot use values from outside it (a function); unknown ops count as isolated."""
+    cls = op.__class__
+    known = _isolated.get(cls)
+    if known is None:
+        known = _isolated[cls] = op.has_trait(IsolatedFromAbove, value_if_unregistered=True)
+    return known
+
+
+def home_block(block: Block) -> Block:
+    """The entry block of the region that constants used in `block` are placed in."""
+    while True:
+        region = block.parent
+        if region is None:
+            return block
+        owner = region.parent
+        if owner is None or owner.parent is None or is_isolated(owner):
+            first = region.first_block
+            assert first is not None
+            return first
+        block = owner.parent
+
+
+class ConstantPool:
+    """The constants of one round, by home block and value."""
+
+    def __init__(self, replace: Callable[[Operation, Operation], None]) -> None:
+        """`replace(old, new)` must put the results of `new` in place of those of `old` and delete `old`."""
+        self._replace = replace
+        self._scopes: dict[Block, dict[Hashable, Operation]] = {}
+        self._owned: set[int] = set()
+        self._homes: dict[Block, Block] = {}
+
+    def insert(self, op: Operation) -> bool:
+        """Makes `op` the constant of its value; False if there was one already, which has replaced it."""
+        block = op.parent
+        assert block is not None
+        home = self._homes.get(block)
+        if home is None:
+            home = self._homes[block] = home_block(block)
+        scope = self._scopes.get(home)
+        if scope is None:
+            scope = self._scopes[home] = {}
+        key = constant_key(op.properties["value"])
+        existing = scope.get(key)
+        if existing is not None:
+            existing.location = UNKNOWN_LOC
+            self._replace(op, existing)
+            return False
+        scope[key] = op
+        before = op._prev_op
+        if block is not home or (before is not None and id(before) not in self._owned):
+            block.detach_op(op)
+            first = home.first_op
+            assert first is not None
+            home.insert_op_before(op, first)
+            op.location = UNKNOWN_LOC
+        self._owned.add(id(op))
+        return True

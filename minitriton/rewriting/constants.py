@@ -1,0 +1,177 @@
+"""Constants as Python numbers, and Python numbers as constants.
+
+In: SSA values and attributes. Out: the number a value is known to be, one number for a whole tensor if it is a splat.
+
+    %c = arith.constant dense<4> : tensor<128xi32>      int_constant(%c) == 4
+    splat_attr(tensor<128xi32>, 4)                      the attribute of %c
+
+Splats made here store their element once, however large the tensor; `constant_key` makes them equal to the expanded
+form that xDSL's parser builds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any
+
+from xdsl.dialects.builtin import (
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    VectorType,
+)
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from minitriton.dialects.arith import ConstantOp
+from minitriton.rewriting.floats import round_to
+
+INDEX_WIDTH = 64
+
+
+def constant_attr(value: SSAValue) -> Attribute | None:
+    """The attribute of the `arith.constant` that defines `value`, or None."""
+    if value.__class__ is OpResult:
+        op = value.op  # pyright: ignore[reportAttributeAccessIssue]
+        if op.__class__ is ConstantOp:
+            return op.properties["value"]
+    return None
+
+
+@lru_cache(maxsize=4096)
+def splat_bytes(attr: DenseIntOrFPElementsAttr) -> bytes | None:
+    """The bytes of the one element that `attr` repeats, or None if its elements differ."""
+    data = attr.data.data
+    size = attr.type.element_type.compile_time_size
+    if len(data) <= size:
+        return data or None
+    return data[:size] if data == data[:size] * (len(data) // size) else None
+
+
+def number_of(attr: Attribute | None) -> int | float | None:
+    """The number that an integer, float or splat attribute stands for (integers signed, `i1` as 0 or -1), or None."""
+    if attr is None:
+        return None
+    cls = attr.__class__
+    if cls is IntegerAttr or cls is FloatAttr:
+        return attr.value.data  # pyright: ignore[reportAttributeAccessIssue]
+    if cls is DenseIntOrFPElementsAttr:
+        return _splat_number(attr)  # pyright: ignore[reportArgumentType]
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _splat_number(attr: DenseIntOrFPElementsAttr) -> int | float | None:
+    element = splat_bytes(attr)
+    return None if element is None else attr.type.element_type.unpack(element, 1)[0]
+
+
+def int_constant(value: SSAValue) -> int | None:
+    """The signed integer that `value` is known to be (each element of it, for a tensor), or None."""
+    attr = constant_attr(value)
+    if attr is None:
+        return None
+    number = number_of(attr)
+    return number if number.__class__ is int else None  # pyright: ignore[reportReturnType]
+
+
+def float_constant(value: SSAValue) -> float | None:
+    """The float that `value` is known to be (each element of it, for a tensor), or None."""
+    attr = constant_attr(value)
+    if attr is None:
+        return None
+    number = number_of(attr)
+    return number if number.__class__ is float else None  # pyright: ignore[reportReturnType]
+
+
+def element_type(type: Attribute) -> Attribute:
+    """The element type of a tensor or vector, else `type` itself."""
+    return type.element_type if isinstance(type, TensorType | VectorType) else type
+
+
+def width_of(type: Attribute) -> int:
+    """Bits of an integer (or index, or float) type or of the elements of a tensor of these."""
+    scalar = element_type(type)
+    if scalar.__class__ is IntegerType:
+        return scalar.width.data  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(scalar, IndexType):
+        return INDEX_WIDTH
+    return scalar.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def to_signed(value: int, width: int) -> int:
+    """`value` modulo 2**width, read as two's complement."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+def to_unsigned(value: int, width: int) -> int:
+    """`value` modulo 2**width."""
+    return value & ((1 << width) - 1)
+
+
+@lru_cache(maxsize=4096)
+def int_attr(type: Attribute, value: int) -> Attribute:
+    """`value` (wrapped to the type's width) as attribute of an integer type or a tensor of one."""
+    scalar = element_type(type)
+    wrapped = to_signed(value, width_of(scalar))
+    if scalar is type:
+        return IntegerAttr(wrapped, type)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return DenseIntOrFPElementsAttr(type, BytesAttr(scalar.pack((wrapped,))))  # pyright: ignore
+
+
+def float_attr(type: Attribute, value: float) -> Attribute:
+    """`value` (rounded to the type) as attribute of a float type or a tensor of one."""
+    scalar = element_type(type)
+    return _float_attr(type, scalar, struct.pack("<d", round_to(value, scalar)))
+
+
+@lru_cache(maxsize=4096)
+def _float_attr(type: Attribute, scalar: Any, bits: bytes) -> Attribute:
+    value = struct.unpack("<d", bits)[0]
+    if scalar is type:
+        return FloatAttr(value, scalar)
+    return DenseIntOrFPElementsAttr(type, BytesAttr(scalar.pack((value,))))  # pyright: ignore[reportArgumentType]
+
+
+def number_attr(type: Attribute, value: int | float) -> Attribute:
+    """`value` as attribute of `type`, a scalar or a tensor."""
+    return float_attr(type, value) if isinstance(value, float) else int_attr(type, value)
+
+
+def is_splat_or_scalar(attr: Attribute | None) -> bool:
+    """True if `attr` is a number or a tensor that repeats one number."""
+    return number_of(attr) is not None
+
+
+def splat_to(attr: Attribute, type: Attribute) -> Attribute | None:
+    """The number of `attr` repeated (or not) as `type` wants it: how splats are reshaped. None if `attr` is no splat."""
+    number = number_of(attr)
+    return None if number is None else number_attr(type, number)
+
+
+def constant_key(attr: Attribute) -> Hashable:
+    """Equal exactly for attributes that denote the same constant, bit for bit and type for type."""
+    cls = attr.__class__
+    if cls is FloatAttr:
+        return (attr.type, struct.pack("<d", attr.value.data))  # pyright: ignore[reportAttributeAccessIssue]
+    if cls is DenseIntOrFPElementsAttr:
+        element = splat_bytes(attr)  # pyright: ignore[reportArgumentType]
+        return attr if element is None else (attr.type, element)  # pyright: ignore[reportAttributeAccessIssue]
+    return attr
+
+
+def constant_op(attr: Attribute, type: Attribute | None = None) -> ConstantOp:
+    """A new, unattached `arith.constant` of value `attr`."""
+    result_type = type if type is not None else attr.get_type()  # pyright: ignore[reportAttributeAccessIssue]
+    return ConstantOp.create(result_types=(result_type,), properties={"value": attr})
+
+
+def is_constant_op(op: Operation) -> bool:
+    """True if `op` is an `arith.constant`."""
+    return op.__class__ is ConstantOp

@@ -1,0 +1,187 @@
+"""What an op does besides computing its results: may it be deleted, merged, moved?
+
+In: an op. Out: yes or no. The answer comes from xDSL's memory-effect traits; what depends on the op's class alone is
+remembered per class, so that asking costs one dictionary look-up for most ops.
+
+    arith.addi            no effect: may be deleted, merged and hoisted
+    tt.load               reads: may be deleted when unused, but not moved over a write
+    tt.store              writes: stays
+    scf.for {...}         has the effects of its body
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum, auto
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+from xdsl.traits import (
+    ConditionallySpeculatable,
+    EffectInstance,
+    IsTerminator,
+    MemoryEffect,
+    MemoryEffectKind,
+    NoMemoryEffect,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+    is_speculatable,
+)
+
+from minitriton.rewriting.constants import int_constant
+
+
+class _Kind(Enum):
+    """What an op's class alone says about its effects."""
+
+    FREE = auto()
+    RECURSIVE = auto()
+    ASK = auto()
+    UNKNOWN = auto()
+    PINNED = auto()
+
+
+_kinds: dict[type[Operation], _Kind] = {}
+
+
+def _kind_of_class(op: Operation) -> _Kind:
+    """The effects that the class of `op` implies; `PINNED` is never deleted whatever its effects (terminators, symbols)."""
+    if op.has_trait(IsTerminator, value_if_unregistered=False):
+        return _Kind.PINNED
+    if op.get_traits_of_type(SymbolOpInterface):
+        return _Kind.PINNED
+    interfaces = op.get_traits_of_type(MemoryEffect)
+    if not interfaces:
+        return _Kind.UNKNOWN
+    if all(isinstance(it, NoMemoryEffect) for it in interfaces):
+        return _Kind.FREE
+    if all(isinstance(it, RecursiveMemoryEffect) for it in interfaces):
+        return _Kind.RECURSIVE
+    return _Kind.ASK
+
+
+def _kind(op: Operation) -> _Kind:
+    cls = op.__class__
+    kind = _kinds.get(cls)
+    if kind is None:
+        kind = _kinds[cls] = _kind_of_class(op)
+    return kind
+
+
+def own_effects(op: Operation) -> list[EffectInstance] | None:
+    """Effects of `op` itself, without those of the ops in its regions. None: unknown."""
+    interfaces = op.get_traits_of_type(MemoryEffect)
+    if not interfaces:
+        return None
+    found: list[EffectInstance] = []
+    for it in interfaces:
+        if isinstance(it, RecursiveMemoryEffect):
+            continue
+        effects = it.get_effects(op)
+        if effects is None:
+            return None
+        found.extend(effects)
+    return found
+
+
+def nested_ops(op: Operation) -> Iterator[Operation]:
+    """The ops directly inside the regions of `op`, not deeper."""
+    for region in op.regions:
+        block = region.first_block
+        while block is not None:
+            inner = block.first_op
+            while inner is not None:
+                yield inner
+                inner = inner.next_op
+            block = block.next_block
+
+
+def recursive_effects(op: Operation) -> list[EffectInstance] | None:
+    """Effects of `op` and, if it has those of its body, of all ops inside. None: unknown."""
+    effects: list[EffectInstance] = []
+    pending = [op]
+    while pending:
+        current = pending.pop()
+        own = own_effects(current)
+        if own is None:
+            return None
+        effects.extend(own)
+        if current.regions and current.has_trait(RecursiveMemoryEffect):
+            pending.extend(nested_ops(current))
+    return effects
+
+
+def is_memory_effect_free(op: Operation) -> bool:
+    """True if `op` (and everything in it) neither reads nor writes memory."""
+    kind = _kind(op)
+    if kind is _Kind.FREE:
+        return True
+    if kind is _Kind.UNKNOWN:
+        return False
+    return not _effects_or_unknown(op)
+
+
+def _effects_or_unknown(op: Operation) -> bool:
+    """True if `op` has an effect or its effects are unknown."""
+    effects = recursive_effects(op)
+    return effects is None or bool(effects)
+
+
+def only_reads(op: Operation) -> bool:
+    """True if `op` and everything in it at most reads memory."""
+    if _kind(op) is _Kind.FREE:
+        return True
+    effects = recursive_effects(op)
+    return effects is not None and all(e.kind is MemoryEffectKind.READ for e in effects)
+
+
+def would_be_trivially_dead(op: Operation) -> bool:
+    """True if `op` could be deleted were its results unused: it only reads, or only touches what it allocates itself."""
+    kind = _kind(op)
+    if kind is _Kind.FREE:
+        return True
+    if kind is _Kind.UNKNOWN or kind is _Kind.PINNED:
+        return False
+    pending = [op]
+    while pending:
+        current = pending.pop()
+        kind = _kind(current)
+        if kind is _Kind.FREE:
+            continue
+        effects = own_effects(current)
+        if effects is None or not _droppable(current, effects):
+            return False
+        if current.regions and current.has_trait(RecursiveMemoryEffect):
+            pending.extend(nested_ops(current))
+    return True
+
+
+def _droppable(op: Operation, effects: list[EffectInstance]) -> bool:
+    allocated = {e.value for e in effects if e.kind is MemoryEffectKind.ALLOC and e.value in op.results}
+    return all(e.kind is MemoryEffectKind.READ or e.value in allocated for e in effects)
+
+
+def is_trivially_dead(op: Operation) -> bool:
+    """True if nothing uses `op` and deleting it changes nothing."""
+    return all(result.first_use is None for result in op.results) and would_be_trivially_dead(op)
+
+
+def is_safe_to_speculate(op: Operation) -> bool:
+    """True if executing `op` where it would not have been executed is harmless (no trap, no endless loop).
+
+    A division is safe if its divisor is a constant that cannot trap; a loop if it surely ends.
+    """
+    if op.name in _DIVISIONS:
+        divisor = int_constant(op.operands[1])
+        return divisor is not None and divisor != 0 and not (divisor == -1 and op.name in _SIGNED_DIVISIONS)
+    if isinstance(op, scf.ForOp):
+        return int_constant(op.step) == 1 and all(is_safe_to_speculate(inner) for inner in nested_ops(op))
+    if op.get_trait(ConditionallySpeculatable) is None:
+        return False
+    if op.regions:
+        return all(is_safe_to_speculate(inner) for inner in nested_ops(op))
+    return is_speculatable(op)
+
+
+_SIGNED_DIVISIONS = frozenset({"arith.divsi", "arith.ceildivsi", "arith.floordivsi"})
+_DIVISIONS = _SIGNED_DIVISIONS | {"arith.divui", "arith.ceildivui", "arith.remsi", "arith.remui"}

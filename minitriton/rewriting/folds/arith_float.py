@@ -1,0 +1,136 @@
+"""Folds of floating-point arithmetic. Only what holds for every value, NaN, infinities and signed zeros included."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import Operation, OpResult
+
+from minitriton.dialects import arith
+from minitriton.rewriting.constants import float_attr, float_constant
+from minitriton.rewriting.folding import Folded, folder
+from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_floats
+
+
+def _is_zero(value: float | None, sign: float) -> bool:
+    return value == 0.0 and math.copysign(1.0, value) == sign  # pyright: ignore[reportArgumentType]
+
+
+def _divide(a: float, b: float) -> float:
+    if b != 0.0:
+        return a / b
+    if a == 0.0 or math.isnan(a):
+        return math.nan
+    return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _multiply(a: float, b: float) -> float:
+    return a * b
+
+
+def _remainder(a: float, b: float) -> float:
+    if b == 0.0 or math.isinf(a):
+        return math.nan
+    return math.fmod(a, b)
+
+
+@folder(arith.NegFOp)
+def fold_negf(op: Operation) -> Folded:
+    """-(-x) = x"""
+    value = op._operands[0]
+    if isinstance(value, OpResult) and value.op.__class__ is arith.NegFOp:
+        return value.op._operands[0]
+    number = float_constant(value)
+    return None if number is None else float_attr(op.results[0].type, -number)
+
+
+@folder(arith.AddFOp)
+def fold_addf(op: Operation) -> Folded:
+    """x + -0.0 = x"""
+    lhs, rhs = both(op)
+    if _is_zero(float_constant(rhs), -1.0):
+        return lhs
+    folded = fold_floats(op, lambda a, b: a + b)
+    return folded if folded is not None else constant_to_the_right(op)
+
+
+@folder(arith.SubFOp)
+def fold_subf(op: Operation) -> Folded:
+    """x - 0.0 = x"""
+    lhs, rhs = both(op)
+    if _is_zero(float_constant(rhs), 1.0):
+        return lhs
+    return fold_floats(op, lambda a, b: a - b)
+
+
+@folder(arith.MulFOp)
+def fold_mulf(op: Operation) -> Folded:
+    """x * 1.0 = x"""
+    lhs, rhs = both(op)
+    if float_constant(rhs) == 1.0:
+        return lhs
+    folded = fold_floats(op, _multiply)
+    return folded if folded is not None else constant_to_the_right(op)
+
+
+@folder(arith.DivFOp)
+def fold_divf(op: Operation) -> Folded:
+    """x / 1.0 = x"""
+    lhs, rhs = both(op)
+    if float_constant(rhs) == 1.0:
+        return lhs
+    return fold_floats(op, _divide)
+
+
+@folder(arith.RemFOp)
+def fold_remf(op: Operation) -> Folded:
+    """Two constants."""
+    return fold_floats(op, _remainder)
+
+
+def _propagating(pick: float) -> object:
+    """minimum or maximum (`pick` is -1 or 1) where NaN wins and -0.0 < 0.0."""
+
+    def rule(a: float, b: float) -> float:
+        if math.isnan(a) or math.isnan(b):
+            return math.nan
+        if a == b:
+            return a if math.copysign(1.0, a) == pick else b
+        return max(a, b) if pick > 0 else min(a, b)
+
+    return rule
+
+
+def _ignoring(pick: float) -> object:
+    """minnum or maxnum: a NaN loses."""
+    strict = _propagating(pick)
+
+    def rule(a: float, b: float) -> float:
+        if math.isnan(a):
+            return b
+        return a if math.isnan(b) else strict(a, b)  # pyright: ignore[reportCallIssue]
+
+    return rule
+
+
+_EXTREMA = {
+    # op: (rule, test of the constant that leaves the other operand)
+    arith.MaximumFOp: (_propagating(1.0), lambda c: c == -math.inf),
+    arith.MinimumFOp: (_propagating(-1.0), lambda c: c == math.inf),
+    arith.MaxNumFOp: (_ignoring(1.0), math.isnan),
+    arith.MinNumFOp: (_ignoring(-1.0), math.isnan),
+}
+
+
+@folder(*_EXTREMA)
+def fold_extremum(op: Operation) -> Folded:
+    """max(x, x) = x,  maximum(x, -inf) = x,  maxnum(x, nan) = x"""
+    lhs, rhs = both(op)
+    if lhs is rhs:
+        return lhs
+    rule, is_neutral = _EXTREMA[op.__class__]
+    constant = float_constant(rhs)
+    if constant is not None and is_neutral(constant):
+        return lhs
+    folded = fold_floats(op, rule)  # pyright: ignore[reportArgumentType]
+    return folded if folded is not None else constant_to_the_right(op)

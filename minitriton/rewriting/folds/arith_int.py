@@ -1,0 +1,156 @@
+"""Folds of integer sums, products, quotients, minima and maxima."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from minitriton.dialects import arith
+from minitriton.rewriting.constants import int_attr, int_constant, width_of
+from minitriton.rewriting.folding import Folded, folder
+from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_ints, is_one, unsigned
+
+
+def _operands_if(value: SSAValue, cls: type[Operation]) -> tuple[SSAValue, SSAValue] | None:
+    """The operands of the op of class `cls` that defines `value`."""
+    if isinstance(value, OpResult) and value.op.__class__ is cls:
+        return both(value.op)
+    return None
+
+
+@folder(arith.AddIOp)
+def fold_addi(op: Operation) -> Folded:
+    """x + 0 = x,  (a - b) + b = a,  b + (a - b) = a"""
+    lhs, rhs = both(op)
+    if int_constant(rhs) == 0:
+        return lhs
+    difference = _operands_if(lhs, arith.SubIOp)
+    if difference is not None and difference[1] is rhs:
+        return difference[0]
+    difference = _operands_if(rhs, arith.SubIOp)
+    if difference is not None and difference[1] is lhs:
+        return difference[0]
+    folded = fold_ints(op, lambda a, b, _: a + b)
+    return folded if folded is not None else constant_to_the_right(op)
+
+
+@folder(arith.SubIOp)
+def fold_subi(op: Operation) -> Folded:
+    """x - x = 0,  x - 0 = x,  (a + b) - b = a,  (a + b) - a = b"""
+    lhs, rhs = both(op)
+    if lhs is rhs:
+        return int_attr(op.results[0].type, 0)
+    if int_constant(rhs) == 0:
+        return lhs
+    total = _operands_if(lhs, arith.AddIOp)
+    if total is not None:
+        if total[1] is rhs:
+            return total[0]
+        if total[0] is rhs:
+            return total[1]
+    return fold_ints(op, lambda a, b, _: a - b)
+
+
+@folder(arith.MulIOp)
+def fold_muli(op: Operation) -> Folded:
+    """x * 0 = 0,  x * 1 = x"""
+    lhs, rhs = both(op)
+    factor = int_constant(rhs)
+    if factor == 0:
+        return rhs
+    if factor is not None and is_one(factor, rhs.type):
+        return lhs
+    folded = fold_ints(op, lambda a, b, _: a * b)
+    return folded if folded is not None else constant_to_the_right(op)
+
+
+def _truncating_divide(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _divide_signed(a: int, b: int, width: int) -> int | None:
+    if b == 0 or (b == -1 and a == -(1 << (width - 1))):
+        return None
+    return _truncating_divide(a, b)
+
+
+def _floor_divide(a: int, b: int, width: int) -> int | None:
+    return None if _divide_signed(a, b, width) is None else a // b
+
+
+def _ceil_divide(a: int, b: int, width: int) -> int | None:
+    return None if _divide_signed(a, b, width) is None else -(-a // b)
+
+
+_DIVIDE = {
+    arith.DivSIOp: _divide_signed,
+    arith.DivUIOp: unsigned(lambda a, b: a // b if b else None),
+    arith.FloorDivSIOp: _floor_divide,
+    arith.CeilDivSIOp: _ceil_divide,
+    arith.CeilDivUIOp: unsigned(lambda a, b: -(-a // b) if b else None),
+}
+
+
+@folder(*_DIVIDE)
+def fold_division(op: Operation) -> Folded:
+    """x / 1 = x; nothing is known of a division that traps."""
+    lhs, rhs = both(op)
+    divisor = int_constant(rhs)
+    if divisor is None:
+        return None
+    if is_one(divisor, rhs.type):
+        return lhs
+    return fold_ints(op, _DIVIDE[op.__class__])
+
+
+def _remainder_signed(a: int, b: int, _: int) -> int | None:
+    return None if b == 0 else a - b * _truncating_divide(a, b)
+
+
+_REMAINDER = {
+    arith.RemSIOp: _remainder_signed,
+    arith.RemUIOp: unsigned(lambda a, b: a % b if b else None),
+}
+
+
+@folder(*_REMAINDER)
+def fold_remainder(op: Operation) -> Folded:
+    """x % 1 = 0"""
+    rhs = op._operands[1]
+    divisor = int_constant(rhs)
+    if divisor is None:
+        return None
+    if is_one(divisor, rhs.type):
+        return int_attr(op.results[0].type, 0)
+    return fold_ints(op, _REMAINDER[op.__class__])
+
+
+def _signed_bounds(width: int) -> tuple[int, int]:
+    return -(1 << (width - 1)), (1 << (width - 1)) - 1
+
+
+_EXTREMA = {
+    # op: (rule, value that wins against all, value that loses against all), as signed numbers
+    arith.MaxSIOp: (lambda a, b, _: max(a, b), lambda w: _signed_bounds(w)[1], lambda w: _signed_bounds(w)[0]),
+    arith.MinSIOp: (lambda a, b, _: min(a, b), lambda w: _signed_bounds(w)[0], lambda w: _signed_bounds(w)[1]),
+    arith.MaxUIOp: (unsigned(max), lambda _: -1, lambda _: 0),
+    arith.MinUIOp: (unsigned(min), lambda _: 0, lambda _: -1),
+}
+
+
+@folder(*_EXTREMA)
+def fold_extremum(op: Operation) -> Folded:
+    """max(x, x) = x,  max(x, greatest) = greatest,  max(x, least) = x"""
+    lhs, rhs = both(op)
+    if lhs is rhs:
+        return lhs
+    rule, winner, loser = _EXTREMA[op.__class__]
+    bound = int_constant(rhs)
+    if bound is not None:
+        width = width_of(rhs.type)
+        if bound == winner(width):
+            return rhs
+        if bound == loser(width):
+            return lhs
+    folded = fold_ints(op, rule)
+    return folded if folded is not None else constant_to_the_right(op)

@@ -1,0 +1,61 @@
+"""What binary ops have in common when folding: constants go right, two constants give a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.rewriting.constants import constant_attr, float_attr, int_attr, number_of, to_unsigned, width_of
+from minitriton.rewriting.folding import MODIFIED, Folded
+
+IntRule = Callable[[int, int, int], "int | None"]
+FloatRule = Callable[[float, float], float]
+
+
+def both(op: Operation) -> tuple[SSAValue, SSAValue]:
+    """The two operands."""
+    return op._operands  # pyright: ignore[reportReturnType]
+
+
+def constant_to_the_right(op: Operation) -> Folded:
+    """c + x  =>  x + c"""
+    lhs, rhs = both(op)
+    if constant_attr(lhs) is not None and constant_attr(rhs) is None:
+        op.operands = (rhs, lhs)
+        return MODIFIED
+    return None
+
+
+def fold_ints(op: Operation, rule: IntRule) -> Folded:
+    """Both operands known: `rule(lhs, rhs, width)`, on signed numbers; None where the op has no value."""
+    rhs = number_of(constant_attr(op._operands[1]))
+    if rhs.__class__ is not int:
+        return None
+    lhs = number_of(constant_attr(op._operands[0]))
+    if lhs.__class__ is not int:
+        return None
+    type = op.results[0].type
+    value = rule(lhs, rhs, width_of(type))  # pyright: ignore[reportArgumentType]
+    return None if value is None else int_attr(type, value)
+
+
+def fold_floats(op: Operation, rule: FloatRule) -> Folded:
+    """Both operands known: `rule(lhs, rhs)`, rounded to the result type."""
+    rhs = number_of(constant_attr(op._operands[1]))
+    if rhs.__class__ is not float:
+        return None
+    lhs = number_of(constant_attr(op._operands[0]))
+    if lhs.__class__ is not float:
+        return None
+    return float_attr(op.results[0].type, rule(lhs, rhs))  # pyright: ignore[reportArgumentType]
+
+
+def is_one(value: int | float | None, type: object) -> bool:
+    """True for the integer 1; the 1 of `i1` is kept as -1."""
+    return value == 1 if value != -1 else width_of(type) == 1  # pyright: ignore[reportArgumentType]
+
+
+def unsigned(rule: Callable[[int, int], int | None]) -> IntRule:
+    """A rule on unsigned numbers as a rule on signed ones."""
+    return lambda a, b, width: rule(to_unsigned(a, width), to_unsigned(b, width))

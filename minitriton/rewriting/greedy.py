@@ -1,0 +1,161 @@
+"""The greedy driver: deletes, folds and rewrites until nothing changes.
+
+In: a root op (usually the module) and a `PatternSet`. Out: True if the IR changed.
+
+Each round shows the constants to the pool, puts all ops on a stack and takes them off one by one. An op that nothing uses
+and that does nothing is erased; else its folder is tried, then its patterns. What a change may have made simplifiable goes
+back on the stack. Rounds follow until one changes nothing, `max_rounds` at most. Order of visits, and with it the order of
+what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts can be compared line by line.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+
+import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
+from minitriton.dialects.arith import ConstantOp
+from minitriton.rewriting.constant_pool import ConstantPool
+from minitriton.rewriting.effects import would_be_trivially_dead
+from minitriton.rewriting.folding import MODIFIED, Folder, folder_of
+from minitriton.rewriting.patterns import Pattern, PatternSet
+from minitriton.rewriting.regions import simplify_regions
+from minitriton.rewriting.rewriter import Rewriter
+
+NO_PATTERNS = PatternSet()
+
+
+class _Round(Rewriter):
+    """One filling and emptying of the worklist."""
+
+    def __init__(self, root: Operation, patterns: PatternSet) -> None:
+        super().__init__(root)
+        self.patterns = patterns
+        self.multi_block: list[Region] = []
+        self.pool = ConstantPool(self._replace_constant)
+
+    def _replace_constant(self, old: Operation, new: Operation) -> None:
+        self.replace_op(old, new.results[0])
+
+    def fill_top_down(self) -> None:
+        """Stacks all ops so that the first op of the root comes off first."""
+        self._fill_before(self.root)
+        self.worklist.reverse()
+
+    def _fill_before(self, op: Operation) -> None:
+        worklist, queued = self.worklist, self.queued
+        for region in op.regions:
+            block = region.first_block
+            if block is not None and block.next_block is not None:
+                self.multi_block.append(region)
+            while block is not None:
+                inner = block.first_op
+                while inner is not None:
+                    following = inner._next_op
+                    if inner.__class__ is not ConstantOp or self.pool.insert(inner):
+                        key = id(inner)
+                        if key not in queued:
+                            queued.add(key)
+                            worklist.append(inner)
+                        if inner.regions:
+                            self._fill_before(inner)
+                    inner = following
+                block = block.next_block
+
+    def fill_bottom_up(self) -> None:
+        """Stacks all ops so that the last op of the root comes off first, an op with regions after what is in it."""
+        self._fill_after(self.root)
+
+    def _fill_after(self, op: Operation) -> None:
+        for region in op.regions:
+            block = region.first_block
+            if block is not None and block.next_block is not None:
+                self.multi_block.append(region)
+            while block is not None:
+                inner = block.first_op
+                while inner is not None:
+                    following = inner._next_op
+                    if inner.regions:
+                        self._fill_after(inner)
+                    if inner.__class__ is not ConstantOp or self.pool.insert(inner):
+                        self.add(inner)
+                    inner = following
+                block = block.next_block
+
+    def empty(self) -> None:
+        """Takes ops off the stack until it is empty, erasing, folding and rewriting."""
+        worklist, queued = self.worklist, self.queued
+        rules: dict[type[Operation], tuple[Folder | None, tuple[Pattern, ...]]] = {}
+        while worklist:
+            op = worklist.pop()
+            key = id(op)
+            if key not in queued:
+                continue
+            queued.remove(key)
+            for result in op.results:
+                if result.first_use is not None:
+                    break
+            else:
+                if would_be_trivially_dead(op):
+                    self.erase_op(op)
+                    continue
+            cls = op.__class__
+            rule = rules.get(cls)
+            if rule is None:
+                rule = rules[cls] = (folder_of(cls), self.patterns.for_class(cls))
+            fold, patterns = rule
+            if fold is not None:
+                folded = fold(op)
+                if folded is not None and self._apply_fold(op, folded):
+                    continue
+            for pattern in patterns:
+                self.insertion_point = op
+                self.location = op.location
+                if pattern(op, self):
+                    self.changed = True
+                    break
+
+    def _apply_fold(self, op: Operation, folded: object) -> bool:
+        if folded is MODIFIED:
+            self.modified(op)
+            return True
+        parts = folded if isinstance(folded, tuple) else (folded,)
+        self.insertion_point = op
+        self.location = op.location
+        values = [self.constant(part) if isinstance(part, Attribute) else part for part in parts]
+        assert all(isinstance(value, SSAValue) for value in values)
+        self.replace_op(op, *values)
+        return True
+
+
+def apply_patterns_greedily(
+    root: Operation,
+    patterns: PatternSet = NO_PATTERNS,
+    *,
+    top_down: bool = False,
+    max_rounds: int = 10,
+    simplify_cfg: bool = True,
+) -> bool:
+    """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed.
+
+    `top_down` says which op is visited first (canonicalisation: the first of the function; else the last).
+    """
+    changed = False
+    for _ in range(max_rounds):
+        this = _Round(root, patterns)
+        if top_down:
+            this.fill_top_down()
+        else:
+            this.fill_bottom_up()
+        this.changed = False
+        this.empty()
+        again = this.changed
+        if simplify_cfg and this.multi_block:
+            again |= simplify_regions(root)
+        if not again:
+            break
+        changed = True
+    return changed
+
+
+__all__ = ["NO_PATTERNS", "UNKNOWN_LOC", "PatternSet", "Rewriter", "apply_patterns_greedily"]

@@ -1,0 +1,176 @@
+"""The hands of a pattern: every change of the IR during a greedy rewrite goes through here.
+
+A pattern gets the matched op and this object. New ops are inserted before the matched op (or at `insertion_point`) and
+take its location unless they have one; every change puts the ops that it may have made simplifiable on the worklist.
+
+    def drop_zero_add(op, rewriter):                      # x + 0  =>  x
+        if int_constant(op.rhs) != 0:
+            return False
+        rewriter.replace_op(op, op.lhs)
+        return True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+
+from minitriton.rewriting.constants import constant_op
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+class Rewriter:
+    """Changes the IR under `root` and keeps the worklist: a stack on which an op stands at most once."""
+
+    def __init__(self, root: Operation) -> None:
+        self.root = root
+        self.worklist: list[Operation] = []
+        self.queued: set[int] = set()
+        self.insertion_point: Operation | None = None
+        self.location: LocationAttr = UNKNOWN_LOC
+        self.changed = False
+
+    # Worklist
+
+    def add(self, op: Operation) -> None:
+        """Puts `op` and the ops around it (inside the root) on the worklist, if they are not there yet."""
+        root = self.root
+        queued = self.queued
+        chain: list[Operation] = []
+        current: Operation | None = op
+        while current is not root:
+            if current is None:
+                return
+            chain.append(current)
+            block = current.parent
+            region = None if block is None else block.parent
+            current = None if region is None else region.parent
+        for current in chain:
+            key = id(current)
+            if key not in queued:
+                queued.add(key)
+                self.worklist.append(current)
+
+    def _add_operands_of_erased(self, op: Operation) -> None:
+        """An operand left with at most one other user may now be dead, or fold into that user."""
+        for operand in op._operands:
+            if operand.__class__ is not OpResult:
+                continue
+            other: Operation | None = None
+            use = operand.first_use
+            while use is not None:
+                user = use._operation
+                if user is not op and user is not other:
+                    if other is not None:
+                        break
+                    other = user
+                use = use._next_use
+            else:
+                self.add(operand.op)  # pyright: ignore[reportAttributeAccessIssue]
+
+    # Changes
+
+    def insert(self, op: OpT, before: Operation | None = None) -> OpT:
+        """Inserts a new op (before `before`, else at the insertion point) and returns it."""
+        anchor = before if before is not None else self.insertion_point
+        assert anchor is not None and anchor.parent is not None
+        if op.location is UNKNOWN_LOC:
+            op.location = self.location
+        anchor.parent.insert_op_before(op, anchor)
+        self.add(op)
+        return op
+
+    def constant(self, attr: Attribute) -> SSAValue:
+        """A new constant of value `attr` at the insertion point."""
+        return self.insert(constant_op(attr)).results[0]
+
+    def modified(self, op: Operation) -> None:
+        """Says that `op` was changed in place."""
+        self.changed = True
+        self.add(op)
+
+    def set_operand(self, op: Operation, index: int, value: SSAValue) -> None:
+        """Changes one operand."""
+        op.operands[index] = value
+        self.modified(op)
+
+    def replace_all_uses(self, old: SSAValue, new: SSAValue) -> None:
+        """All users of `old` use `new` instead, and are looked at again."""
+        if old is new:
+            return
+        self.changed = True
+        use = old.first_use
+        while use is not None:
+            following = use._next_use
+            user = use._operation
+            user.operands[use._index] = new
+            self.add(user)
+            use = following
+
+    def replace_op(self, op: Operation, *values: SSAValue) -> None:
+        """Each result of `op` is replaced by the value at its position; `op` is erased."""
+        for result, value in zip(op.results, values, strict=True):
+            self.replace_all_uses(result, value)
+        self.erase_op(op)
+
+    def replace_with(self, op: Operation, new: OpT) -> OpT:
+        """Inserts `new` before `op`, replaces the results one by one, erases `op`, returns `new`."""
+        self.insert(new, op)
+        self.replace_op(op, *new.results)
+        return new
+
+    def erase_op(self, op: Operation) -> None:
+        """Erases `op`, which nothing may use any more, and all ops in its regions."""
+        self.changed = True
+        for region in op.regions:
+            self._erase_contents(region)
+        self._add_operands_of_erased(op)
+        self._forget(op)
+        block = op.parent
+        assert block is not None
+        block.detach_op(op)
+        op.drop_all_references()
+
+    def _erase_contents(self, region: Region) -> None:
+        """Erases the ops of a region from the last to the first, whoever else inside uses them."""
+        for block in reversed(region.blocks):
+            op = block.last_op
+            while op is not None:
+                previous = op._prev_op
+                for inner in op.regions:
+                    self._erase_contents(inner)
+                self._add_operands_of_erased(op)
+                self._forget(op)
+                block.detach_op(op)
+                op.drop_all_references()
+                op = previous
+
+    def _forget(self, op: Operation) -> None:
+        """An erased op stays on the stack (so that its id is not reused) but is no longer due."""
+        self.queued.discard(id(op))
+
+    def move_before(self, op: Operation, anchor: Operation) -> None:
+        """Moves `op` to stand before `anchor`."""
+        assert op.parent is not None and anchor.parent is not None
+        op.parent.detach_op(op)
+        anchor.parent.insert_op_before(op, anchor)
+        self.changed = True
+        self.add(op)
+
+    def inline_block_before(self, block: Block, anchor: Operation, arguments: Sequence[SSAValue] = ()) -> None:
+        """Moves the ops of `block` before `anchor`, with `arguments` for its arguments; the block is left empty."""
+        for parameter, value in zip(block.args, arguments, strict=True):
+            self.replace_all_uses(parameter, value)
+        while (op := block.first_op) is not None:
+            self.move_before(op, anchor)
+
+    def set_type(self, value: SSAValue, type: Attribute) -> None:
+        """Changes the type of a value; its users are looked at again."""
+        value._type = type
+        self.changed = True
+        for use in value.uses:
+            self.add(use.operation)
