@@ -1,0 +1,122 @@
+"""The `ttng` dialect: what Hopper (and later) has of its own: mbarriers, TMA, wgmma, tensor memory.
+
+This module is the dialect's front door: every op and attribute of it can be had from here.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from minitriton.dialects.ttng_attributes import (
+    TMEM,
+    TensorMemoryEncodingAttr,
+    TensorMemoryScalesEncodingAttr,
+    TensorMemorySpaceAttr,
+)
+from minitriton.dialects.ttng_barriers import (
+    ArriveBarrierOp,
+    AsyncCopyMbarrierArriveOp,
+    BarrierExpectOp,
+    ClusterArriveOp,
+    ClusterWaitOp,
+    FenceAsyncSharedOp,
+    InitBarrierOp,
+    InvalBarrierOp,
+    WaitBarrierOp,
+)
+from minitriton.dialects.ttng_dot import (
+    WarpGroupDotOp,
+    WarpGroupDotWaitOp,
+)
+from minitriton.dialects.ttng_tensor_memory import (
+    TCGen5CommitOp,
+    TCGen5MMAOp,
+    TCGen5MMAScaledOp,
+    TMEMAllocOp,
+    TMEMCopyOp,
+    TMEMLoadOp,
+    TMEMStoreOp,
+    TMEMSubSliceOp,
+)
+from minitriton.dialects.ttng_tma import (
+    AsyncTMACopyGlobalToLocalOp,
+    AsyncTMACopyLocalToGlobalOp,
+    AsyncTMAGatherOp,
+    AsyncTMAReduceOp,
+    AsyncTMAScatterOp,
+    ReinterpretTensorDescOp,
+    TensormapCreateOp,
+    TensormapFenceproxyAcquireOp,
+    TMAStoreWaitOp,
+)
+
+__all__ = [
+    "TMEM",
+    "TTNG",
+    "ArriveBarrierOp",
+    "AsyncCopyMbarrierArriveOp",
+    "AsyncTMACopyGlobalToLocalOp",
+    "AsyncTMACopyLocalToGlobalOp",
+    "AsyncTMAGatherOp",
+    "AsyncTMAReduceOp",
+    "AsyncTMAScatterOp",
+    "BarrierExpectOp",
+    "ClusterArriveOp",
+    "ClusterWaitOp",
+    "FenceAsyncSharedOp",
+    "InitBarrierOp",
+    "InvalBarrierOp",
+    "ReinterpretTensorDescOp",
+    "TCGen5CommitOp",
+    "TCGen5MMAOp",
+    "TCGen5MMAScaledOp",
+    "TMAStoreWaitOp",
+    "TMEMAllocOp",
+    "TMEMCopyOp",
+    "TMEMLoadOp",
+    "TMEMStoreOp",
+    "TMEMSubSliceOp",
+    "TensorMemoryEncodingAttr",
+    "TensorMemoryScalesEncodingAttr",
+    "TensorMemorySpaceAttr",
+    "TensormapCreateOp",
+    "TensormapFenceproxyAcquireOp",
+    "WaitBarrierOp",
+    "WarpGroupDotOp",
+    "WarpGroupDotWaitOp",
+]
+
+TTNG = Dialect(
+    "ttng",
+    [
+        ArriveBarrierOp,
+        AsyncCopyMbarrierArriveOp,
+        AsyncTMACopyGlobalToLocalOp,
+        AsyncTMACopyLocalToGlobalOp,
+        AsyncTMAGatherOp,
+        AsyncTMAReduceOp,
+        AsyncTMAScatterOp,
+        BarrierExpectOp,
+        ClusterArriveOp,
+        ClusterWaitOp,
+        FenceAsyncSharedOp,
+        InitBarrierOp,
+        InvalBarrierOp,
+        ReinterpretTensorDescOp,
+        TCGen5CommitOp,
+        TCGen5MMAOp,
+        TCGen5MMAScaledOp,
+        TMAStoreWaitOp,
+        TMEMAllocOp,
+        TMEMCopyOp,
+        TMEMLoadOp,
+        TMEMStoreOp,
+        TMEMSubSliceOp,
+        TensormapCreateOp,
+        TensormapFenceproxyAcquireOp,
+        WaitBarrierOp,
+        WarpGroupDotOp,
+        WarpGroupDotWaitOp,
+    ],
+    [TensorMemorySpaceAttr, TensorMemoryEncodingAttr, TensorMemoryScalesEncodingAttr],
+)

@@ -1,0 +1,434 @@
+"""Ops of `ttng` on tensor memory (sm_100). They parse, print and verify loosely; no pass of this compiler makes or lowers them.
+
+%d, %t = ttng.tmem_alloc : () -> (!ttg.memdesc<128x128xf32, #tmem, #ttng.tensor_memory, mutable>, !ttg.async.token)
+%t2 = ttng.tc_gen5_mma %a, %b, %d[%t], %use_d, %pred, %bar[%p] {is_async} : ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, i1, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    opt_result_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.tt_enums import ScaleDotElemTypeAttr
+from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
+from minitriton.dialects.ttg_traits import (
+    SHARED,
+    TENSOR,
+    OperandEffects,
+    VerifyTensorLayouts,
+    i32_array,
+    i32_attr,
+)
+from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
+
+_TOKEN = AsyncTokenType()
+
+
+class _Dependency:
+    """`[%token]` or `[]` behind an operand: an optional operand and whether the op gives a token."""
+
+    def __init__(self, parser: Parser) -> None:
+        self.operands: list[UnresolvedOperand] = []
+        self.has_token = parser.parse_optional_punctuation("[") is not None
+        if self.has_token:
+            operand = parser.parse_optional_unresolved_operand()
+            if operand is not None:
+                self.operands.append(operand)
+            parser.parse_punctuation("]")
+
+    @property
+    def results(self) -> list[Attribute]:
+        return [_TOKEN] if self.has_token else []
+
+    @property
+    def types(self) -> list[Attribute]:
+        return [_TOKEN] * len(self.operands)
+
+
+def _print_dependency(printer: Printer, dep: SSAValue | None, token: SSAValue | None) -> None:
+    if token is None:
+        return
+    with printer.in_square_brackets():
+        if dep is not None:
+            printer.print_ssa_value(dep)
+
+
+def _parse_barriers(parser: Parser) -> tuple[list[UnresolvedOperand], list[UnresolvedOperand]]:
+    """`, %barrier[%pred]`, any number of times."""
+    barriers: list[UnresolvedOperand] = []
+    preds: list[UnresolvedOperand] = []
+    while parser.parse_optional_punctuation(",") is not None:
+        barriers.append(parser.parse_unresolved_operand())
+        parser.parse_punctuation("[")
+        preds.append(parser.parse_unresolved_operand())
+        parser.parse_punctuation("]")
+    return barriers, preds
+
+
+def _print_barriers(printer: Printer, barriers: Sequence[SSAValue], preds: Sequence[SSAValue]) -> None:
+    for barrier, pred in zip(barriers, preds, strict=True):
+        printer.print_string(", ")
+        printer.print_ssa_value(barrier)
+        with printer.in_square_brackets():
+            printer.print_ssa_value(pred)
+
+
+def _parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
+    """`, %x`, `count` times."""
+    operands: list[UnresolvedOperand] = []
+    for _ in range(count):
+        parser.parse_punctuation(",")
+        operands.append(parser.parse_unresolved_operand())
+    return operands
+
+
+def _parse_types(parser: Parser) -> list[Attribute]:
+    types: list[Attribute] = [parser.parse_type()]
+    while parser.parse_optional_punctuation(",") is not None:
+        types.append(parser.parse_type())
+    return types
+
+
+def _element_type(value: SSAValue) -> Attribute:
+    return cast(MemDescType, value.type).element_type
+
+
+_KINDS = {"f32": "tf32", "f16": "f16", "bf16": "f16", "f8E4M3FN": "f8f6f4", "f8E5M2": "f8f6f4", "i8": "f8f6f4"}
+_ACCUMULATORS = {
+    "f32": ("f32",),
+    "f16": ("f16", "f32"),
+    "bf16": ("f32",),
+    "f8E4M3FN": ("f16", "f32"),
+    "f8E5M2": ("f16", "f32"),
+    "i8": ("f16", "f32"),
+}
+
+
+def _verify_mma_types(op: Operation, a: SSAValue, b: SSAValue, d: SSAValue) -> None:
+    a_name, b_name, d_name = (str(_element_type(value)) for value in (a, b, d))
+    for side, name in (("LHS", a_name), ("RHS", b_name)):
+        if name not in _KINDS:
+            raise VerifyException(f"'{op.name}' op unsupported {side} operand dtype: '{name}'")
+    if _KINDS[a_name] != _KINDS[b_name]:
+        raise VerifyException(
+            f"'{op.name}' op LHS and RHS operand dtypes kinds don't match: "
+            f"LHS kind is {_KINDS[a_name]} but RHS kind is {_KINDS[b_name]}"
+        )
+    if d_name not in _ACCUMULATORS[a_name] or d_name not in _ACCUMULATORS[b_name]:
+        allowed = ", ".join(f"'{name}'" for name in _ACCUMULATORS[a_name])
+        raise VerifyException(
+            f"'{op.name}' op unsupported accumulator dtype for operand types '{a_name}' and '{b_name}', "
+            f"accumulator dtype is '{d_name}' but must be one of [{allowed}]"
+        )
+
+
+@irdl_op_definition
+class TCGen5MMAOp(IRDLOperation):
+    """`d += a * b` (`d = a * b` where `use_d` is false) by the tensor cores of sm_100."""
+
+    name = "ttng.tc_gen5_mma"
+
+    a = operand_def(MemDescType)
+    b = operand_def(MemDescType)
+    d = operand_def(MemDescType)
+    acc_dep = opt_operand_def(_TOKEN)
+    use_d = operand_def(i1)
+    pred = operand_def(i1)
+    barriers = var_operand_def(MemDescType)
+    barrier_preds = var_operand_def(i1)
+    is_async = opt_prop_def(UnitAttr)
+    two_ctas = opt_prop_def(UnitAttr)
+    token = opt_result_def(_TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(
+        OperandEffects(reads=(("a", SHARED), ("b", SHARED), ("d", TENSOR)), writes=(("d", TENSOR),)),
+        VerifyTensorLayouts(),
+    )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TCGen5MMAOp:
+        operands = [parser.parse_unresolved_operand(), *_parse_operands(parser, 2)]
+        dep = _Dependency(parser)
+        use_d_and_pred = _parse_operands(parser, 2)
+        barriers, preds = _parse_barriers(parser)
+        properties, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        types = _parse_types(parser)
+        properties["operandSegmentSizes"] = i32_array((1, 1, 1, len(dep.operands), 1, 1, len(barriers), len(preds)))
+        return cls.create(
+            operands=resolve(
+                parser,
+                [*operands, *dep.operands, *use_d_and_pred, *barriers, *preds],
+                [*types[:3], *dep.types, i1, i1, *types[3:], *[i1] * len(preds)],
+            ),
+            result_types=dep.results,
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list((self.a, self.b, self.d), printer.print_ssa_value)
+        _print_dependency(printer, self.acc_dep, self.token)
+        printer.print_string(", ")
+        printer.print_list((self.use_d, self.pred), printer.print_ssa_value)
+        _print_barriers(printer, self.barriers, self.barrier_preds)
+        print_attr_dict(printer, self)
+        printer.print_string(" : ")
+        printer.print_list((v.type for v in (self.a, self.b, self.d, *self.barriers)), printer.print_attribute)
+
+    def verify_(self) -> None:
+        if self.is_async is None and self.barriers:
+            raise VerifyException(f"'{self.name}' op The op is synchronous but a barrier is present.")
+        _verify_mma_types(self, self.a, self.b, self.d)
+
+
+@irdl_op_definition
+class TCGen5MMAScaledOp(IRDLOperation):
+    """`d += scale(a) * scale(b)` by the tensor cores of sm_100."""
+
+    name = "ttng.tc_gen5_mma_scaled"
+
+    a = operand_def(MemDescType)
+    b = operand_def(MemDescType)
+    d = operand_def(MemDescType)
+    acc_dep = opt_operand_def(_TOKEN)
+    a_scale = operand_def(MemDescType)
+    b_scale = operand_def(MemDescType)
+    use_d = operand_def(i1)
+    pred = operand_def(i1)
+    barriers = var_operand_def(MemDescType)
+    barrier_preds = var_operand_def(i1)
+    a_type = prop_def(ScaleDotElemTypeAttr)
+    b_type = prop_def(ScaleDotElemTypeAttr)
+    is_async = opt_prop_def(UnitAttr)
+    token = opt_result_def(_TOKEN)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(
+        OperandEffects(
+            reads=(("a", SHARED), ("b", SHARED), ("d", TENSOR), ("a_scale", TENSOR), ("b_scale", TENSOR)),
+            writes=(("d", TENSOR),),
+        ),
+        VerifyTensorLayouts(),
+    )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TCGen5MMAScaledOp:
+        operands = [parser.parse_unresolved_operand(), *_parse_operands(parser, 2)]
+        dep = _Dependency(parser)
+        rest = _parse_operands(parser, 4)
+        kinds: dict[str, Attribute] = {}
+        for keyword, name in (("lhs", "a_type"), ("rhs", "b_type")):
+            parser.parse_keyword(keyword)
+            parser.parse_punctuation("=")
+            kinds[name] = ScaleDotElemTypeAttr.of(cast(Any, parser.parse_identifier()))
+        barriers, preds = _parse_barriers(parser)
+        properties, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        types = _parse_types(parser)
+        properties |= kinds
+        properties["operandSegmentSizes"] = i32_array(
+            (1, 1, 1, len(dep.operands), 1, 1, 1, 1, len(barriers), len(preds))
+        )
+        return cls.create(
+            operands=resolve(
+                parser,
+                [*operands, *dep.operands, *rest, *barriers, *preds],
+                [*types[:3], *dep.types, *types[3:5], i1, i1, *types[5:], *[i1] * len(preds)],
+            ),
+            result_types=dep.results,
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list((self.a, self.b, self.d), printer.print_ssa_value)
+        _print_dependency(printer, self.acc_dep, self.token)
+        printer.print_string(", ")
+        printer.print_list((self.a_scale, self.b_scale, self.use_d, self.pred), printer.print_ssa_value)
+        printer.print_string(f" lhs = {self.a_type.data.value} rhs = {self.b_type.data.value}")
+        _print_barriers(printer, self.barriers, self.barrier_preds)
+        print_attr_dict(printer, self, ("a_type", "b_type"))
+        printer.print_string(" : ")
+        values = (self.a, self.b, self.d, self.a_scale, self.b_scale, *self.barriers)
+        printer.print_list((value.type for value in values), printer.print_attribute)
+
+    def verify_(self) -> None:
+        _verify_mma_types(self, self.a, self.b, self.d)
+
+
+@irdl_op_definition
+class TCGen5CommitOp(IRDLOperation):
+    """Lets `barrier` track all earlier asynchronous products."""
+
+    name = "ttng.tc_gen5_commit"
+
+    barrier = operand_def(MemDescType)
+    pred = opt_operand_def(i1)
+    two_ctas = opt_prop_def(UnitAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(OperandEffects(writes=(("barrier", SHARED),)), VerifyTensorLayouts())
+    assembly_format = "$barrier (`,` $pred^)? attr-dict `:` type($barrier)"
+
+
+@irdl_op_definition
+class TMEMLoadOp(IRDLOperation):
+    """Loads a buffer of tensor memory into registers."""
+
+    name = "ttng.tmem_load"
+
+    src = operand_def(MemDescType)
+    dep = opt_operand_def(_TOKEN)
+    result = result_def(TensorType)
+    token = opt_result_def(_TOKEN)
+    traits = traits_def(OperandEffects(reads=(("src", TENSOR),)), VerifyTensorLayouts())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TMEMLoadOp:
+        src = parser.parse_unresolved_operand()
+        dep = _Dependency(parser)
+        properties, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        src_type = parser.parse_type()
+        parser.parse_punctuation("->")
+        return cls.create(
+            operands=resolve(parser, [src, *dep.operands], [src_type, *dep.types]),
+            result_types=[parser.parse_type(), *dep.results],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.src)
+        _print_dependency(printer, self.dep, self.token)
+        print_attr_dict(printer, self)
+        printer.print_string(" : ")
+        printer.print_attribute(self.src.type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
+
+@irdl_op_definition
+class TMEMStoreOp(IRDLOperation):
+    """Stores registers into a buffer of tensor memory."""
+
+    name = "ttng.tmem_store"
+
+    dst = operand_def(MemDescType)
+    dep = opt_operand_def(_TOKEN)
+    src = operand_def(TensorType)
+    pred = operand_def(i1)
+    token = opt_result_def(_TOKEN)
+    traits = traits_def(OperandEffects(writes=(("dst", TENSOR),)), VerifyTensorLayouts())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TMEMStoreOp:
+        src = parser.parse_unresolved_operand()
+        (dst,) = _parse_operands(parser, 1)
+        dep = _Dependency(parser)
+        (pred,) = _parse_operands(parser, 1)
+        properties, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        src_type = parser.parse_type()
+        parser.parse_punctuation("->")
+        dst_type = parser.parse_type()
+        return cls.create(
+            operands=resolve(parser, [dst, *dep.operands, src, pred], [dst_type, *dep.types, src_type, i1]),
+            result_types=dep.results,
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list((self.src, self.dst), printer.print_ssa_value)
+        _print_dependency(printer, self.dep, self.token)
+        printer.print_string(", ")
+        printer.print_ssa_value(self.pred)
+        print_attr_dict(printer, self)
+        printer.print_string(" : ")
+        printer.print_attribute(self.src.type)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.dst.type)
+
+    def verify_(self) -> None:
+        if not cast(MemDescType, self.dst.type).mutable:
+            raise VerifyException(f"'{self.name}' op Cannot store into an immutable alloc")
+
+
+@irdl_op_definition
+class TMEMAllocOp(IRDLOperation):
+    """Allocates a buffer in tensor memory, filled with `src` if given."""
+
+    name = "ttng.tmem_alloc"
+
+    src = opt_operand_def(TensorType)
+    result = result_def(MemDescType)
+    token = opt_result_def(_TOKEN)
+    traits = traits_def(
+        OperandEffects(writes=(("result", TENSOR),), allocates=(("result", TENSOR),)), VerifyTensorLayouts()
+    )
+    assembly_format = "($src^)? attr-dict `:` functional-type(operands, results)"
+
+    def verify_(self) -> None:
+        if self.src is None and not cast(MemDescType, self.result.type).mutable:
+            raise VerifyException(f"'{self.name}' op uninitialized alloc must have a mutable memdesc type")
+
+
+@irdl_op_definition
+class TMEMSubSliceOp(IRDLOperation):
+    """The columns of a tensor-memory buffer from `N` on, as a view."""
+
+    name = "ttng.tmem_subslice"
+
+    src = operand_def(MemDescType)
+    n = prop_def(IntegerAttr.constr(i32), prop_name="N")
+    result = result_def(MemDescType)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure(), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result_type: Attribute, *, n: int) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"N": i32_attr(n)})
+
+
+@irdl_op_definition
+class TMEMCopyOp(IRDLOperation):
+    """Starts copying a buffer of shared memory into tensor memory."""
+
+    name = "ttng.tmem_copy"
+
+    src = operand_def(MemDescType)
+    dst = operand_def(MemDescType)
+    barrier = opt_operand_def(MemDescType)
+    traits = traits_def(OperandEffects(reads=(("src", SHARED),), writes=(("dst", TENSOR),)), VerifyTensorLayouts())
+    assembly_format = "$src `,` $dst (`,` $barrier^)? attr-dict `:` type(operands)"
+
+    def verify_(self) -> None:
+        if not cast(MemDescType, self.dst.type).mutable:
+            raise VerifyException(f"'{self.name}' op Cannot copy into an immutable alloc")
