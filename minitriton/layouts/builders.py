@@ -1,0 +1,163 @@
+"""Triton's ways of choosing an encoding's parameters from a shape.
+
+In: a shape and what is wanted (elements a thread, order, warps, ...). Out: an encoding.
+
+    default_blocked((128, 64), num_warps=4) == Blocked((1, 1), (1, 32), (2, 2), (1, 0))
+
+The rules are those of the attribute builders in Triton's TritonGPUAttrDefs.td: other passes count on getting these very values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from minitriton.layouts import f2
+from minitriton.layouts.algebra import unit
+from minitriton.layouts.encodings import (
+    Bases,
+    Blocked,
+    DistributedEncoding,
+    DotOperand,
+    NvidiaMma,
+    NVMMAShared,
+    SwizzledShared,
+    bases_per_dim,
+)
+
+Shape = Sequence[int]
+BANK_LINE_BITS = 32 * 32
+
+
+def cga_from_split(ctas_per_cga: Shape, cta_split: Shape, cta_order: Shape) -> Bases:
+    """The bases of `block` for CTAs in a grid: along each dimension `cta_split` parts, each held by the remaining CTAs."""
+    rank = len(cta_order)
+    bases: list[tuple[int, ...]] = []
+    for dim in cta_order:
+        parts = f2.log2(cta_split[dim])
+        bases += [unit(rank, dim, 1 << i) for i in range(parts)]
+        bases += [(0,) * rank] * (f2.log2(ctas_per_cga[dim]) - parts)
+    return tuple(bases)
+
+
+def shape_per_cta(cga: Bases, shape: Shape) -> tuple[int, ...]:
+    """What one CTA of a cluster laid out as `cga` holds of a tensor of `shape`."""
+    rank = len(shape)
+    split = bases_per_dim(cga, len(cga[0]) if cga else rank)
+    split = (1,) * (rank - len(split)) + split[max(0, len(split) - rank) :]
+    return tuple(size // min(size, parts) for size, parts in zip(shape, split, strict=True))
+
+
+def _clamp(value: int, low: int, high: int) -> int:
+    return low if value < low else min(value, high)
+
+
+def blocked_for_cga(
+    shape: Shape, size_per_thread: Shape, order: Shape, num_warps: int, threads_per_warp: int = 32, cga: Bases = ()
+) -> Blocked:
+    """Threads fill `shape` along `order`, as many as are useful in each dimension; the last one takes the rest."""
+    rank = len(size_per_thread)
+    per_cta = shape_per_cta(cga, shape)
+    lanes, warps = [1] * rank, [1] * rank
+    lanes_left, threads_left, warps_left = threads_per_warp, num_warps * threads_per_warp, num_warps
+    lanes_used = warps_used = 1
+    for dim in order[:-1]:
+        threads = _clamp(threads_left, 1, max(1, per_cta[dim] // size_per_thread[dim]))
+        lanes[dim] = _clamp(threads, 1, lanes_left)
+        warps[dim] = _clamp(threads // lanes[dim], 1, warps_left)
+        warps_left //= warps[dim]
+        lanes_left //= lanes[dim]
+        threads_left //= threads
+        lanes_used *= lanes[dim]
+        warps_used *= warps[dim]
+    lanes[order[-1]] = threads_per_warp // lanes_used
+    warps[order[-1]] = num_warps // warps_used
+    return Blocked(tuple(size_per_thread), tuple(lanes), tuple(warps), tuple(order), cga)
+
+
+def blocked(
+    shape: Shape, size_per_thread: Shape, order: Shape, num_warps: int, threads_per_warp: int = 32, num_ctas: int = 1
+) -> Blocked:
+    """As `blocked_for_cga`, for `num_ctas` CTAs that split the slowest dimensions first."""
+    return _blocked(tuple(shape), tuple(size_per_thread), tuple(order), num_warps, threads_per_warp, num_ctas)
+
+
+@lru_cache(maxsize=4096)
+def _blocked(
+    shape: tuple[int, ...],
+    size_per_thread: tuple[int, ...],
+    order: tuple[int, ...],
+    num_warps: int,
+    threads_per_warp: int,
+    num_ctas: int,
+) -> Blocked:
+    if num_ctas == 1:
+        return blocked_for_cga(shape, size_per_thread, order, num_warps, threads_per_warp)
+    rank = len(shape)
+    split = [1] * rank
+    left = num_ctas
+    for dim in reversed(order):
+        split[dim] = _clamp(left, 1, max(1, shape[dim] // size_per_thread[dim]))
+        left //= split[dim]
+    ctas = list(split)
+    ctas[rank - 1] *= left
+    cga = cga_from_split(ctas, split, order)
+    return blocked_for_cga(shape, size_per_thread, order, num_warps, threads_per_warp, cga)
+
+
+def default_blocked(shape: Shape, num_warps: int, threads_per_warp: int = 32, num_ctas: int = 1) -> Blocked:
+    """One element a thread, the last dimension fastest: what every tensor gets at first."""
+    rank = len(shape)
+    return _blocked(tuple(shape), (1,) * rank, tuple(range(rank - 1, -1, -1)), num_warps, threads_per_warp, num_ctas)
+
+
+def dot_operand(op_idx: int, parent: DistributedEncoding, bitwidth: int) -> DotOperand:
+    """An operand for elements of `bitwidth` bits: with tensor cores, 32 bits of neighbours along K in a thread."""
+    if not isinstance(parent, NvidiaMma) or not (parent.is_ampere or parent.is_hopper):
+        return DotOperand(op_idx, parent, 0)
+    return DotOperand(op_idx, parent, max(32 // bitwidth, 1))
+
+
+def swizzled_shared_for_mma(
+    op_idx: int,
+    k_width: int,
+    shape: Shape,
+    order: Shape,
+    cga: Bases,
+    bitwidth: int,
+    need_trans: bool = False,
+) -> SwizzledShared:
+    """A buffer that `ldmatrix` reads without bank conflicts as operand `op_idx` of an mma."""
+    fastest = shape_per_cta(cga, shape)[order[0]]
+    # Several short rows share a line of banks.
+    per_phase = max(BANK_LINE_BITS // (bitwidth * fastest), 1)
+    vec, mma_stride = 4 * k_width, 8
+    rank = len(order)
+    k_dim = rank - 1 if op_idx == 0 else rank - 2
+    if need_trans != (order[0] != k_dim):
+        vec, mma_stride = mma_stride, vec
+    max_phase = max(min(mma_stride, BANK_LINE_BITS // (vec * bitwidth)), 1)
+    return SwizzledShared(vec, per_phase, max(max_phase // per_phase, 1), tuple(order), cga)
+
+
+def swizzled_shared_for_dot(
+    operand: DotOperand, shape: Shape, order: Shape, cga: Bases, bitwidth: int, need_trans: bool = False
+) -> SwizzledShared:
+    """A buffer from which `operand` is read: swizzled for tensor cores, plain for fused multiply-adds."""
+    parent = operand.parent
+    if isinstance(parent, NvidiaMma) and (parent.is_ampere or parent.is_hopper):
+        return swizzled_shared_for_mma(operand.op_idx, operand.k_width, shape, order, cga, bitwidth, need_trans)
+    return SwizzledShared(1, 1, 1, tuple(order), cga)
+
+
+def nvmma_shared(shape: Shape, order: Shape, cga: Bases, bitwidth: int, fp4_padded: bool = False) -> NVMMAShared:
+    """The widest swizzle that the contiguous dimension fills; none if there are fewer than 8 rows."""
+    per_cta = shape_per_cta(cga, shape)
+    row_bytes = per_cta[order[0]] * (2 if fp4_padded else 1) * bitwidth // 8
+    swizzle = next((width for width in (128, 64, 32) if row_bytes >= width and row_bytes % width == 0), 0)
+    rows = 1
+    for dim in order[1:]:
+        rows *= per_cta[dim]
+    if len(per_cta) < 2 or rows < 8:
+        swizzle = 0
+    return NVMMAShared(swizzle, order[0] == 0, bitwidth, fp4_padded, cga, len(shape))

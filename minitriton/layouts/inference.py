@@ -1,0 +1,264 @@
+"""The encoding of an op's result from its operand's, and back, for ops that change the shape.
+
+In: an encoding and the op's shapes. Out: the encoding with which the op moves no data: every thread keeps its elements, they are
+only renamed. None where there is no such encoding.
+
+    trans_dst(Blocked((1, 4), (8, 4), (4, 1), (1, 0)), (64, 32), (1, 0)) == Blocked((4, 1), (4, 8), (1, 4), (0, 1))
+
+Named `OP_dst` (from the operand) and `OP_src` (from the result). Elementwise ops, `tt.broadcast` and `tt.splat` keep the encoding.
+Answers to TritonGPUInferLayoutInterface in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TypeVar
+
+from minitriton.layouts.algebra import (
+    reshape_layout,
+    standard_out_dim_pairs,
+    transpose_linear_layout,
+)
+from minitriton.layouts.encodings import (
+    Blocked,
+    DistributedEncoding,
+    DotOperand,
+    Encoding,
+    Linear,
+    NVMMAShared,
+    PaddedShared,
+    SharedEncoding,
+    SharedLinear,
+    Slice,
+    SwizzledShared,
+)
+from minitriton.layouts.linear_layout import Bases, LinearLayout
+from minitriton.layouts.properties import are_layouts_equivalent, get_order, shared_alignment
+from minitriton.layouts.reshape_blocked import reshape_blocked
+from minitriton.layouts.to_linear import linear_encoding_of, to_linear_layout
+
+Shape = Sequence[int]
+_E = TypeVar("_E", bound=Encoding)
+
+
+def reduce_dst(src: DistributedEncoding, axis: int) -> Slice:
+    """Of `tt.reduce` over `axis`."""
+    return Slice(axis, src)
+
+
+def reduce_src(dst: DistributedEncoding, axis: int) -> DistributedEncoding | None:
+    """Of the operand of `tt.reduce` over `axis`: known if the result is a slice of it."""
+    return dst.parent if isinstance(dst, Slice) and dst.dim == axis else None
+
+
+def expand_dims_dst(src: DistributedEncoding, axis: int) -> DistributedEncoding | None:
+    """Of `tt.expand_dims`: known if the operand is a slice along `axis`."""
+    return src.parent if isinstance(src, Slice) and src.dim == axis else None
+
+
+def expand_dims_src(dst: DistributedEncoding, axis: int) -> Slice:
+    """Of the operand of `tt.expand_dims`."""
+    return Slice(axis, dst)
+
+
+def inverse_permutation(order: Shape) -> tuple[int, ...]:
+    """The permutation that undoes `order`."""
+    inverse = [0] * len(order)
+    for i, dim in enumerate(order):
+        inverse[dim] = i
+    return tuple(inverse)
+
+
+def trans_dst(src: Encoding, shape: Shape, order: Shape) -> Encoding | None:
+    """Of `tt.trans` or `ttg.memdesc_trans`: result dimension `i` is dimension `order[i]` of the operand's `shape`."""
+    if list(order) == sorted(order):
+        return src
+    rank = len(order)
+    if len(shape) != rank or src.rank != rank:
+        return None
+    inverse = inverse_permutation(order)
+    cga = tuple(_permuted(basis, order) for basis in src.cga)
+    if isinstance(src, SwizzledShared):
+        return SwizzledShared(src.vec, src.per_phase, src.max_phase, tuple(inverse[d] for d in src.order), cga)
+    if isinstance(src, NVMMAShared) and tuple(order) == (1, 0):
+        return NVMMAShared(
+            src.swizzling_byte_width, not src.transposed, src.element_bit_width, src.fp4_padded, cga, src.rank
+        )
+    if isinstance(src, Blocked):
+        return Blocked(
+            _permuted(src.size_per_thread, order),
+            _permuted(src.threads_per_warp, order),
+            _permuted(src.warps_per_cta, order),
+            tuple(inverse[d] for d in src.order),
+            cga,
+        )
+    layout_shape = src.shape if isinstance(src, PaddedShared) else shape
+    return _like(src, transpose_linear_layout(to_linear_layout(src, layout_shape), order))
+
+
+def trans_src(dst: Encoding, shape: Shape, order: Shape) -> Encoding | None:
+    """Of the operand of `tt.trans`; `shape` is the result's."""
+    return trans_dst(dst, shape, inverse_permutation(order))
+
+
+def _permuted(values: Shape, order: Shape) -> tuple[int, ...]:
+    return tuple(values[i] for i in order)
+
+
+def _like(encoding: Encoding, layout: LinearLayout) -> Encoding:
+    """`layout` as an encoding of the same kind: in registers, padded, or in shared memory."""
+    shape = tuple(layout.out_dims.values())
+    if isinstance(encoding, DistributedEncoding):
+        return linear_encoding_of(layout)
+    offset, block = layout.bases["offset"], layout.bases["block"]
+    if isinstance(encoding, PaddedShared):
+        return PaddedShared(encoding.intervals, encoding.paddings, offset, block, shape)
+    assert isinstance(encoding, SharedEncoding)
+    return SharedLinear(offset, block, shared_alignment(encoding), shape)
+
+
+def reshape_dst(src_shape: Shape, src: DistributedEncoding, dst_shape: Shape) -> DistributedEncoding | None:
+    """Of `tt.reshape` that keeps the order of elements: blocked if that can express it, else linear.
+
+    None only if the shapes do not have the same number of elements.
+    """
+    if prod(src_shape) != prod(dst_shape):
+        return None
+    if isinstance(src, Blocked):
+        found = reshape_blocked(src, tuple(src_shape), tuple(dst_shape))
+        if found is not None:
+            return found
+    return linear_encoding_of(reshape_layout(to_linear_layout(src, src_shape), dst_shape))
+
+
+def reshape_src(dst_shape: Shape, dst: DistributedEncoding, src_shape: Shape) -> DistributedEncoding | None:
+    """Of the operand of `tt.reshape`: reshaping back is a reshape."""
+    return reshape_dst(dst_shape, dst, src_shape)
+
+
+def memdesc_reshape_dst(src_shape: Shape, src: SharedEncoding, dst_shape: Shape) -> SharedEncoding | None:
+    """Of `ttg.memdesc_reshape`: `nvmma_shared` is kept if it still tells the truth, else a `shared_linear` takes over."""
+    if prod(src_shape) != prod(dst_shape):
+        return None
+    layout = reshape_layout(to_linear_layout(src, src_shape), dst_shape)
+    if isinstance(src, NVMMAShared) and src.num_ctas == 1:
+        inner = 0 if src.transposed else -1
+        if src_shape[inner] == dst_shape[inner]:
+            kept = NVMMAShared(
+                src.swizzling_byte_width, src.transposed, src.element_bit_width, src.fp4_padded, (), len(dst_shape)
+            )
+            if to_linear_layout(kept, dst_shape) == layout:
+                return kept
+    result = _like(src, layout)
+    assert isinstance(result, SharedEncoding)
+    return result
+
+
+def join_dst(src: DistributedEncoding, shape: Shape) -> DistributedEncoding:
+    """Of `tt.join` of two tensors of `shape`: both elements of a pair lie next to each other in a thread."""
+    rank = len(shape)
+    if isinstance(src, Slice) and src.dim == rank:
+        split = split_dst(src.parent, (*shape, 2))
+        if split is not None and are_layouts_equivalent(shape, split, src):
+            return src.parent
+    elif isinstance(src, Blocked):
+        return Blocked(
+            (*src.size_per_thread, 2),
+            (*src.threads_per_warp, 1),
+            (*src.warps_per_cta, 1),
+            (rank, *src.order),
+            tuple((*basis, 0) for basis in src.cga),
+        )
+    layout = to_linear_layout(src, shape).reshape_outs(standard_out_dim_pairs((*shape, 1)))
+    return linear_encoding_of(_doubled(layout, rank))
+
+
+def join_src(dst: DistributedEncoding, shape: Shape) -> DistributedEncoding | None:
+    """Of the operands of `tt.join`; `shape` is the result's."""
+    return split_dst(dst, shape)
+
+
+def split_dst(src: DistributedEncoding, shape: Shape) -> DistributedEncoding | None:
+    """Of the results of `tt.split` of a tensor of `shape`, whose last dimension is 2 and lies within a thread."""
+    last = len(shape) - 1
+    if isinstance(src, Blocked):
+        simple = src.size_per_thread[last] == 2 and src.threads_per_warp[last] == src.warps_per_cta[last] == 1
+        if simple and src.ctas_per_cga[last] == 1:
+            return Blocked(
+                src.size_per_thread[:last],
+                src.threads_per_warp[:last],
+                src.warps_per_cta[:last],
+                tuple(d for d in src.order if d != last),
+                tuple(basis[:last] for basis in src.cga),
+            )
+    if shape[last] != 2:
+        return None
+    layout = _halved(to_linear_layout(src, shape), last)
+    if layout is None:
+        return None
+    return linear_encoding_of(layout.reshape_outs(standard_out_dim_pairs(tuple(shape)[:last])))
+
+
+def split_src(dst: DistributedEncoding, shape: Shape) -> DistributedEncoding:
+    """Of the operand of `tt.split`; `shape` is that of one result."""
+    return join_dst(dst, shape)
+
+
+def _doubled(layout: LinearLayout, axis: int) -> LinearLayout:
+    """Each element replaced by two neighbours along `axis`, in two neighbouring registers."""
+    return LinearLayout.identity_1d(2, "register", list(layout.out_dims)[axis]) * layout
+
+
+def _halved(layout: LinearLayout, axis: int) -> LinearLayout | None:
+    """One of two neighbours along `axis` kept; None if they are not in one thread."""
+    bases: dict[str, Bases] = {}
+    found = False
+    for dim, images in layout.bases.items():
+        kept = [b for b in images if not (dim == "register" and b[axis] == 1)]
+        found |= len(kept) != len(images)
+        bases[dim] = tuple((*b[:axis], b[axis] // 2, *b[axis + 1 :]) for b in kept)
+    if not found:
+        return None
+    sizes = dict(layout.out_dims)
+    name = list(sizes)[axis]
+    sizes[name] //= 2
+    return LinearLayout.trusted(bases, sizes)
+
+
+def fp4_to_fp_dst(src: DistributedEncoding, shape: Shape, axis: int) -> DistributedEncoding | None:
+    """Of `ttg.fp4_to_fp`, which turns each byte of `shape` into two neighbours along `axis`."""
+    if get_order(src, shape)[axis] == 0:
+        if isinstance(src, DotOperand):
+            return DotOperand(src.op_idx, src.parent, src.k_width * 2)
+        if isinstance(src, Blocked):
+            return _scaled_blocked(src, axis, src.size_per_thread[axis] * 2)
+    return linear_encoding_of(_doubled(to_linear_layout(src, shape), axis))
+
+
+def fp4_to_fp_src(dst: DistributedEncoding, shape: Shape, axis: int) -> DistributedEncoding | None:
+    """Of the operand of `ttg.fp4_to_fp`; `shape` is the result's."""
+    if get_order(dst, shape)[axis] == 0:
+        if isinstance(dst, DotOperand):
+            return DotOperand(dst.op_idx, dst.parent, dst.k_width // 2) if dst.k_width > 1 else None
+        if isinstance(dst, Blocked):
+            size = dst.size_per_thread[axis]
+            return _scaled_blocked(dst, axis, size // 2) if size > 1 else None
+    layout = _halved(to_linear_layout(dst, shape), axis)
+    return None if layout is None else linear_encoding_of(layout)
+
+
+def _scaled_blocked(encoding: Blocked, axis: int, size: int) -> Blocked:
+    sizes = encoding.size_per_thread
+    return Blocked(
+        (*sizes[:axis], size, *sizes[axis + 1 :]),
+        encoding.threads_per_warp,
+        encoding.warps_per_cta,
+        encoding.order,
+        encoding.cga_layout,
+    )
+
+
+def linear_of(encoding: DistributedEncoding, shape: Shape) -> Linear:
+    """The encoding spelled out as bases."""
+    return linear_encoding_of(to_linear_layout(encoding, shape))
