@@ -1,0 +1,109 @@
+"""How the language declares what a kernel can call. Nothing here builds IR: the frontend holds a table from each
+declaration to the function that emits it.
+
+    @builtin                     an operation; the body is only a docstring
+    def exp(x): "e to the power of `x`."
+
+    @library                     a function written in the language itself, compiled like a kernel's own functions
+    def cdiv(x, div): return (x + (div - 1)) // div
+
+    @constexpr_function          a Python function that runs at compile time on compile-time values
+    def log2(n): return n.bit_length() - 1
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F")
+
+
+class Declaration:
+    """A function known to the language, by name, signature and documentation."""
+
+    __triton_builtin__ = True
+    _must_use_result: bool | str = False
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.__signature__ = inspect.signature(fn)
+        functools.update_wrapper(self, fn, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError(
+            f"Did you forget to add @triton.jit ? (`{self.__name__}` works only inside a function compiled by it)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.__module__}.{self.__qualname__}>"
+
+
+class Builtin(Declaration):
+    """An operation of the language; `frontend.emitters` says what it emits."""
+
+
+class LibraryFunction(Declaration):
+    """A function of the standard library, written in the language; `compiled` is where the frontend keeps its own object."""
+
+    compiled: Any = None
+
+    @property
+    def type(self) -> Any:
+        from minitriton.language.dtypes import constexpr_type
+
+        return constexpr_type(self)
+
+
+class ConstexprFunction:
+    """A Python function that kernels may call with compile-time values; on the host it is the function itself."""
+
+    __triton_builtin__ = True
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        functools.update_wrapper(self, fn, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from minitriton.language.values import unwrap
+
+        return self.fn(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else BoundConstexprFunction(instance, self)
+
+
+class BoundConstexprFunction:
+    """A `ConstexprFunction` looked up on an object: the object is its first argument, as it is."""
+
+    def __init__(self, instance: Any, function: ConstexprFunction) -> None:
+        self.__self__ = instance
+        self.__func__ = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__.fn(self.__self__, *args, **kwargs)
+
+
+def builtin(fn: Callable[..., Any]) -> Builtin:
+    """Declares `fn` as an operation. Only its name, signature and docstring are used."""
+    return Builtin(fn)
+
+
+def library(fn: Callable[..., Any]) -> LibraryFunction:
+    """Declares `fn`, a function in the language, as part of the standard library."""
+    return LibraryFunction(fn)
+
+
+def constexpr_function(fn: Callable[..., Any]) -> ConstexprFunction:
+    """Makes a Python function callable in kernels, at compile time, on compile-time values."""
+    return ConstexprFunction(fn)
+
+
+def must_use_result(value: Any, why: bool | str = True) -> Any:
+    """Marks a function whose result must not be dropped; as `@must_use_result("why")` or `@must_use_result`."""
+    if isinstance(value, str):
+        return lambda fn: must_use_result(fn, value)
+    value._must_use_result = why
+    return value

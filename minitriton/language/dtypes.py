@@ -1,0 +1,435 @@
+"""Types of the language: scalars, pointers, blocks, tuples, and the type of a compile-time value.
+
+    float32, pointer_type(float32), block_type(int32, [128])  →  "fp32", "pointer<fp32>", "<(128,), int32>"
+
+Types are compared by value, and `name` (unique) stands for the whole type wherever a key is needed.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+TRITON_MAX_TENSOR_NUMEL = 1048576
+"""The most elements that a block can have."""
+
+
+def _unwrapped(value: Any) -> Any:
+    return value.value if type(value).__name__ == "constexpr" else value
+
+
+class base_type:
+    """Base of every type that a value in a kernel can have."""
+
+    name: str
+
+    def mangle(self) -> str:
+        """The type's part in the name of a function that is compiled for it."""
+        raise NotImplementedError(f"type {type(self).__name__} cannot be passed to a function")
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+class constexpr_type(base_type):
+    """The type of one compile-time value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return f"constexpr_type[{self.value}]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, constexpr_type) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def mangle(self) -> str:
+        return self.name
+
+
+class dtype(base_type):
+    """A scalar type. `name` is Triton's (`fp32`, `int8`, `uint64`, ...)."""
+
+    SINT_TYPES = ("int8", "int16", "int32", "int64")
+    UINT_TYPES = ("int1", "uint8", "uint16", "uint32", "uint64")
+    FP_TYPES = ("fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64")
+    STANDARD_FP_TYPES = ("fp16", "bf16", "fp32", "fp64")
+    OTHER_TYPES = ("void",)
+
+    class SIGNEDNESS(enum.Enum):
+        SIGNED = 0
+        UNSIGNED = 1
+
+    class KIND(enum.Enum):
+        """Order in which kinds win in a promotion with a Python scalar."""
+
+        BOOLEAN = 0
+        INTEGRAL = 1
+        FLOATING = 2
+
+    int_bitwidth: int
+    int_signedness: dtype.SIGNEDNESS
+    fp_mantissa_width: int
+    exponent_bias: int
+
+    def __init__(self, name: Any) -> None:
+        name = _unwrapped(name)
+        if not dtype.is_dtype(name):
+            raise TypeError(f"{name!r} is not a dtype of the language")
+        self.name = name
+        self.primitive_bitwidth = _bitwidth(name)
+        self.itemsize = self.primitive_bitwidth // 8
+        if name in dtype.SINT_TYPES or name in dtype.UINT_TYPES:
+            signed = name in dtype.SINT_TYPES
+            self.int_signedness = dtype.SIGNEDNESS.SIGNED if signed else dtype.SIGNEDNESS.UNSIGNED
+            self.int_bitwidth = self.primitive_bitwidth
+        elif name in _FLOAT_FORMATS:
+            self.fp_mantissa_width, self.exponent_bias = _FLOAT_FORMATS[name]
+
+    def is_fp8(self) -> bool:
+        return self.name.startswith("fp8")
+
+    def is_fp8e4nv(self) -> bool:
+        return self.name == "fp8e4nv"
+
+    def is_fp8e4b8(self) -> bool:
+        return self.name == "fp8e4b8"
+
+    def is_fp8e4b15(self) -> bool:
+        return self.name == "fp8e4b15"
+
+    def is_fp8e5(self) -> bool:
+        return self.name == "fp8e5"
+
+    def is_fp8e5b16(self) -> bool:
+        return self.name == "fp8e5b16"
+
+    def is_fp16(self) -> bool:
+        return self.name == "fp16"
+
+    def is_bf16(self) -> bool:
+        return self.name == "bf16"
+
+    def is_fp32(self) -> bool:
+        return self.name == "fp32"
+
+    def is_fp64(self) -> bool:
+        return self.name == "fp64"
+
+    def is_int1(self) -> bool:
+        return self.name == "int1"
+
+    def is_int8(self) -> bool:
+        return self.name == "int8"
+
+    def is_int16(self) -> bool:
+        return self.name == "int16"
+
+    def is_int32(self) -> bool:
+        return self.name == "int32"
+
+    def is_int64(self) -> bool:
+        return self.name == "int64"
+
+    def is_uint8(self) -> bool:
+        return self.name == "uint8"
+
+    def is_uint16(self) -> bool:
+        return self.name == "uint16"
+
+    def is_uint32(self) -> bool:
+        return self.name == "uint32"
+
+    def is_uint64(self) -> bool:
+        return self.name == "uint64"
+
+    def is_floating(self) -> bool:
+        return self.name in _FLOATING
+
+    def is_standard_floating(self) -> bool:
+        return self.name in dtype.STANDARD_FP_TYPES
+
+    def is_int_signed(self) -> bool:
+        return self.name in dtype.SINT_TYPES
+
+    def is_int_unsigned(self) -> bool:
+        return self.name in dtype.UINT_TYPES
+
+    def is_int(self) -> bool:
+        return self.name in _INTEGERS
+
+    def is_bool(self) -> bool:
+        return self.name == "int1"
+
+    def is_void(self) -> bool:
+        return self.name == "void"
+
+    def is_block(self) -> bool:
+        return False
+
+    def is_ptr(self) -> bool:
+        return False
+
+    def is_const(self) -> bool:
+        return False
+
+    @staticmethod
+    def is_dtype(type_str: str) -> bool:
+        """Whether `type_str` names a scalar type."""
+        return type_str in _FLOATING or type_str in _INTEGERS or type_str in dtype.OTHER_TYPES
+
+    def kind(self) -> dtype.KIND:
+        if self.is_bool():
+            return dtype.KIND.BOOLEAN
+        return dtype.KIND.INTEGRAL if self.is_int() else dtype.KIND.FLOATING
+
+    def get_int_max_value(self) -> int:
+        return 2 ** (self.int_bitwidth - 1) - 1 if self.is_int_signed() else 2**self.int_bitwidth - 1
+
+    def get_int_min_value(self) -> int:
+        return -(2 ** (self.int_bitwidth - 1)) if self.is_int_signed() else 0
+
+    @property
+    def scalar(self) -> dtype:
+        return self
+
+    def with_element_ty(self, element_ty: dtype) -> dtype:
+        return element_ty
+
+    @property
+    def cache_key_part(self) -> str:
+        return self.name
+
+    def codegen_name(self) -> str:
+        """The name as the language exports it: `float32`, `bfloat16`, `int8`."""
+        if self.name.startswith("fp"):
+            return "float" + self.name[2:]
+        return "bfloat" + self.name[2:] if self.name.startswith("bf") else self.name
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        other = _unwrapped(other)
+        return isinstance(other, dtype) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"triton.language.{self.codegen_name()}"
+
+    def mangle(self) -> str:
+        if self.is_int():
+            return ("i" if self.is_int_signed() else "u") + str(self.int_bitwidth)
+        return "V" if self.is_void() else self.name
+
+
+_FLOATING = frozenset(dtype.FP_TYPES)
+_INTEGERS = frozenset(dtype.SINT_TYPES + dtype.UINT_TYPES)
+_FLOAT_FORMATS = {
+    "fp8e4b15": (3, 15), "fp8e4nv": (3, 7), "fp8e4b8": (3, 8), "fp8e5": (2, 15), "fp8e5b16": (2, 16),
+    "fp16": (10, 15), "bf16": (7, 127), "fp32": (23, 127), "fp64": (52, 1023),
+}  # fmt: skip
+"""Mantissa bits and exponent bias of each floating type."""
+
+
+def _bitwidth(name: str) -> int:
+    if name == "void":
+        return 0
+    if name.startswith("fp8"):
+        return 8
+    match = re.search(r"\d+$", name)
+    return int(match[0]) if match else 0
+
+
+class pointer_type(dtype):
+    """A pointer to `element_ty` (a scalar, or a block for a block pointer); `const` forbids stores."""
+
+    def __init__(self, element_ty: Any, address_space: int = 1, const: bool = False) -> None:
+        element_ty = _unwrapped(element_ty)
+        if not isinstance(element_ty, dtype):
+            raise TypeError(f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`.")
+        self.element_ty = element_ty
+        self.address_space = _unwrapped(address_space)
+        self.const = const
+        space = "" if address_space == 1 else f", {address_space}"
+        self.name = f"{'const_' if const else ''}pointer<{element_ty}{space}>"
+        self.primitive_bitwidth = 64
+        self.itemsize = 8
+
+    def is_ptr(self) -> bool:
+        return True
+
+    def is_const(self) -> bool:
+        return self.const
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def mangle(self) -> str:
+        return f"P{self.element_ty.mangle()}"
+
+
+class block_type(dtype):
+    """A block of scalars or pointers; every dimension is a power of two."""
+
+    def __init__(self, element_ty: dtype, shape: Sequence[Any]) -> None:
+        self.element_ty = element_ty
+        self.shape = tuple(_unwrapped(s) for s in shape)
+        if not self.shape:
+            raise TypeError("0d block_type is forbidden")
+        self.numel = validate_block_shape(self.shape)
+        self.name = f"<{self.shape}, {element_ty.name}>"
+        self.primitive_bitwidth = element_ty.primitive_bitwidth
+
+    def is_block(self) -> bool:
+        return True
+
+    def get_block_shapes(self) -> tuple[int, ...]:
+        return self.shape
+
+    def with_element_ty(self, element_ty: dtype) -> block_type:
+        return block_of(element_ty, self.shape)
+
+    @property
+    def scalar(self) -> dtype:
+        return self.element_ty
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel * (self.element_ty.primitive_bitwidth // 8)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def mangle(self) -> str:
+        return f"{self.element_ty.mangle()}S{'_'.join(map(str, self.shape))}S"
+
+
+_blocks: dict[tuple[str, tuple[int, ...]], block_type] = {}
+
+
+def block_of(element: dtype, shape: tuple[int, ...]) -> block_type:
+    """The block type, one object for equal arguments."""
+    key = (element.name, shape)
+    found = _blocks.get(key)
+    if found is None:
+        found = _blocks[key] = block_type(element, shape)
+    return found
+
+
+def validate_block_shape(shape: Sequence[Any]) -> int:
+    """The number of elements of a block. Raises for a shape that no block can have."""
+    numel = 1
+    for i, d in enumerate(shape):
+        if type(d) is not int:
+            raise TypeError(f"Shape element {i} must have type `constexpr[int]`, got `constexpr[{type(d)}]")
+        if d & (d - 1) or d < 1:
+            raise ValueError(f"Shape element {i} must be a power of 2")
+        numel *= d
+    if numel > TRITON_MAX_TENSOR_NUMEL:
+        raise ValueError(f"numel ({numel}) exceeds triton maximum tensor numel ({TRITON_MAX_TENSOR_NUMEL})")
+    return numel
+
+
+class tuple_type(base_type):
+    """The type of a tuple; `fields` names the elements of a named tuple."""
+
+    def __init__(self, types: Sequence[Any], fields: Sequence[str] | None = None) -> None:
+        self.types = list(types)
+        self.fields = list(fields) if fields else [""] * len(self.types)
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return "[" + ",".join(f"{k}:{v}" for k, v in zip(self.fields, self.types, strict=True)) + "]"
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.types)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.types[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple_type) and self.types == other.types and self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def mangle(self) -> str:
+        return "T" + "_".join(t.mangle() for t in self.types) + "T"
+
+
+class slice_type(dtype):
+    """The type of a slice."""
+
+    def __init__(self) -> None:
+        self.name = "slice_type"
+
+
+void = dtype("void")
+int1 = dtype("int1")
+int8 = dtype("int8")
+int16 = dtype("int16")
+int32 = dtype("int32")
+int64 = dtype("int64")
+uint8 = dtype("uint8")
+uint16 = dtype("uint16")
+uint32 = dtype("uint32")
+uint64 = dtype("uint64")
+float8e5 = dtype("fp8e5")
+float8e5b16 = dtype("fp8e5b16")
+float8e4nv = dtype("fp8e4nv")
+float8e4b8 = dtype("fp8e4b8")
+float8e4b15 = dtype("fp8e4b15")
+float16 = dtype("fp16")
+bfloat16 = dtype("bf16")
+float32 = dtype("fp32")
+float64 = dtype("fp64")
+pi32_t = pointer_type(int32)
+
+
+def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
+    """The integer type of a width: 1, 8, 16, 32 or 64."""
+    if bitwidth == 1:
+        return int1
+    if bitwidth not in (8, 16, 32, 64):
+        raise ValueError(f"Unsupported bitwidth {bitwidth} and signedness {signed}")
+    return dtype(f"{'' if signed else 'u'}int{bitwidth}")
+
+
+_SHORT_NAMES = {
+    **{t.name: t for t in (float8e4nv, float8e4b8, float8e5, float8e5b16, float8e4b15)},
+    "fp16": float16, "bf16": bfloat16, "fp32": float32, "fp64": float64,
+    "i1": int1, "i8": int8, "i16": int16, "i32": int32, "i64": int64,
+    "u1": int1, "u8": uint8, "u16": uint16, "u32": uint32, "u64": uint64, "B": int1,
+}  # fmt: skip
+
+
+def str_to_ty(name: Any, value: Any = None) -> Any:
+    """The type that a launch signature names: `*fp32`, `*ki8` (const), `i32`, `constexpr`, or a tuple of such."""
+    if isinstance(name, (tuple, list)):
+        return tuple_type([str_to_ty(n, value) for n in name], getattr(type(name), "_fields", None))
+    if name.startswith("*"):
+        const = name.startswith("*k")
+        return pointer_type(str_to_ty(name[2:] if const else name[1:], value), const=const)
+    if name.startswith("constexpr"):
+        return constexpr_type(value)
+    found = _SHORT_NAMES.get(name)
+    if found is None:
+        raise TypeError(f"{name!r} is not the name of an argument type; known: {', '.join(_SHORT_NAMES)}")
+    return found
