@@ -1,0 +1,579 @@
+"""The `nvws` dialect: how warp specialisation speaks of producers and consumers before it is lowered to mbarriers.
+
+%t = nvws.create_token {loadType = 2 : i32, numBuffers = 3 : i32} : tensor<3x!nvws.token>
+nvws.producer_acquire %t, %idx, %phase : tensor<3x!nvws.token>, i32, i1
+%a = nvws.aref.create %buf : <[!ttg.memdesc<1x64x16xf16, #shared, #smem>]>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, TensorType, i1, i32
+from xdsl.ir import Attribute, Data, Dialect, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.traits import (
+    HasParent,
+    IsTerminator,
+    NoTerminator,
+    Pure,
+    RecursivelySpeculatable,
+    RecursiveMemoryEffect,
+    ReturnLike,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.tt_enums import (
+    CacheModifier,
+    CacheModifierAttr,
+    EvictionPolicy,
+    EvictionPolicyAttr,
+)
+from minitriton.dialects.tt_types import TensorDescType
+from minitriton.dialects.ttg_text import (
+    parse_attr_dict,
+    parse_cache_clauses,
+    parse_indices,
+    print_attr_dict,
+    print_cache_clauses,
+    print_indices,
+    resolve,
+)
+from minitriton.dialects.ttg_traits import GLOBAL, SHARED, OperandEffects, i32_array, i32_attr
+from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
+
+_TOKEN = AsyncTokenType()
+
+
+class AsyncOp(StrEnum):
+    """What kind of asynchronous op fills or reads a buffer."""
+
+    NONE = "none"
+    TMA_LOAD = "tma_load"
+    TC5MMA = "tc5mma"
+    TMEM_COPY = "tmem_copy"
+    CP_ASYNC = "cp_async"
+    WGMMA = "wgmma"
+
+
+@irdl_attr_definition
+class AsyncOpAttr(Data[AsyncOp]):
+    """`#nvws.async_op<tma_load>`."""
+
+    name = "nvws.async_op"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> AsyncOp:
+        with parser.in_angle_brackets():
+            return AsyncOp(parser.parse_identifier())
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data.value}>")
+
+
+@irdl_attr_definition
+class TokenType(ParametrizedAttribute, TypeAttribute):
+    """A channel between a producer and a consumer: `!nvws.token`."""
+
+    name = "nvws.token"
+
+
+@irdl_attr_definition
+class ArefType(ParametrizedAttribute, TypeAttribute):
+    """An asynchronous reference to buffers: `!nvws.aref<[!ttg.memdesc<...>]>`."""
+
+    name = "nvws.aref"
+
+    base_type: ArrayAttr
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            return [ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_type))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets(), printer.in_square_brackets():
+            printer.print_list(self.base_type.data, printer.print_attribute)
+
+
+def _parse_aref(parser: Parser) -> ArefType:
+    type_ = parser.parse_optional_type()
+    if type_ is None:
+        return ArefType.new(ArefType.parse_parameters(parser))
+    if not isinstance(type_, ArefType):
+        parser.raise_error("expected an aref type")
+    return type_
+
+
+def _parse_types(parser: Parser) -> list[Attribute]:
+    types: list[Attribute] = [parser.parse_type()]
+    while parser.parse_optional_punctuation(",") is not None:
+        types.append(parser.parse_type())
+    return types
+
+
+def _parse_stage(parser: Parser) -> list[UnresolvedOperand]:
+    return parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_unresolved_operand) or []
+
+
+def _print_stage(printer: Printer, *values: SSAValue | None) -> None:
+    present = [value for value in values if value is not None]
+    if present:
+        print_indices(printer, present)
+
+
+@irdl_op_definition
+class ArefCreateOp(IRDLOperation):
+    """An asynchronous reference to `buffers`, whose first dimension counts the copies of each."""
+
+    name = "nvws.aref.create"
+
+    buffers = var_operand_def(MemDescType)
+    result = result_def(ArefType)
+    traits = traits_def(Pure())
+
+    def __init__(self, buffers: Sequence[SSAValue]) -> None:
+        types = ArrayAttr([value.type for value in buffers])
+        Operation.__init__(self, operands=tuple(buffers), result_types=(ArefType(types),))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ArefCreateOp:
+        operands = [parser.parse_unresolved_operand()]
+        while parser.parse_optional_punctuation(",") is not None:
+            operands.append(parser.parse_unresolved_operand())
+        _, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        type_ = _parse_aref(parser)
+        return cls.create(
+            operands=resolve(parser, operands, list(type_.base_type.data)), result_types=[type_], attributes=attributes
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.buffers, printer.print_ssa_value)
+        print_attr_dict(printer, self)
+        printer.print_string(" : ")
+        cast(ArefType, self.result.type).print_parameters(printer)
+
+    def verify_(self) -> None:
+        if len({cast(MemDescType, value.type).get_shape()[0] for value in self.buffers}) > 1:
+            raise VerifyException("Leading dims of sliced aref inputs don't match.")
+
+
+@irdl_op_definition
+class ArefBufferOp(IRDLOperation):
+    """The buffers behind an entered reference."""
+
+    name = "nvws.aref.buffer"
+
+    aref = operand_def(ArefType)
+    token = operand_def(_TOKEN)
+    stage = opt_operand_def(i32)
+    buffers = var_result_def(MemDescType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ArefBufferOp:
+        aref = parser.parse_unresolved_operand()
+        stage = _parse_stage(parser)
+        parser.parse_punctuation(",")
+        token = parser.parse_unresolved_operand()
+        _, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        aref_type = _parse_aref(parser)
+        parser.parse_punctuation(",")
+        token_type = parser.parse_type()
+        parser.parse_punctuation("->")
+        return cls.create(
+            operands=resolve(parser, [aref, token, *stage], [aref_type, token_type, *[i32] * len(stage)]),
+            result_types=_parse_types(parser),
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.aref)
+        _print_stage(printer, self.stage)
+        printer.print_string(", ")
+        printer.print_ssa_value(self.token)
+        print_attr_dict(printer, self)
+        printer.print_string(" : ")
+        cast(ArefType, self.aref.type).print_parameters(printer)
+        printer.print_string(", ")
+        printer.print_attribute(self.token.type)
+        printer.print_string(" -> ")
+        printer.print_list(self.result_types, printer.print_attribute)
+
+
+class _ArefEnter(IRDLOperation):
+    """What entering a reference to read and to write have in common."""
+
+    aref = operand_def(ArefType)
+    stage = opt_operand_def(i32)
+    phase = opt_operand_def(i32)
+    buffers = var_result_def(MemDescType)
+    token = result_def(_TOKEN)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> _ArefEnter:
+        aref = parser.parse_unresolved_operand()
+        stage = _parse_stage(parser)
+        properties, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        aref_type = _parse_aref(parser)
+        parser.parse_punctuation("->")
+        present = 1 if stage else 0
+        return cls.create(
+            operands=resolve(parser, [aref, *stage], [aref_type, *[i32] * len(stage)]),
+            result_types=_parse_types(parser),
+            properties=properties | {"operandSegmentSizes": i32_array((1, present, present))},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.aref)
+        _print_stage(printer, self.stage, self.phase)
+        print_attr_dict(printer, self)
+        printer.print_string(" : ")
+        cast(ArefType, self.aref.type).print_parameters(printer)
+        printer.print_string(" -> ")
+        printer.print_list(self.result_types, printer.print_attribute)
+
+    def verify_(self) -> None:
+        aref_types = cast(ArefType, self.aref.type).base_type.data
+        if len(aref_types) != len(self.buffers):
+            raise VerifyException("Aref has different number of arguments than enter")
+        for whole, value in zip(aref_types, self.buffers, strict=True):
+            complaint = _slice_complaint(cast(MemDescType, whole), cast(MemDescType, value.type))
+            if complaint is not None:
+                raise VerifyException(complaint)
+
+
+def _slice_complaint(whole: MemDescType, part: MemDescType) -> str | None:
+    if whole.encoding.name == "ttng.tensor_memory_scales_encoding":
+        if whole.element_type != part.element_type or whole.get_num_dims() != part.get_num_dims():
+            return "Ranks don't match for TensorMemoryScalesEncodingAttr"
+        if whole.get_shape() != part.get_shape():
+            return "Dimensions don't match for TensorMemoryScalesEncodingAttr"
+        return None
+    if whole.element_type != part.element_type or whole.get_num_dims() - 1 != part.get_num_dims():
+        return "Ranks don't match"
+    return None if whole.get_shape()[1:] == part.get_shape() else "Dimensions don't match"
+
+
+@irdl_op_definition
+class ArefGetEnterOp(_ArefEnter):
+    """Waits until the buffers are full; they may be read until the matching exit."""
+
+    name = "nvws.aref.get.enter"
+
+
+@irdl_op_definition
+class ArefPutEnterOp(_ArefEnter):
+    """Waits until the buffers are empty; they may be written until the matching exit."""
+
+    name = "nvws.aref.put.enter"
+
+
+class _ArefExit(IRDLOperation):
+    """What leaving a reference after reading and after writing have in common."""
+
+    aref = operand_def(ArefType)
+    token = operand_def(_TOKEN)
+    stage = opt_operand_def(i32)
+    async_ops = prop_def(ArrayAttr)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> _ArefExit:
+        aref = parser.parse_unresolved_operand()
+        stage = _parse_stage(parser)
+        parser.parse_punctuation(",")
+        token = parser.parse_unresolved_operand()
+        async_ops = ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_attribute))
+        _, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        aref_type = _parse_aref(parser)
+        parser.parse_punctuation(",")
+        token_type = parser.parse_type()
+        return cls.create(
+            operands=resolve(parser, [aref, token, *stage], [aref_type, token_type, *[i32] * len(stage)]),
+            properties={"async_ops": async_ops},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.aref)
+        _print_stage(printer, self.stage)
+        printer.print_string(", ")
+        printer.print_ssa_value(self.token)
+        printer.print_string(" ")
+        printer.print_attribute(self.async_ops)
+        print_attr_dict(printer, self, ("async_ops",))
+        printer.print_string(" : ")
+        cast(ArefType, self.aref.type).print_parameters(printer)
+        printer.print_string(", ")
+        printer.print_attribute(self.token.type)
+
+
+@irdl_op_definition
+class ArefGetExitOp(_ArefExit):
+    """The buffers have been read once `async_ops` are done."""
+
+    name = "nvws.aref.get.exit"
+
+
+@irdl_op_definition
+class ArefPutExitOp(_ArefExit):
+    """The buffers are full once `async_ops` are done."""
+
+    name = "nvws.aref.put.exit"
+
+
+@irdl_op_definition
+class WarpGroupOp(IRDLOperation):
+    """Groups of warps that each run a region; the first one gives the results. Becomes `ttg.warp_specialize`."""
+
+    name = "nvws.warp_group"
+
+    num_warps = prop_def(DenseArrayBase.constr(i32), prop_name="numWarps")
+    results_ = var_result_def()
+    partition_regions = var_region_def()
+    traits = traits_def(RecursiveMemoryEffect(), RecursivelySpeculatable(), NoTerminator())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> WarpGroupOp:
+        found = parser.parse_optional_attr_dict_with_keyword()
+        attributes = dict(found.data) if found is not None else {}
+        num_warps: list[int] = []
+        regions: list[Region] = []
+        while parser.parse_optional_keyword(f"partition{len(regions)}") is not None:
+            parser.parse_keyword("num_warps")
+            with parser.in_parens():
+                num_warps.append(parser.parse_integer())
+            regions.append(parser.parse_region())
+        properties = {"numWarps": i32_array(tuple(num_warps))}
+        return cls.create(properties=properties, attributes=attributes, regions=regions)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_op_attributes(dict(sorted(self.attributes.items())), print_keyword=True)
+        for index, (region, warps) in enumerate(zip(self.regions, self.num_warps.get_values(), strict=True)):
+            printer.print_string(f"\npartition{index}  num_warps({warps}) ")
+            printer.print_region(region, print_entry_block_args=False)
+
+    def verify_(self) -> None:
+        if len(self.num_warps.get_values()) != len(self.regions):
+            raise VerifyException("Must supply numWarps for each Warp Group.")
+
+
+@irdl_op_definition
+class WarpGroupYieldOp(IRDLOperation):
+    """Ends the first region of a warp group and gives its results."""
+
+    name = "nvws.warp_group.yield"
+
+    values = var_operand_def()
+    traits = traits_def(Pure(), IsTerminator(), ReturnLike(), HasParent(WarpGroupOp))
+    assembly_format = "($values^)? attr-dict (`:` type($values)^)?"
+
+
+@irdl_op_definition
+class WarpGroupReturnOp(IRDLOperation):
+    """Ends a region of a warp group."""
+
+    name = "nvws.warp_group.return"
+
+    traits = traits_def(Pure(), IsTerminator(), HasParent(WarpGroupOp))
+    assembly_format = "attr-dict"
+
+
+class TokenLoadType(StrEnum):
+    """What fills the buffers that a token guards; its number in the IR is its position."""
+
+    NONE = "none"
+    ASYNC_LOAD_OP = "asyncLoadOp"
+    TMA_LOAD_OP = "tmaLoadOp"
+    LOCAL_STORE_OP = "localStoreOp"
+    TMEM_LOAD_OP = "TmemLoadOp"
+
+
+@irdl_op_definition
+class CreateTokenOp(IRDLOperation):
+    """A channel of `numBuffers` buffers between a producer and a consumer."""
+
+    name = "nvws.create_token"
+
+    LOAD_TYPES: ClassVar[tuple[TokenLoadType, ...]] = tuple(TokenLoadType)
+
+    num_buffers = prop_def(IntegerAttr.constr(i32), prop_name="numBuffers")
+    load_type = prop_def(IntegerAttr.constr(i32), prop_name="loadType")
+    result = result_def(TensorType)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, *, num_buffers: int, load_type: TokenLoadType) -> None:
+        Operation.__init__(
+            self,
+            result_types=(TensorType(TokenType(), (num_buffers,)),),
+            properties={
+                "numBuffers": i32_attr(num_buffers),
+                "loadType": i32_attr(self.LOAD_TYPES.index(load_type)),
+            },
+        )
+
+
+@irdl_op_definition
+class ProducerAcquireOp(IRDLOperation):
+    """The producer waits until buffer `idx` is empty."""
+
+    name = "nvws.producer_acquire"
+
+    token = operand_def(TensorType)
+    idx = operand_def(i32)
+    phase = operand_def(i1)
+    assembly_format = "$token `,` $idx `,` $phase attr-dict `:` type(operands)"
+
+    def __init__(self, token: SSAValue, idx: SSAValue, phase: SSAValue) -> None:
+        Operation.__init__(self, operands=(token, idx, phase))
+
+
+@irdl_op_definition
+class ProducerCommitOp(IRDLOperation):
+    """The producer says that buffer `idx` is full."""
+
+    name = "nvws.producer_commit"
+
+    token = operand_def(TensorType)
+    idx = operand_def(i32)
+    assembly_format = "$token `,` $idx attr-dict `:` type(operands)"
+
+    def __init__(self, token: SSAValue, idx: SSAValue) -> None:
+        Operation.__init__(self, operands=(token, idx))
+
+
+@irdl_op_definition
+class ConsumerWaitOp(IRDLOperation):
+    """The consumer waits until buffer `idx` is full."""
+
+    name = "nvws.consumer_wait"
+
+    token = operand_def(TensorType)
+    idx = operand_def(i32)
+    phase = operand_def(i1)
+    assembly_format = "$token `,` $idx `,` $phase attr-dict `:` type(operands)"
+
+    def __init__(self, token: SSAValue, idx: SSAValue, phase: SSAValue) -> None:
+        Operation.__init__(self, operands=(token, idx, phase))
+
+
+@irdl_op_definition
+class ConsumerReleaseOp(IRDLOperation):
+    """The consumer says that buffer `idx` is empty."""
+
+    name = "nvws.consumer_release"
+
+    token = operand_def(TensorType)
+    idx = operand_def(i32)
+    assembly_format = "$token `,` $idx attr-dict `:` type(operands)"
+
+    def __init__(self, token: SSAValue, idx: SSAValue) -> None:
+        Operation.__init__(self, operands=(token, idx))
+
+
+@irdl_op_definition
+class DescriptorLoadOp(IRDLOperation):
+    """`tt.descriptor_load` whose block goes to the buffer `destination`."""
+
+    name = "nvws.descriptor_load"
+
+    desc = operand_def(TensorDescType)
+    indices = var_operand_def(i32)
+    destination = operand_def(MemDescType)
+    tx_count = prop_def(IntegerAttr.constr(i32), prop_name="txCount")
+    cache = prop_def(CacheModifierAttr, default_value=CacheModifierAttr.of(CacheModifier.NONE))
+    evict = prop_def(EvictionPolicyAttr, default_value=EvictionPolicyAttr.of(EvictionPolicy.NORMAL))
+    traits = traits_def(OperandEffects(reads=(("desc", GLOBAL),), writes=(("destination", SHARED),)))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> DescriptorLoadOp:
+        desc = parser.parse_unresolved_operand()
+        indices = parse_indices(parser)
+        clauses: dict[str, Attribute] = {"txCount": i32_attr(parser.parse_integer())}
+        destination = parser.parse_unresolved_operand()
+        parse_cache_clauses(parser, clauses)
+        properties, attributes = parse_attr_dict(parser, cls)
+        parser.parse_punctuation(":")
+        return cls.create(
+            operands=resolve(parser, [desc, *indices, destination], _parse_types(parser)),
+            properties=clauses | properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.desc)
+        print_indices(printer, self.indices)
+        printer.print_string(f" {self.tx_count.value.data} ")
+        printer.print_ssa_value(self.destination)
+        print_cache_clauses(printer, self)
+        print_attr_dict(printer, self, ("txCount", "cache", "evict"))
+        printer.print_string(" : ")
+        printer.print_list(self.operand_types, printer.print_attribute)
+
+
+@irdl_op_definition
+class DescriptorGatherOp(IRDLOperation):
+    """`tt.descriptor_gather` whose rows go to the buffer `destination`."""
+
+    name = "nvws.descriptor_gather"
+
+    desc = operand_def(TensorDescType)
+    x_offsets = operand_def(TensorType)
+    y_offset = operand_def(i32)
+    destination = operand_def(MemDescType)
+    tx_count = prop_def(IntegerAttr.constr(i32), prop_name="txCount")
+    traits = traits_def(OperandEffects(reads=(("desc", GLOBAL),), writes=(("destination", SHARED),)))
+    assembly_format = "$desc `[` $x_offsets `,` $y_offset `]` $txCount $destination attr-dict `:` type(operands)"
+
+
+NVWS = Dialect(
+    "nvws",
+    [
+        ArefBufferOp,
+        ArefCreateOp,
+        ArefGetEnterOp,
+        ArefGetExitOp,
+        ArefPutEnterOp,
+        ArefPutExitOp,
+        ConsumerReleaseOp,
+        ConsumerWaitOp,
+        CreateTokenOp,
+        DescriptorGatherOp,
+        DescriptorLoadOp,
+        ProducerAcquireOp,
+        ProducerCommitOp,
+        WarpGroupOp,
+        WarpGroupReturnOp,
+        WarpGroupYieldOp,
+    ],
+    [ArefType, AsyncOpAttr, TokenType],
+)
