@@ -31,8 +31,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.errors import PassError
-from minitriton.layouts import inference
+from minitriton.layouts import builders, inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Slice
+from minitriton.layouts.properties import total_elems_per_thread
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import (
     convert_after,
@@ -93,9 +94,7 @@ class Launch:
 
     def blocked(self, shape: tuple[int, ...], size_per_thread: tuple[int, ...], order: tuple[int, ...]) -> Blocked:
         """All threads spread over `shape` in `order`."""
-        return inference.blocked_for_shape(
-            shape, size_per_thread, order, self.num_warps, self.threads_per_warp, self.num_ctas
-        )
+        return builders.blocked(shape, size_per_thread, order, self.num_warps, self.threads_per_warp, self.num_ctas)
 
 
 @lru_cache(maxsize=4096)
@@ -241,11 +240,11 @@ def _cat(converter: _Converter, op: Operation) -> None:
     result = op.results[0]
     expected = default_type(result.type, converter.launch)
     layout = cast(Blocked, layout_of_type(cast(TensorType, expected)))
-    needed = sum(inference.elements_per_thread(_layout(v), shape_of(v)) for v in op.operands)
+    needed = sum(total_elems_per_thread(_layout(v), shape_of(v)) for v in op.operands)
     needed = 1 << (needed - 1).bit_length()
     fastest = layout.order[0]
     size = list(layout.size_per_thread)
-    size[fastest] *= needed // inference.elements_per_thread(layout, shape_of(result))
+    size[fastest] *= needed // total_elems_per_thread(layout, shape_of(result))
     layout = Blocked(tuple(size), layout.threads_per_warp, layout.warps_per_cta, layout.order, layout.cga_layout)
     converter.set_result_layout(result, layout)
 
@@ -258,7 +257,7 @@ def _layout(value: SSAValue) -> DistributedEncoding:
 
 def _join(converter: _Converter, op: Operation) -> None:
     if not _has_layouts(op.results):
-        layout = inference.join_layout(_source_layout(op), shape_of(op.operands[0]))
+        layout = inference.join_dst(_source_layout(op), shape_of(op.operands[0]))
         converter.set_result_layout(op.results[0], layout)
 
 
@@ -279,7 +278,7 @@ def _split(converter: _Converter, op: Operation) -> None:
             tuple((*basis, 0) for basis in half.cga_layout),
         )
         op.operands[0] = convert_before(op, source, layout)
-    halves = inference.split_layout(layout, shape_of(source))
+    halves = inference.split_dst(layout, shape_of(source))
     for result in op.results:
         converter.set_result_layout(result, halves)
 
@@ -287,7 +286,7 @@ def _split(converter: _Converter, op: Operation) -> None:
 def _trans(converter: _Converter, op: Operation) -> None:
     if not _has_layouts(op.results):
         order = op.properties["order"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
-        layout = inference.trans_layout(_source_layout(op), shape_of(op.operands[0]), order)
+        layout = inference.trans_dst(_source_layout(op), shape_of(op.operands[0]), order)
         converter.set_result_layout(op.results[0], layout)
 
 

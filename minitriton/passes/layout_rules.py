@@ -12,12 +12,12 @@ Answers to `inferDstEncoding` and `inferSrcEncoding` of lib/Dialect/TritonGPU/Tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, cast
 
 from xdsl.ir import Operation
 
-from minitriton.errors import MinitritonError
 from minitriton.layouts import inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.passes.tensor_layouts import shape_of
@@ -90,7 +90,7 @@ def axis_of(op: Operation) -> int:
     return op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def order_of(op: Operation) -> Sequence[int]:
+def order_of(op: Operation) -> tuple[int, ...]:
     """The property `order` of a transpose."""
     order: Any = op.properties["order"]
     return tuple(order.get_values())
@@ -101,8 +101,15 @@ def allows_reorder(op: Operation) -> bool:
     return "allow_reorder" in op.properties
 
 
+_slice = lru_cache(maxsize=4096)(Slice)
+_join_dst = lru_cache(maxsize=4096)(inference.join_dst)
+_split_dst = lru_cache(maxsize=4096)(inference.split_dst)
+_trans_dst = lru_cache(maxsize=4096)(inference.trans_dst)
+_reshape_dst = lru_cache(maxsize=4096)(inference.reshape_dst)
+
+
 def _squeezed(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    return Slice(axis_of(op), layout)
+    return _slice(axis_of(op), layout)
 
 
 def _unsqueezed(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
@@ -113,69 +120,60 @@ def _scan(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | N
     return layout if isinstance(layout, Blocked) else None
 
 
-def _gather(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
+def _same(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
     return layout
 
 
-def _inferred(infer: Callable[[], DistributedEncoding]) -> DistributedEncoding | None:
-    """The result of an inference that may refuse."""
-    try:
-        return infer()
-    except MinitritonError:
-        return None
-
-
 def _joined(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    return _inferred(lambda: inference.join_layout(layout, shape_of(op.operands[0])))
+    return _join_dst(layout, shape_of(op.operands[0]))
 
 
 def _unjoined(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    return _inferred(lambda: inference.split_layout(layout, shape_of(op.results[0])))
+    return _split_dst(layout, shape_of(op.results[0]))
 
 
 def _split(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    return _inferred(lambda: inference.split_layout(layout, shape_of(op.operands[0])))
+    return _split_dst(layout, shape_of(op.operands[0]))
 
 
 def _unsplit(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    return _inferred(lambda: inference.join_layout(layout, shape_of(op.results[0])))
+    return _join_dst(layout, shape_of(op.results[0]))
 
 
 def _transposed(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    return _inferred(lambda: inference.trans_layout(layout, shape_of(op.operands[0]), order_of(op)))
+    return cast("DistributedEncoding | None", _trans_dst(layout, shape_of(op.operands[0]), order_of(op)))
 
 
 def _untransposed(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    order = order_of(op)
-    inverse = tuple(order.index(dim) for dim in range(len(order)))
-    return _inferred(lambda: inference.trans_layout(layout, shape_of(op.results[0]), inverse))
+    order = inference.inverse_permutation(order_of(op))
+    return cast("DistributedEncoding | None", _trans_dst(layout, shape_of(op.results[0]), order))
 
 
 def _reshaped(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
     if allows_reorder(op):
         return None
-    return inference.reshape_layout(layout, shape_of(op.operands[0]), shape_of(op.results[0]))
+    return _reshape_dst(shape_of(op.operands[0]), layout, shape_of(op.results[0]))
 
 
 def _unreshaped(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
     if allows_reorder(op):
         return None
-    return inference.reshape_layout(layout, shape_of(op.results[0]), shape_of(op.operands[0]))
+    return _reshape_dst(shape_of(op.results[0]), layout, shape_of(op.operands[0]))
 
 
 def _fp4_widened(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    return _inferred(lambda: inference.fp4_to_fp_layout(layout, shape_of(op.operands[0]), axis_of(op), forward=True))
+    return inference.fp4_to_fp_dst(layout, shape_of(op.operands[0]), axis_of(op))
 
 
 def _fp4_narrowed(op: Operation, layout: DistributedEncoding) -> DistributedEncoding | None:
-    return _inferred(lambda: inference.fp4_to_fp_layout(layout, shape_of(op.results[0]), axis_of(op), forward=False))
+    return inference.fp4_to_fp_src(layout, shape_of(op.results[0]), axis_of(op))
 
 
 _Rule = Callable[[Operation, DistributedEncoding], DistributedEncoding | None]
 
 _FORWARD: dict[str, _Rule] = {
     "tt.expand_dims": _unsqueezed,
-    "tt.gather": _gather,
+    "tt.gather": _same,
     "tt.join": _joined,
     "tt.reduce": _squeezed,
     "tt.reshape": _reshaped,
@@ -187,7 +185,7 @@ _FORWARD: dict[str, _Rule] = {
 
 _BACKWARD: dict[str, _Rule] = {
     "tt.expand_dims": _squeezed,
-    "tt.gather": _gather,
+    "tt.gather": _same,
     "tt.join": _unjoined,
     "tt.reduce": _unsqueezed,
     "tt.reshape": _unreshaped,

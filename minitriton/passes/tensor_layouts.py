@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue, TypedAttribute
 
 from minitriton.dialects import ttg
@@ -52,6 +52,14 @@ def set_layout(value: SSAValue, layout: Encoding) -> None:
     value._type = with_layout(value.type, layout)  # pyright: ignore[reportPrivateUsage]
 
 
+def element_bits(type_: TensorType) -> int:
+    """Bits of a number in a tensor; 0 for pointers."""
+    element = type_.element_type
+    if isinstance(element, IntegerType):
+        return element.width.data
+    return element.bitwidth if isinstance(element, AnyFloat) else 0
+
+
 def retyped_elements(value: Attribute, type_: Attribute) -> Attribute:
     """The elements of a dense constant as a constant of `type_`."""
     typed = cast(TypedAttribute, value)
@@ -89,9 +97,3 @@ def convert_after(value: SSAValue, layout: Encoding) -> SSAValue:
         convert.location = owner.location
     insert_after_value(convert, value)
     return convert.results[0]
-
-
-def module_integer(module: ModuleOp, name: str, default: int) -> int:
-    """An integer attribute of the module, such as `ttg.num-warps`."""
-    attr = module.attributes.get(name)
-    return attr.value.data if isinstance(attr, IntegerAttr) else default

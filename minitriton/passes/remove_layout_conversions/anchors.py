@@ -15,10 +15,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import ttg
-from minitriton.layouts import inference
+from minitriton.layouts import properties
 from minitriton.layouts.encodings import DistributedEncoding, NvidiaMma
 from minitriton.passes.layout_rules import allows_reorder
-from minitriton.passes.tensor_layouts import layout_of_value, shape_of, with_layout
+from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 
 _DESCRIPTOR_OPS = frozenset(
     {
@@ -113,13 +113,11 @@ def gives_any_layout(op: Operation, layout: DistributedEncoding) -> bool:
 
 def is_expensive_cat(op: Operation, layout: DistributedEncoding) -> bool:
     """Whether `layout` gives a thread fewer elements of the result of `tt.cat` than it has now."""
-    shape = shape_of(op.results[0])
     now = cast(DistributedEncoding, layout_of_value(op.results[0]))
-    return inference.elements_per_thread(layout, shape) < inference.elements_per_thread(now, shape)
+    return properties.is_expensive_cat(now, layout, shape_of(op.results[0]))
 
 
 def is_expensive_view(source: SSAValue, view: Operation, layout: DistributedEncoding) -> bool:
     """Whether seeing the registers of `source` as the result of `view` in `layout` would move data."""
-    result = with_layout(view.results[0].type, layout)
     now = cast(DistributedEncoding, layout_of_value(source))
-    return inference.is_expensive_view(now, shape_of(source), layout, result.get_shape())
+    return properties.is_expensive_view(now, shape_of(source), layout, shape_of(view.results[0]))

@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
-from minitriton.layouts import inference
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
+from minitriton.layouts.properties import are_layouts_equivalent
 from minitriton.passes.layout_rules import allows_reorder, order_of, result_layout
 from minitriton.passes.remove_layout_conversions.anchors import (
     has_efficient_layout,
@@ -44,7 +44,7 @@ def _source_convert(op: Operation) -> ttg.ConvertLayoutOp | None:
 def _is_trivial(convert: Operation) -> bool:
     """Whether a conversion only renames its layout."""
     source, result = convert.operands[0], convert.results[0]
-    return inference.layouts_equivalent(_layout(source), _layout(result), shape_of(source))
+    return are_layouts_equivalent(shape_of(source), _layout(source), _layout(result))
 
 
 def _layout(value: SSAValue) -> DistributedEncoding:

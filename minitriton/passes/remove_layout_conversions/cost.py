@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType
+from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.layouts import inference
 from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.layouts.properties import threads_per_warp, warps_per_cta
 from minitriton.passes.layout_rules import axis_of
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice
-from minitriton.passes.tensor_layouts import layout_of_value, shape_of
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
 
 _DEAR_MATHS = frozenset(
     {
@@ -51,14 +51,6 @@ def byte_count(value: SSAValue, *, min_elements: int = 0, min_bits: int = 0) -> 
             elements *= extent
         bits = element_bits(type_)
     return max(elements, min_elements) * max(bits, min_bits) >> 3
-
-
-def element_bits(type_: TensorType) -> int:
-    """Bits of a number in a tensor; 0 for pointers."""
-    element = type_.element_type
-    if isinstance(element, IntegerType):
-        return element.width.data
-    return element.bitwidth if isinstance(element, AnyFloat) else 0
 
 
 def _recomputation_cost(convert: Operation, found: BackwardSlice) -> int | None:
@@ -117,4 +109,4 @@ def _reduction_cost(reduce: Operation) -> int:
     source = reduce.operands[0]
     layout = cast(DistributedEncoding, layout_of_value(source))
     shape, axis = shape_of(source), axis_of(reduce)
-    return inference.threads_per_warp(layout, shape)[axis] + 8 * inference.warps_per_cta(layout, shape)[axis]
+    return threads_per_warp(layout, shape)[axis] + 8 * warps_per_cta(layout, shape)[axis]

@@ -15,10 +15,9 @@ from xdsl.ir import Operation, OpResult, SSAValue, Use
 
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.passes.layout_rules import is_elementwise, operand_layout
-from minitriton.passes.remove_layout_conversions.cost import element_bits
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, backward_slice, operand_use, yield_of
-from minitriton.passes.tensor_layouts import layout_of_value, set_layout
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value, set_layout
 from minitriton.rewriting.effects import is_memory_effect_free
 
 _WIDENING = frozenset({"arith.extf", "arith.extsi", "arith.extui", "tt.broadcast", "tt.expand_dims"})

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, OpResult, SSAValue, SSAValues, Use
+from xdsl.ir import Block, Operation, SSAValue, Use
 
 from minitriton.dialects import ttg
 from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.passes.loop_signature import append_result
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, Stop, repeatable_slice, yield_of
 from minitriton.passes.tensor_layouts import layout_of_value, with_layout
 
@@ -170,7 +170,7 @@ class Rematerialization:
             arg, result = body.args[index + 1], op.results[index]
             type_ = with_layout(arg.type, layouts[arg])
             new_arg = body.insert_arg(type_, len(body.args))
-            new_result = _append_result(op, type_)
+            new_result = append_result(op, type_)
             mapping[arg], mapping[result] = new_arg, new_result
             self.versions[arg, layouts[arg]] = new_arg
             self.versions[result, layouts[arg]] = new_result
@@ -185,7 +185,7 @@ class Rematerialization:
         """Give second versions of the results in `fresh`."""
         for result in tuple(op.results):
             if result in fresh:
-                new = _append_result(op, with_layout(result.type, layouts[result]))
+                new = append_result(op, with_layout(result.type, layouts[result]))
                 mapping[result] = new
                 self.versions[result, layouts[result]] = new
 
@@ -198,12 +198,6 @@ def _shallow_copy(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation
         attributes=op.attributes,
         location=op.location,
     )
-
-
-def _append_result(op: Operation, type_: TensorType) -> OpResult:
-    result = OpResult(type_, op, len(op.results))
-    op.results = SSAValues((*op.results, result))
-    return result
 
 
 def _extend_yield(op: Operation, fresh: dict[SSAValue, None], mapping: dict[SSAValue, SSAValue]) -> None:

@@ -20,7 +20,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
-from minitriton.layouts import inference
+from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.layout_rules import operand_layout
 from minitriton.passes.remove_layout_conversions.anchors import can_be_repeated, gives_any_layout
@@ -64,7 +64,7 @@ def is_free_convert(op: Operation) -> bool:
     if op.name != "ttg.convert_layout":
         return False
     source, result = op.operands[0], op.results[0]
-    return inference.convert_reorders_registers(
+    return cvt_reorders_registers(
         cast(DistributedEncoding, layout_of_value(source)),
         cast(DistributedEncoding, layout_of_value(result)),
         shape_of(source),

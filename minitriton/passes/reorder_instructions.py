@@ -1,0 +1,138 @@
+"""Shorter lives for registers: conversions close to their use, allocations and transposes close to their source.
+
+In: TTGIR. Out: the same ops in another order.
+
+    %a = ttg.local_load ...                          scf.for ... {
+    scf.for ... {                                      %a = ttg.local_load ...
+      tt.dot %a, %b, %acc                     =>       tt.dot %a, %b, %acc
+    }                                                }
+
+Answers to lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.traits import MemoryEffectKind
+
+from minitriton.layouts.encodings import DotOperand
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.tensor_layouts import layout_of_value
+from minitriton.rewriting.effects import recursive_effects
+
+
+@register_pass
+@dataclass(frozen=True)
+class ReorderInstructions(Pass):
+    """Moves conversions to their uses, allocations and transposes to their sources."""
+
+    name = "tritongpu-reorder-instructions"
+    requires = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Five walks, each over the order that the one before it left."""
+        for move in (_behind_frees, _into_loops, _allocs_to_sources, _transposes_to_sources, _second_operands_last):
+            move(op)
+
+
+def _ops(module: ModuleOp, *names: str) -> list[Operation]:
+    return [op for op in module.walk() if op.name in names]
+
+
+def _move_after(op: Operation, place: Operation) -> None:
+    op.detach()
+    cast(Block, place.parent).insert_op_after(op, place)
+
+
+def _defining_op(op: Operation) -> Operation | None:
+    owner = op.operands[0].owner if op.operands else None
+    return owner if isinstance(owner, Operation) else None
+
+
+def _behind_frees(module: ModuleOp) -> None:
+    """A conversion waits for the buffers that are freed before its first use: it may get their memory."""
+    frees = bool(_ops(module, "ttg.local_dealloc"))
+    for op in _ops(module, "ttg.convert_layout") if frees else ():
+        block = cast(Block, op.parent)
+        users = {block.find_ancestor_op_in_block(use.operation) for use in op.results[0].uses}
+        place = None
+        following = op.next_op
+        while following is not None and following not in users:
+            if following.name == "ttg.local_dealloc":
+                place = following
+            following = following.next_op
+        if place is not None:
+            _move_after(op, place)
+
+
+def _into_loops(module: ModuleOp) -> None:
+    """A dot operand with one use moves into the loop of its use."""
+    moves: list[tuple[Operation, Operation]] = []
+    for op in _ops(module, "ttg.local_load", "ttg.convert_layout"):
+        if op.name == "ttg.convert_layout" and not isinstance(layout_of_value(op.results[0]), DotOperand):
+            continue
+        user = op.results[0].get_user_of_unique_use()
+        if user is not None and _loop_around(user) is not _loop_around(op):
+            moves.append((op, user))
+    for op, user in moves:
+        op.detach()
+        cast(Block, user.parent).insert_op_before(op, user)
+
+
+def _loop_around(op: Operation) -> Operation | None:
+    parent = op.parent_op()
+    while parent is not None and parent.name != "scf.for":
+        parent = parent.parent_op()
+    return parent
+
+
+def _allocs_to_sources(module: ModuleOp) -> None:
+    """A buffer is filled right behind what fills it, unless that is a constant, which costs no registers."""
+    for op in _ops(module, "ttg.local_alloc"):
+        source = _defining_op(op)
+        if source is not None and source.name not in ("arith.constant", "tt.splat"):
+            _move_after(op, source)
+
+
+def _transposes_to_sources(module: ModuleOp) -> None:
+    for op in _ops(module, "tt.trans", "ttg.memdesc_trans"):
+        source = _defining_op(op)
+        if source is not None:
+            _move_after(op, source)
+
+
+def _second_operands_last(module: ModuleOp) -> None:
+    """The second operand of a dot is loaded behind the first."""
+    for op in _ops(module, "ttg.local_load"):
+        layout = layout_of_value(op.results[0])
+        if not isinstance(layout, DotOperand) or layout.op_idx != 1:
+            continue
+        dot = op.results[0].get_user_of_unique_use()
+        if dot is None or dot.name != "tt.dot":
+            continue
+        first = _defining_op(dot)
+        if first is not None and first.name == "ttg.local_load" and _may_move_down(op, first):
+            _move_after(op, first)
+
+
+def _may_move_down(op: Operation, place: Operation) -> bool:
+    """Whether `place` follows `op`, with no write in between."""
+    end = cast(Block, op.parent).find_ancestor_op_in_block(place)
+    following = op.next_op
+    while following is not None and end is not None:
+        if _writes(following):
+            return False
+        if following is end:
+            return True
+        following = following.next_op
+    return False
+
+
+def _writes(op: Operation) -> bool:
+    effects = recursive_effects(op)
+    return effects is not None and any(effect.kind is MemoryEffectKind.WRITE for effect in effects)
