@@ -1,17 +1,18 @@
-"""The path of a launch: from `kernel[grid](x, y, n, BLOCK=128)` to the driver in a few microseconds of Python.
+"""The path of a launch: from `kernel[grid](x, y, n, BLOCK=128)` to the driver in about a microsecond of Python.
 
-A kernel has one *dispatcher*, generated for its parameter list, and one *path* for every combination of argument types
-seen, generated for those types. For `add(x, y, n, BLOCK: tl.constexpr)` called with two tensors and an int:
+A kernel's *path* is a function generated for its parameters and for the kinds of arguments first seen. For
+`add(x, y, n, BLOCK: tl.constexpr)` called with two tensors and an int:
 
-    def path(grid, x, y, n, BLOCK, options):
-        x_address = x.data_ptr(); y_address = y.data_ptr()
+    def path(grid, x, y, n, BLOCK, **options):
+        if options or n.__class__ is not int: return general(...)
         if not (x.is_cuda and y.is_cuda): return interpret(...)
-        device = get_device()
-        key = (device, options, x.dtype, x_address & 15, y.dtype, y_address & 15, class_of(n), BLOCK)
-        entry = entries.get(key) or prepare(...)
-        entry.launch(grid_x, grid_y, grid_z, get_stream(device), (x_address, y_address, n))
+        x_address = x.data_ptr(); y_address = y.data_ptr()
+        key = (device, x.dtype, y.dtype, alignment of both, class of n, BLOCK, BLOCK.__class__)
+        launch, kernel = entries.get(key) or prepare(...)
+        launch(grid_x, grid_y, grid_z, stream, (x_address, y_address, n))
 
-The key holds exactly what a compile depends on; everything slow happens in `prepare`, once for each key.
+The key holds exactly what a compile depends on; everything slow happens in `prepare`, once for each key. Other kinds of
+arguments (a float where an int was, arrays of another library) get a path of their own, found by `general`.
 """
 
 from __future__ import annotations
@@ -30,13 +31,8 @@ _INT_CLASS = (
 )
 """What an integer is specialised on: equal to 1, divisible by 16, and which of i32, i64, u64 holds it."""
 
-
-@dataclass(frozen=True)
-class Entry:
-    """One compiled kernel, loaded: `launch(x, y, z, stream, values)` takes the values of all non-constexpr parameters."""
-
-    launch: Callable[..., None]
-    kernel: Any
+Entry = tuple[Callable[..., None], Any]
+"""`(launch, kernel)`: `launch(x, y, z, stream, values)` takes the values of all non-constexpr parameters."""
 
 
 @dataclass
@@ -45,7 +41,7 @@ class Dispatcher:
 
     `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and loads on a miss;
     `interpret(grid, args, options)` runs on host arrays; `slow(grid, args, options)` takes argument types that have no
-    generated path (tuples, descriptors).
+    generated path (tuples, descriptors). `always_interpret` sends every launch to the interpreter.
     """
 
     names: list[str]
@@ -54,114 +50,133 @@ class Dispatcher:
     prepare: Callable[[tuple[Any, ...], dict[str, Any], int], Entry]
     interpret: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     slow: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    always_interpret: bool = False
     paths: dict[tuple[type, ...], Callable[..., Any]] = field(default_factory=dict)
 
-    def build(self) -> Callable[..., Any]:
-        """`dispatch(grid, *args, **options)`: binds arguments as Python would, then takes the path of their types."""
-        header = ", ".join(f"{n}=default_{n}" if n in self.defaults else n for n in self.names)
-        types = "".join(f"type({n}), " for n in self.names)
-        source = f"""
-def dispatch(grid, {header}{", " if header else ""}**options):
-    path = paths.get(({types}))
-    if path is None:
-        path = make_path(({types}))
-    return path(grid, {"".join(f"{n}, " for n in self.names)}options)
-"""
-        scope: dict[str, Any] = {f"default_{n}": v for n, v in self.defaults.items()}
-        scope.update(paths=self.paths, make_path=self._make_path)
-        exec(source, scope)
-        return scope["dispatch"]
+    def general(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Takes the path of these argument types, generating it at first."""
+        types = tuple(map(type, args))
+        path = self.paths.get(types)
+        if path is None:
+            path = self.paths[types] = self._generate(types)
+        return path(grid, *args, **options)
 
-    def _make_path(self, types: tuple[type, ...]) -> Callable[..., Any]:
-        path = _generate(self, types)
-        self.paths[types] = path
+    def first(self) -> Callable[..., Any]:
+        """`dispatch(grid, *args, **options)` before any arguments have been seen."""
+        return self._define(
+            "dispatch", f"    return general(grid, ({self._listed}), options)", {"general": self.general}
+        )
+
+    @property
+    def _listed(self) -> str:
+        return "".join(f"{n}, " for n in self.names)
+
+    def _define(self, name: str, body: str, scope: dict[str, Any]) -> Callable[..., Any]:
+        """A function with the kernel's parameters and defaults after `grid`, and `**options`."""
+        header = "".join(f"{n}=default_{n}, " if n in self.defaults else f"{n}, " for n in self.names)
+        scope.update({f"default_{n}": v for n, v in self.defaults.items()})
+        exec(f"def {name}(grid, {header}**options):\n{body}", scope)
+        return scope[name]
+
+    def _generate(self, types: tuple[type, ...]) -> Callable[..., Any]:
+        tensor_type = getattr(sys.modules.get("torch"), "Tensor", ())
+        code = _Code()
+        for name, kind in zip(self.names, types, strict=True):
+            if self.always_interpret or not code.add(name, kind, name in self.constexprs, tensor_type):
+                return self._by_place()
+        if code.tensors and not sys.modules["torch"].cuda.is_available():
+            return self._by_place()
+        get_device, get_stream = stream_functions()
+        scope: dict[str, Any] = {
+            "get_device": get_device,
+            "get_stream": get_stream,
+            "entries": {},
+            "dispatcher": self,
+            "resolve_grid": resolve_grid,
+            "data_address": data_address,
+            "names": self.names,
+        }
+        return self._define("path", self._body(code), scope)
+
+    def _body(self, code: _Code) -> str:
+        mismatch = " or ".join(code.checks) or "False"
+        on_device = " and ".join(f"{n}.is_cuda" for n in code.tensors) or "True"
+        together = " | ".join(code.addresses)
+        if code.addresses:
+            each = "".join(f"{a} & 15, " for a in code.addresses)
+            code.key.append(f"0 if not ({together}) & 15 else ({each})")
+        setup = "; ".join(code.setup) or "pass"
+        return f"""
+    try:
+        if {mismatch}:
+            return dispatcher.general(grid, ({self._listed}), options)
+        if not ({on_device}):
+            return dispatcher.interpret(grid, ({self._listed}), options)
+        {setup}
+        device = get_device()
+        key = ({"".join(k + ", " for k in code.key)}device)
+    except AttributeError:
+        return dispatcher.general(grid, ({self._listed}), options)
+    if options:
+        key = (key, *options.items())
+    entry = entries.get(key)
+    if entry is None:
+        entry = entries[key] = dispatcher.prepare(({self._listed}), options, device)
+    if grid.__class__ is not tuple:
+        grid = resolve_grid(grid, names, ({self._listed}))
+    size = len(grid)
+    entry[0](grid[0], grid[1] if size > 1 else 1, grid[2] if size > 2 else 1,
+             get_stream(device), ({"".join(p + ", " for p in code.passed)}))
+    return entry[1]
+"""
+
+    def _by_place(self) -> Callable[..., Any]:
+        """Decides per call: host arrays are interpreted, everything else takes the slow launch."""
+
+        def path(grid: Any, *args: Any, **options: Any) -> Any:
+            on_host = self.always_interpret or any(is_host_array(a) for a in args)
+            return (self.interpret if on_host else self.slow)(grid, args, options)
+
         return path
 
 
 @dataclass
 class _Code:
-    """The parts of a path's source that depend on the argument types."""
+    """The parts of a path's source that depend on the kinds of arguments."""
 
+    checks: list[str] = field(default_factory=list)
     setup: list[str] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
     tensors: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
 
     def add(self, name: str, kind: type, is_constexpr: bool, tensor_type: Any) -> bool:
         """Adds one parameter; False where its type has no fast form."""
         if is_constexpr:
-            self.key.append(f"repr({name})" if issubclass(kind, (float, list, dict, set)) else name)
+            value = f"repr({name})" if issubclass(kind, (float, list, dict, set)) else name
+            self.key.extend([value, f"{name}.__class__"])
         elif issubclass(kind, tensor_type):
-            self.setup.append(f"{name}_address = {name}.data_ptr()")
-            self.key.extend([f"{name}.dtype", f"{name}_address & 15"])
+            self._add_address(name, f"{name}.data_ptr()", f"{name}.dtype")
             self.tensors.append(name)
-            self.passed.append(f"{name}_address")
-        elif kind is int:
-            self.key.append(_INT_CLASS.format(n=name))
-            self.passed.append(name)
-        elif kind in (float, bool, type(None)):
+        elif kind in (int, float, bool, type(None)):
+            self.checks.append(
+                f"{name} is not None" if kind is type(None) else f"{name}.__class__ is not {kind.__name__}"
+            )
+            if kind is int:
+                self.key.append(_INT_CLASS.format(n=name))
             self.passed.append(name)
         elif hasattr(kind, "__cuda_array_interface__"):
-            self.setup.append(f"{name}_address = data_address({name})")
-            self.key.extend([f"str({name}.dtype)", f"{name}_address & 15"])
-            self.passed.append(f"{name}_address")
+            self._add_address(name, f"data_address({name})", f"str({name}.dtype)")
         else:
             return False
         return True
 
-
-def _generate(dispatcher: Dispatcher, types: tuple[type, ...]) -> Callable[..., Any]:
-    tensor_type = getattr(sys.modules.get("torch"), "Tensor", ())
-    names, code = dispatcher.names, _Code()
-    for name, kind in zip(names, types, strict=True):
-        if not code.add(name, kind, name in dispatcher.constexprs, tensor_type):
-            return _general_path(dispatcher)
-    torch = sys.modules.get("torch")
-    if code.tensors and torch is not None and not torch.cuda.is_available():
-        return _general_path(dispatcher)
-    on_device = " and ".join(f"{n}.is_cuda" for n in code.tensors) or "True"
-    listed = "".join(f"{n}, " for n in names)
-    source = f"""
-def path(grid, {listed}options):
-    if not ({on_device}):
-        return interpret(grid, ({listed}), options)
-    {"; ".join(code.setup) or "pass"}
-    device = get_device()
-    key = (device, tuple(options.items()) if options else None, {"".join(k + ", " for k in code.key)})
-    entry = entries.get(key)
-    if entry is None:
-        entry = entries[key] = prepare(({listed}), options, device)
-    if grid.__class__ is not tuple:
-        grid = resolve_grid(grid, names, ({listed}))
-    size = len(grid)
-    entry.launch(grid[0], grid[1] if size > 1 else 1, grid[2] if size > 2 else 1,
-                 get_stream(device), ({"".join(p + ", " for p in code.passed)}))
-    return entry.kernel
-"""
-    get_device, get_stream = stream_functions()
-    scope: dict[str, Any] = {
-        "get_device": get_device,
-        "get_stream": get_stream,
-        "entries": {},
-        "prepare": dispatcher.prepare,
-        "interpret": dispatcher.interpret,
-        "resolve_grid": resolve_grid,
-        "data_address": data_address,
-        "names": names,
-    }
-    exec(source, scope)
-    return scope["path"]
-
-
-def _general_path(dispatcher: Dispatcher) -> Callable[..., Any]:
-    """Decides per call: host arrays are interpreted, everything else takes the slow launch."""
-
-    def path(grid: Any, *args_and_options: Any) -> Any:
-        *args, options = args_and_options
-        on_host = any(is_host_array(a) for a in args)
-        return (dispatcher.interpret if on_host else dispatcher.slow)(grid, tuple(args), options)
-
-    return path
+    def _add_address(self, name: str, address: str, dtype: str) -> None:
+        self.setup.append(f"{name}_address = {address}")
+        self.key.append(dtype)
+        self.addresses.append(f"{name}_address")
+        self.passed.append(f"{name}_address")
 
 
 def resolve_grid(grid: Any, names: list[str], args: tuple[Any, ...]) -> tuple[int, int, int]:

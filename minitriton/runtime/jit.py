@@ -102,6 +102,7 @@ class JITFunction(JITCallable):
         return self.run(*map(MockTensor.wrap_dtype, args), grid=grid, warmup=True, **options)
 
     def _make_dispatch(self) -> Callable[..., Any]:
+        """The launch function before the first launch; that launch replaces it by the path of its argument types."""
         dispatcher = Dispatcher(
             names=self.arg_names,
             constexprs=frozenset(p.name for p in self.params if p.is_constexpr),
@@ -109,12 +110,19 @@ class JITFunction(JITCallable):
             prepare=self._prepare,
             interpret=self._interpret,
             slow=self._launch_slowly,
+            always_interpret=interpreting(),
         )
-        dispatch = dispatcher.build()
+        first = dispatcher.first()
         if self.pre_run_hooks:
-            dispatch = self._with_hooks(dispatch)
-        self._dispatch = dispatch
-        return dispatch
+            self._dispatch = self._with_hooks(first)
+            return self._dispatch
+
+        def launch_and_settle(*args: Any, **options: Any) -> Any:
+            result = first(*args, **options)
+            self._dispatch = next(iter(dispatcher.paths.values()))
+            return result
+
+        return launch_and_settle
 
     def _with_hooks(self, dispatch: Callable[..., Any]) -> Callable[..., Any]:
         def hooked(grid: Any, *args: Any, **kwargs: Any) -> Any:
@@ -193,12 +201,12 @@ class JITFunction(JITCallable):
         kinds = [s[0] for p, s in zip(self.params, specialization, strict=True) if p.name not in constexpr]
         kept = [i for i, kind in enumerate(kinds) if kind != "constexpr"]
         if len(kept) == len(kinds):
-            return Entry(launch, kernel)
+            return launch, kernel
 
         def launch_kept(x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
             launch(x, y, z, stream, tuple(values[i] for i in kept))
 
-        return Entry(launch_kept, kernel)
+        return launch_kept, kernel
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel:
         from minitriton.runtime.driver import get_driver

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,81 +48,94 @@ class LaunchShape:
 class _Block:
     """One reusable set of buffers: parameters, configuration, attributes, and the `extra` array that points at them."""
 
+    __slots__ = (
+        "_kept_alive",
+        "attribute_address",
+        "attribute_count",
+        "config",
+        "config_pointer",
+        "configured",
+        "extra_pointer",
+        "parameters",
+    )  # fmt: skip
+
     def __init__(self, parameter_bytes: int, shape: LaunchShape) -> None:
-        self.parameters = ctypes.create_string_buffer(max(parameter_bytes, 1))
-        self.size = ctypes.c_size_t(parameter_bytes)
+        self.parameters = ctypes.create_string_buffer(parameter_bytes)
+        size = ctypes.c_size_t(parameter_bytes)
         self.config = ctypes.create_string_buffer(_CONFIG.size)
-        ids = []
+        ids: list[int] = []
         if shape.cooperative:
             ids.append(_ATTRIBUTE_COOPERATIVE)
         if shape.programmatic_dependent:
             ids.append(_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-        self.attributes = ctypes.create_string_buffer(_ATTRIBUTE_BYTES * max(len(ids), 1))
+        attributes = ctypes.create_string_buffer(_ATTRIBUTE_BYTES * max(len(ids), 1))
         for index, id in enumerate(ids):
-            struct.pack_into("=I4xi", self.attributes, index * _ATTRIBUTE_BYTES, id, 1)
+            struct.pack_into("=I4xi", attributes, index * _ATTRIBUTE_BYTES, id, 1)
         self.attribute_count = len(ids)
-        self.attribute_address = ctypes.addressof(self.attributes) if ids else 0
-        self.extra = (ctypes.c_void_p * 5)(
+        self.attribute_address = ctypes.addressof(attributes) if ids else 0
+        extra = (ctypes.c_void_p * 5)(
             _LAUNCH_PARAM_BUFFER_POINTER,
             ctypes.addressof(self.parameters),
             _LAUNCH_PARAM_BUFFER_SIZE,
-            ctypes.addressof(self.size),
+            ctypes.addressof(size),
             _LAUNCH_PARAM_END,
         )
         self.config_pointer = ctypes.c_void_p(ctypes.addressof(self.config))
-        self.extra_pointer = ctypes.c_void_p(ctypes.addressof(self.extra))
+        self.extra_pointer = ctypes.c_void_p(ctypes.addressof(extra))
+        self.configured: tuple[int, int, int, int] | None = None
+        self._kept_alive = (size, attributes, extra)
 
 
 class Launcher:
     """Launches one kernel. `parameter_types` are Triton's names (`*fp32`, `i32`, ...) of the runtime parameters in order;
-    the two hidden scratch pointers of the kernel ABI follow them and are passed as null."""
+    the two hidden scratch pointers of the kernel ABI follow them and are passed as null.
+
+    `launch(grid_x, grid_y, grid_z, stream, values)` enqueues one launch on `stream` (a CUstream as an integer); `values` are
+    addresses and numbers. It raises `MinitritonError` that names the kernel if a value does not fit or the driver refuses.
+    """
 
     def __init__(
         self, driver: CudaDriver, function: int, name: str, parameter_types: list[str], shape: LaunchShape
     ) -> None:
         self.driver = driver
-        self.function = ctypes.c_void_p(function)
         self.name = name
         self.shape = shape
-        codes = ["Q" if t.startswith("*") else _pack_code(t) for t in parameter_types] + ["Q", "Q"]
-        self.layout = struct.Struct("@" + "".join(codes))
-        self._pack = self.layout.pack_into
-        self._half_positions = tuple(i for i, t in enumerate(parameter_types) if t in ("fp16", "bf16"))
         self._types = parameter_types
-        self._pool: list[_Block] = []
-        self._call = driver.library.cuLaunchKernelEx
+        self.launch: Callable[[int, int, int, int, tuple[Any, ...]], None] = self._make_launch(function)
 
-    def launch(self, grid_x: int, grid_y: int, grid_z: int, stream: int, values: tuple[Any, ...]) -> None:
-        """Enqueues one launch on `stream` (a CUstream as an integer). `values`: addresses and numbers, in order.
+    def _make_launch(self, function: int) -> Callable[[int, int, int, int, tuple[Any, ...]], None]:
+        """The launch function as a closure: its variables are cells, cheaper to reach than attributes."""
+        codes = "".join("Q" if t.startswith("*") else _pack_code(t) for t in self._types)
+        parameter_bytes = struct.calcsize(f"@{codes}QQ")
+        pack = struct.Struct(f"@{codes}").pack_into
+        halves = [i for i, t in enumerate(self._types) if t in ("fp16", "bf16")]
+        shape, call, function_pointer = self.shape, self.driver.library.cuLaunchKernelEx, ctypes.c_void_p(function)
+        pool: list[_Block] = []
+        pop, push = pool.pop, pool.append
 
-        Raises `MinitritonError` that names the kernel if the driver refuses.
-        """
-        try:
-            block = self._pool.pop()
-        except IndexError:
-            block = _Block(self.layout.size, self.shape)
-        if self._half_positions:
-            values = self._encode_halves(values)
-        try:
-            self._pack(block.parameters, 0, *values, 0, 0)
-            shape = self.shape
-            _CONFIG.pack_into(
-                block.config, 0, grid_x, grid_y, grid_z, shape.num_threads, 1, 1, shape.shared_bytes, stream,
-                block.attribute_address, block.attribute_count,
-            )  # fmt: skip
-        except struct.error as error:
-            raise MinitritonError(
-                f"kernel {self.name!r}: an argument or the grid does not fit its type ({error})",
-                help=f"grid {(grid_x, grid_y, grid_z)}, parameter types {self._types}",
-            ) from error
-        code = self._call(block.config_pointer, self.function, None, block.extra_pointer)
-        self._pool.append(block)
-        if code:
-            self._failed(code, (grid_x, grid_y, grid_z))
+        def launch(x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
+            try:
+                block = pop()
+            except IndexError:
+                block = _Block(parameter_bytes, shape)
+            if halves:
+                values = self._encode_halves(values, halves)
+            try:
+                pack(block.parameters, 0, *values)
+                if block.configured != (x, y, z, stream):
+                    _configure(block, shape, x, y, z, stream)
+            except struct.error as error:
+                raise self._does_not_fit(error, (x, y, z)) from error
+            code = call(block.config_pointer, function_pointer, None, block.extra_pointer)
+            push(block)
+            if code:
+                self._failed(code, (x, y, z))
 
-    def _encode_halves(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return launch
+
+    def _encode_halves(self, values: tuple[Any, ...], halves: list[int]) -> tuple[Any, ...]:
         encoded = list(values)
-        for i in self._half_positions:
+        for i in halves:
             if self._types[i] == "fp16":
                 encoded[i] = struct.unpack("<H", struct.pack("<e", values[i]))[0]
             else:
@@ -129,11 +143,25 @@ class Launcher:
                 encoded[i] = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
         return tuple(encoded)
 
+    def _does_not_fit(self, error: struct.error, grid: tuple[int, int, int]) -> MinitritonError:
+        return MinitritonError(
+            f"kernel {self.name!r}: an argument or the grid does not fit its type ({error})",
+            help=f"grid {grid}, parameter types {self._types}",
+        )
+
     def _failed(self, code: int, grid: tuple[int, int, int]) -> None:
         help = f"grid {grid}, {self.shape.num_threads} threads, {self.shape.shared_bytes} bytes of shared memory"
         if code in _ASYNCHRONOUS_FAULTS:
             help = "an earlier kernel on this device failed: run with CUDA_LAUNCH_BLOCKING=1 to see which; " + help
         self.driver.check(f"launching kernel {self.name!r}", code, help=help)
+
+
+def _configure(block: _Block, shape: LaunchShape, x: int, y: int, z: int, stream: int) -> None:
+    _CONFIG.pack_into(
+        block.config, 0, x, y, z, shape.num_threads, 1, 1, shape.shared_bytes, stream,
+        block.attribute_address, block.attribute_count,
+    )  # fmt: skip
+    block.configured = (x, y, z, stream)
 
 
 _ASYNCHRONOUS_FAULTS = {700, 702, 710, 714, 715, 716, 717, 718, 719}
