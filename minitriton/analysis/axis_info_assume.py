@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.axis_fact import MAX_DIVISOR, AxisInfo, constant, power_of_two_part
@@ -81,7 +81,7 @@ def _of_condition(condition: SSAValue, assumption: Operation) -> Iterator[Promis
 def _of_comparison(predicate: int, value: SSAValue, bound: int, assumption: Operation) -> Iterator[Promise]:
     if (predicate == SGE and bound >= 0) or (predicate == SGT and bound >= -1):
         yield Promise(value, assumption, non_negative=True)
-    elif predicate == EQ:
+    elif predicate == EQ and value.type != i1:
         yield Promise(value, assumption, constant_value=bound)
         op = value.owner
         if bound == 0 and isinstance(op, Operation) and len(op.operands) == 2:

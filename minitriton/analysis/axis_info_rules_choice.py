@@ -100,9 +100,7 @@ def extremum(op: Operation, facts: Facts) -> AxisInfo:
     both = left.non_negative and right.non_negative
     if is_unsigned and not both:
         either = _within_aligned_groups(either)
-    if name == "arith.maxsi":
-        non_negative = left.non_negative or right.non_negative
-    elif name == "arith.minui":
+    if name == "arith.maxsi" or name == "arith.minui":
         non_negative = left.non_negative or right.non_negative
     else:
         non_negative = both

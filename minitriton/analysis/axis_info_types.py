@@ -71,7 +71,8 @@ def constant_result(op: Operation, value: int) -> AxisInfo:
     type_ = op.results[0].type
     shape = shape_of(type_)
     width = integer_width(type_)
-    return constant(normalised(value, width), tuple([power_of_two_part(size) for size in shape]))
+    fact = constant(normalised(value, width), tuple([power_of_two_part(size) for size in shape]))
+    return fact._replace(non_negative=False) if width == 1 and fact.constant_value else fact
 
 
 def is_integer(type_: Attribute) -> bool:
