@@ -1,0 +1,280 @@
+"""Enumerations of the `tt` dialect and the attributes that hold them.
+
+`CacheModifierAttr.of("cg")` is the attribute, `.data` the enumeration's case. An op's own format spells the case
+(`cacheModifier = cg`); in an attribute dictionary it is a number, as in MLIR (`{cache = 3 : i32}`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, ClassVar, Self, TypeVar
+
+from xdsl.ir import Data, SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class CacheModifier(StrEnum):
+    """Which cache levels an access uses."""
+
+    NONE = "none"
+    CA = "ca"
+    CG = "cg"
+    WB = "wb"
+    CS = "cs"
+    WT = "wt"
+    CV = "cv"
+
+
+class EvictionPolicy(StrEnum):
+    """How long an accessed line should stay in the L2 cache."""
+
+    NORMAL = "evict_normal"
+    EVICT_FIRST = "evict_first"
+    EVICT_LAST = "evict_last"
+
+
+class PaddingOption(StrEnum):
+    """What a load gives outside the tensor."""
+
+    PAD_ZERO = "zero"
+    PAD_NAN = "nan"
+
+
+class MemSemantic(StrEnum):
+    """Memory order of an atomic."""
+
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQUIRE_RELEASE = "acq_rel"
+
+
+class MemSyncScope(StrEnum):
+    """The threads among which an atomic is ordered."""
+
+    GPU = "gpu"
+    CTA = "cta"
+    SYSTEM = "sys"
+
+
+class RMWOp(StrEnum):
+    """The operation of `tt.atomic_rmw`."""
+
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    ADD = "add"
+    FADD = "fadd"
+    MAX = "max"
+    MIN = "min"
+    UMAX = "umax"
+    UMIN = "umin"
+    XCHG = "exch"
+
+
+class DescriptorReduceKind(StrEnum):
+    """The operation of `tt.descriptor_reduce`."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    INC = "inc"
+    DEC = "dec"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+class ProgramIDDim(StrEnum):
+    """An axis of the launch grid."""
+
+    X = "x"
+    Y = "y"
+    Z = "z"
+
+
+class RoundingMode(StrEnum):
+    """How `tt.fp_to_fp` rounds when it narrows."""
+
+    RTZ = "rtz"
+    RTNE = "rtne"
+
+
+class PropagateNan(StrEnum):
+    """Whether `tt.clampf` gives NaN for NaN."""
+
+    NONE = "none"
+    ALL = "all"
+
+
+class InputPrecision(StrEnum):
+    """How tensor cores may round the f32 inputs of a dot."""
+
+    TF32 = "tf32"
+    TF32x3 = "tf32x3"
+    IEEE = "ieee"
+    BF16x3 = "bf16x3"
+    BF16x6 = "bf16x6"
+
+
+class ScaleDotElemType(StrEnum):
+    """Element type of an operand of `tt.dot_scaled`."""
+
+    E4M3 = "e4m3"
+    E5M2 = "e5m2"
+    E2M3 = "e2m3"
+    E3M2 = "e3m2"
+    E2M1 = "e2m1"
+    BF16 = "bf16"
+    FP16 = "fp16"
+
+
+class IntegerEnumAttr(SpacedOpaqueSyntaxAttribute, Data[E]):
+    """Base of attributes that hold one case of an enumeration and stand in MLIR as an `i32`.
+
+    A subclass gives `enum`, and `codes` where the numbers of the cases do not just count up from `first_code`.
+    """
+
+    enum: ClassVar[type[StrEnum]]
+    first_code: ClassVar[int] = 0
+    codes: ClassVar[Mapping[str, int]] = {}
+    _instances: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._instances = {}
+
+    @classmethod
+    def of(cls, case: StrEnum | str) -> Self:
+        """The one attribute of `case`, which may be given by its text."""
+        found = cls._instances.get(case)
+        if found is None:
+            value: Any = cls.enum(case)
+            found = cls._instances[value.value] = cls.new(value)
+        return found
+
+    @classmethod
+    def from_code(cls, code: int) -> Self | None:
+        """The attribute whose number is `code`, None if there is none."""
+        for position, case in enumerate(cls.enum):
+            if cls.codes.get(case.value, cls.first_code + position) == code:
+                return cls.of(case)
+        return None
+
+    @property
+    def code(self) -> int:
+        """The number of the case in MLIR."""
+        given = self.codes.get(self.data.value)
+        return self.first_code + list(self.enum).index(self.data) if given is None else given
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> E:
+        word = parser.parse_identifier(f"{cls.enum.__name__} case")
+        try:
+            return cls.enum(word)  # pyright: ignore[reportReturnType]
+        except ValueError:
+            parser.raise_error(f"expected one of {', '.join(cls.enum)}, got {word}")
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(self.data.value)
+
+
+@irdl_attr_definition
+class CacheModifierAttr(IntegerEnumAttr[CacheModifier]):
+    name = "tt.cache_modifier"
+    enum = CacheModifier
+    first_code = 1
+
+
+@irdl_attr_definition
+class EvictionPolicyAttr(IntegerEnumAttr[EvictionPolicy]):
+    name = "tt.eviction_policy"
+    enum = EvictionPolicy
+    first_code = 1
+
+
+@irdl_attr_definition
+class PaddingOptionAttr(IntegerEnumAttr[PaddingOption]):
+    name = "tt.padding_option"
+    enum = PaddingOption
+    first_code = 1
+
+
+@irdl_attr_definition
+class MemSemanticAttr(IntegerEnumAttr[MemSemantic]):
+    name = "tt.mem_semantic"
+    enum = MemSemantic
+    first_code = 1
+
+
+@irdl_attr_definition
+class MemSyncScopeAttr(IntegerEnumAttr[MemSyncScope]):
+    name = "tt.mem_sync_scope"
+    enum = MemSyncScope
+    first_code = 1
+
+
+@irdl_attr_definition
+class RMWOpAttr(IntegerEnumAttr[RMWOp]):
+    name = "tt.rmw_op"
+    enum = RMWOp
+    first_code = 1
+
+
+@irdl_attr_definition
+class DescriptorReduceKindAttr(IntegerEnumAttr[DescriptorReduceKind]):
+    name = "tt.descriptor_reduce_kind"
+    enum = DescriptorReduceKind
+    first_code = 1
+
+
+@irdl_attr_definition
+class ProgramIDDimAttr(IntegerEnumAttr[ProgramIDDim]):
+    name = "tt.program_dim"
+    enum = ProgramIDDim
+
+
+@irdl_attr_definition
+class RoundingModeAttr(IntegerEnumAttr[RoundingMode]):
+    name = "tt.rounding_mode"
+    enum = RoundingMode
+
+
+@irdl_attr_definition
+class PropagateNanAttr(IntegerEnumAttr[PropagateNan]):
+    name = "tt.propagate_nan"
+    enum = PropagateNan
+    codes = {"all": 0xFFFF}
+
+
+@irdl_attr_definition
+class InputPrecisionAttr(IntegerEnumAttr[InputPrecision]):
+    name = "tt.input_precision"
+    enum = InputPrecision
+
+
+@irdl_attr_definition
+class ScaleDotElemTypeAttr(IntegerEnumAttr[ScaleDotElemType]):
+    name = "tt.scale_dot_elem_type"
+    enum = ScaleDotElemType
+
+
+ENUM_ATTRIBUTES = (
+    CacheModifierAttr,
+    EvictionPolicyAttr,
+    PaddingOptionAttr,
+    MemSemanticAttr,
+    MemSyncScopeAttr,
+    RMWOpAttr,
+    DescriptorReduceKindAttr,
+    ProgramIDDimAttr,
+    RoundingModeAttr,
+    PropagateNanAttr,
+    InputPrecisionAttr,
+    ScaleDotElemTypeAttr,
+)

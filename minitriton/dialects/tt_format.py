@@ -1,0 +1,86 @@
+"""Pieces of textual forms that xDSL's declarative formats lack.
+
+`custom<CacheClauses>($cache, $evict)` is MLIR's `oilist`: `cacheModifier = cg evictionPolicy = evict_first`, each clause at most
+once, in any order, left out when it has the default.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+
+@irdl_custom_directive
+class CacheClauses(CustomDirective):
+    """The clauses `cacheModifier = ...` and `evictionPolicy = ...` of memory accesses."""
+
+    cache: AttributeVariable
+    evict: AttributeVariable
+
+    KEYWORDS: ClassVar[tuple[str, str]] = ("cacheModifier", "evictionPolicy")
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        open_clauses = dict(zip(self.KEYWORDS, (self.cache, self.evict), strict=True))
+        while open_clauses:
+            for keyword, variable in open_clauses.items():
+                if parser.parse_optional_keyword(keyword) is not None:
+                    parser.parse_punctuation("=")
+                    variable.parse(parser, state)
+                    del open_clauses[keyword]
+                    break
+            else:
+                return
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        for keyword, variable in zip(self.KEYWORDS, (self.cache, self.evict), strict=True):
+            if variable.is_present(op):
+                state.print_whitespace(printer)
+                printer.print_string(f"{keyword} =")
+                variable.print(printer, state, op)
+
+
+class _EnumClause(CustomDirective):
+    """`, keyword = case`, left out when the attribute is absent or has its default."""
+
+    value: AttributeVariable
+
+    KEYWORD: ClassVar[str]
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        if parser.parse_optional_punctuation(",") is not None:
+            parser.parse_keyword(self.KEYWORD)
+            parser.parse_punctuation("=")
+            self.value.parse(parser, state)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        if self.value.is_present(op):
+            printer.print_string(f", {self.KEYWORD} =")
+            self.value.print(printer, state, op)
+
+
+@irdl_custom_directive
+class RoundingClause(_EnumClause):
+    """`, rounding = rtz`."""
+
+    value: AttributeVariable
+
+    KEYWORD: ClassVar[str] = "rounding"
+
+
+@irdl_custom_directive
+class InputPrecisionClause(_EnumClause):
+    """`, inputPrecision = tf32`."""
+
+    value: AttributeVariable
+
+    KEYWORD: ClassVar[str] = "inputPrecision"

@@ -1,0 +1,137 @@
+"""Types of the `tt` dialect, and questions about types that many ops ask.
+
+    PointerType(f32)                          !tt.ptr<f32>
+    PointerType(f16, 3)                       !tt.ptr<f16, 3>
+    TensorDescType(tensor_type((64,), f16))   !tt.tensordesc<tensor<64xf16>>
+
+The constructors of pointer and tensor types are costly beside a look-up: `pointer_type` and `tensor_type` keep what they built.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.dialects.builtin import IntAttr, IntegerType, NoneAttr, Signedness, TensorType, i1
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+NO_ENCODING = NoneAttr()
+GLOBAL_ADDRESS_SPACE = 1
+
+
+@irdl_attr_definition
+class PointerType(ParametrizedAttribute, TypeAttribute):
+    """A pointer to a scalar, or to a block of a tensor (`!tt.ptr<tensor<8x8xf16>>`)."""
+
+    name = "tt.ptr"
+
+    pointee_type: Attribute
+    address_space: IntAttr
+
+    def __init__(self, pointee_type: Attribute, address_space: int = GLOBAL_ADDRESS_SPACE) -> None:
+        super().__init__(pointee_type, IntAttr(address_space))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            pointee = parser.parse_type()
+            space = GLOBAL_ADDRESS_SPACE
+            if parser.parse_optional_punctuation(",") is not None:
+                space = parser.parse_integer()
+        return [pointee, IntAttr(space)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.pointee_type)
+            if self.address_space.data != GLOBAL_ADDRESS_SPACE:
+                printer.print_string(f", {self.address_space.data}")
+
+
+@irdl_attr_definition
+class TensorDescType(ParametrizedAttribute, TypeAttribute):
+    """A descriptor of a tensor in device memory, cut into blocks of `block_type`.
+
+    Integer elements carry their signedness here (`si8`, `ui8`), which tensors do not.
+    """
+
+    name = "tt.tensordesc"
+
+    block_type: TensorType
+
+    @classmethod
+    def of_block(cls, block_type: TensorType, is_signed: bool) -> TensorDescType:
+        """The descriptor of blocks of `block_type`, whose integers are signed or not."""
+        element = block_type.element_type
+        if isinstance(element, IntegerType):
+            signedness = Signedness.SIGNED if is_signed else Signedness.UNSIGNED
+            block_type = with_element(block_type, IntegerType(element.width.data, signedness))
+        return cls(block_type)
+
+    @property
+    def signless_block_type(self) -> TensorType:
+        """The block's type as ops compute with it: integers without signedness."""
+        element = self.block_type.element_type
+        if isinstance(element, IntegerType):
+            return with_element(self.block_type, IntegerType(element.width.data))
+        return self.block_type
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            return [parser.parse_type()]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.block_type)
+
+
+@cache
+def pointer_type(pointee: Attribute, address_space: int = GLOBAL_ADDRESS_SPACE) -> PointerType:
+    """The pointer type to `pointee`, built once."""
+    return PointerType(pointee, address_space)
+
+
+@cache
+def tensor_type(shape: tuple[int, ...], element: Attribute, encoding: Attribute = NO_ENCODING) -> TensorType:
+    """The tensor type of `shape`, built once."""
+    return TensorType(element, shape, encoding)
+
+
+def with_element(type_: Attribute, element: Attribute) -> TensorType:
+    """The tensor `type_` with another element type."""
+    assert isinstance(type_, TensorType)
+    return tensor_type(type_.get_shape(), element, type_.encoding)
+
+
+def element_type(type_: Attribute) -> Attribute:
+    """The element type of a tensor, any other type itself."""
+    return type_.element_type if isinstance(type_, TensorType) else type_
+
+
+def same_shape_as(type_: Attribute, element: Attribute) -> Attribute:
+    """`element` for a scalar type, a tensor of it for a tensor type."""
+    return with_element(type_, element) if isinstance(type_, TensorType) else element
+
+
+def pointee_type(type_: Attribute) -> Attribute:
+    """What loading through `type_` gives: a pointer's pointee, a tensor of pointees for a tensor of pointers."""
+    if isinstance(type_, TensorType) and isinstance(type_.element_type, PointerType):
+        return with_element(type_, type_.element_type.pointee_type)
+    return type_.pointee_type if isinstance(type_, PointerType) else type_
+
+
+def i1_same_shape(type_: Attribute) -> Attribute:
+    """The type of a mask over `type_`."""
+    return same_shape_as(type_, i1)
+
+
+def pointer_same_shape(type_: Attribute, address_space: int = GLOBAL_ADDRESS_SPACE) -> Attribute:
+    """The type of the pointer, or tensor of pointers, to values of `type_`."""
+    return same_shape_as(type_, pointer_type(element_type(type_), address_space))
+
+
+def is_tensor_pointer(type_: Attribute) -> bool:
+    """Whether `type_` is a block pointer, `!tt.ptr<tensor<...>>`."""
+    return isinstance(type_, PointerType) and isinstance(type_.pointee_type, TensorType)
