@@ -8,8 +8,8 @@ A kernel's *path* is a function generated for its parameters and for the kinds o
         if not (x.is_cuda and y.is_cuda): return interpret(...)
         x_address = x.data_ptr(); y_address = y.data_ptr()
         key = (device, x.dtype, y.dtype, alignment of both, class of n, BLOCK, BLOCK.__class__)
-        launch, kernel = entries.get(key) or prepare(...)
-        launch(grid_x, grid_y, grid_z, stream, (x_address, y_address, n))
+        launch, kernel, check = entries.get(key) or prepare(...)
+        launch(grid_x, grid_y, grid_z, stream, x_address, y_address, n)
 
 The key holds exactly what a compile depends on; everything slow happens in `prepare`, once for each key. Other kinds of
 arguments (a float where an int was, arrays of another library) get a path of their own, found by `general`.
@@ -31,8 +31,9 @@ _INT_CLASS = (
 )
 """What an integer is specialised on: equal to 1, divisible by 16, and which of i32, i64, u64 holds it."""
 
-Entry = tuple[Callable[..., None], Any]
-"""`(launch, kernel)`: `launch(x, y, z, stream, values)` takes the values of all non-constexpr parameters."""
+Entry = tuple[Callable[..., int], Any, Callable[[int, tuple[int, ...]], None]]
+"""`(launch, kernel, check)`: `launch(x, y, z, stream, *values)` takes the values of all non-constexpr parameters and
+returns a CUresult, which `check(code, grid)` turns into an error."""
 
 
 @dataclass
@@ -125,8 +126,9 @@ class Dispatcher:
     if grid.__class__ is not tuple:
         grid = resolve_grid(grid, names, ({self._listed}))
     size = len(grid)
-    entry[0](grid[0], grid[1] if size > 1 else 1, grid[2] if size > 2 else 1,
-             get_stream(device), ({"".join(p + ", " for p in code.passed)}))
+    code = entry[0](grid[0], grid[1] if size > 1 else 1, grid[2] if size > 2 else 1, get_stream(device), {", ".join(code.passed)})
+    if code:
+        entry[2](code, grid)
     return entry[1]
 """
 

@@ -196,17 +196,11 @@ class JITFunction(JITCallable):
 
         specialization = self._specialize(args)
         kernel = self._compile(specialization, args, dict(options), get_driver().target(device))
-        launch = kernel.run.launch
         constexpr = frozenset(p.name for p in self.params if p.is_constexpr)
         kinds = [s[0] for p, s in zip(self.params, specialization, strict=True) if p.name not in constexpr]
-        kept = [i for i, kind in enumerate(kinds) if kind != "constexpr"]
-        if len(kept) == len(kinds):
-            return launch, kernel
-
-        def launch_kept(x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
-            launch(x, y, z, stream, tuple(values[i] for i in kept))
-
-        return launch_kept, kernel
+        compiled_in = tuple(i for i, kind in enumerate(kinds) if kind == "constexpr")
+        launcher = kernel.run
+        return launcher.positional(compiled_in), kernel, launcher.check
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel:
         from minitriton.runtime.driver import get_driver

@@ -1,4 +1,4 @@
-"""The launcher packs arguments as PTX lays out parameters, and calls the driver once."""
+"""The launcher lays parameters out as PTX does, and calls the driver once."""
 
 import ctypes
 import struct
@@ -17,12 +17,14 @@ class RecordingDriver:
         self.launches: list[tuple[tuple[Any, ...], bytes]] = []
         self.code = code
         self.library = self
+        signature = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
+        self.cuLaunchKernelEx = signature(self._launch)
 
-    def cuLaunchKernelEx(self, config: Any, function: Any, parameters: Any, extra: Any) -> int:
-        fields = struct.unpack("=7I4xQQI4x", ctypes.string_at(config.value, 56))
-        pointers = (ctypes.c_void_p * 5).from_address(extra.value)
+    def _launch(self, config: int, function: int, parameters: int, extra: int) -> int:
+        fields = struct.unpack("=7I4xQQI4x", ctypes.string_at(config, 56))
+        pointers = (ctypes.c_void_p * 5).from_address(extra)
         size = ctypes.c_size_t.from_address(pointers[3]).value
-        assert (pointers[0], pointers[2], pointers[4]) == (1, 2, None)
+        assert (pointers[0], pointers[2], pointers[4], function, parameters) == (1, 2, None, 7, None)
         self.launches.append((fields, ctypes.string_at(pointers[1], size)))
         return self.code
 
@@ -36,16 +38,32 @@ def launcher(types: list[str], driver: RecordingDriver, **shape: Any) -> Launche
 
 def test_parameters_are_aligned_to_their_size() -> None:
     driver = RecordingDriver()
-    launcher(["i8", "*fp32", "i32", "fp64"], driver).launch(3, 2, 1, 99, (-1, 4096, 5, 0.5))
+    launcher(["i8", "*fp32", "i32", "fp64", "fp32"], driver).launch(3, 2, 1, 99, (-1, 4096, 5, 0.5, 1.5))
     fields, parameters = driver.launches[0]
     assert fields == (3, 2, 1, 128, 1, 1, 64, 99, 0, 0)
-    assert parameters == struct.pack("@bQidQQ", -1, 4096, 5, 0.5, 0, 0)
+    assert parameters == struct.pack("@bQidfQQ", -1, 4096, 5, 0.5, 1.5, 0, 0)
+
+
+def test_unsigned_and_negative_numbers_keep_their_bits() -> None:
+    driver = RecordingDriver()
+    launcher(["u64", "i64", "i16", "u1"], driver).launch(1, 1, 1, 0, (2**64 - 1, -5, -2, True))
+    assert driver.launches[0][1] == struct.pack("@QqhBQQ", 2**64 - 1, -5, -2, 1, 0, 0)
+
+
+def test_values_that_were_compiled_in_are_skipped() -> None:
+    driver = RecordingDriver()
+    launch = launcher(["*fp32", "i32"], driver).positional((0, 2))
+    assert launch(1, 1, 1, 0, None, 4096, 1, 9) == 0
+    assert driver.launches[0][1] == struct.pack("@QiQQ", 4096, 9, 0, 0)
 
 
 def test_half_precision_numbers_are_passed_as_their_bits() -> None:
     driver = RecordingDriver()
-    launcher(["fp16", "bf16"], driver).launch(1, 1, 1, 0, (1.5, 1.0))
-    assert driver.launches[0][1][:4] == struct.pack("<HH", 0x3E00, 0x3F80)
+    one = launcher(["fp16", "bf16"], driver)
+    one.launch(1, 1, 1, 0, (1.5, 1.0))
+    one.positional((1,))(1, 1, 1, 0, 1.5, None, 1.0)
+    for _, parameters in driver.launches:
+        assert parameters[:4] == struct.pack("<HH", 0x3E00, 0x3F80)
 
 
 def test_launch_attributes_ask_for_a_cooperative_grid() -> None:
@@ -57,6 +75,11 @@ def test_launch_attributes_ask_for_a_cooperative_grid() -> None:
 def test_a_number_that_does_not_fit_is_an_error_that_names_the_kernel() -> None:
     with pytest.raises(MinitritonError, match="kernel 'k'"):
         launcher(["i32"], RecordingDriver()).launch(1, 1, 1, 0, (2**40,))
+
+
+def test_what_is_no_number_is_a_type_error() -> None:
+    with pytest.raises(TypeError):
+        launcher(["i32"], RecordingDriver()).positional(())(1, 1, 1, 0, "many")
 
 
 def test_a_failed_launch_names_the_kernel() -> None:
