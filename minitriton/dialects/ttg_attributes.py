@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
@@ -122,6 +122,17 @@ def _parse_fields(parser: AttrParser, known: Sequence[str] = ()) -> _Fields:
         return _Fields(parser, parser.parse_attribute(), known)
 
 
+_E = TypeVar("_E", bound=Encoding)
+
+
+def _made(parser: AttrParser, encoding: Callable[..., _E], *parameters: Any) -> _E:
+    """The encoding with `parameters`; what is wrong with them becomes an error at the parser's place."""
+    try:
+        return encoding(*parameters)
+    except IRError as error:
+        parser.raise_error(error.message)
+
+
 class EncodingAttr:
     """Base of the attributes of this module that hold an encoding."""
 
@@ -140,7 +151,9 @@ class BlockedEncodingAttr(EncodingAttr, Data[enc.Blocked]):
     def parse_parameter(cls, parser: AttrParser) -> enc.Blocked:
         fields = _parse_fields(parser, ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order", "CGALayout"))
         size_per_thread = fields.ints("sizePerThread", "number of elements per thread")
-        return enc.Blocked(
+        return _made(
+            parser,
+            enc.Blocked,
             size_per_thread,
             fields.ints("threadsPerWarp", "number of threads per warp"),
             fields.ints("warpsPerCTA", "number of warps per CTA"),
@@ -169,7 +182,7 @@ class LinearEncodingAttr(EncodingAttr, Data[enc.Linear]):
         parts = [fields.bases(key) for key in ("register", "lane", "warp", "block")]
         if not any(parts):
             parser.raise_error("Empty Layout not supported")
-        return enc.Linear(*parts)
+        return _made(parser, enc.Linear, *parts)
 
     def print_parameter(self, printer: Printer) -> None:
         v = self.data
@@ -190,7 +203,9 @@ class NvidiaMmaEncodingAttr(EncodingAttr, Data[enc.NvidiaMma]):
     def parse_parameter(cls, parser: AttrParser) -> enc.NvidiaMma:
         fields = _parse_fields(parser)
         warps = fields.ints("warpsPerCTA")
-        return enc.NvidiaMma(
+        return _made(
+            parser,
+            enc.NvidiaMma,
             fields.integer("versionMajor"),
             fields.integer("versionMinor"),
             warps,
@@ -215,7 +230,7 @@ class SliceEncodingAttr(EncodingAttr, Data[enc.Slice]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> enc.Slice:
         fields = _parse_fields(parser)
-        return enc.Slice(fields.integer("dim"), _distributed(parser, fields.values.get("parent")))
+        return _made(parser, enc.Slice, fields.integer("dim"), _distributed(parser, fields.values.get("parent")))
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{{dim = {self.data.dim}, parent = ")
@@ -233,7 +248,7 @@ class DotOperandEncodingAttr(EncodingAttr, Data[enc.DotOperand]):
     def parse_parameter(cls, parser: AttrParser) -> enc.DotOperand:
         fields = _parse_fields(parser)
         parent = _distributed(parser, fields.values.get("parent"))
-        return enc.DotOperand(fields.integer("opIdx"), parent, fields.integer("kWidth"))
+        return _made(parser, enc.DotOperand, fields.integer("opIdx"), parent, fields.integer("kWidth"))
 
     def print_parameter(self, printer: Printer) -> None:
         v = self.data
@@ -260,7 +275,9 @@ class SwizzledSharedEncodingAttr(EncodingAttr, Data[enc.SwizzledShared]):
     def parse_parameter(cls, parser: AttrParser) -> enc.SwizzledShared:
         fields = _parse_fields(parser, ("vec", "perPhase", "maxPhase", "order", "CGALayout"))
         order = fields.ints("order")
-        return enc.SwizzledShared(
+        return _made(
+            parser,
+            enc.SwizzledShared,
             fields.integer("vec"),
             fields.integer("perPhase"),
             fields.integer("maxPhase"),
@@ -290,7 +307,9 @@ class NVMMASharedEncodingAttr(EncodingAttr, Data[enc.NVMMAShared]):
         )
         rank = fields.integer("rank", 2)
         cga = fields.cga(rank)
-        return enc.NVMMAShared(
+        return _made(
+            parser,
+            enc.NVMMAShared,
             fields.integer("swizzlingByteWidth"),
             fields.boolean("transposed"),
             fields.integer("elementBitWidth"),
@@ -330,7 +349,7 @@ class SharedLinearEncodingAttr(EncodingAttr, Data[enc.SharedLinear]):
             alignment = parser.parse_integer()
         if set(fields.values) - {"offset", "block"}:
             parser.raise_error("SharedLinearEncodingAttr must have exactly two attributes: offset and block")
-        return enc.SharedLinear(fields.bases("offset"), fields.bases("block", optional=True), alignment)
+        return _made(parser, enc.SharedLinear, fields.bases("offset"), fields.bases("block", optional=True), alignment)
 
     def print_parameter(self, printer: Printer) -> None:
         v = self.data
@@ -360,13 +379,13 @@ class PaddedSharedEncodingAttr(EncodingAttr, Data[enc.PaddedShared]):
         by_bases = "offset" in fields.values or "block" in fields.values
         for key in fields.values:
             if key not in (("offset", "block") if by_bases else ("order", "shape")):
-                parser.raise_error(f"Unexpected attribute {key} found")
+                parser.raise_error(f'Unexpected attribute "{key}" found')
         if by_bases:
-            return enc.PaddedShared(intervals, paddings, fields.bases("offset"), fields.bases("block"))
+            return _made(parser, enc.PaddedShared, intervals, paddings, fields.bases("offset"), fields.bases("block"))
         order, shape = fields.ints("order"), fields.ints("shape")
         if len(order) != len(shape):
             parser.raise_error("Mismatch of shape and order ranks in padded layout")
-        return enc.PaddedShared(intervals, paddings, identity_bases(order, shape), (), shape)
+        return _made(parser, enc.PaddedShared, intervals, paddings, identity_bases(order, shape), (), shape)
 
     def print_parameter(self, printer: Printer) -> None:
         v = self.data

@@ -28,6 +28,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
+from minitriton.dialects.ttg_inference import infer_memdesc_reshape, infer_memdesc_trans
 from minitriton.dialects.ttg_module import ALLOCATION_OFFSET
 from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
 from minitriton.dialects.ttg_traits import (
@@ -38,8 +39,17 @@ from minitriton.dialects.ttg_traits import (
     VerifyTensorLayouts,
     i32_array,
     i32_attr,
+    require,
 )
 from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
+from minitriton.dialects.ttg_verify import (
+    local_alloc_complaint,
+    local_load_complaint,
+    local_store_complaint,
+    memdesc_index_complaint,
+    memdesc_reshape_complaint,
+    memdesc_subslice_complaint,
+)
 
 TOKEN = AsyncTokenType()
 
@@ -80,6 +90,9 @@ class LocalAllocOp(IRDLOperation):
             properties={} if alignment is None else {"alignment": i32_attr(alignment)},
         )
 
+    def verify_(self) -> None:
+        require(self, local_alloc_complaint(self.src, self.result.type))
+
 
 @irdl_op_definition
 class LocalDeallocOp(IRDLOperation):
@@ -110,6 +123,9 @@ class LocalLoadOp(IRDLOperation):
     def __init__(self, src: SSAValue, token: SSAValue | None, result_type: Attribute) -> None:
         Operation.__init__(self, operands=(src,) if token is None else (src, token), result_types=(result_type,))
 
+    def verify_(self) -> None:
+        require(self, local_load_complaint(self.src.type, self.result.type))
+
 
 @irdl_op_definition
 class LocalStoreOp(IRDLOperation):
@@ -124,6 +140,9 @@ class LocalStoreOp(IRDLOperation):
 
     def __init__(self, src: SSAValue, dst: SSAValue) -> None:
         Operation.__init__(self, operands=(src, dst))
+
+    def verify_(self) -> None:
+        require(self, local_store_complaint(self.src.type, self.dst.type))
 
 
 @irdl_op_definition
@@ -140,6 +159,9 @@ class MemDescIndexOp(IRDLOperation):
 
     def __init__(self, src: SSAValue, index: SSAValue, result_type: Attribute) -> None:
         Operation.__init__(self, operands=(src, index), result_types=(result_type,))
+
+    def verify_(self) -> None:
+        require(self, memdesc_index_complaint(self.src.type, self.result.type))
 
 
 @irdl_op_definition
@@ -186,6 +208,10 @@ class MemDescSubsliceOp(IRDLOperation):
         printer.print_string(" -> ")
         printer.print_attribute(self.result.type)
 
+    def verify_(self) -> None:
+        offsets = tuple(int(offset) for offset in self.offsets.get_values())
+        require(self, memdesc_subslice_complaint(self.src.type, self.result.type, offsets))
+
 
 @irdl_op_definition
 class MemDescTransOp(IRDLOperation):
@@ -203,8 +229,6 @@ class MemDescTransOp(IRDLOperation):
     def __init__(self, src: SSAValue, *, order: Sequence[int], result_type: Attribute | None = None) -> None:
         order = tuple(order)
         if result_type is None:
-            from minitriton.dialects.ttg_inference import infer_memdesc_trans
-
             result_type = infer_memdesc_trans(src.type, order)
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
 
@@ -222,6 +246,14 @@ class MemDescReshapeOp(IRDLOperation):
 
     def __init__(self, src: SSAValue, result_type: Attribute) -> None:
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+    @classmethod
+    def to_shape(cls, src: SSAValue, shape: Sequence[int]) -> MemDescReshapeOp:
+        """The view of `src` as `shape`; its layout is inferred."""
+        return cls(src, infer_memdesc_reshape(src.type, shape))
+
+    def verify_(self) -> None:
+        require(self, memdesc_reshape_complaint(self.src.type, self.result.type))
 
 
 @irdl_op_definition

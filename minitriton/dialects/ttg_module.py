@@ -25,14 +25,20 @@ MAXNREG = "ttg.maxnreg"
 ALLOCATION_OFFSET = "allocation.offset"
 
 
-def module_of(op: Operation) -> ModuleOp:
-    """The outermost module around `op`. Raises `IRError` if there is none."""
+def enclosing_module(op: Operation) -> ModuleOp | None:
+    """The outermost module around `op`, None for an op that is not yet in one."""
     found: ModuleOp | None = None
     current: Operation | None = op
     while current is not None:
         if isinstance(current, ModuleOp):
             found = current
         current = current.parent_op()
+    return found
+
+
+def module_of(op: Operation) -> ModuleOp:
+    """The outermost module around `op`. Raises `IRError` if there is none."""
+    found = enclosing_module(op)
     if found is None:
         raise IRError(f"{op.name} is not inside a module")
     return found

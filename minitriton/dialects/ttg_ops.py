@@ -26,7 +26,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
-from minitriton.dialects.ttg_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, i32_attr
+from minitriton.dialects.ttg_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, i32_attr, require
+from minitriton.dialects.ttg_verify import fp4_to_fp_complaint
 
 
 @irdl_op_definition
@@ -72,6 +73,10 @@ class Fp4ToFpOp(IRDLOperation):
 
     def __init__(self, src: SSAValue, result_type: Attribute, *, axis: int) -> None:
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"axis": i32_attr(axis)})
+
+    def verify_(self) -> None:
+        axis = self.axis.value.data
+        require(self, fp4_to_fp_complaint(self.src.type, self.result.type, axis))
 
 
 @irdl_op_definition

@@ -13,6 +13,7 @@ from functools import cache
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait, Resource
+from xdsl.utils.exceptions import VerifyException
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,19 @@ class AsyncRegions(OpTrait):
 class VerifyTensorLayouts(OpTrait):
     """Layouts of the op's tensors must fit the module's numbers of warps, threads and CTAs."""
 
+    def verify(self, op: Operation) -> None:
+        from minitriton.dialects.ttg_verify import layout_complaint
+
+        for index, operand in enumerate(op.operands):
+            complaint = layout_complaint(op, operand.type)
+            if complaint is not None:
+                raise VerifyException(f"Operand {index} ({operand}) has an invalid layout: {complaint}")
+        for index, result in enumerate(op.results):
+            complaint = layout_complaint(op, result.type)
+            if complaint is not None:
+                which = "Result" if len(op.results) == 1 else f"Result {index}"
+                raise VerifyException(f"{which} has an invalid layout: {complaint}")
+
 
 @cache
 def i32_attr(value: int) -> IntegerAttr:
@@ -110,3 +124,9 @@ FALSE = IntegerAttr(0, i1)
 def bool_attr(value: bool) -> Attribute:
     """`true` or `false`."""
     return TRUE if value else FALSE
+
+
+def require(op: Operation, complaint: str | None) -> None:
+    """Raise `VerifyException` with the op's name before `complaint`, if there is one."""
+    if complaint is not None:
+        raise VerifyException(f"'{op.name}' op {complaint}")

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 
 @irdl_attr_definition
@@ -140,3 +141,10 @@ class MemDescType(ParametrizedAttribute, TypeAttribute, ShapedType):
                 printer.print_string(", mutable")
             if self.alloc_shape != self.shape:
                 printer.print_string(", " + "x".join(map(str, self.get_alloc_shape())))
+
+    def verify(self) -> None:
+        from minitriton.dialects.ttg_verify import memdesc_type_complaint
+
+        complaint = memdesc_type_complaint(self)
+        if complaint is not None:
+            raise VerifyException(complaint)

@@ -43,8 +43,10 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.ttg_traits import AsyncRegions, VerifyTensorLayouts, i32_array
+from minitriton.dialects.ttg_module import maybe_num_warps
+from minitriton.dialects.ttg_traits import AsyncRegions, VerifyTensorLayouts, i32_array, require
 from minitriton.dialects.ttg_types import MemDescType
+from minitriton.layouts.f2 import is_power_of_two
 
 
 @irdl_op_definition
@@ -164,6 +166,49 @@ class WarpSpecializeOp(IRDLOperation):
         printer.print_string(" : ")
         printer.print_function_type(self.operand_types, self.result_types)
 
+    def verify_(self) -> None:
+        require(self, self._complaint())
+
+    def _complaint(self) -> str | None:
+        holder = self.partition_op_holder.blocks.first
+        if holder is None or not isinstance(holder.first_op, WarpSpecializePartitionsOp):
+            return "expected to find only a `ttg.warp_specialize.partitions` op inside its second region"
+        regions, counts = self.partition_regions, self.num_warps_of_partitions
+        if len(regions) != len(counts):
+            return f"has {len(regions)} partitions but `partitionNumWarps` has {len(counts)} elements"
+        for index, count in enumerate(counts):
+            if not is_power_of_two(count):
+                return f"partition #{index} number of warps ({count}) must be a power of 2"
+        if self.warp_group_start_ids is not None and len(self.warp_group_start_ids) != len(counts):
+            return f"has {len(self.warp_group_start_ids)} warp group start IDs but expected {len(counts)}"
+        return self._captures_complaint() or self._context_complaint()
+
+    def _captures_complaint(self) -> str | None:
+        for index, region in enumerate(self.partition_regions):
+            if region.blocks.first is None:
+                return "partition region must be a region with at least 1 blocks"
+            arguments = region.blocks.first.args
+            if len(arguments) != len(self.operands):
+                return f"partition region #{index} has {len(arguments)} arguments but expected {len(self.operands)}"
+            for position, (argument, capture) in enumerate(zip(arguments, self.operands, strict=True)):
+                if argument.type != capture.type:
+                    return (
+                        f"partition region #{index} argument #{position} has type '{argument.type}' "
+                        f"but corresponding capture has type '{capture.type}'"
+                    )
+        return None
+
+    def _context_complaint(self) -> str | None:
+        parent = self.parent_op()
+        while parent is not None:
+            if isinstance(parent, WarpSpecializeOp):
+                return "cannot be nested inside another `ttg.warp_specialize` op"
+            parent = parent.parent_op()
+        warps = maybe_num_warps(self)
+        if warps is not None and warps % 4:
+            return "warp-specialized kernels requires num_warps to be a multiple of 4"
+        return None
+
 
 @irdl_op_definition
 class WarpSpecializePartitionsOp(IRDLOperation):
@@ -209,7 +254,7 @@ class WarpYieldOp(IRDLOperation):
         for index, (want, have) in enumerate(zip(parent.result_types, self.operand_types, strict=True)):
             if want != have:
                 raise VerifyException(
-                    f"'{self.name}' op operand #{index} has type {have} but parent op expected {want}"
+                    f"'{self.name}' op operand #{index} has type '{have}' but parent op expected '{want}'"
                 )
 
 
