@@ -58,7 +58,6 @@ class Launcher:
         self._codes = "".join("Q" if t.startswith("*") else _pack_code(t) for t in parameter_types)
         self._attributes = _launch_attributes(shape)
         self._launch: Callable[..., int] | None = None
-        self._kept_alive: list[Any] = [self._attributes]
 
     def launch(self, x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
         """Enqueues one launch on `stream` (a CUstream as an integer). `values`: addresses and numbers, in order.
@@ -90,8 +89,9 @@ class Launcher:
             ctypes.addressof(self._attributes) if len(self._attributes) else 0, len(self._attributes) // _ATTRIBUTE_BYTES,
         )  # fmt: skip
         call = self.driver.library.cuLaunchKernelEx
-        launch, kept = native_launch(call, self._function, "".join(codes), offsets, layout[-1] + 8, template)
-        self._kept_alive.append(kept)
+        launch = native_launch(
+            call, self._function, "".join(codes), offsets, layout[-1] + 8, template, self._attributes
+        )
         halves = [i for i, t in enumerate(self.types) if t in ("fp16", "bf16")]
         if not halves:
             return launch

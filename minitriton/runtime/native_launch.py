@@ -198,11 +198,17 @@ def _machine_code() -> tuple[Any, int]:
     return engine, engine.get_function_address("launch")
 
 
+class _StateAddress(int):
+    """The address of a kernel's state, which it keeps alive; the built-in function holds it as its `self`."""
+
+    kept: tuple[Any, ...]
+
+
 def native_launch(
-    call: Any, function: int, codes: str, offsets: list[int], parameter_bytes: int, template: bytes
-) -> tuple[Callable[..., int], Any]:
-    """`(launch, kept_alive)` for one kernel. `codes` are `struct` codes of its parameters, `offsets` their places in bytes;
-    `call` is the driver's `cuLaunchKernelEx`; `template` is a CUlaunchConfig. The second value must live as long as the first."""
+    call: Any, function: int, codes: str, offsets: list[int], parameter_bytes: int, template: bytes, keep: Any = None
+) -> Callable[..., int]:
+    """The launch function of one kernel. `codes` are `struct` codes of its parameters, `offsets` their places in bytes;
+    `call` is the driver's `cuLaunchKernelEx`; `template` is a CUlaunchConfig, and `keep` what it points at."""
     _, address = _machine_code()
     code_bytes = (ctypes.c_uint8 * max(len(codes), 1))(*(CODES[c] for c in codes))
     offset_words = (ctypes.c_int64 * max(len(offsets), 1))(*offsets)
@@ -216,7 +222,8 @@ def native_launch(
     )
     ctypes.memmove(ctypes.addressof(state) + _State.template.offset, template, 56)
     method = _MethodDef(b"launch", address, _METH_FASTCALL, b"launch(x, y, z, stream, *values) -> CUresult")
+    handle = _StateAddress(ctypes.addressof(state))
+    handle.kept = (state, code_bytes, offset_words, method, call, keep)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    launch = make(ctypes.addressof(method), ctypes.addressof(state), None)
-    return launch, (state, code_bytes, offset_words, method)
+    return make(ctypes.addressof(method), handle, None)
