@@ -1,6 +1,6 @@
 """How the layout of a tensor of pointers meets the facts about it: its fastest axis, and what a thread holds along it.
 
-In: a tensor type with an encoding. Out: an `AccessShape`, cached per encoding and shape.
+In: a tensor type with an encoding. Out: an `AccessShape`.
 
     tensor<64x32x!tt.ptr<f16>, #blocked<sizePerThread = [1, 8], order = [1, 0]>>      fastest_dim 1, contiguous_per_thread 8
 """
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import TensorType
 
 from minitriton.dialects import ttg
-from minitriton.layouts.encodings import DistributedEncoding, order_of_bases
-from minitriton.layouts.to_linear import to_linear_encoding
+from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.layouts.properties import contig_per_thread, get_order
 
 
 class AccessShape(NamedTuple):
@@ -34,12 +34,5 @@ def access_shape(type_: TensorType) -> AccessShape:
 
 @lru_cache(maxsize=4096)
 def _access_shape(encoding: DistributedEncoding, shape: tuple[int, ...]) -> AccessShape:
-    registers = to_linear_encoding(encoding, shape).register
-    rank = len(shape)
-    fastest = order_of_bases(registers, range(rank - 1, -1, -1))[0]
-    contiguous = 1
-    for basis in registers:
-        if any(v != (contiguous if d == fastest else 0) for d, v in enumerate(basis)):
-            break
-        contiguous *= 2
-    return AccessShape(fastest, contiguous)
+    fastest = get_order(encoding, shape)[0]
+    return AccessShape(fastest, contig_per_thread(encoding, shape)[fastest])

@@ -41,13 +41,19 @@ def integer_width(type_: Attribute) -> int:
     return element.width.data if isinstance(element, IntegerType) else 64
 
 
-def pointee_bytes(type_: Attribute) -> int:
-    """Size of what a pointer (or a tensor of pointers) points to; 1 for types below a byte, 0 if it is no pointer."""
+def pointee_bits(type_: Attribute) -> int:
+    """Bits of what a pointer (or a tensor of pointers) points to; 0 if it is no pointer."""
     element = element_of(type_)
     if not isinstance(element, PointerType):
         return 0
     pointee = element_of(element.pointee_type)
-    return max(1, pointee.bitwidth // 8) if isinstance(pointee, FixedBitwidthType) else 8
+    return pointee.bitwidth if isinstance(pointee, FixedBitwidthType) else 64
+
+
+def pointee_bytes(type_: Attribute) -> int:
+    """Bytes of what a pointer (or a tensor of pointers) points to; 1 for types below a byte, 0 if it is no pointer."""
+    bits = pointee_bits(type_)
+    return max(1, bits // 8) if bits else 0
 
 
 def normalised(value: int, width: int) -> int:

@@ -1,0 +1,215 @@
+"""Layouts in which neighbouring threads access neighbouring addresses, chosen for each memory access.
+
+In: TTGIR whose tensors have any layout. Out: every load, store and atomic through a tensor of pointers (and every access
+through a descriptor) works in a layout of its own; conversions around it keep the layouts of everything else.
+
+    %v = tt.load %p : tensor<1024x!tt.ptr<f32>, #blocked>                      #blocked:  sizePerThread = [1]
+
+    %0 = ttg.convert_layout %p : ... #blocked -> ... #blocked1                 #blocked1: sizePerThread = [4]
+    %1 = tt.load %0 : tensor<1024x!tt.ptr<f32>, #blocked1>
+    %v = ttg.convert_layout %1 : ... #blocked1 -> ... #blocked
+
+The fastest dimension is the one along which the pointers are most contiguous. A thread takes as many neighbours along it as
+are aligned, at most 16 bytes of them; accesses of one shape and order that hang together take the same number, so that their
+data needs no conversion. Answers to lib/Dialect/TritonGPU/Transforms/{Coalesce,CoalesceUtils}.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info_types import pointee_bits
+from minitriton.analysis.connected_slice import ConnectedSlices
+from minitriton.dialects import ttg
+from minitriton.dialects.tt_types import PointerType
+from minitriton.layouts.builders import blocked_for_cga, shape_per_cta
+from minitriton.layouts.encodings import Bases, Blocked
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.tensor_layouts import element_bits, with_layout
+
+MAX_ACCESS_BITS = 128
+"""The widest load or store of one thread."""
+
+_POINTER_OPERAND = {
+    "tt.load": 0,
+    "tt.store": 0,
+    "tt.atomic_rmw": 0,
+    "tt.atomic_cas": 0,
+    "ttg.async_copy_global_to_local": 0,
+}
+_DESCRIPTOR_LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
+_DESCRIPTOR_STORES = {"tt.descriptor_store": "src", "tt.descriptor_reduce": "src", "tt.descriptor_scatter": "src"}
+_ROW_OFFSETS_OPERAND = {"tt.descriptor_gather": 1, "tt.descriptor_scatter": 1}
+
+
+@register_pass
+@dataclass(frozen=True)
+class Coalesce(Pass):
+    """Gives each memory access the layout that coalesces it."""
+
+    name = "tritongpu-coalesce"
+    requires = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        accesses, descriptor_accesses = _memory_ops(op)
+        layouts: list[tuple[Operation, Blocked]] = []
+        if accesses:
+            chooser = _Chooser(op, accesses)
+            layouts = [(access.op, chooser.layout(access)) for access in accesses]
+        layouts += [(found, _descriptor_layout(found)) for found in descriptor_accesses]
+        for found, layout in layouts:
+            convert_to_layout(found, layout)
+
+
+def order_from_contiguity(contiguity: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions, the most contiguous first; of equally contiguous ones the first (as in the 3.6.0 release)."""
+    return tuple(sorted(range(len(contiguity)), key=lambda dim: -contiguity[dim]))
+
+
+@dataclass(frozen=True)
+class _Access:
+    """A memory access through a tensor of pointers."""
+
+    op: Operation
+    pointer: SSAValue
+    type: TensorType
+    shape: tuple[int, ...]
+    cga: Bases
+
+
+def _memory_ops(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
+    accesses: list[_Access] = []
+    through_descriptors: list[Operation] = []
+    for op in module.walk():
+        index = _POINTER_OPERAND.get(op.name)
+        if index is not None:
+            pointer = op.operands[index]
+            type_ = pointer.type
+            if isinstance(type_, TensorType) and isinstance(type_.element_type, PointerType):
+                layout = ttg.layout_of(type_)
+                accesses.append(_Access(op, pointer, type_, type_.get_shape(), layout.cga if layout else ()))
+        elif op.name in _DESCRIPTOR_STORES or (op.name in _DESCRIPTOR_LOADS and len(op.results) == 1):
+            through_descriptors.append(op)
+    return accesses, through_descriptors
+
+
+class _Chooser:
+    """Chooses layouts from the facts about all pointers of a module."""
+
+    def __init__(self, module: ModuleOp, accesses: list[_Access]) -> None:
+        self.axis_info = AxisInfoAnalysis(module)
+        self.threads_per_warp = ttg.threads_per_warp(module)
+        self.orders = {
+            access.op: order_from_contiguity(self.axis_info.get(access.pointer).contiguity) for access in accesses
+        }
+        self.accesses = accesses
+        self._slices: ConnectedSlices | None = None
+        self.module = module
+        self._widest: dict[tuple[object, ...], int] = {}
+
+    def layout(self, access: _Access) -> Blocked:
+        """The layout for one access."""
+        order = self.orders[access.op]
+        per_cta = shape_per_cta(access.cga, access.shape)
+        num_warps = ttg.num_warps(access.op)
+        own = self._elements_per_thread(access, order, per_cta)
+        width = max(own, self._connected_width(access, order, per_cta))
+        width = min(width, max(prod(per_cta) // (num_warps * self.threads_per_warp), 1))
+        if access.op.name != "tt.load":
+            # A thread that stores more than one vector leaves gaps between the vectors of neighbouring threads.
+            width = min(width, own)
+        size_per_thread = [1] * len(access.shape)
+        size_per_thread[order[0]] = width
+        return blocked_for_cga(access.shape, size_per_thread, order, num_warps, self.threads_per_warp, access.cga)
+
+    def _elements_per_thread(self, access: _Access, order: tuple[int, ...], per_cta: tuple[int, ...]) -> int:
+        """Aligned neighbours of one thread along the fastest dimension that fit the widest access."""
+        fact, fastest = self.axis_info.get(access.pointer), order[0]
+        bits = pointee_bits(access.type)
+        aligned = max(fact.divisibility[fastest] // max(bits // 8, 1), 1)
+        contiguous = min(fact.contiguity[fastest], per_cta[fastest])
+        return min(aligned, contiguous, MAX_ACCESS_BITS // bits)
+
+    def _connected_width(self, access: _Access, order: tuple[int, ...], per_cta: tuple[int, ...]) -> int:
+        """The most elements a thread takes among connected accesses of the same shape and order."""
+        if not isinstance(access.pointer.owner, Operation) or len(self.accesses) == 1:
+            return 1
+        if self._slices is None:
+            self._slices = ConnectedSlices(self.module)
+        slices = self._slices
+        reached = slices.reachable(access.op)
+        key = (reached, access.shape, order, per_cta)
+        found = self._widest.get(key)
+        if found is None:
+            found = self._widest[key] = max(
+                self._elements_per_thread(other, order, per_cta)
+                for other in self.accesses
+                if other.shape == access.shape
+                and self.orders[other.op] == order
+                and slices.component(other.op) in reached
+            )
+        return found
+
+
+def _descriptor_layout(op: Operation) -> Blocked:
+    """Rows for the accesses of shared memory that a descriptor access becomes: up to 16 bytes a thread."""
+    source = _DESCRIPTOR_STORES.get(op.name)
+    type_ = getattr(op, source).type if source else op.results[0].type
+    assert isinstance(type_, TensorType)
+    layout = ttg.layout_of(type_)
+    cga = layout.cga if layout else ()
+    shape = type_.get_shape()
+    num_warps, threads_per_warp = ttg.num_warps(op), ttg.threads_per_warp(op)
+    per_thread = max(prod(shape_per_cta(cga, shape)) // (num_warps * threads_per_warp), 1)
+    rank = len(shape)
+    size_per_thread = [1] * rank
+    size_per_thread[-1] = min(per_thread, MAX_ACCESS_BITS // element_bits(type_))
+    order = tuple(range(rank - 1, -1, -1))
+    return blocked_for_cga(shape, size_per_thread, order, num_warps, threads_per_warp, cga)
+
+
+def convert_to_layout(op: Operation, layout: Blocked) -> Operation:
+    """Rebuild `op` with tensor operands and results in `layout`, between conversions; returns the new op."""
+    block = op.parent
+    assert block is not None
+    kept = _ROW_OFFSETS_OPERAND.get(op.name)
+    operands: list[SSAValue] = []
+    for index, operand in enumerate(op.operands):
+        if isinstance(operand.type, TensorType) and index != kept:
+            conversion = _conversion(operand, with_layout(operand.type, layout), op)
+            block.insert_op_before(conversion, op)
+            operand = conversion.results[0]
+        operands.append(operand)
+    old_types = [result.type for result in op.results]
+    is_async = op.name == "ttg.async_copy_global_to_local"
+    new_types = old_types if is_async else [with_layout(type_, layout) for type_ in old_types]
+    new_op = type(op).create(
+        operands=operands,
+        result_types=new_types,
+        properties=op.properties,
+        attributes=op.attributes,
+        location=op.location,
+    )
+    block.insert_op_before(new_op, op)
+    for old, new, old_type, new_type in zip(op.results, new_op.results, old_types, new_types, strict=True):
+        replacement: SSAValue = new
+        if new_type != old_type:
+            conversion = _conversion(new, old_type, op)
+            block.insert_op_before(conversion, op)
+            replacement = conversion.results[0]
+        replacement.name_hint = old.name_hint
+        old.replace_all_uses_with(replacement)
+    block.erase_op(op)
+    return new_op
+
+
+def _conversion(value: SSAValue, type_: Attribute, origin: Operation) -> Operation:
+    conversion = ttg.ConvertLayoutOp(value, type_)
+    conversion.location = origin.location
+    return conversion
