@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import time
 from collections import namedtuple
 from dataclasses import asdict, dataclass, field
@@ -293,14 +294,48 @@ def compile(
     if not isinstance(options, CUDAOptions):
         options = CUDAOptions.for_target(target, **{**(options or {}), **source.parse_options()})
     key = _cache_key(source, target, options)
-    use_cache = not hooks and os.environ.get("TRITON_ALWAYS_COMPILE", "0") in ("", "0")
-    if use_cache:
-        found = _load(source, key)
-        if found is not None:
-            return found
-    kernel = _compile(source, target, options, context, key, hooks or [])
-    kernel.store()
+    hooks = [*(hooks or []), *_environment_hooks(source.name)]
+    always = os.environ.get("TRITON_ALWAYS_COMPILE", "0") not in ("", "0")
+    kernel = None if hooks or always else _load(source, key)
+    if kernel is None:
+        kernel = _compile(source, target, options, context, key, hooks)
+        kernel.assemble_if_possible()
+        kernel.store()
+    if _is_set("TRITON_KERNEL_DUMP"):
+        _dump(kernel)
     return kernel
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")
+
+
+class _DumpBefore(Hook):
+    """Prints the IR before each pass to standard error, or to the file `MLIR_DUMP_PATH`."""
+
+    def before(self, step: Step, value: Any) -> None:
+        text = f"// -----// IR Dump Before {step.name} //----- //\n{representation_text(value)}\n"
+        path = os.environ.get("MLIR_DUMP_PATH")
+        if path:
+            with open(path, "a") as file:
+                file.write(text)
+        else:
+            print(text, file=sys.stderr)
+
+
+def _environment_hooks(name: str) -> list[Hook]:
+    """`MLIR_ENABLE_DUMP=1` (or `=kernel_name`) dumps the IR before each pass; a cached kernel is then compiled again."""
+    wanted = os.environ.get("MLIR_ENABLE_DUMP", "0")
+    return [_DumpBefore()] if wanted == "1" or wanted == name else []
+
+
+def _dump(kernel: CompiledKernel) -> None:
+    """`TRITON_KERNEL_DUMP=1`: writes every stage below `TRITON_DUMP_DIR` (default `~/.minitriton/dump`)."""
+    root = Path(os.environ.get("TRITON_DUMP_DIR") or Path.home() / ".minitriton" / "dump")
+    folder = root / kernel.hash
+    folder.mkdir(parents=True, exist_ok=True)
+    for stage, content in kernel.asm.items():
+        (folder / f"{kernel.name}.{stage}").write_bytes(_as_bytes(content))
 
 
 def default_target() -> GPUTarget:
@@ -410,6 +445,13 @@ class CompiledKernel:
         cubin = ptx_to_cubin(self.asm["ptx"], self.metadata.target, self.metadata)
         self.stage_seconds["cubin"] = time.perf_counter() - start
         return cubin
+
+    def assemble_if_possible(self) -> None:
+        """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded."""
+        from minitriton.codegen.cubin import assembler_available
+
+        if assembler_available():
+            self.asm["cubin"]
 
     def _disassemble(self) -> str:
         from minitriton.tools.disasm import get_sass
