@@ -10,6 +10,7 @@ memory, or the width of the vectors and the masks of redundant threads for globa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from minitriton.errors import LoweringError
@@ -85,12 +86,30 @@ def plan_access(
     lane, warp = offsets.flat_bases("lane"), offsets.flat_bases("warp")
     held = [bit for bit, offset in enumerate(registers) if offset]
     vector_bits = _vector_bits(registers, held, (*lane, *warp), bitwidth, max_vector)
-    rest = [bit for bit in held if bit not in vector_bits]
-    constant, moving = _additive(registers, rest, (*lane, *warp), slice_offset_bits)
-    order = vector_bits + constant + moving
+    parts = AccessParts(registers, vector_bits, lane, warp, bitwidth, slice_offset_bits)
+    return replace(access_of_parts(parts), padding=padding)
 
-    scale = bitwidth // 8
-    within = f2.span([1 << bit for bit in vector_bits])
+
+@dataclass(frozen=True)
+class AccessParts:
+    """Which register bits an access covers, and the offsets in elements of all bits that an address depends on."""
+
+    registers: tuple[int, ...]
+    covered: list[int]
+    lane: tuple[int, ...]
+    warp: tuple[int, ...]
+    bitwidth: int
+    slice_offset_bits: int
+
+
+def access_of_parts(parts: AccessParts) -> MemoryAccess:
+    """The accesses, one for each combination of the register bits that are not covered."""
+    registers, threads = parts.registers, (*parts.lane, *parts.warp)
+    rest = [bit for bit, offset in enumerate(registers) if offset and bit not in parts.covered]
+    constant, moving = _additive(registers, rest, threads, parts.slice_offset_bits)
+
+    scale = parts.bitwidth // 8
+    within = f2.span([1 << bit for bit in parts.covered])
     inner_registers = f2.span([1 << bit for bit in constant])
     inner_offsets = f2.span([registers[bit] * scale for bit in constant])
     outer_registers = f2.span([1 << bit for bit in moving])
@@ -101,16 +120,15 @@ def plan_access(
         for inner, add in zip(inner_registers, inner_offsets, strict=True)
     )
     place = [0] * len(registers)
-    for position, bit in enumerate(order):
+    for position, bit in enumerate((*parts.covered, *constant, *moving)):
         place[bit] = 1 << position
     return MemoryAccess(
-        bitwidth=bitwidth,
+        bitwidth=parts.bitwidth,
         vector=len(within),
-        lane=tuple(offset * scale for offset in lane),
-        warp=tuple(offset * scale for offset in warp),
+        lane=tuple(offset * scale for offset in parts.lane),
+        warp=tuple(offset * scale for offset in parts.warp),
         accesses=accesses,
         result=tuple(f2.span(place)),
-        padding=padding,
     )
 
 

@@ -116,11 +116,15 @@ class MemoryAccess:
     """How one tensor's registers meet shared memory.
 
     `base` is the xor of `lane[i]` over the set bits of the lane and of `warp[i]` over those of the warp (and of the byte offset
-    of a slice of a buffer, if there is one). Each of `accesses` moves `vector` elements of `bitwidth` bits.
+    of a slice of a buffer, if there is one). Each of `accesses` moves `vector` elements of `bitwidth` bits a lane.
 
     Store: write `src[r]` for the `registers` of each access. Only registers that are not copies are listed.
     Load: `dst[i] = loaded[result[i]]`, where `loaded` are all loaded elements in the order of the accesses.
     `padding` holds pairs `(i, p)`: the address is then `offset + sum((offset >> i) << p)` over them.
+
+    With `matrices` 0 an access is `ld.shared` or `st.shared` of a vector. With 1, 2 or 4 it is `ldmatrix` or `stmatrix`
+    `.m8n8.x1`, `.x2` or `.x4` (`.b16`, with `.trans` if `transposed`): the address is that of the row of 16 bytes that the
+    instruction wants from this lane, and `registers` are what the lane gets, 32 bits after 32 bits.
     """
 
     bitwidth: int
@@ -130,10 +134,12 @@ class MemoryAccess:
     accesses: tuple[Access, ...]
     result: tuple[int, ...]
     padding: tuple[tuple[int, int], ...] = ()
+    matrices: int = 0
+    transposed: bool = False
 
     @property
     def vector_bytes(self) -> int:
-        """Bytes of one access."""
+        """Bytes that one access moves for a lane."""
         return self.vector * self.bitwidth // 8
 
     def base(self, lane: int, warp: int) -> int:

@@ -158,6 +158,6 @@ def bank_conflicts_mem_desc(reg: LinearLayout, smem: LinearLayout, bitwidth: int
     vec, action = largest_vectorisation(reg.invert_and_compose(smem), bitwidth)
     reg = action.apply(reg)
     total = smem.get_total_in_dim_size()
-    bank = min(BANK_LINE_BITS // (vec * bitwidth), total)
+    bank = min(BANK_LINE_BITS // (vec * bitwidth), total // vec)
     shaped = smem.reshape_ins({"vector": vec, "bank": bank, "segment": total // (bank * vec)})
     return bank_conflicts_ld_st(reg, reg, shaped, bitwidth)[0]
