@@ -1,0 +1,1 @@
+"""TTGIR to the LLVM level, to LLVM IR text, to PTX, to a cubin."""

@@ -269,7 +269,7 @@ def _check_vectors(op: Operation, registers: int, width: int, pointers: int, mas
 class LoadGlobalOp(IRDLOperation):
     """Loads `vector_width` consecutive elements from each pointer; where a mask is false the registers hold `other`.
 
-    Without `other` a masked-off element is 0. `cache` is `ca`, `cg`, `cv` or empty, `evict` is `evict_first`,
+    `other` is a vector, or a scalar for all. Without it a masked-off element is 0. `cache` is `ca`, `cg`, `cv` or empty, `evict` is `evict_first`,
     `evict_last` or empty (PTX `ld.global`).
     """
 
@@ -290,8 +290,10 @@ class LoadGlobalOp(IRDLOperation):
     def verify_(self) -> None:
         count = lanes(self.res.type)
         _check_vectors(self, count, self.vector_width.value.data, len(self.pointers), len(self.masks))
-        if self.other is not None and self.other.type != self.res.type:
-            raise VerifyException("nvvm.ld.global: `other` must have the type of the result")
+        if self.other is not None:
+            element = self.res.type.element_type if isinstance(self.res.type, VectorType) else self.res.type
+            if self.other.type not in (self.res.type, element):
+                raise VerifyException("nvvm.ld.global: `other` must have the type of the result or of its elements")
 
 
 @irdl_op_definition

@@ -1,0 +1,139 @@
+"""Debug metadata of LLVM IR: line tables from op locations.
+
+In: the locations of functions and ops. Out: `!dbg` suffixes, and the metadata nodes they name.
+
+    loc("k.py":5:24)                       !DILocation(line: 5, column: 24, scope: !4)
+    loc(callsite("std.py":9:1 at "k.py":5:24))   !DILocation(line: 9, ..., scope: !17, inlinedAt: !7)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
+from xdsl.ir import Attribute
+
+from minitriton.codegen.locations import file_line_col
+
+
+class DebugInfo:
+    """Collects the metadata of one module."""
+
+    def __init__(self) -> None:
+        self._nodes: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._suffixes: dict[int, tuple[Attribute, str]] = {}
+        self._unit: int | None = None
+        self._subroutine_type = 0
+        self._subprogram = 0
+        self._file = ""
+
+    def _node(self, text: str) -> int:
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self._nodes)
+            self._nodes.append(text)
+        return found
+
+    def _file_node(self, name: str) -> int:
+        directory, base = os.path.split(name)
+        return self._node(f'!DIFile(filename: "{_quoted(base)}", directory: "{_quoted(directory)}")')
+
+    def enter(self, function: str, location: LocationAttr) -> str:
+        """Starts a function; returns what its definition says of it."""
+        self._suffixes = {}
+        place = file_line_col(location)
+        name, line = (place.filename.data, place.line.data) if place else ("<unknown>", 0)
+        self._file = name
+        file = self._file_node(name)
+        if self._unit is None:
+            self._unit = self._node(
+                f'distinct !DICompileUnit(language: DW_LANG_C, file: !{file}, producer: "minitriton", isOptimized: true, '
+                "runtimeVersion: 0, emissionKind: LineTablesOnly)"
+            )
+            types = self._node("!{}")
+            self._subroutine_type = self._node(f"!DISubroutineType(cc: DW_CC_normal, types: !{types})")
+        self._subprogram = self._node(
+            f'distinct !DISubprogram(name: "{function}", linkageName: "{function}", scope: !{file}, file: !{file}, '
+            f"line: {line}, type: !{self._subroutine_type}, scopeLine: {line}, "
+            f"spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self._unit})"
+        )
+        return f" !dbg !{self._subprogram}"
+
+    def suffix(self, location: Attribute) -> str:
+        """`, !dbg !7`, or nothing if the place is not known."""
+        found = self._suffixes.get(id(location))
+        if found is None:
+            node = self._location(location, None)
+            found = self._suffixes[id(location)] = (location, "" if node is None else f", !dbg !{node}")
+        return found[1]
+
+    def some_suffix(self) -> str:
+        """A suffix for an instruction that must have one although its place is not known."""
+        return f", !dbg !{self._node(f'!DILocation(line: 0, scope: !{self._subprogram})')}"
+
+    def _location(self, location: Attribute, inlined_at: int | None) -> int | None:
+        match location:
+            case NameLoc():
+                return self._location(location.location, inlined_at)
+            case FusedLoc(locations=ArrayAttr(data=parts)):
+                nodes = (self._location(part, inlined_at) for part in parts)
+                return next((node for node in nodes if node is not None), None)
+            case CallSiteLoc():
+                return self._location(location.callee, self._location(location.caller, inlined_at))
+            case FileLineColLoc():
+                return self._line(location, inlined_at)
+            case _:
+                return None
+
+    def _line(self, place: FileLineColLoc, inlined_at: int | None) -> int:
+        scope = self._subprogram
+        name = place.filename.data
+        if name != self._file:
+            file = self._file_node(name)
+            scope = self._node(f"!DILexicalBlockFile(scope: !{scope}, file: !{file}, discriminator: 0)")
+        at = "" if inlined_at is None else f", inlinedAt: !{inlined_at}"
+        kind = "distinct " if at else ""
+        return self._node(
+            f"{kind}!DILocation(line: {place.line.data}, column: {place.column.data}, scope: !{scope}{at})"
+        )
+
+    def metadata(self, flags: Sequence[str]) -> list[str]:
+        """The lines that define all nodes, the module's flags among them."""
+        lines = [f"!{number} = {text}" for number, text in enumerate(self._nodes)]
+        if self._unit is not None:
+            flags = ['!{i32 2, !"Debug Info Version", i32 3}', *flags]
+            lines.insert(0, f"!llvm.dbg.cu = !{{!{self._unit}}}")
+        return _flag_lines(flags, len(self._nodes)) + lines
+
+
+class NoDebugInfo:
+    """Writes no debug metadata."""
+
+    def enter(self, function: str, location: LocationAttr) -> str:
+        """Nothing."""
+        return ""
+
+    def suffix(self, location: Attribute) -> str:
+        """Nothing."""
+        return ""
+
+    def some_suffix(self) -> str:
+        """Nothing."""
+        return ""
+
+    def metadata(self, flags: Sequence[str]) -> list[str]:
+        """The module's flags."""
+        return _flag_lines(flags, 0)
+
+
+def _flag_lines(flags: Sequence[str], first: int) -> list[str]:
+    if not flags:
+        return []
+    numbers = ", ".join(f"!{first + i}" for i in range(len(flags)))
+    return [f"!llvm.module.flags = !{{{numbers}}}", *(f"!{first + i} = {text}" for i, text in enumerate(flags))]
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', "\\22")

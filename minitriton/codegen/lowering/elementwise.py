@@ -1,0 +1,291 @@
+"""`arith` and the like: one LLVM op on the whole register vector.
+
+    %2 = arith.addf %0, %1 : tensor<128x64xf32, #blocked>   ->   %2 = llvm.fadd %0, %1 : vector<64xf32>
+
+Ops on integers, booleans and pointers whose operands are no data (nothing that was loaded) are kept as expressions and made
+where a register is needed; ops on splats are scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen import registers
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.registers import Expression, Pointwise, Range, Registers
+from minitriton.codegen.types import I8, I64, bit_width, lane_type, lanes, scalar_type, vector_type
+from minitriton.dialects import llvm as ours
+from minitriton.dialects.tt import PointerType
+
+_I128 = IntegerType(128)
+
+Emit = Callable[[Builder, Sequence[SSAValue]], SSAValue]
+
+
+def width(reps: Sequence[Registers]) -> int:
+    """Number of registers that these operands have in common (1 if all are scalars)."""
+    count = 1
+    for rep in reps:
+        if isinstance(rep, Expression):
+            return rep.count
+        count = max(count, lanes(rep.type))
+    return count
+
+
+def apply(f: FunctionLowering, reps: Sequence[Registers], emit: Emit) -> Registers:
+    """Applies a lane-by-lane op at once: to the scalars if all operands are splats, else to the vectors."""
+    count = width(reps)
+    if count == 1 and not any(isinstance(rep, Expression) for rep in reps):
+        return emit(f.b, reps)  # pyright: ignore[reportArgumentType]
+    return emit(f.b, [registers.vector(f.b, rep, count) for rep in reps])
+
+
+def apply_lazily(f: FunctionLowering, reps: Sequence[Registers], emit: Emit, element: Attribute) -> Registers:
+    """Applies a pure lane-by-lane op, later if no operand is data."""
+    if any(registers.is_vector(rep) for rep in reps) or not any(isinstance(rep, Expression) for rep in reps):
+        return apply(f, reps, emit)
+    return Pointwise(emit, reps, width(reps), element, f.b.location)
+
+
+def _operands(f: FunctionLowering, op: Operation) -> list[Registers]:
+    return [f.values[operand] for operand in op.operands]
+
+
+# Constants ------------------------------------------------------------------------------------------------------------
+
+
+@lowers("arith.constant")
+def constant(f: FunctionLowering, op: Operation) -> None:
+    """A splat is a scalar constant; other dense constants are read register by register."""
+    result = op.results[0]
+    value = op.properties.get("value") or op.attributes["value"]
+    element = scalar_type(result.type)
+    if isinstance(value, IntegerAttr | FloatAttr):
+        f.values[result] = f.b.constant(element, value.value.data)
+        return
+    assert isinstance(value, DenseIntOrFPElementsAttr)
+    if value.is_splat():
+        f.values[result] = f.b.constant(element, next(iter(value.get_values())))
+        return
+    facts = f.facts(result.type)
+    if any(any(basis) for basis in facts.layout.thread_bases):
+        raise f.unsupported(op, "a constant tensor that differs between threads", help="use a splat")
+    numbers = list(value.get_values())
+    strides = [1] * len(facts.shape)
+    for dim in reversed(range(len(facts.shape) - 1)):
+        strides[dim] = strides[dim + 1] * facts.shape[dim + 1]
+    picked = [numbers[sum(c * s for c, s in zip(o, strides, strict=True))] for o in facts.layout.offsets]
+    f.values[result] = registers.Elements([f.b.constant(element, number) for number in picked])
+
+
+# Integers -------------------------------------------------------------------------------------------------------------
+
+
+def _integer(cls: type[Operation]) -> Emit:
+    return lambda b, v: b.value(cls, v, v[0].type)
+
+
+_INTEGER_OPS: dict[str, Emit] = {
+    "arith.addi": _integer(L.AddOp),
+    "arith.subi": _integer(L.SubOp),
+    "arith.muli": _integer(L.MulOp),
+    "arith.divsi": _integer(L.SDivOp),
+    "arith.divui": _integer(L.UDivOp),
+    "arith.remsi": _integer(L.SRemOp),
+    "arith.remui": _integer(L.URemOp),
+    "arith.andi": _integer(L.AndOp),
+    "arith.ori": _integer(L.OrOp),
+    "arith.xori": _integer(L.XOrOp),
+    "arith.shli": _integer(L.ShlOp),
+    "arith.shrsi": _integer(L.AShrOp),
+    "arith.shrui": _integer(L.LShrOp),
+    "arith.maxsi": lambda b, v: b.overloaded("llvm.smax", v),
+    "arith.maxui": lambda b, v: b.overloaded("llvm.umax", v),
+    "arith.minsi": lambda b, v: b.overloaded("llvm.smin", v),
+    "arith.minui": lambda b, v: b.overloaded("llvm.umin", v),
+}
+
+
+@lowers(*_INTEGER_OPS)
+def integer(f: FunctionLowering, op: Operation) -> None:
+    """Integer arithmetic. A range plus a scalar stays a range."""
+    result = op.results[0]
+    reps = _operands(f, op)
+    if op.name == "arith.addi":
+        moved = _moved_range(f, op, reps)
+        if moved is not None:
+            f.values[result] = moved
+            return
+    f.values[result] = apply_lazily(f, reps, _INTEGER_OPS[op.name], scalar_type(result.type))
+
+
+def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) -> Range | None:
+    for rep, other, operand in ((reps[0], reps[1], op.operands[1]), (reps[1], reps[0], op.operands[0])):
+        if isinstance(rep, Range) and registers.is_splat(other):
+            return rep.plus(f.b, other, f.module.divisibility(operand))  # pyright: ignore[reportArgumentType]
+    return None
+
+
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+
+@lowers("arith.cmpi")
+def cmpi(f: FunctionLowering, op: Operation) -> None:
+    """Integer comparison."""
+    predicate = _PREDICATES[_number(op, "predicate")]
+    result = op.results[0]
+    f.values[result] = apply_lazily(
+        f, _operands(f, op), lambda b, v: b.icmp(predicate, v[0], v[1]), scalar_type(result.type)
+    )
+
+
+def _number(op: Operation, name: str) -> int:
+    attr = op.properties.get(name) or op.attributes[name]
+    assert isinstance(attr, IntegerAttr)
+    return attr.value.data
+
+
+def _resize(signed: bool) -> Callable[[Attribute], Emit]:
+    def to(element: Attribute) -> Emit:
+        def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+            before, after = bit_width(lane_type(v[0].type)), bit_width(element)
+            if before == after:
+                return v[0]
+            return b.cast(L.TruncOp if after < before else L.SExtOp if signed else L.ZExtOp, v[0], element)
+
+        return emit
+
+    return to
+
+
+def _cast(cls: type[Operation]) -> Callable[[Attribute], Emit]:
+    return lambda element: lambda b, v: b.cast(cls, v[0], element)
+
+
+_INTEGER_CASTS: dict[str, Callable[[Attribute], Emit]] = {
+    "arith.extsi": _cast(L.SExtOp),
+    "arith.extui": _cast(L.ZExtOp),
+    "arith.trunci": _cast(L.TruncOp),
+    "arith.index_cast": _resize(True),
+    "arith.index_castui": _resize(False),
+    "tt.int_to_ptr": _cast(ours.IntToPtrOp),
+    "tt.ptr_to_int": _cast(ours.PtrToIntOp),
+}
+
+
+@lowers(*_INTEGER_CASTS)
+def integer_cast(f: FunctionLowering, op: Operation) -> None:
+    """Casts among integers and pointers."""
+    result = op.results[0]
+    element = scalar_type(result.type)
+    f.values[result] = apply_lazily(f, _operands(f, op), _INTEGER_CASTS[op.name](element), element)
+
+
+@lowers("arith.select")
+def select(f: FunctionLowering, op: Operation) -> None:
+    """A choice lane by lane; of data, by a vector of conditions unless all lanes choose alike."""
+    condition, first, second = reps = _operands(f, op)
+    result = op.results[0]
+    element = scalar_type(result.type)
+    if registers.is_splat(condition) and not all(registers.is_splat(rep) for rep in reps):
+        count = width(reps)
+        chosen = [registers.vector(f.b, rep, count) for rep in (first, second)]
+        f.values[result] = f.b.select(condition, *chosen)  # pyright: ignore[reportArgumentType]
+        return
+    emit: Emit = lambda b, v: b.select(v[0], v[1], v[2])  # noqa: E731
+    f.values[result] = (
+        apply(f, reps, emit) if element.name.startswith(("f", "bf")) else apply_lazily(f, reps, emit, element)
+    )
+
+
+@lowers("tt.addptr")
+def addptr(f: FunctionLowering, op: Operation) -> None:
+    """Pointer arithmetic, in units of what is pointed to."""
+    result = op.results[0]
+    pointer = result.type.element_type if isinstance(result.type, TensorType) else result.type
+    assert isinstance(pointer, PointerType)
+    unit = scalar_type(pointer.pointee_type)
+    if bit_width(unit) < 8:
+        unit = I8
+    f.values[result] = apply_lazily(f, _operands(f, op), lambda b, v: b.gep(v[0], v[1], unit), scalar_type(result.type))
+
+
+@lowers("tt.mulhiui")
+def mulhiui(f: FunctionLowering, op: Operation) -> None:
+    """The high half of the product of unsigned integers."""
+    element = scalar_type(op.results[0].type)
+    bits = bit_width(element)
+    wide = I64 if bits == 32 else _I128
+
+    def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+        first, second = (b.value(L.ZExtOp, (x,), vector_type(wide, lanes(x.type))) for x in v)
+        product = b.mul(first, second)
+        return b.cast(L.TruncOp, b.lshr(product, bits), element)
+
+    f.values[op.results[0]] = apply(f, _operands(f, op), emit)
+
+
+# Floats ---------------------------------------------------------------------------------------------------------------
+
+_FLOAT_OPS: dict[str, Emit] = {
+    "arith.addf": lambda b, v: b.fadd(v[0], v[1]),
+    "arith.subf": lambda b, v: b.fsub(v[0], v[1]),
+    "arith.mulf": lambda b, v: b.fmul(v[0], v[1]),
+    "arith.negf": lambda b, v: b.fneg(v[0]),
+    "arith.remf": lambda b, v: b.float_binary(L.FRemOp, v[0], v[1]),
+    "arith.maximumf": lambda b, v: b.overloaded("llvm.maximum", v),
+    "arith.minimumf": lambda b, v: b.overloaded("llvm.minimum", v),
+    "arith.maxnumf": lambda b, v: b.overloaded("llvm.maxnum", v),
+    "arith.minnumf": lambda b, v: b.overloaded("llvm.minnum", v),
+}
+
+
+@lowers(*_FLOAT_OPS)
+def floating(f: FunctionLowering, op: Operation) -> None:
+    """Floating-point arithmetic."""
+    f.values[op.results[0]] = apply(f, _operands(f, op), _FLOAT_OPS[op.name])
+
+
+_FLOAT_PREDICATES = tuple(str(p) for p in (
+    "_false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "_true",
+))  # fmt: skip
+
+
+@lowers("arith.cmpf")
+def cmpf(f: FunctionLowering, op: Operation) -> None:
+    """Floating-point comparison."""
+    predicate = _FLOAT_PREDICATES[_number(op, "predicate")]
+    f.values[op.results[0]] = apply(f, _operands(f, op), lambda b, v: b.fcmp(predicate, v[0], v[1]))
+
+
+def each(f: FunctionLowering, reps: Sequence[Registers], emit: Callable[..., SSAValue]) -> Registers:
+    """Applies a scalar-only op to every register."""
+    count = width(reps)
+    b = f.b
+    if count == 1:
+        return emit(*[registers.element(b, rep, 0) for rep in reps])
+    return b.pack([emit(*[registers.element(b, rep, i) for rep in reps]) for i in range(count)])
+
+
+def overloaded_each(f: FunctionLowering, reps: Sequence[Registers], name: str) -> Any:
+    """Calls an intrinsic without overloads on every register."""
+
+    def emit(*scalars: SSAValue) -> SSAValue:
+        result = f.b.intrinsic(name, scalars, scalars[0].type)
+        assert result is not None
+        return result
+
+    return each(f, reps, emit)

@@ -1,0 +1,266 @@
+"""Lowers one function: the state that the rules share, and the walk.
+
+In: a function of the TTGIR level. Out: an `llvm.func`. Every op is replaced by its rule from the table, in order; a rule finds
+what its operands became in `values` and puts there what its results become.
+
+    %3 = tt.addptr %1, %2    with values[%1] = a scalar, values[%2] = Range(...)
+                             makes values[%3] = Pointwise(getelementptr, ...), and no op yet
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from minitriton.codegen import registers
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.locations import source_location
+from minitriton.codegen.lowering.registry import LOWERINGS
+from minitriton.codegen.registers import Registers
+from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
+from minitriton.codegen.types import I8, I32, PTR, scalar_type
+from minitriton.dialects import nvvm
+from minitriton.dialects.tt import TensorDescType
+from minitriton.errors import LoweringError, MinitritonError
+
+if TYPE_CHECKING:
+    from minitriton.codegen.lowering.control_flow import Crossing
+    from minitriton.codegen.lowering.module import ModuleLowering
+
+
+class FunctionLowering:
+    """The state of lowering one function. `b` appends to the block that is being made."""
+
+    def __init__(self, module: ModuleLowering, prologue: Block, body: Block, *, num_warps: int):
+        self.module = module
+        self.b = Builder(prologue, body)
+        self.body_region: Region = body.parent_region() or Region()
+        self.num_warps = num_warps
+        self.values: dict[SSAValue, Any] = {}
+        self.crossings: dict[Block, Crossing] = {}
+        self.shared_base_value: SSAValue | None = None
+        self.global_scratch: SSAValue | None = None
+        self._facts: dict[int, TensorFacts] = {}
+        self._indices: dict[tuple[int, int], tuple[SSAValue | None, int]] = {}
+        self._sums: dict[tuple[int, ...], SSAValue] = {}
+        self._representatives: dict[int, SSAValue | None] = {}
+        self._thread: SSAValue | None = None
+
+    # What values are --------------------------------------------------------------------------------------------------
+
+    def facts(self, type_: Attribute) -> TensorFacts:
+        """The facts of a tensor type."""
+        found = self._facts.get(id(type_))
+        if found is None:
+            assert isinstance(type_, TensorType)
+            found = self._facts[id(type_)] = TensorFacts(type_)
+        return found
+
+    def count(self, value: SSAValue) -> int:
+        """Registers per thread of a tensor-level value."""
+        return self.facts(value.type).count if isinstance(value.type, TensorType) else 1
+
+    def vector(self, value: SSAValue) -> SSAValue:
+        """All registers of a tensor-level value as one vector (scalar if there is one)."""
+        return registers.vector(self.b, self.values[value], self.count(value))
+
+    def elements(self, value: SSAValue) -> list[SSAValue]:
+        """All registers of a tensor-level value as scalars."""
+        return registers.elements(self.b, self.values[value], self.count(value))
+
+    def scalar(self, value: SSAValue) -> SSAValue:
+        """The register of a scalar."""
+        found = self.values[value]
+        assert isinstance(found, SSAValue)
+        return found
+
+    def lowered_type(self, type_: Attribute) -> Attribute:
+        """The LLVM type of a value: a number, a pointer, the vector of a tensor's registers."""
+        if isinstance(type_, TensorType):
+            return self.facts(type_).vector
+        if isinstance(type_, TensorDescType):
+            return PTR
+        return scalar_type(type_)
+
+    def element_type(self, value: SSAValue) -> Attribute:
+        """The LLVM type of one element."""
+        return scalar_type(value.type)
+
+    # Where the thread is ----------------------------------------------------------------------------------------------
+
+    def thread_id(self) -> SSAValue:
+        """The number of the thread among those that run this function."""
+        if self._thread is None:
+            self._thread = self.b.once("tid", nvvm.ThreadIdXOp, I32)
+        return self._thread
+
+    def lane_id(self) -> SSAValue:
+        """The thread's number in its warp."""
+        return self.shared_index([1 << i for i in range(5)])
+
+    def warp_id(self) -> SSAValue:
+        """The warp's number among those that run this function."""
+        bits = (self.num_warps - 1).bit_length()
+        return self.shared_index([0] * 5 + [1 << i for i in range(bits)])
+
+    def shared_index(self, thread: Sequence[int]) -> SSAValue:
+        """`linear_index` of the thread's number, made once for the whole function."""
+        key = tuple(thread)
+        found = self._sums.get(key)
+        if found is None:
+            with self.b.in_prologue():
+                found = self.linear_index(thread)[0]
+                if found is None:
+                    found = self.b.i32(0)
+            self._sums[key] = found
+        return found
+
+    def cluster_rank(self) -> SSAValue:
+        """The number of the block in its cluster."""
+        return self.b.once("cluster_rank", nvvm.ClusterRankOp, I32)
+
+    def first_index(self, facts: LayoutFacts, dim: int) -> tuple[SSAValue | None, int]:
+        """The coordinate along `dim` of the thread's first register (None for 0), and the bits that it can have."""
+        key = (id(facts), dim)
+        found = self._indices.get(key)
+        if found is None:
+            with self.b.in_prologue():
+                found = self.linear_index(
+                    [basis[dim] for basis in facts.thread_bases], [basis[dim] for basis in facts.block_bases]
+                )
+            self._indices[key] = found
+        return found
+
+    def linear_index(self, thread: Sequence[int], block: Sequence[int] = ()) -> tuple[SSAValue | None, int]:
+        """The sum over F2 of `thread[k]` for each set bit k of the thread's number, and so for the block's number.
+
+        Returns None for 0, and the bits that the sum can have.
+        """
+        value, used = _bit_sum(self.b, None, 0, self.thread_id(), thread) if any(thread) else (None, 0)
+        if any(block):
+            value, used = _bit_sum(self.b, value, used, self.cluster_rank(), block)
+        return value, used
+
+    def indices(self, facts: LayoutFacts, dim: int) -> Registers:
+        """The coordinate along `dim` of every register."""
+        base, used = self.first_index(facts, dim)
+        offsets = [offset[dim] for offset in facts.offsets]
+        if base is not None and any(offset & used for offset in offsets):
+            return registers.Elements([self.b.xor(base, self.b.i32(o)) if o else base for o in offsets])
+        return registers.range_of(base, offsets, self.b, used)
+
+    def representative(self, facts: LayoutFacts | None) -> SSAValue | None:
+        """True in one of the threads that hold the same elements; None if all differ. A scalar (no `facts`) is in all."""
+        key = id(facts)
+        if key not in self._representatives:
+            if facts is None:
+                thread_mask = 32 * self.num_warps - 1
+                block_mask = self.module.num_ctas - 1
+            else:
+                thread_mask = facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << 5
+                block_mask = facts.free_masks.get("block", 0)
+            self._representatives[key] = self._zero_in(thread_mask, block_mask)
+        return self._representatives[key]
+
+    def _zero_in(self, thread_mask: int, block_mask: int) -> SSAValue | None:
+        b = self.b
+        predicate: SSAValue | None = None
+        with b.in_prologue():
+            for mask, number in ((thread_mask, self.thread_id), (block_mask, self.cluster_rank)):
+                if mask:
+                    term = b.icmp("eq", b.and_(number(), b.i32(mask)), b.i32(0))
+                    predicate = term if predicate is None else b.and_(predicate, term)
+        return predicate
+
+    # Shared memory ----------------------------------------------------------------------------------------------------
+
+    def shared_base(self) -> SSAValue:
+        """The start of this function's shared memory."""
+        if self.shared_base_value is None:
+            self.shared_base_value = self.module.address_of_shared(self.b)
+        return self.shared_base_value
+
+    def scratch(self, op: Operation) -> SSAValue:
+        """The start of the shared memory that `op` was given."""
+        return self.shared_at(self.module.shared_offset(op))
+
+    def shared_at(self, offset: int) -> SSAValue:
+        """Shared memory `offset` bytes from the base."""
+        return self.b.gep(self.shared_base(), offset, I8)
+
+    def barrier(self) -> None:
+        """All threads of this function wait for each other."""
+        self.b.operation(nvvm.BarrierOp, (), ())
+
+    def mark_loop(self, op: Operation) -> None:
+        """Hands the loop annotations of `op` to the branch just made."""
+        last = self.b.block.last_op
+        if last is not None and "llvm.loop_annotation" in op.attributes:
+            last.attributes["loop_annotation"] = op.attributes["llvm.loop_annotation"]
+
+    # The walk ---------------------------------------------------------------------------------------------------------
+
+    def new_block(self, argument_types: Sequence[Attribute] = ()) -> Block:
+        """A new block after those made so far."""
+        block = Block(arg_types=argument_types)
+        self.body_region.add_block(block)
+        return block
+
+    def lower_ops(self, ops: Sequence[Operation]) -> None:
+        """Replaces each op by its rule."""
+        for op in ops:
+            self.lower_op(op)
+
+    def lower_op(self, op: Operation) -> None:
+        """Replaces one op by its rule. Raises `LoweringError` at the op's place if it has none."""
+        self.b.location = location = op.location
+        rule = LOWERINGS.get(op.name)
+        if rule is None:
+            raise LoweringError(
+                f"no lowering to LLVM for {op.name!r}",
+                source_location(location),
+                help="a pass that replaces it has not run",
+            )
+        try:
+            rule(self, op)
+        except MinitritonError as error:
+            if error.location is None:
+                error.location = source_location(location)
+            raise
+
+    def unsupported(self, op: Operation, what: str, help: str | None = None) -> LoweringError:
+        """An error at the place of `op`."""
+        return LoweringError(f"{op.name}: {what}", source_location(op.location), help=help)
+
+
+def _bit_sum(
+    b: Builder, total: SSAValue | None, used: int, number: SSAValue, bases: Sequence[int]
+) -> tuple[SSAValue | None, int]:
+    position = 0
+    while position < len(bases):
+        basis = bases[position]
+        if basis == 0:
+            position += 1
+            continue
+        length = 1
+        power = basis & (basis - 1) == 0
+        while power and position + length < len(bases) and bases[position + length] == basis << length:
+            length += 1
+        term = b.and_(number, b.i32(((1 << length) - 1) << position))
+        if power:
+            shift = basis.bit_length() - 1 - position
+            term = b.shl(term, shift) if shift >= 0 else b.lshr(term, -shift)
+            bits = ((1 << length) - 1) * basis
+        else:
+            term = b.mul(b.lshr(term, position), b.i32(basis))
+            bits = basis
+        if total is None:
+            total = term
+        else:
+            total = b.xor(total, term) if used & bits else b.or_disjoint(total, term)
+        used |= bits
+        position += length
+    return total, used

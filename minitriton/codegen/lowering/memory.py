@@ -1,0 +1,214 @@
+"""Loads and stores of global memory.
+
+In: a tensor of pointers, as an expression of which only the first pointer of each vector is made; how wide vectors are follows
+from the layout and from what is known of the addresses (contiguity, divisibility, constancy of the mask).
+
+    tt.load %p, %m : tensor<1024x!tt.ptr<f32>>      nvvm.ld.global %p0, %p4, %m0, %m4 {vector_width = 4} : vector<8xf32>
+    tt.load %p without a mask or hints              llvm.load %p0 : vector<4xf32>, ...
+
+Answers to Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen import registers
+from minitriton.codegen.builder import segments, string_attr
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_type
+from minitriton.dialects import llvm as ours
+from minitriton.dialects import nvvm
+
+MAX_VECTOR_BITS = 128
+_UNIT = UnitAttr()
+
+
+class Accesses:
+    """Which registers a load or store moves together: `starts` are the first registers of vectors of `width`."""
+
+    __slots__ = ("count", "free", "starts", "width")
+
+    def __init__(self, f: FunctionLowering, pointer: SSAValue, mask: SSAValue | None, bits: int):
+        self.count = f.count(pointer)
+        self.free = 0
+        self.width = 1
+        if isinstance(pointer.type, TensorType):
+            width = min(MAX_VECTOR_BITS // bits, f.module.axis.pointer_contiguity(pointer), self.count)
+            if mask is not None:
+                width = min(width, f.module.axis.mask_alignment(mask))
+            self.width = 1 << (width.bit_length() - 1)
+            self.free = f.facts(pointer.type).layout.free_masks.get("register", 0)
+        self.starts = [s for s in range(0, self.count, self.width) if not s & self.free]
+
+    @property
+    def loaded(self) -> int:
+        """Registers that are moved, without copies."""
+        return len(self.starts) * self.width
+
+    def expanded(self) -> list[int] | None:
+        """For each register its place among the moved ones; None if it is the same."""
+        if not self.free:
+            return None
+        place = {start + i: n * self.width + i for n, start in enumerate(self.starts) for i in range(self.width)}
+        return [place[register & ~self.free] for register in range(self.count)]
+
+
+def cache_hint(op: Operation) -> tuple[str, str]:
+    """The cache modifier and eviction policy of an op, empty if there is none."""
+    cache, evict = _enum(op, "cache"), _enum(op, "evict")
+    return "" if cache == "none" else cache, "" if evict in ("evict_normal", "none") else evict
+
+
+def _enum(op: Operation, name: str) -> str:
+    attr = op.properties.get(name)
+    return "none" if attr is None else str(attr.data)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def memory_type(element: Attribute) -> Attribute:
+    """How an element lies in memory: booleans as bytes, pointers as integers."""
+    if element is I1:
+        return I8
+    return I64 if isinstance(element, L.LLVMPointerType) else element
+
+
+def _policy(f: FunctionLowering, evict: str) -> SSAValue | None:
+    if evict not in nvvm.CreatePolicyOp.KINDS or f.module.capability < 80:
+        return None
+    return f.b.value(nvvm.CreatePolicyOp, (), I64, {"kind": string_attr(evict)})
+
+
+def _hints(cache: str, evict: str) -> dict[str, StringAttr]:
+    hints: dict[str, StringAttr] = {}
+    if cache:
+        hints["cache"] = string_attr(cache)
+    if evict:
+        hints["evict"] = string_attr(evict)
+    return hints
+
+
+@lowers("tt.load")
+def load(f: FunctionLowering, op: Operation) -> None:
+    """Predicated `ld.global` if there is a mask or a hint, else plain loads."""
+    pointer, mask, other = _operands(op)
+    result = op.results[0]
+    element = f.element_type(result)
+    kept = memory_type(element)
+    accesses = Accesses(f, pointer, mask, bit_width(kept))
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    cache, evict = cache_hint(op)
+    volatile = _is_true(op.properties.get("isVolatile"))
+    if mask is None and not cache and not evict and not volatile:
+        vector = _plain_load(f, addresses, kept, accesses.width)
+    else:
+        vector = _hinted_load(f, op, accesses, addresses, kept, mask, other, volatile)
+    places = accesses.expanded()
+    if places is not None:
+        vector = f.b.permute(vector, places)
+    f.values[result] = _from_memory(f, vector, element)
+
+
+def _is_true(attr: Attribute | None) -> bool:
+    return isinstance(attr, IntegerAttr) and attr.value.data != 0
+
+
+def _operands(op: Operation) -> tuple[SSAValue, SSAValue | None, SSAValue | None]:
+    return op.ptr, op.mask, op.other  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _from_memory(f: FunctionLowering, vector: SSAValue, element: Attribute) -> SSAValue:
+    if element is I1:
+        return f.b.cast(L.TruncOp, vector, I1)
+    return f.b.cast(ours.IntToPtrOp, vector, element) if isinstance(element, L.LLVMPointerType) else vector
+
+
+def to_memory(f: FunctionLowering, value: SSAValue) -> SSAValue:
+    """A value as it lies in memory."""
+    element = lane_type(value.type)
+    if element is I1:
+        return f.b.cast(L.ZExtOp, value, I8)
+    return f.b.cast(ours.PtrToIntOp, value, I64) if isinstance(element, L.LLVMPointerType) else value
+
+
+def _plain_load(f: FunctionLowering, addresses: list[SSAValue], element: Attribute, width: int) -> SSAValue:
+    type_ = vector_type(element, width)
+    alignment = width * bit_width(element) // 8
+    return f.b.concat([f.b.load(address, type_, alignment) for address in addresses])
+
+
+def _hinted_load(
+    f: FunctionLowering,
+    op: Operation,
+    accesses: Accesses,
+    addresses: list[SSAValue],
+    element: Attribute,
+    mask: SSAValue | None,
+    other: SSAValue | None,
+    volatile: bool,
+) -> SSAValue:
+    masks = [] if mask is None else [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
+    others: list[SSAValue] = []
+    if other is not None:
+        rep = f.values[other]
+        if not registers.is_splat(rep):
+            rep = registers.vector(f.b, rep, accesses.count)
+            if accesses.free:
+                rep = f.b.permute(rep, [s + i for s in accesses.starts for i in range(accesses.width)])
+        others = [to_memory(f, rep)]
+    cache, evict = cache_hint(op)
+    policy = _policy(f, evict)
+    policies = [] if policy is None else [policy]
+    properties: dict[str, Attribute] = {
+        "vector_width": IntegerAttr(accesses.width, 32),
+        "operandSegmentSizes": segments(len(addresses), len(masks), len(others), len(policies)),
+        **_hints(cache, evict),
+    }
+    if volatile:
+        properties["is_volatile"] = _UNIT
+    operands = (*addresses, *masks, *others, *policies)
+    return f.b.value(nvvm.LoadGlobalOp, operands, vector_type(element, accesses.loaded), properties)
+
+
+@lowers("tt.store")
+def store(f: FunctionLowering, op: Operation) -> None:
+    """`st.global`, by one of the threads that hold the same element."""
+    pointer, value, mask = op.ptr, op.value, op.mask  # pyright: ignore[reportAttributeAccessIssue]
+    data = to_memory(f, f.vector(value))
+    element = lane_type(data.type)
+    accesses = Accesses(f, pointer, mask, bit_width(element))
+    facts = f.facts(pointer.type).layout if isinstance(pointer.type, TensorType) else None
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    masks = _store_masks(f, accesses, mask, f.representative(facts))
+    cache, evict = cache_hint(op)
+    if accesses.free:
+        data = f.b.permute(data, [s + i for s in accesses.starts for i in range(accesses.width)])
+    if not masks and not cache and not evict:
+        _plain_store(f, addresses, data, accesses.width)
+        return
+    policy = _policy(f, evict)
+    policies = [] if policy is None else [policy]
+    properties: dict[str, Attribute] = {
+        "vector_width": IntegerAttr(accesses.width, 32),
+        "operandSegmentSizes": segments(1, len(addresses), len(masks), len(policies)),
+        **_hints(cache, evict),
+    }
+    f.b.operation(nvvm.StoreGlobalOp, (data, *addresses, *masks, *policies), (), properties)
+
+
+def _store_masks(
+    f: FunctionLowering, accesses: Accesses, mask: SSAValue | None, representative: SSAValue | None
+) -> list[SSAValue]:
+    if mask is None:
+        return [] if representative is None else [representative] * len(accesses.starts)
+    given = [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
+    return given if representative is None else [f.b.and_(representative, each) for each in given]
+
+
+def _plain_store(f: FunctionLowering, addresses: list[SSAValue], data: SSAValue, width: int) -> None:
+    alignment = width * bit_width(lane_type(data.type)) // 8
+    for number, address in enumerate(addresses):
+        first = number * width
+        f.b.store(f.b.permute(data, range(first, first + width)), address, alignment)

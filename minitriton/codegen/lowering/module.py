@@ -1,0 +1,99 @@
+"""Lowers a module: its functions, and the globals they share.
+
+In: a TTGIR module whose shared memory is allocated and whose barriers are in place. Out: a module of the `llvm` and `nvvm`
+dialects with one `llvm.func` for each `tt.func`.
+
+    tt.func public @add(%x: !tt.ptr<f32>, %n: i32)
+        ->  llvm.func @add(%x: !llvm.ptr<1>, %n: i32, %scratch: !llvm.ptr<1>, %profile: !llvm.ptr<1>) attributes {nvvm.kernel, ...}
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.allocation import Allocation
+from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.lowering import families  # noqa: F401  (fills the table)
+from minitriton.codegen.types import I8, SHARED
+from minitriton.errors import LoweringError
+
+SHARED_MEMORY = "global_smem"
+
+
+class ModuleLowering:
+    """What all functions of a module share."""
+
+    def __init__(self, module: ModuleOp, allocation: Allocation):
+        self.module = module
+        self.allocation = allocation
+        self.axis = AxisInfoAnalysis(module)
+        self.num_warps = _integer(module, "ttg.num-warps", 4)
+        self.num_ctas = _integer(module, "ttg.num-ctas", 1)
+        self.capability = _capability(module)
+        self.globals: dict[str, Operation] = {}
+        self._strings: dict[bytes, str] = {}
+
+    def divisibility(self, value: SSAValue) -> int:
+        """A power of two that divides a scalar, or every element of a tensor."""
+        fact = self.axis.get(value)
+        divisor = 2**30
+        for of_dim in fact.divisibility:
+            divisor = min(divisor, of_dim)
+        return divisor & -divisor
+
+    def shared_offset(self, op: Operation) -> int:
+        """Where the shared memory of `op` begins."""
+        offset = self.allocation.offset(op)
+        if offset is None:
+            raise LoweringError(f"{op.name} was given no shared memory", help="run allocate-shared-memory-nv first")
+        return offset
+
+    def address_of_shared(self, b: Builder) -> SSAValue:
+        """The address of the kernel's shared memory."""
+        if SHARED_MEMORY not in self.globals:
+            self.globals[SHARED_MEMORY] = L.GlobalOp(
+                L.LLVMArrayType(0, I8), SHARED_MEMORY, "external", addr_space=3, alignment=16
+            )
+        return b.once(SHARED_MEMORY, L.AddressOfOp, SHARED, {"global_name": SymbolRefAttr(SHARED_MEMORY)})
+
+    def string(self, text: str, prefix: str) -> str:
+        """The symbol of a constant, 0-terminated string."""
+        data = text.encode() + b"\0"
+        name = self._strings.get(data)
+        if name is None:
+            name = self._strings[data] = f"{prefix}{len(self._strings)}"
+            self.globals[name] = L.GlobalOp(
+                L.LLVMArrayType(len(data), I8),
+                name,
+                "internal",
+                constant=True,
+                value=StringAttr(data.decode("latin-1")),
+            )
+        return name
+
+
+def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:
+    """The LLVM-level module of a TTGIR module."""
+    from minitriton.codegen.lowering.signature import lower_function
+
+    state = ModuleLowering(module, allocation)
+    functions = [lower_function(state, op) for op in module.ops if op.name == "tt.func"]
+    others = [op.clone() for op in module.ops if op.name.startswith("llvm.")]
+    result = ModuleOp([*others, *state.globals.values(), *functions], attributes=dict(module.attributes))
+    result.location = module.location
+    return result
+
+
+def _integer(module: ModuleOp, name: str, default: int) -> int:
+    attr = module.attributes.get(name)
+    return attr.value.data if isinstance(attr, IntegerAttr) else default
+
+
+def _capability(module: ModuleOp) -> int:
+    attr = module.attributes.get("ttg.target")
+    if not isinstance(attr, StringAttr) or not attr.data.startswith("cuda:"):
+        raise LoweringError('the module names no target: it needs the attribute ttg.target = "cuda:90" (or another)')
+    return int(attr.data.removeprefix("cuda:"))

@@ -1,0 +1,18 @@
+"""What a memory descriptor is while lowering: where its buffer begins and which part of it the view shows.
+
+%v = ttg.memdesc_subslice %b [0, 32]     SharedView(base of %b, offsets = (0, 32))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+
+@dataclass(frozen=True)
+class SharedView:
+    """A view of shared memory: `base` is the address of the buffer, `offsets` the view's first coordinates in it."""
+
+    base: SSAValue
+    offsets: tuple[int, ...]

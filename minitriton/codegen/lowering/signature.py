@@ -1,0 +1,153 @@
+"""Functions: their signature and attributes, `tt.return` and `tt.call`.
+
+In: a `tt.func`. Out: an `llvm.func`. A kernel gets two more arguments at its end, the global scratch memory and that of a
+profiler; a device function a third before them, its part of shared memory.
+
+    tt.func public @k(%x: !tt.ptr<f32>)              llvm.func @k(!llvm.ptr<1>, !llvm.ptr<1>, !llvm.ptr<1>)
+    tt.func private @f(%t: tensor<8xf32>) -> f32     llvm.func @f(vector<...>, !llvm.ptr<3>, !llvm.ptr<1>, !llvm.ptr<1>) -> f32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, Region
+
+from minitriton.codegen.builder import make
+from minitriton.codegen.lowering.control_flow import lower_blocks
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.module import ModuleLowering
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
+from minitriton.dialects.tt import TensorDescType
+
+TMA_DESCRIPTOR_BYTES = 128
+_UNIT = UnitAttr()
+
+
+def is_kernel(function: Operation) -> bool:
+    """Whether the host can launch the function."""
+    visibility = function.properties.get("sym_visibility")
+    return isinstance(visibility, StringAttr) and visibility.data == "public"
+
+
+def lower_function(module: ModuleLowering, function: Operation) -> Operation:
+    """The `llvm.func` of a `tt.func`."""
+    signature = function.properties["function_type"]
+    assert isinstance(signature, FunctionType)
+    kernel = is_kernel(function)
+    name = function.properties["sym_name"]
+    assert isinstance(name, StringAttr)
+    prologue, body = Block(), Block()
+    region = Region([prologue, body])
+    f = FunctionLowering(module, prologue, body, num_warps=module.num_warps)
+    inputs = [f.lowered_type(type_) for type_ in signature.inputs]
+    hidden = (GLOBAL, GLOBAL) if kernel else (SHARED, GLOBAL, GLOBAL)
+    for type_ in (*inputs, *hidden):
+        prologue.insert_arg(type_, len(prologue.args))
+    source = function.regions[0]
+    entry = source.first_block
+    assert entry is not None
+    for value, argument in zip(entry.args, prologue.args, strict=False):
+        f.values[value] = argument
+        argument.name_hint = value.name_hint
+    f.global_scratch = prologue.args[-2]
+    if not kernel:
+        f.shared_base_value = prologue.args[-3]
+    lower_blocks(f, source)
+    f.b.location = function.location
+    f.b.move_to(prologue)
+    f.b.branch(body)
+    results = [f.lowered_type(type_) for type_ in signature.outputs]
+    output = VOID if not results else results[0] if len(results) == 1 else struct_type(*results)
+    result = make(
+        L.FuncOp,
+        (),
+        (),
+        {
+            "sym_name": name,
+            "function_type": L.LLVMFunctionType([*inputs, *hidden], output),
+            "CConv": L.CallingConventionAttr("ccc"),
+            "linkage": L.LinkageAttr("external" if kernel else "internal"),
+            "visibility_": IntegerAttr(0, 64),
+            "arg_attrs": _argument_attributes(signature.inputs.data, len(inputs) + len(hidden)),
+        },
+        function.location,
+    )
+    if kernel:
+        result.attributes.update(_kernel_attributes(module, f))
+    else:
+        result.properties["no_inline"] = _UNIT
+    result.add_region(region)
+    return result
+
+
+def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> dict[str, Attribute]:
+    total = module.module.attributes.get("ttg.total-num-warps")
+    warps = total.value.data if isinstance(total, IntegerAttr) else f.num_warps
+    attributes: dict[str, Attribute] = {
+        "nvvm.kernel": _UNIT,
+        "nvvm.reqntid": DenseArrayBase.from_list(i32, (32 * warps,)),
+    }
+    registers = module.module.attributes.get("ttg.maxnreg")
+    if registers is not None:
+        attributes["nvvm.maxnreg"] = registers
+    if module.num_ctas > 1:
+        attributes["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, (module.num_ctas,))
+    return attributes
+
+
+def _argument_attributes(types: Sequence[Attribute], count: int) -> ArrayAttr[DictionaryAttr]:
+    """A tensor descriptor is passed by value: 128 bytes in constant memory."""
+    descriptor = DictionaryAttr(
+        {
+            "llvm.byval": L.LLVMArrayType(TMA_DESCRIPTOR_BYTES, I8),
+            "llvm.align": IntegerAttr(64, 64),
+            "nvvm.grid_constant": _UNIT,
+        }
+    )
+    nothing = DictionaryAttr({})
+    given = [descriptor if isinstance(type_, TensorDescType) else nothing for type_ in types]
+    return ArrayAttr([*given, *[nothing] * (count - len(given))])
+
+
+@lowers("tt.return")
+def return_(f: FunctionLowering, op: Operation) -> None:
+    """Several results are returned in a struct."""
+    values = [f.vector(value) for value in op.operands]
+    if len(values) > 1:
+        values = [f.b.struct(values, struct_type(*(value.type for value in values)))]
+    f.b.operation(L.ReturnOp, values, ())
+
+
+@lowers("tt.call")
+def call(f: FunctionLowering, op: Operation) -> None:
+    """The callee's shared memory begins where the allocation placed it in the caller's."""
+    callee = op.properties["callee"].string_value()  # pyright: ignore[reportAttributeAccessIssue]
+    offset = f.module.allocation.offset(op)
+    assert f.global_scratch is not None
+    arguments = [
+        *(f.vector(value) for value in op.operands),
+        f.shared_at(offset or 0) if offset is not None or f.shared_base_value is not None else f.b.poison(SHARED),
+        f.global_scratch,
+        f.global_scratch,
+    ]
+    types = [f.lowered_type(result.type) for result in op.results]
+    result = f.b.call(callee, arguments, VOID if not types else types[0] if len(types) == 1 else struct_type(*types))
+    if result is None:
+        return
+    fields: list[Any] = [result] if len(types) == 1 else [f.b.field(result, i) for i in range(len(types))]
+    for value, field in zip(op.results, fields, strict=True):
+        f.values[value] = field

@@ -1,0 +1,109 @@
+"""LLVM IR text to PTX.
+
+In: the text of an LLVM module (ours or Triton's), a target and options. Out: optimised LLVM IR, PTX, or both from one parse.
+
+    llvm_ir, ptx = compile_llvm_ir(text, GPUTarget("cuda", 90), CUDAOptions())
+
+LLVM runs its O3 pipeline with the target known (data layout, GPU, features) and without vectorisers: what should be a vector is
+one already.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from minitriton.codegen import llvm_session
+from minitriton.errors import IRError, MinitritonError
+from minitriton.target import CUDAOptions, GPUTarget
+
+DEFAULT_PTX_VERSION = 87
+"""PTX 8.7, of CUDA 12.8: what Triton 3.6.0 writes with the assembler it ships."""
+
+SUPPORTED_PTX_VERSIONS = range(70, 89)
+"""Versions whose names LLVM knows; an unknown feature would end the process."""
+
+
+@dataclass(frozen=True)
+class CompiledIR:
+    """What one LLVM module became."""
+
+    llvm_ir: str
+    ptx: str
+
+
+def ptx_version(options: CUDAOptions) -> int:
+    """The version of PTX to write. Raises if LLVM does not know it."""
+    version = options.ptx_version or DEFAULT_PTX_VERSION
+    if version not in SUPPORTED_PTX_VERSIONS:
+        known = f"{SUPPORTED_PTX_VERSIONS.start} to {SUPPORTED_PTX_VERSIONS.stop - 1}"
+        raise MinitritonError(f"PTX version {version} is not supported", help=f"supported: {known} (87 is PTX 8.7)")
+    return version
+
+
+def _machine(target: GPUTarget, options: CUDAOptions) -> llvm.TargetMachine:
+    return llvm_session.target_machine(target.sm, f"+ptx{ptx_version(options)}")
+
+
+def _parse(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    try:
+        module = llvm.parse_assembly(text)
+    except RuntimeError as error:
+        raise IRError(f"LLVM does not accept this module: {error}") from error
+    module.triple = llvm_session.TRIPLE
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def _optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    tuning.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+
+
+def compile_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> CompiledIR:
+    """Optimises and emits in one go. Text that is not `trusted` is read in a child process first."""
+    if not trusted:
+        llvm_session.check_in_child(text)
+    with llvm_session.LOCK:
+        machine = _machine(target, options)
+        llvm_session.set_fp_fusion(options.enable_fp_fusion)
+        module = _parse(text, machine)
+        _optimize(module, machine)
+        return CompiledIR(str(module), _finish(machine.emit_assembly(module)))
+
+
+def optimize_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> str:
+    """Optimised LLVM IR (Triton's `asm["llir"]`)."""
+    if not trusted:
+        llvm_session.check_in_child(text)
+    with llvm_session.LOCK:
+        machine = _machine(target, options)
+        module = _parse(text, machine)
+        _optimize(module, machine)
+        return str(module)
+
+
+def llvm_to_ptx(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> str:
+    """The PTX of a module that is optimised already."""
+    if not trusted:
+        llvm_session.check_in_child(text)
+    with llvm_session.LOCK:
+        machine = _machine(target, options)
+        llvm_session.set_fp_fusion(options.enable_fp_fusion)
+        return _finish(machine.emit_assembly(_parse(text, machine)))
+
+
+def _finish(ptx: str) -> str:
+    """Drops what only debuggers read: line tables (`.loc`, `.file`) are enough for profilers."""
+    return ptx.replace(", debug", "", 1) if ", debug\n" in ptx else ptx
+
+
+def kernel_names(ptx: str) -> list[str]:
+    """The kernels of a PTX module, in order."""
+    return re.findall(r"\.visible\s+\.entry\s+([\w$.]+)", ptx)

@@ -1,0 +1,132 @@
+"""Types of the LLVM level.
+
+In: a type of the tensor level. Out: the type of one of its elements in a register, and vectors of it. Every type here is
+interned, so that types can be compared and looked up by identity.
+
+    scalar_type(f8E4M3FN)            -> i8
+    scalar_type(!tt.ptr<f32>)        -> !llvm.ptr<1>
+    vector_type(f32, 8)              -> vector<8xf32>
+    vector_type(f32, 1)              -> f32
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntAttr,
+    IntegerType,
+    TensorType,
+    VectorType,
+)
+from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, LLVMVoidType
+from xdsl.ir import Attribute
+
+from minitriton.dialects.tt import PointerType
+from minitriton.errors import LoweringError
+
+I1, I8, I16, I32, I64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
+F16, BF16, F32, F64 = Float16Type(), BFloat16Type(), Float32Type(), Float64Type()
+PTR, GLOBAL, SHARED = LLVMPointerType(), LLVMPointerType(IntAttr(1)), LLVMPointerType(IntAttr(3))
+VOID = LLVMVoidType()
+
+INTEGERS = {1: I1, 8: I8, 16: I16, 32: I32, 64: I64}
+_POINTERS = {0: PTR, 1: GLOBAL, 3: SHARED}
+
+_interned: dict[Attribute, Attribute] = {
+    t: t for t in (I1, I8, I16, I32, I64, F16, BF16, F32, F64, PTR, GLOBAL, SHARED)
+}
+_widths: dict[int, int] = {
+    id(I1): 1,
+    id(I8): 8,
+    id(I16): 16,
+    id(I32): 32,
+    id(I64): 64,
+    id(F16): 16,
+    id(BF16): 16,
+    id(F32): 32,
+    id(F64): 64,
+    id(PTR): 64,
+    id(GLOBAL): 64,
+    id(SHARED): 32,
+}
+
+
+def element_type(type_: Attribute) -> Attribute:
+    """The element type of a tensor, or the type itself."""
+    return type_.element_type if isinstance(type_, TensorType) else type_
+
+
+def scalar_type(type_: Attribute) -> Attribute:
+    """The LLVM type of one element of tensor-level type `type_` (a tensor, a number or a pointer)."""
+    if isinstance(type_, TensorType):
+        type_ = type_.element_type
+    found = _interned.get(type_)
+    if found is None:
+        found = _interned[type_] = _convert(type_)
+    return found
+
+
+def _convert(type_: Attribute) -> Attribute:
+    if isinstance(type_, PointerType):
+        space = type_.address_space
+        return _POINTERS.get(space if isinstance(space, int) else space.value.data, GLOBAL)
+    if isinstance(type_, IndexType):
+        return I64
+    if isinstance(type_, IntegerType):
+        return INTEGERS.get(type_.width.data, type_)
+    if type_.name.startswith("f8"):
+        return I8
+    raise LoweringError(f"a value of type {type_} has no counterpart in LLVM")
+
+
+def bit_width(type_: Attribute) -> int:
+    """Bits of an interned scalar type."""
+    width = _widths.get(id(type_))
+    if width is None:
+        if not isinstance(type_, IntegerType):
+            raise LoweringError(f"a value of type {type_} has no size in a register")
+        width = type_.width.data
+    return width
+
+
+_vectors: dict[tuple[int, int], Attribute] = {}
+_kept: list[Attribute] = []
+
+
+def vector_type(element: Attribute, count: int) -> Attribute:
+    """`count` registers of interned type `element`: a vector, or the element itself if `count` is 1."""
+    if count == 1:
+        return element
+    key = (id(element), count)
+    found = _vectors.get(key)
+    if found is None:
+        found = _vectors[key] = VectorType(element, [count])
+        _kept.append(element)
+    return found
+
+
+def lanes(type_: Attribute) -> int:
+    """Lanes of a vector, 1 for a scalar."""
+    return type_.shape.data[0].data if isinstance(type_, VectorType) else 1
+
+
+def lane_type(type_: Attribute) -> Attribute:
+    """The type of one lane."""
+    return type_.element_type if isinstance(type_, VectorType) else type_
+
+
+_structs: dict[tuple[int, ...], LLVMStructType] = {}
+
+
+def struct_type(*fields: Attribute) -> LLVMStructType:
+    """A literal struct of interned types."""
+    key = tuple(map(id, fields))
+    found = _structs.get(key)
+    if found is None:
+        found = _structs[key] = LLVMStructType.from_type_list(fields)
+        _kept.extend(fields)
+    return found
