@@ -1,0 +1,140 @@
+"""Launch paths: one compile for each thing a compile depends on, and the right values passed."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minitriton.runtime.dispatch import Dispatcher
+
+
+class Tensor:
+    """What a launch path asks of a torch tensor."""
+
+    def __init__(self, address: int, dtype: str = "float32", is_cuda: bool = True) -> None:
+        self.address, self.dtype, self.is_cuda = address, dtype, is_cuda
+        self.device = SimpleNamespace(type="cuda" if is_cuda else "cpu")
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+@pytest.fixture(autouse=True)
+def fake_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = ModuleType("torch")
+    torch.Tensor = Tensor  # type: ignore[attr-defined]
+    nothing = lambda: None  # noqa: E731
+    torch.cuda = SimpleNamespace(is_available=lambda: True, init=nothing, current_device=nothing)  # type: ignore[attr-defined]
+    torch._C = SimpleNamespace(_cuda_getDevice=lambda: 0, _cuda_getCurrentRawStream=lambda device: 7)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+
+class Recorder:
+    """The compiler and driver behind a dispatcher."""
+
+    def __init__(self, names: str, constexprs: str = "", **defaults: Any) -> None:
+        self.prepared: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        self.launched: list[tuple[Any, ...]] = []
+        self.interpreted: list[Any] = []
+        self.slowly: list[Any] = []
+        self.dispatcher = Dispatcher(
+            names.split(),
+            frozenset(constexprs.split()),
+            defaults,
+            self.prepare,
+            lambda grid, args, options: self.interpreted.append(args),
+            lambda grid, args, options: self.slowly.append(args),
+        )
+
+    def prepare(self, args: tuple[Any, ...], options: dict[str, Any], device: int) -> Any:
+        self.prepared.append((args, options))
+
+        def launch(*values: Any) -> int:
+            self.launched.append(values)
+            return 0
+
+        return launch, f"kernel {len(self.prepared)}", None
+
+    def __call__(self, grid: Any, *args: Any, **options: Any) -> Any:
+        """As a kernel launches: through the path of the first launch, once there is one."""
+        path = next(iter(self.dispatcher.paths.values()), None) or self.dispatcher.first()
+        return path(grid, *args, **options)
+
+
+def test_a_launch_passes_grid_stream_addresses_and_numbers() -> None:
+    kernel = Recorder("x n BLOCK", "BLOCK")
+    assert kernel((3,), Tensor(4096), 5, BLOCK=128) == "kernel 1"
+    kernel((3, 2), Tensor(8192), 6, BLOCK=128)
+    assert kernel.launched == [(3, 1, 1, 7, 4096, 5), (3, 2, 1, 7, 8192, 6)]
+    assert len(kernel.prepared) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (Tensor(4096 + 4), 5, 128),
+        (Tensor(4096, "float16"), 5, 128),
+        (Tensor(4096), 1, 128),
+        (Tensor(4096), 16, 128),
+        (Tensor(4096), 2**31, 128),
+        (Tensor(4096), 5, 64),
+        (Tensor(4096), 5.0, 128),
+        (Tensor(4096), True, 128),
+        (Tensor(4096), None, 128),
+    ],
+    ids=["alignment", "dtype", "one", "sixteen", "wide", "constexpr", "float", "bool", "none"],
+)
+def test_what_a_compile_depends_on_makes_another_compile(other: tuple[Any, ...]) -> None:
+    kernel = Recorder("x n BLOCK", "BLOCK")
+    kernel((1,), Tensor(4096), 5, 128)
+    kernel((1,), *other)
+    assert len(kernel.prepared) == 2
+    kernel((1,), *other)
+    kernel((1,), Tensor(4096), 5, 128)
+    assert len(kernel.prepared) == 2
+
+
+def test_constexprs_that_compare_equal_but_differ_in_type_are_told_apart() -> None:
+    kernel = Recorder("x FLAG", "FLAG")
+    for flag in (True, 1, 1.0):
+        kernel((1,), Tensor(4096), flag)
+    assert len(kernel.prepared) == 3
+
+
+def test_compile_options_are_part_of_the_key_and_reach_the_compiler() -> None:
+    kernel = Recorder("x")
+    kernel((1,), Tensor(4096), num_warps=4)
+    kernel((1,), Tensor(4096), num_warps=8)
+    kernel((1,), Tensor(4096), num_warps=4)
+    assert [options for _, options in kernel.prepared] == [{"num_warps": 4}, {"num_warps": 8}]
+
+
+def test_a_grid_may_be_a_function_of_the_arguments() -> None:
+    kernel = Recorder("x n BLOCK", "BLOCK")
+    kernel(lambda meta: (meta["n"] // meta["BLOCK"],), Tensor(4096), 512, BLOCK=128)
+    assert kernel.launched[0][:3] == (4, 1, 1)
+
+
+def test_defaults_and_keywords_bind_as_in_a_call() -> None:
+    kernel = Recorder("x n BLOCK", "BLOCK", BLOCK=32)
+    kernel((1,), n=5, x=Tensor(4096))
+    assert kernel.prepared[0][0][1:] == (5, 32)
+    with pytest.raises(TypeError, match="missing"):
+        kernel((1,), Tensor(4096))
+
+
+def test_host_arrays_are_interpreted() -> None:
+    kernel = Recorder("x n")
+    kernel((1,), Tensor(4096), 5)
+    kernel((1,), Tensor(4096, is_cuda=False), 5)
+    kernel((1,), np.zeros(3), 5)
+    assert len(kernel.interpreted) == 2
+    assert len(kernel.launched) == 1
+
+
+def test_arguments_without_a_fast_form_are_launched_slowly() -> None:
+    kernel = Recorder("x n")
+    kernel((1,), Tensor(4096), (1, 2))
+    assert len(kernel.slowly) == 1
