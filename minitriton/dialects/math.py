@@ -1,0 +1,349 @@
+"""The `math` dialect, on scalars and on tensors.
+
+xDSL's is not used because its constructors are slow. Names and fields are the same: `operand`; `lhs`, `rhs`; `a`, `b`, `c` of `FmaOp`.
+
+    %1 = math.exp2 %0 : tensor<64xf32>
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.ir import Dialect, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
+from minitriton.dialects.tt_constraints import var
+
+
+class _FloatUnaryOp(IRDLOperation):
+    """Base of functions of one floating-point number."""
+
+    T: ClassVar = var("T", FLOAT)
+    operand = operand_def(T)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
+
+    def __init__(self, operand: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
+        Operation.__init__(self, operands=(operand,), result_types=(operand.type,), properties={"fastmath": fastmath})
+
+
+class _FloatBinaryOp(IRDLOperation):
+    """Base of functions of two floating-point numbers."""
+
+    T: ClassVar = var("T", FLOAT)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
+        Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type,), properties={"fastmath": fastmath})
+
+
+class _IntegerUnaryOp(IRDLOperation):
+    """Base of functions of one integer."""
+
+    T: ClassVar = var("T", INTEGER)
+    operand = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$operand attr-dict `:` type($result)"
+
+    def __init__(self, operand: SSAValue) -> None:
+        Operation.__init__(self, operands=(operand,), result_types=(operand.type,))
+
+
+@irdl_op_definition
+class AbsFOp(_FloatUnaryOp):
+    """Absolute value."""
+
+    name = "math.absf"
+
+
+@irdl_op_definition
+class AcosOp(_FloatUnaryOp):
+    """Arc cosine."""
+
+    name = "math.acos"
+
+
+@irdl_op_definition
+class AsinOp(_FloatUnaryOp):
+    """Arc sine."""
+
+    name = "math.asin"
+
+
+@irdl_op_definition
+class AtanOp(_FloatUnaryOp):
+    """Arc tangent."""
+
+    name = "math.atan"
+
+
+@irdl_op_definition
+class CbrtOp(_FloatUnaryOp):
+    """Cube root."""
+
+    name = "math.cbrt"
+
+
+@irdl_op_definition
+class CeilOp(_FloatUnaryOp):
+    """Rounded up."""
+
+    name = "math.ceil"
+
+
+@irdl_op_definition
+class CosOp(_FloatUnaryOp):
+    """Cosine."""
+
+    name = "math.cos"
+
+
+@irdl_op_definition
+class CoshOp(_FloatUnaryOp):
+    """Hyperbolic cosine."""
+
+    name = "math.cosh"
+
+
+@irdl_op_definition
+class ErfOp(_FloatUnaryOp):
+    """Error function."""
+
+    name = "math.erf"
+
+
+@irdl_op_definition
+class Exp2Op(_FloatUnaryOp):
+    """Power of two."""
+
+    name = "math.exp2"
+
+
+@irdl_op_definition
+class ExpM1Op(_FloatUnaryOp):
+    """`exp(x) - 1`."""
+
+    name = "math.expm1"
+
+
+@irdl_op_definition
+class ExpOp(_FloatUnaryOp):
+    """Exponential."""
+
+    name = "math.exp"
+
+
+@irdl_op_definition
+class FloorOp(_FloatUnaryOp):
+    """Rounded down."""
+
+    name = "math.floor"
+
+
+@irdl_op_definition
+class Log10Op(_FloatUnaryOp):
+    """Logarithm to base 10."""
+
+    name = "math.log10"
+
+
+@irdl_op_definition
+class Log1pOp(_FloatUnaryOp):
+    """`log(1 + x)`."""
+
+    name = "math.log1p"
+
+
+@irdl_op_definition
+class Log2Op(_FloatUnaryOp):
+    """Logarithm to base 2."""
+
+    name = "math.log2"
+
+
+@irdl_op_definition
+class LogOp(_FloatUnaryOp):
+    """Natural logarithm."""
+
+    name = "math.log"
+
+
+@irdl_op_definition
+class RoundEvenOp(_FloatUnaryOp):
+    """Rounded to nearest, ties to even."""
+
+    name = "math.roundeven"
+
+
+@irdl_op_definition
+class RoundOp(_FloatUnaryOp):
+    """Rounded to nearest, ties away from zero."""
+
+    name = "math.round"
+
+
+@irdl_op_definition
+class RsqrtOp(_FloatUnaryOp):
+    """`1 / sqrt(x)`."""
+
+    name = "math.rsqrt"
+
+
+@irdl_op_definition
+class SinOp(_FloatUnaryOp):
+    """Sine."""
+
+    name = "math.sin"
+
+
+@irdl_op_definition
+class SinhOp(_FloatUnaryOp):
+    """Hyperbolic sine."""
+
+    name = "math.sinh"
+
+
+@irdl_op_definition
+class SqrtOp(_FloatUnaryOp):
+    """Square root."""
+
+    name = "math.sqrt"
+
+
+@irdl_op_definition
+class TanOp(_FloatUnaryOp):
+    """Tangent."""
+
+    name = "math.tan"
+
+
+@irdl_op_definition
+class TanhOp(_FloatUnaryOp):
+    """Hyperbolic tangent."""
+
+    name = "math.tanh"
+
+
+@irdl_op_definition
+class TruncOp(_FloatUnaryOp):
+    """Rounded towards zero."""
+
+    name = "math.trunc"
+
+
+@irdl_op_definition
+class Atan2Op(_FloatBinaryOp):
+    """Angle of the point `(rhs, lhs)`."""
+
+    name = "math.atan2"
+
+
+@irdl_op_definition
+class CopySignOp(_FloatBinaryOp):
+    """`lhs` with the sign of `rhs`."""
+
+    name = "math.copysign"
+
+
+@irdl_op_definition
+class PowFOp(_FloatBinaryOp):
+    """Power."""
+
+    name = "math.powf"
+
+
+@irdl_op_definition
+class AbsIOp(_IntegerUnaryOp):
+    """Absolute value."""
+
+    name = "math.absi"
+
+
+@irdl_op_definition
+class CountLeadingZerosOp(_IntegerUnaryOp):
+    """Number of leading zeros."""
+
+    name = "math.ctlz"
+
+
+@irdl_op_definition
+class CountTrailingZerosOp(_IntegerUnaryOp):
+    """Number of trailing zeros."""
+
+    name = "math.cttz"
+
+
+@irdl_op_definition
+class CtPopOp(_IntegerUnaryOp):
+    """Number of ones."""
+
+    name = "math.ctpop"
+
+
+@irdl_op_definition
+class FmaOp(IRDLOperation):
+    """`a * b + c`, rounded once."""
+
+    T: ClassVar = var("T", FLOAT)
+    name = "math.fma"
+    a = operand_def(T)
+    b = operand_def(T)
+    c = operand_def(T)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$a `,` $b `,` $c (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
+
+    def __init__(self, a: SSAValue, b: SSAValue, c: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
+        Operation.__init__(self, operands=(a, b, c), result_types=(a.type,), properties={"fastmath": fastmath})
+
+
+MATH = Dialect(
+    "math",
+    [
+        AbsFOp,
+        AbsIOp,
+        AcosOp,
+        AsinOp,
+        Atan2Op,
+        AtanOp,
+        CbrtOp,
+        CeilOp,
+        CopySignOp,
+        CosOp,
+        CoshOp,
+        CountLeadingZerosOp,
+        CountTrailingZerosOp,
+        CtPopOp,
+        ErfOp,
+        Exp2Op,
+        ExpM1Op,
+        ExpOp,
+        FloorOp,
+        FmaOp,
+        Log10Op,
+        Log1pOp,
+        Log2Op,
+        LogOp,
+        PowFOp,
+        RoundEvenOp,
+        RoundOp,
+        RsqrtOp,
+        SinOp,
+        SinhOp,
+        SqrtOp,
+        TanOp,
+        TanhOp,
+        TruncOp,
+    ],
+)
