@@ -23,6 +23,7 @@ from minitriton.layouts import f2
 from minitriton.layouts.algebra import action_remove_broadcasted_regs
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.matrix_access import plan_plain_matrix_access, plan_transposed_matrix_access
 from minitriton.layouts.memory import plan_access
 from minitriton.layouts.plans import (
     Access,
@@ -32,12 +33,14 @@ from minitriton.layouts.plans import (
     RegisterPermutation,
     SharedMemoryRoundTrip,
 )
-from minitriton.layouts.swizzling import optimal_swizzling_ld_st
+from minitriton.layouts.swizzling_tiles import Instruction, MatrixInstructions, optimal_swizzling
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.layouts.warp_shuffle import decompose, plan_warp_shuffle
 
 Shape = Sequence[int]
 THREAD_DIMS = ("register", "lane", "warp")
+LDMATRIX_CAPABILITY = 75
+STMATRIX_CAPABILITY = 90
 
 
 @lru_cache(maxsize=4096)
@@ -89,19 +92,28 @@ def is_cvt_warp_sync(src: LinearLayout, dst: LinearLayout) -> bool:
     return dst.invert_and_compose(src).is_trivial_over(["warp"])
 
 
-def conversion_scratch_bytes(src: DistributedEncoding, dst: DistributedEncoding, shape: Shape, bitwidth: int) -> int:
-    """Bytes of shared memory that the conversion needs; 0 if none."""
-    plan = plan_conversion(src, dst, shape, bitwidth)
+def conversion_scratch_bytes(
+    src: DistributedEncoding, dst: DistributedEncoding, shape: Shape, bitwidth: int, capability: int = 0
+) -> int:
+    """Bytes of shared memory that the conversion needs; 0 if none. `capability` as in `plan_conversion`."""
+    plan = plan_conversion(src, dst, shape, bitwidth, capability)
     return plan.scratch_bytes if isinstance(plan, SharedMemoryRoundTrip) else 0
 
 
-def plan_conversion(src: DistributedEncoding, dst: DistributedEncoding, shape: Shape, bitwidth: int) -> ConversionPlan:
-    """The plan for elements of `bitwidth` bits (pointers: 64); cached. Raises `LoweringError` across CTAs."""
-    return _plan(to_linear_layout(src, shape), to_linear_layout(dst, shape), bitwidth)
+def plan_conversion(
+    src: DistributedEncoding, dst: DistributedEncoding, shape: Shape, bitwidth: int, capability: int = 0
+) -> ConversionPlan:
+    """The plan for elements of `bitwidth` bits (pointers: 64); cached. Raises `LoweringError` across CTAs.
+
+    `capability` is the target's compute capability times ten: from 75 on loads may be `ldmatrix`, from 90 on stores `stmatrix`
+    (`MemoryAccess.matrices`). At 0 all accesses are plain. The amount of scratch depends on it.
+    """
+    available = MatrixInstructions(load=capability >= LDMATRIX_CAPABILITY, store=capability >= STMATRIX_CAPABILITY)
+    return _plan(to_linear_layout(src, shape), to_linear_layout(dst, shape), bitwidth, available)
 
 
 @lru_cache(maxsize=4096)
-def _plan(src: LinearLayout, dst: LinearLayout, bitwidth: int) -> ConversionPlan:
+def _plan(src: LinearLayout, dst: LinearLayout, bitwidth: int, available: MatrixInstructions) -> ConversionPlan:
     cvt = minimal_cvt_of_layouts(src, dst)
     dims = tuple(cvt.out_dims)
     if "block" in dims:
@@ -117,14 +129,16 @@ def _plan(src: LinearLayout, dst: LinearLayout, bitwidth: int) -> ConversionPlan
         assert parts is not None
         sizes = src.get_in_dim_size_log2("register"), dst.get_in_dim_size_log2("register")
         return plan_warp_shuffle(parts, bitwidth, *sizes)
-    return plan_shared_memory(src, dst, max(8, bitwidth))
+    return plan_shared_memory(src, dst, max(8, bitwidth), available)
 
 
-def plan_shared_memory(src: LinearLayout, dst: LinearLayout, bitwidth: int) -> SharedMemoryRoundTrip:
+def plan_shared_memory(
+    src: LinearLayout, dst: LinearLayout, bitwidth: int, available: MatrixInstructions
+) -> SharedMemoryRoundTrip:
     """The way through shared memory, whatever the conversion."""
     src_held = action_remove_broadcasted_regs(src).apply(src)
-    dst_held = action_remove_broadcasted_regs(dst).apply(dst)
-    smem = optimal_swizzling_ld_st(src_held, dst_held, bitwidth)
+    dst_held = action_remove_broadcasted_regs(dst).apply(dst).transpose_outs(list(src.out_dims))
+    smem, store_by, load_by = optimal_swizzling(src_held, dst_held, bitwidth, available)
     num_reps = smem.get_in_dim_size_log2("reps")
     num_offset = smem.get_total_in_dim_size_log2() - num_reps
     from_src = _offsets(src, smem) if smem.is_invertible() else None
@@ -132,14 +146,16 @@ def plan_shared_memory(src: LinearLayout, dst: LinearLayout, bitwidth: int) -> S
     if (
         from_src is None
         or from_dst is None
-        or not all(_has_rounds(c, num_offset, num_reps) for c in (from_src, from_dst))
+        or not _has_rounds(from_src, num_offset, num_reps)
+        or not _has_rounds(from_dst, num_offset, num_reps)
     ):
         # Layouts whose bases overlap: in order, all at once.
         smem = LinearLayout.identity_1d(src.get_total_out_dim_size(), "offset", "dim0").reshape_outs(src.out_dims)
         num_reps, num_offset = 0, smem.get_total_in_dim_size_log2()
         from_src, from_dst = _offsets(src, smem), _offsets(dst, smem)
-    stores, _ = _rounds(from_src, bitwidth, num_offset, num_reps)
-    loads, place = _rounds(from_dst, bitwidth, num_offset, num_reps)
+        store_by = load_by = Instruction.VECTOR
+    stores, _ = _rounds(from_src, bitwidth, num_offset, num_reps, store_by)
+    loads, place = _rounds(from_dst, bitwidth, num_offset, num_reps, load_by)
     return SharedMemoryRoundTrip(
         bitwidth=bitwidth,
         scratch_bytes=(1 << num_offset) * bitwidth // 8,
@@ -169,7 +185,7 @@ def _has_rounds(offsets: Offsets, num_offset: int, num_reps: int) -> bool:
 
 
 def _rounds(
-    offsets: Offsets, bitwidth: int, num_offset: int, num_reps: int
+    offsets: Offsets, bitwidth: int, num_offset: int, num_reps: int, instruction: Instruction
 ) -> tuple[tuple[MemoryAccess, ...], list[int]]:
     """The accesses of each round, and for each register bit what it adds to the element's number in all rounds."""
     registers = list(offsets[0])
@@ -178,7 +194,14 @@ def _rounds(
         registers[bit] = 0
     of_round = (registers, *offsets[1:])
     bases = {d: tuple((column,) for column in columns) for d, columns in zip(THREAD_DIMS, of_round, strict=True)}
-    one = plan_access(LinearLayout.trusted(bases, {"offset": 1 << num_offset}), bitwidth)
+    layout = LinearLayout.trusted(bases, {"offset": 1 << num_offset})
+    one: MemoryAccess | None = None
+    if instruction is Instruction.MATRIX:
+        one = plan_plain_matrix_access(layout, bitwidth)
+    elif instruction is Instruction.MATRIX_TRANSPOSED:
+        one = plan_transposed_matrix_access(layout, bitwidth)
+    if one is None:
+        one = plan_access(layout, bitwidth)
     rounds = tuple(
         replace(one, accesses=tuple(_shifted(access, first) for access in one.accesses))
         for first in f2.span([1 << bit for bit in rep_bits])

@@ -38,17 +38,50 @@ def optimal_swizzling_ld_st(src: LinearLayout, dst: LinearLayout, bitwidth: int)
     tile_src = lane_src[: len(lane_src) - wide]
     tile_dst = lane_dst[: len(lane_dst) - wide]
     bank, segment = _banks_and_segments(vec, tile_src, tile_dst, bitwidth, dim)
-    rep_set = set(reg_src) & set(reg_dst)
-    reps = [s for s in segment if s in rep_set]
-    segment = [s for s in segment if s not in rep_set]
+    segment, reps = _split_reps(segment, reg_src, reg_dst)
     if wide < 2:
         bank = _vectorisable_banks_first(bank, reg_src, reg_dst, src_fills_bank)
+    return arrangement(src, vec, bank, segment, reps)
+
+
+def arrangement(
+    src: LinearLayout, vec: Sequence[int], bank: Sequence[int], segment: Sequence[int], reps: Sequence[int]
+) -> LinearLayout:
+    """The layout from `vector, bank, segment, reps` to the tensor of `src` with these bases."""
     sizes = dict(src.out_dims)
     bases: dict[str, Bases] = {
         name: unflatten(columns, len(columns), sizes)
         for name, columns in (("vector", vec), ("bank", bank), ("segment", segment), ("reps", reps))
     }
     return LinearLayout.trusted(bases, sizes)
+
+
+def _split_reps(
+    segment: Sequence[int], reg_src: Sequence[int], reg_dst: Sequence[int], leave: int = 0
+) -> tuple[list[int], list[int]]:
+    """The segment without what is registers on both sides, and that: the same memory can serve it again and again.
+
+    The first `leave` of them stay, so that an instruction can move several matrices at once.
+    """
+    both = set(reg_src) & set(reg_dst)
+    repeated = [s for s in segment if s in both][leave:]
+    return [s for s in segment if s not in repeated], repeated
+
+
+def swizzled_arrangement(
+    src: LinearLayout,
+    dst: LinearLayout,
+    bitwidth: int,
+    vec: Sequence[int],
+    tile_src: Sequence[int],
+    tile_dst: Sequence[int],
+    leave_reps: int = 0,
+) -> LinearLayout:
+    """The arrangement for accesses that move `vec` at once and reach `tile_src` and `tile_dst` in one wavefront."""
+    dim = src.get_total_out_dim_size_log2()
+    bank, segment = _banks_and_segments(vec, tile_src, tile_dst, bitwidth, dim)
+    segment, reps = _split_reps(segment, src.flat_bases("register"), dst.flat_bases("register"), leave_reps)
+    return arrangement(src, vec, bank, segment, reps)
 
 
 def _fill_bank(
