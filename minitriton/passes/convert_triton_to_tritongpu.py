@@ -279,6 +279,7 @@ def _split(converter: _Converter, op: Operation) -> None:
         )
         op.operands[0] = convert_before(op, source, layout)
     halves = inference.split_dst(layout, shape_of(source))
+    assert halves is not None, "the pairs lie in one thread"
     for result in op.results:
         converter.set_result_layout(result, halves)
 
@@ -287,7 +288,7 @@ def _trans(converter: _Converter, op: Operation) -> None:
     if not _has_layouts(op.results):
         order = op.properties["order"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
         layout = inference.trans_dst(_source_layout(op), shape_of(op.operands[0]), order)
-        converter.set_result_layout(op.results[0], layout)
+        converter.set_result_layout(op.results[0], cast(DistributedEncoding, layout))
 
 
 def _broadcast(converter: _Converter, op: Operation) -> None:

@@ -42,9 +42,9 @@ _SAME_LAYOUT = frozenset(
         "tt.splat",
     }
 )
-_ELEMENTWISE_TT = frozenset(_SAME_LAYOUT) - {"tt.atomic_cas", "tt.atomic_rmw", "tt.broadcast", "tt.splat"} - {
-    "tt.map_elementwise"
-}
+_ELEMENTWISE_TT = (
+    frozenset(_SAME_LAYOUT) - {"tt.atomic_cas", "tt.atomic_rmw", "tt.broadcast", "tt.splat"} - {"tt.map_elementwise"}
+)
 _TRANSPARENT = frozenset({"scf.condition", "scf.while", "scf.yield", "ttng.warp_group_dot_wait"})
 
 

@@ -1,6 +1,6 @@
 """More results for an op with regions, where it stands: loops and conditionals that carry one value more.
 
-    %0 = scf.for ... iter_args(%a = %x) -> (f32)      ->      %0:2 = scf.for ... iter_args(%a = %x, %b = %y) -> (f32, f32)
+%0 = scf.for ... iter_args(%a = %x) -> (f32)      ->      %0:2 = scf.for ... iter_args(%a = %x, %b = %y) -> (f32, f32)
 """
 
 from __future__ import annotations

@@ -55,9 +55,7 @@ def _through_shared_memory(convert: Operation) -> None:
         return
     order = order_for_memory(layout, shape)
     shared = swizzled_shared_for_dot(operand, shape, order, layout.cga, element_bits(type_))
-    buffer = ttg.LocalAllocOp(
-        source, ttg.MemDescType(shape, type_.element_type, ttg.encoding_attr(shared), ttg.SMEM)
-    )
+    buffer = ttg.LocalAllocOp(source, ttg.MemDescType(shape, type_.element_type, ttg.encoding_attr(shared), ttg.SMEM))
     load = ttg.LocalLoadOp(buffer.results[0], None, result.type)
     buffer.location = load.location = convert.location
     block = cast(Block, convert.parent)

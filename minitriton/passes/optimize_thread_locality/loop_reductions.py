@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, TensorType, UnitAttr, i32
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
@@ -66,7 +66,9 @@ def _pays(reduce: Operation) -> bool:
 def _feeds_accumulator(reduce: Operation) -> bool:
     """Whether the result is combined with a loop argument that starts as a constant, and nothing else happens to either."""
     update = reduce.results[0].get_user_of_unique_use()
-    if update is None or len(update.results) != 1 or len(update.operands) != 2:
+    combine = _combine(reduce)
+    # An update by another op, such as a difference of sums, must stay in its place.
+    if update is None or combine is None or update.name != combine.name:
         return False
     end = update.results[0].get_unique_use()
     loop = reduce.parent_op()

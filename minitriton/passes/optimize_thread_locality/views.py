@@ -39,13 +39,14 @@ def keep_reduced_axis_in_threads(op: tt.ReshapeOp, rewriter: Rewriter) -> bool:
         return False
     result = op.results[0]
     now = cast(DistributedEncoding, layout_of_value(result))
-    if isinstance(now, Blocked) and now.threads_per_warp[axis] == now.warps_per_cta[axis] == now.ctas_per_cga[axis] == 1:
+    if (
+        isinstance(now, Blocked)
+        and now.threads_per_warp[axis] == now.warps_per_cta[axis] == now.ctas_per_cga[axis] == 1
+    ):
         return False
     shape = shape_of(result)
-    order = tuple(dim for dim in get_order(now, shape) if dim != axis) + (axis,)
-    layout = blocked(
-        shape, (1,) * len(shape), order, ttg.num_warps(op), ttg.threads_per_warp(op), ttg.num_ctas(op)
-    )
+    order = (*(dim for dim in get_order(now, shape) if dim != axis), axis)
+    layout = blocked(shape, (1,) * len(shape), order, ttg.num_warps(op), ttg.threads_per_warp(op), ttg.num_ctas(op))
     source = op.operands[0]
     if layout == now or is_expensive_view(
         cast(DistributedEncoding, layout_of_value(source)), shape_of(source), layout, shape

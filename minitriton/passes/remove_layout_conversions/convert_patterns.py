@@ -183,10 +183,8 @@ def reshape_before_converting(op: tt.ReshapeOp, rewriter: Rewriter) -> bool:
     convert = _source_convert(op)
     if convert is None:
         return False
-    if not _is_trivial(convert):
-        if not allows_reorder(op) or is_expensive_view(convert.operands[0], op, _layout(op.results[0])):
-            return False
-    return _skip(op, convert, rewriter)
+    free = allows_reorder(op) and not is_expensive_view(convert.operands[0], op, _layout(op.results[0]))
+    return (free or _is_trivial(convert)) and _skip(op, convert, rewriter)
 
 
 @CONVERT_PATTERNS.pattern(tt.TransOp)

@@ -23,13 +23,35 @@ from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shap
 _DEAR_MATHS = frozenset(
     {
         "arith.divf",
-        *(
-            "math." + name
-            for name in (
-                "acos acosh asin asinh atan atan2 atanh cbrt cos cosh ctlz ctpop cttz erf erfc exp exp2 expm1 log log10 log1p "
-                "log2 powf rsqrt sin sinh sqrt tan tanh"
-            ).split()
-        ),
+        "math.acos",
+        "math.acosh",
+        "math.asin",
+        "math.asinh",
+        "math.atan",
+        "math.atan2",
+        "math.atanh",
+        "math.cbrt",
+        "math.cos",
+        "math.cosh",
+        "math.ctlz",
+        "math.ctpop",
+        "math.cttz",
+        "math.erf",
+        "math.erfc",
+        "math.exp",
+        "math.exp2",
+        "math.expm1",
+        "math.log",
+        "math.log10",
+        "math.log1p",
+        "math.log2",
+        "math.powf",
+        "math.rsqrt",
+        "math.sin",
+        "math.sinh",
+        "math.sqrt",
+        "math.tan",
+        "math.tanh",
     }
 )
 

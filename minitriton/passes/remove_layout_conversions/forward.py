@@ -210,10 +210,7 @@ class _Rewriter:
         values = [*op.results]
         if op.name == "scf.while":
             values += [*_body(op).args, *_body(op, 1).args]
-        for value in values:
-            if value in chosen and chosen[value] != layout_of_value(value):
-                return True
-        return False
+        return any(value in chosen and chosen[value] != layout_of_value(value) for value in values)
 
     def set_layouts(self, values: tuple[SSAValue, ...], layout: DistributedEncoding | None = None) -> None:
         """Give `values` the chosen layouts (or `layout`)."""

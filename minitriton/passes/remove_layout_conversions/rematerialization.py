@@ -89,7 +89,9 @@ class Rematerialization:
         block.insert_op_before(op, place)
         self._order.pop(block, None)
 
-    def convert_before(self, place: Operation, value: SSAValue, layout: DistributedEncoding, like: Operation) -> SSAValue:
+    def convert_before(
+        self, place: Operation, value: SSAValue, layout: DistributedEncoding, like: Operation
+    ) -> SSAValue:
         """A new conversion of `value` before `place`, at the location of `like`."""
         convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
         convert.location = like.location
@@ -106,9 +108,7 @@ class Rematerialization:
         self._order.pop(block, None)
         return convert.results[0]
 
-    def rewrite(
-        self, found: BackwardSlice, convert: Operation, made: dict[SSAValue, SSAValue] | None = None
-    ) -> None:
+    def rewrite(self, found: BackwardSlice, convert: Operation, made: dict[SSAValue, SSAValue] | None = None) -> None:
         """Make the values of the slice once more (but for those in `made`) and replace `convert` by its new source."""
         mapping = dict(made or {})
         layouts = found.layouts

@@ -121,7 +121,9 @@ def yield_of(op: Operation, region: int) -> Operation:
     return cast(Operation, op.regions[region].block.last_op)
 
 
-def _enter_loop(value: SSAValue, wanted: DistributedEncoding, enqueue: Callable[[Use, DistributedEncoding], None]) -> bool:
+def _enter_loop(
+    value: SSAValue, wanted: DistributedEncoding, enqueue: Callable[[Use, DistributedEncoding], None]
+) -> bool:
     """The argument of a `scf.for` depends on the initial value and on what the body yields."""
     block = cast(Block, value.owner)
     loop = block.parent_op()
