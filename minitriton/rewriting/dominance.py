@@ -90,7 +90,9 @@ class Dominance:
             return self.op_properly_dominates(value.op, op)
         assert isinstance(value, BlockArgument)
         ancestor = _ancestor_in(value.block.parent, op)
-        return ancestor is not None and ancestor.parent is not None and self.block_dominates(value.block, ancestor.parent)
+        return (
+            ancestor is not None and ancestor.parent is not None and self.block_dominates(value.block, ancestor.parent)
+        )
 
     def op_properly_dominates(self, a: Operation, b: Operation) -> bool:
         """True if `a` has run whenever `b` is about to run. An op does not dominate what is inside it."""

@@ -1,6 +1,6 @@
 """Rounding Python floats to the float types of the IR, to nearest even.
 
-    round_to(0.1, f32) == 0.10000000149011612        round_to(1e6, f16) == inf
+round_to(0.1, f32) == 0.10000000149011612        round_to(1e6, f16) == inf
 """
 
 from __future__ import annotations

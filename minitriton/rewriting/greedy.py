@@ -10,7 +10,6 @@ what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts c
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
@@ -157,5 +156,3 @@ def apply_patterns_greedily(
         changed = True
     return changed
 
-
-__all__ = ["NO_PATTERNS", "UNKNOWN_LOC", "PatternSet", "Rewriter", "apply_patterns_greedily"]

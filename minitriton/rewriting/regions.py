@@ -1,8 +1,8 @@
 """Regions and their blocks: unreachable blocks, dead block arguments, moving and copying bodies.
 
-    ^bb0: cf.br ^bb2(%a, %b)            ^bb0: cf.br ^bb2(%a)
-    ^bb1: ...  (nobody jumps here)  =>  ^bb2(%x): tt.return %x
-    ^bb2(%x, %unused): tt.return %x
+^bb0: cf.br ^bb2(%a, %b)            ^bb0: cf.br ^bb2(%a)
+^bb1: ...  (nobody jumps here)  =>  ^bb2(%x): tt.return %x
+^bb2(%x, %unused): tt.return %x
 """
 
 from __future__ import annotations
@@ -165,9 +165,7 @@ def _without(values: object, dead: list[int]) -> list[SSAValue]:
 
 def _erase_dead_ops(block: Block, live: set[SSAValue]) -> None:
     dead = [
-        op
-        for op in block.ops
-        if op.results and not any(r in live for r in op.results) and would_be_trivially_dead(op)
+        op for op in block.ops if op.results and not any(r in live for r in op.results) and would_be_trivially_dead(op)
     ]
     for op in reversed(dead):
         block.detach_op(op)

@@ -34,17 +34,17 @@ def _remainder(a: float, b: float) -> float:
     return math.fmod(a, b)
 
 
-@folder(arith.NegFOp)
+@folder(arith.NegfOp)
 def fold_negf(op: Operation) -> Folded:
     """-(-x) = x"""
     value = op._operands[0]
-    if isinstance(value, OpResult) and value.op.__class__ is arith.NegFOp:
+    if isinstance(value, OpResult) and value.op.__class__ is arith.NegfOp:
         return value.op._operands[0]
     number = float_constant(value)
     return None if number is None else float_attr(op.results[0].type, -number)
 
 
-@folder(arith.AddFOp)
+@folder(arith.AddfOp)
 def fold_addf(op: Operation) -> Folded:
     """x + -0.0 = x"""
     lhs, rhs = both(op)
@@ -54,7 +54,7 @@ def fold_addf(op: Operation) -> Folded:
     return folded if folded is not None else constant_to_the_right(op)
 
 
-@folder(arith.SubFOp)
+@folder(arith.SubfOp)
 def fold_subf(op: Operation) -> Folded:
     """x - 0.0 = x"""
     lhs, rhs = both(op)
@@ -63,7 +63,7 @@ def fold_subf(op: Operation) -> Folded:
     return fold_floats(op, lambda a, b: a - b)
 
 
-@folder(arith.MulFOp)
+@folder(arith.MulfOp)
 def fold_mulf(op: Operation) -> Folded:
     """x * 1.0 = x"""
     lhs, rhs = both(op)
@@ -73,7 +73,7 @@ def fold_mulf(op: Operation) -> Folded:
     return folded if folded is not None else constant_to_the_right(op)
 
 
-@folder(arith.DivFOp)
+@folder(arith.DivfOp)
 def fold_divf(op: Operation) -> Folded:
     """x / 1.0 = x"""
     lhs, rhs = both(op)
@@ -82,7 +82,7 @@ def fold_divf(op: Operation) -> Folded:
     return fold_floats(op, _divide)
 
 
-@folder(arith.RemFOp)
+@folder(arith.RemfOp)
 def fold_remf(op: Operation) -> Folded:
     """Two constants."""
     return fold_floats(op, _remainder)
@@ -115,10 +115,10 @@ def _ignoring(pick: float) -> object:
 
 _EXTREMA = {
     # op: (rule, test of the constant that leaves the other operand)
-    arith.MaximumFOp: (_propagating(1.0), lambda c: c == -math.inf),
-    arith.MinimumFOp: (_propagating(-1.0), lambda c: c == math.inf),
-    arith.MaxNumFOp: (_ignoring(1.0), math.isnan),
-    arith.MinNumFOp: (_ignoring(-1.0), math.isnan),
+    arith.MaximumfOp: (_propagating(1.0), lambda c: c == -math.inf),
+    arith.MinimumfOp: (_propagating(-1.0), lambda c: c == math.inf),
+    arith.MaxnumfOp: (_ignoring(1.0), math.isnan),
+    arith.MinnumfOp: (_ignoring(-1.0), math.isnan),
 }
 
 

@@ -17,23 +17,23 @@ def _operands_if(value: SSAValue, cls: type[Operation]) -> tuple[SSAValue, SSAVa
     return None
 
 
-@folder(arith.AddIOp)
+@folder(arith.AddiOp)
 def fold_addi(op: Operation) -> Folded:
     """x + 0 = x,  (a - b) + b = a,  b + (a - b) = a"""
     lhs, rhs = both(op)
     if int_constant(rhs) == 0:
         return lhs
-    difference = _operands_if(lhs, arith.SubIOp)
+    difference = _operands_if(lhs, arith.SubiOp)
     if difference is not None and difference[1] is rhs:
         return difference[0]
-    difference = _operands_if(rhs, arith.SubIOp)
+    difference = _operands_if(rhs, arith.SubiOp)
     if difference is not None and difference[1] is lhs:
         return difference[0]
     folded = fold_ints(op, lambda a, b, _: a + b)
     return folded if folded is not None else constant_to_the_right(op)
 
 
-@folder(arith.SubIOp)
+@folder(arith.SubiOp)
 def fold_subi(op: Operation) -> Folded:
     """x - x = 0,  x - 0 = x,  (a + b) - b = a,  (a + b) - a = b"""
     lhs, rhs = both(op)
@@ -41,7 +41,7 @@ def fold_subi(op: Operation) -> Folded:
         return int_attr(op.results[0].type, 0)
     if int_constant(rhs) == 0:
         return lhs
-    total = _operands_if(lhs, arith.AddIOp)
+    total = _operands_if(lhs, arith.AddiOp)
     if total is not None:
         if total[1] is rhs:
             return total[0]
@@ -50,7 +50,7 @@ def fold_subi(op: Operation) -> Folded:
     return fold_ints(op, lambda a, b, _: a - b)
 
 
-@folder(arith.MulIOp)
+@folder(arith.MuliOp)
 def fold_muli(op: Operation) -> Folded:
     """x * 0 = 0,  x * 1 = x"""
     lhs, rhs = both(op)

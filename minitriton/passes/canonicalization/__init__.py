@@ -1,0 +1,1 @@
+"""Canonicalisation patterns, one module an op family, each with a `patterns` set."""

@@ -1,0 +1,143 @@
+"""Canonical forms of conversions and of select.
+
+extsi (extui x)  =>  extui x                    trunci (extsi x)  =>  extsi x, if x is narrower than the result
+select (not c), a, b  =>  select c, b, a        select c, 1, 0    =>  extui c
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.ir import Operation
+
+from minitriton.dialects import arith
+from minitriton.passes.canonicalization.arith_int import defining
+from minitriton.rewriting.constants import int_attr, int_constant, width_of
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+
+patterns = PatternSet()
+
+
+@patterns.pattern(arith.ExtSIOp)
+def sign_extend_zero_extended(op: Operation, rewriter: Rewriter) -> bool:
+    """extsi (extui x) = extui x"""
+    inner = defining(op._operands[0], arith.ExtUIOp)
+    if inner is None:
+        return False
+    rewriter.replace_with(op, arith.ExtUIOp.create(operands=inner._operands, result_types=[op.results[0].type]))
+    return True
+
+
+@patterns.pattern(arith.TruncIOp)
+def truncate_extended(op: Operation, rewriter: Rewriter) -> bool:
+    """trunci (ext x) = ext x, if x is narrower than the result"""
+    inner = defining(op._operands[0], arith.ExtSIOp, arith.ExtUIOp)
+    result_type = op.results[0].type
+    if inner is None or width_of(inner._operands[0].type) >= width_of(result_type):
+        return False
+    rewriter.replace_with(op, inner.__class__.create(operands=inner._operands, result_types=[result_type]))
+    return True
+
+
+@patterns.pattern(arith.TruncIOp)
+def truncate_arithmetic_shift(op: Operation, rewriter: Rewriter) -> bool:
+    """trunci (x >>s n) = trunci (x >>u n), if the bits that the shift brings in are cut off"""
+    inner = defining(op._operands[0], arith.ShRSIOp)
+    if inner is None:
+        return False
+    amount = int_constant(inner._operands[1])
+    if amount is None or amount != width_of(inner.results[0].type) - width_of(op.results[0].type):
+        return False
+    shift = arith.ShRUIOp.create(operands=inner._operands, result_types=[inner.results[0].type])
+    rewriter.insert(shift)
+    rewriter.replace_with(op, op.__class__.create(operands=shift.results, result_types=[op.results[0].type]))
+    return True
+
+
+@patterns.pattern(arith.TruncFOp)
+def truncate_converted(op: Operation, rewriter: Rewriter) -> bool:
+    """truncf (sitofp x) = sitofp x"""
+    inner = defining(op._operands[0], arith.SIToFPOp, arith.UIToFPOp)
+    if inner is None:
+        return False
+    rewriter.replace_with(op, inner.__class__.create(operands=inner._operands, result_types=[op.results[0].type]))
+    return True
+
+
+@patterns.pattern(arith.BitcastOp)
+def merge_bitcasts(op: Operation, rewriter: Rewriter) -> bool:
+    """bitcast (bitcast x) = bitcast x"""
+    inner = defining(op._operands[0], arith.BitcastOp)
+    if inner is None:
+        return False
+    rewriter.replace_with(op, arith.BitcastOp.create(operands=inner._operands, result_types=[op.results[0].type]))
+    return True
+
+
+@patterns.pattern(arith.MulfOp, arith.DivfOp)
+def cancel_negations(op: Operation, rewriter: Rewriter) -> bool:
+    """(-x) * (-y) = x * y"""
+    lhs, rhs = (defining(value, arith.NegfOp) for value in op._operands)
+    if lhs is None or rhs is None:
+        return False
+    operands = [lhs._operands[0], rhs._operands[0]]
+    new = op.__class__.create(operands=operands, result_types=[op.results[0].type], properties=op.properties)
+    rewriter.replace_with(op, new)
+    return True
+
+
+@patterns.pattern(arith.SelectOp)
+def select_of_select(op: Operation, rewriter: Rewriter) -> bool:
+    """select c, (select c, a, _), b = select c, a, b, and so for the other side"""
+    condition, true, false = op._operands
+    inner = defining(true, arith.SelectOp)
+    if inner is not None and inner._operands[0] is condition:
+        return _replace_select(op, rewriter, condition, inner._operands[1], false)
+    inner = defining(false, arith.SelectOp)
+    if inner is not None and inner._operands[0] is condition:
+        return _replace_select(op, rewriter, condition, true, inner._operands[2])
+    return False
+
+
+def _replace_select(op: Operation, rewriter: Rewriter, *operands: object) -> bool:
+    new = arith.SelectOp.create(operands=operands, result_types=[op.results[0].type])  # pyright: ignore
+    rewriter.replace_with(op, new)
+    return True
+
+
+@patterns.pattern(arith.SelectOp)
+def select_of_not(op: Operation, rewriter: Rewriter) -> bool:
+    """select (not c), a, b = select c, b, a"""
+    condition, true, false = op._operands
+    inverse = defining(condition, arith.XOrIOp)
+    if inverse is None or int_constant(inverse._operands[1]) != -1:
+        return False
+    return _replace_select(op, rewriter, inverse._operands[0], false, true)
+
+
+@patterns.pattern(arith.SelectOp)
+def select_of_bools(op: Operation, rewriter: Rewriter) -> bool:
+    """select c, false, true = not c"""
+    condition, true, false = op._operands
+    if true.type != i1 or int_constant(true) != 0 or int_constant(false) != -1:
+        return False
+    one = rewriter.constant(int_attr(i1, 1))
+    rewriter.replace_with(op, arith.XOrIOp.create(operands=[condition, one], result_types=[i1]))
+    return True
+
+
+@patterns.pattern(arith.SelectOp)
+def select_of_one_and_zero(op: Operation, rewriter: Rewriter) -> bool:
+    """select c, 1, 0 = extui c;  select c, 0, 1 = extui (not c), for integer scalars"""
+    condition, true, false = op._operands
+    result_type = op.results[0].type
+    if not isinstance(result_type, IntegerType) or result_type == i1:
+        return False
+    values = (int_constant(true), int_constant(false))
+    if values == (0, 1):
+        one = rewriter.constant(int_attr(i1, 1))
+        condition = rewriter.insert(arith.XOrIOp.create(operands=[condition, one], result_types=[i1])).results[0]
+    elif values != (1, 0):
+        return False
+    rewriter.replace_with(op, arith.ExtUIOp.create(operands=[condition], result_types=[result_type]))
+    return True

@@ -1,0 +1,191 @@
+"""Canonical forms of integer arithmetic: constants gather on the outside, extensions move outwards.
+
+    (x + 3) + 4  =>  x + 7            5 - (x + 2)  =>  3 - x            extui a & extui b  =>  extui (a & b)
+
+Constants merge in chains of scalars, index values and splat tensors alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from minitriton.dialects import arith
+from minitriton.rewriting.constants import int_attr, int_constant, width_of
+from minitriton.rewriting.folds.arith_choice import INVERTED, NE, ULT, predicate_of
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+
+patterns = PatternSet()
+
+
+def defining(value: SSAValue, *classes: type[Operation]) -> Operation | None:
+    """The op of one of these classes that defines `value`."""
+    return value.op if isinstance(value, OpResult) and value.op.__class__ in classes else None
+
+
+def _split_constant(op: Operation, constant_first: bool) -> tuple[SSAValue, int] | None:
+    """The variable operand and the constant one of `op`."""
+    variable, constant = op._operands if not constant_first else op._operands[::-1]
+    number = int_constant(constant)
+    return None if number is None else (variable, number)
+
+
+@patterns.pattern(arith.AddiOp)
+def add_constants(op: Operation, rewriter: Rewriter) -> bool:
+    """(x + a) + b = x + (a+b);  (x - a) + b = x + (b-a);  (a - x) + b = (a+b) - x"""
+    outer = int_constant(op._operands[1])
+    if outer is None:
+        return False
+    type = op.results[0].type
+    inner = defining(op._operands[0], arith.AddiOp, arith.SubiOp)
+    if inner is None:
+        return False
+    right = _split_constant(inner, constant_first=False)
+    if right is not None:
+        variable, number = right
+        total = outer + number if inner.__class__ is arith.AddiOp else outer - number
+        constant = rewriter.constant(int_attr(type, total))
+        rewriter.replace_with(op, arith.AddiOp(variable, constant))
+        return True
+    left = _split_constant(inner, constant_first=True)
+    if left is None or inner.__class__ is arith.AddiOp:
+        return False
+    constant = rewriter.constant(int_attr(type, left[1] + outer))
+    rewriter.replace_with(op, arith.SubiOp(constant, left[0]))
+    return True
+
+
+@patterns.pattern(arith.AddiOp)
+def add_negated(op: Operation, rewriter: Rewriter) -> bool:
+    """x + y * -1 = x - y;  x * -1 + y = y - x"""
+    for value, other in (op._operands[::-1], op._operands):
+        product = defining(value, arith.MuliOp)
+        if product is not None and int_constant(product._operands[1]) == -1 and width_of(value.type) > 1:
+            rewriter.replace_with(op, arith.SubiOp(other, product._operands[0]))
+            return True
+    return False
+
+
+@patterns.pattern(arith.SubiOp)
+def sub_constants(op: Operation, rewriter: Rewriter) -> bool:
+    """Merges the constant of a difference with that of the sum or difference inside it."""
+    type = op.results[0].type
+    lhs, rhs = op._operands
+    outer = int_constant(rhs)
+    if outer is not None:
+        inner = defining(lhs, arith.AddiOp, arith.SubiOp)
+        return inner is not None and _sub_constant_from(op, inner, outer, type, rewriter)
+    outer = int_constant(lhs)
+    if outer is not None:
+        inner = defining(rhs, arith.AddiOp, arith.SubiOp)
+        return inner is not None and _sub_from_constant(op, inner, outer, type, rewriter)
+    return False
+
+
+def _sub_constant_from(op: Operation, inner: Operation, outer: int, type: Attribute, rewriter: Rewriter) -> bool:
+    """(x + a) - b = x + (a-b);  (x - a) - b = x - (a+b);  (a - x) - b = (a-b) - x"""
+    is_sum = inner.__class__ is arith.AddiOp
+    right = _split_constant(inner, constant_first=False)
+    if right is not None:
+        variable, number = right
+        constant = rewriter.constant(int_attr(type, number - outer if is_sum else number + outer))
+        cls = arith.AddiOp if is_sum else arith.SubiOp
+        rewriter.replace_with(op, cls(variable, constant))
+        return True
+    left = _split_constant(inner, constant_first=True)
+    if left is None or is_sum:
+        return False
+    constant = rewriter.constant(int_attr(type, left[1] - outer))
+    rewriter.replace_with(op, arith.SubiOp(constant, left[0]))
+    return True
+
+
+def _sub_from_constant(op: Operation, inner: Operation, outer: int, type: Attribute, rewriter: Rewriter) -> bool:
+    """b - (x + a) = (b-a) - x;  b - (x - a) = (a+b) - x;  b - (a - x) = x + (b-a)"""
+    is_sum = inner.__class__ is arith.AddiOp
+    right = _split_constant(inner, constant_first=False)
+    if right is not None:
+        variable, number = right
+        constant = rewriter.constant(int_attr(type, outer - number if is_sum else number + outer))
+        rewriter.replace_with(op, arith.SubiOp(constant, variable))
+        return True
+    left = _split_constant(inner, constant_first=True)
+    if left is None or is_sum:
+        return False
+    constant = rewriter.constant(int_attr(type, outer - left[1]))
+    rewriter.replace_with(op, arith.AddiOp(left[0], constant))
+    return True
+
+
+@patterns.pattern(arith.SubiOp)
+def sub_of_difference(op: Operation, rewriter: Rewriter) -> bool:
+    """(a - b) - a = 0 - b"""
+    inner = defining(op._operands[0], arith.SubiOp)
+    if inner is None or inner._operands[0] is not op._operands[1]:
+        return False
+    zero = rewriter.constant(int_attr(op.results[0].type, 0))
+    rewriter.replace_with(op, arith.SubiOp(zero, inner._operands[1]))
+    return True
+
+
+@patterns.pattern(arith.MuliOp)
+def mul_constants(op: Operation, rewriter: Rewriter) -> bool:
+    """(x * a) * b = x * (a*b)"""
+    outer = int_constant(op._operands[1])
+    inner = defining(op._operands[0], arith.MuliOp)
+    if outer is None or inner is None:
+        return False
+    factor = int_constant(inner._operands[1])
+    if factor is None:
+        return False
+    constant = rewriter.constant(int_attr(op.results[0].type, factor * outer))
+    rewriter.replace_with(op, arith.MuliOp(inner._operands[0], constant))
+    return True
+
+
+def _logic_of_extensions(extension: type[Operation]) -> Callable[[Operation, Rewriter], bool]:
+    def rewrite(op: Operation, rewriter: Rewriter) -> bool:
+        lhs, rhs = (defining(value, extension) for value in op._operands)
+        if lhs is None or rhs is None or lhs._operands[0].type != rhs._operands[0].type:
+            return False
+        source = lhs._operands[0].type
+        narrow = op.__class__.create(operands=[lhs._operands[0], rhs._operands[0]], result_types=[source])
+        rewriter.insert(narrow)
+        rewriter.replace_with(op, extension.create(operands=narrow.results, result_types=[op.results[0].type]))
+        return True
+
+    return rewrite
+
+
+patterns.pattern(arith.AndIOp, arith.OrIOp, arith.XOrIOp)(_logic_of_extensions(arith.ExtUIOp))
+patterns.pattern(arith.AndIOp, arith.OrIOp, arith.XOrIOp)(_logic_of_extensions(arith.ExtSIOp))
+
+
+@patterns.pattern(arith.XOrIOp, benefit=2)
+def not_of_comparison(op: Operation, rewriter: Rewriter) -> bool:
+    """not (a < b) = a >= b, for scalars"""
+    comparison = defining(op._operands[0], arith.CmpiOp)
+    if comparison is None or op.results[0].type != i1 or int_constant(op._operands[1]) != -1:
+        return False
+    lhs, rhs = comparison._operands
+    rewriter.replace_with(op, arith.CmpiOp(lhs, rhs, INVERTED[predicate_of(comparison)]))
+    return True
+
+
+@patterns.pattern(arith.CmpiOp)
+def compare_extended(op: Operation, rewriter: Rewriter) -> bool:
+    """ext a < ext b = a < b, where extension keeps the order"""
+    predicate = predicate_of(op)
+    for extension, keeps_order in (
+        (arith.ExtSIOp, predicate < ULT),
+        (arith.ExtUIOp, predicate <= NE or predicate >= ULT),
+    ):
+        lhs, rhs = (defining(value, extension) for value in op._operands)
+        if lhs is None or rhs is None or not keeps_order or lhs._operands[0].type != rhs._operands[0].type:
+            continue
+        rewriter.replace_with(op, arith.CmpiOp(lhs._operands[0], rhs._operands[0], predicate))
+        return True
+    return False

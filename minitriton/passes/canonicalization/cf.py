@@ -1,0 +1,125 @@
+"""Canonical forms of branches: decided ones, those to a block that nobody else jumps to, those through an empty block.
+
+cf.cond_br %true, ^bb1, ^bb2     =>      cf.br ^bb1      =>      the ops of ^bb1, if this is the only jump to it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import cf
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Block, Operation, SSAValue
+
+from minitriton.dialects import arith
+from minitriton.rewriting.constants import int_attr, int_constant
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+
+patterns = PatternSet()
+
+
+def _branch(target: Block, values: Sequence[SSAValue]) -> Operation:
+    return cf.BranchOp(target, *values)
+
+
+def _has_one_predecessor(block: Block) -> bool:
+    use = block.first_use
+    return use is not None and use._next_use is None
+
+
+def _through(block: Block, values: Sequence[SSAValue]) -> tuple[Block, list[SSAValue]] | None:
+    """Where a jump to `block` ends up if the block only jumps on and only its arguments' uses there matter."""
+    jump = block.first_op
+    if not isinstance(jump, cf.BranchOp) or jump.successor is block:
+        return None
+    given = dict(zip(block.args, values, strict=True))
+    for argument in block.args:
+        if any(use.operation is not jump for use in argument.uses):
+            return None
+    return jump.successor, [given.get(value, value) for value in jump.arguments]  # pyright: ignore
+
+
+@patterns.pattern(cf.BranchOp)
+def merge_into_only_predecessor(op: cf.BranchOp, rewriter: Rewriter) -> bool:
+    """A block that only this branch jumps to continues the branch's own block."""
+    target = op.successor
+    if target is op.parent or not _has_one_predecessor(target):
+        return False
+    values = list(op.arguments)
+    rewriter.inline_block_before(target, op, values)
+    rewriter.erase_op(op)
+    assert target.parent is not None
+    target.parent.detach_block(target)
+    return True
+
+
+@patterns.pattern(cf.BranchOp)
+def branch_through(op: cf.BranchOp, rewriter: Rewriter) -> bool:
+    """A jump to a block that only jumps on."""
+    end = _through(op.successor, op.arguments)
+    if end is None:
+        return False
+    rewriter.replace_with(op, _branch(*end))
+    return True
+
+
+@patterns.pattern(cf.ConditionalBranchOp)
+def decide(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
+    """A branch on a constant."""
+    known = int_constant(op.cond)
+    if known is None:
+        return False
+    target, values = (op.then_block, op.then_arguments) if known else (op.else_block, op.else_arguments)
+    rewriter.replace_with(op, _branch(target, list(values)))
+    return True
+
+
+@patterns.pattern(cf.ConditionalBranchOp)
+def conditional_through(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
+    """A side that goes to a block that only jumps on."""
+    then = _through(op.then_block, op.then_arguments)
+    other = _through(op.else_block, op.else_arguments)
+    if then is None and other is None:
+        return False
+    then = then or (op.then_block, list(op.then_arguments))
+    other = other or (op.else_block, list(op.else_arguments))
+    rewriter.replace_with(op, cf.ConditionalBranchOp(op.cond, *then, *other))
+    return True
+
+
+@patterns.pattern(cf.ConditionalBranchOp)
+def same_target(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
+    """Both sides go to one block: a jump, with selects where the values differ."""
+    target = op.then_block
+    if target is not op.else_block:
+        return False
+    pairs = list(zip(op.then_arguments, op.else_arguments, strict=True))
+    if any(a is not b for a, b in pairs) and len(list(target.uses)) > 2:
+        return False
+    values: list[SSAValue] = []
+    for a, b in pairs:
+        if a is b:
+            values.append(a)
+        else:
+            select = arith.SelectOp.create(operands=[op.cond, a, b], result_types=[a.type])
+            values.append(rewriter.insert(select).results[0])
+    rewriter.replace_with(op, _branch(target, values))
+    return True
+
+
+@patterns.pattern(cf.ConditionalBranchOp)
+def condition_is_known_in_targets(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
+    """In a block that only this branch jumps to, the condition is known."""
+    changed = False
+    for target, value in ((op.then_block, 1), (op.else_block, 0)):
+        if not _has_one_predecessor(target):
+            continue
+        constant: SSAValue | None = None
+        for use in tuple(op.cond.uses):
+            if use.operation.parent is target:
+                if constant is None:
+                    constant = rewriter.constant(int_attr(i1, value))
+                rewriter.set_operand(use.operation, use.index, constant)
+                changed = True
+    return changed

@@ -1,0 +1,34 @@
+"""Canonical forms of layout conversions: those that vanish into their source or their user.
+
+split(convert(x))  ->  split(x), if that gives the same layout
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, OpResult
+
+from minitriton.dialects import tt, ttg
+from minitriton.passes.layout_rules import result_layout
+from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+
+patterns = PatternSet(CONVERT_PATTERNS)
+
+
+@patterns.pattern(tt.SplitOp)
+def split_before_converting(op: Operation, rewriter: Rewriter) -> bool:
+    """Several layouts of the source give one layout of the halves."""
+    source = op._operands[0]
+    if not isinstance(source, OpResult) or source.op.__class__ is not ttg.ConvertLayoutOp:
+        return False
+    unconverted = source.op._operands[0]
+    assert isinstance(unconverted.type, TensorType)
+    layout = ttg.layout_of(unconverted.type)
+    if layout is None or result_layout(op, layout) != ttg.layout_of(op.results[0].type):  # pyright: ignore
+        return False
+    rewriter.replace_with(
+        op, tt.SplitOp.create(operands=[unconverted], result_types=[result.type for result in op.results])
+    )
+    return True

@@ -1,0 +1,68 @@
+"""Canonicalisation: the one form of everything that has several.
+
+In: any module. Out: the same module with constants folded, merged and at the top of the function, identities applied,
+dead ops gone, loops and branches reduced to what they do.
+
+    %0 = arith.addi %x, %c0          %1 = arith.addi %c1, %x                =>      %0 = arith.addi %x, %c1
+
+The rules are in `minitriton.rewriting.folds` and `minitriton.passes.canonicalization`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.pass_registry import Pass, register_pass
+from minitriton.passes.canonicalization import (
+    arith_cast,
+    arith_int,
+    cf,
+    tt_memory,
+    tt_shape,
+    ttg_convert,
+    warp_specialize,
+)
+from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.scf_patterns import SCF_PATTERNS
+
+
+@cache
+def canonicalization_patterns() -> PatternSet:
+    """The canonicalisation patterns of all dialects."""
+    return PatternSet(
+        arith_int.patterns,
+        arith_cast.patterns,
+        cf.patterns,
+        SCF_PATTERNS,
+        tt_memory.patterns,
+        tt_shape.patterns,
+        ttg_convert.patterns,
+        warp_specialize.patterns,
+    )
+
+
+@register_pass
+@dataclass(frozen=True)
+class Canonicalize(Pass):
+    """Folds, merges and simplifies ops into their canonical form."""
+
+    name: ClassVar[str] = "canonicalize"
+
+    region_simplify: str = "normal"
+    top_down: bool = True
+    max_iterations: int = 10
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_patterns_greedily(
+            op,
+            canonicalization_patterns(),
+            top_down=self.top_down,
+            max_rounds=self.max_iterations,
+            simplify_cfg=self.region_simplify != "disabled",
+        )

@@ -1,0 +1,180 @@
+"""Folds of conversions between numeric types: chains shorten, constants convert when nothing is lost."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type
+from xdsl.ir import Attribute, Operation, OpResult
+
+from minitriton.dialects import arith
+from minitriton.rewriting.constants import (
+    constant_attr,
+    element_type,
+    float_attr,
+    float_constant,
+    int_attr,
+    int_constant,
+    number_attr,
+    number_of,
+    to_unsigned,
+    width_of,
+)
+from minitriton.rewriting.floats import round_to
+from minitriton.rewriting.folding import MODIFIED, Folded, folder
+
+_FLOAT_BITS = {  # significant bits, greatest exponent
+    Float16Type: (11, 15),
+    BFloat16Type: (8, 127),
+    Float32Type: (24, 127),
+    Float64Type: (53, 1023),
+}
+
+
+def _source(op: Operation, *classes: type[Operation]) -> Operation | None:
+    """The op behind the operand, if it is of one of these classes."""
+    value = op._operands[0]
+    return value.op if isinstance(value, OpResult) and value.op.__class__ in classes else None
+
+
+def _look_through(op: Operation, inner: Operation) -> Folded:
+    op.operands[0] = inner._operands[0]
+    return MODIFIED
+
+
+@folder(arith.ExtUIOp)
+def fold_extui(op: Operation) -> Folded:
+    """extui(extui x) = extui x"""
+    inner = _source(op, arith.ExtUIOp)
+    if inner is not None:
+        return _look_through(op, inner)
+    value = int_constant(op._operands[0])
+    return None if value is None else int_attr(op.results[0].type, to_unsigned(value, width_of(op._operands[0].type)))
+
+
+@folder(arith.ExtSIOp)
+def fold_extsi(op: Operation) -> Folded:
+    """extsi(extsi x) = extsi x"""
+    inner = _source(op, arith.ExtSIOp)
+    if inner is not None:
+        return _look_through(op, inner)
+    value = int_constant(op._operands[0])
+    return None if value is None else int_attr(op.results[0].type, value)
+
+
+@folder(arith.TruncIOp)
+def fold_trunci(op: Operation) -> Folded:
+    """trunci(ext x) = trunci x or x,  trunci(trunci x) = trunci x"""
+    result_type = op.results[0].type
+    extension = _source(op, arith.ExtUIOp, arith.ExtSIOp)
+    if extension is not None:
+        source = extension._operands[0]
+        if width_of(source.type) > width_of(result_type):
+            return _look_through(op, extension)
+        if source.type == result_type:
+            return source
+    inner = _source(op, arith.TruncIOp)
+    if inner is not None:
+        return _look_through(op, inner)
+    value = int_constant(op._operands[0])
+    return None if value is None else int_attr(result_type, value)
+
+
+def _represents(narrow: Attribute, wide: Attribute) -> bool:
+    """True if every number of float type `narrow` is one of `wide`."""
+    a, b = _FLOAT_BITS.get(narrow.__class__), _FLOAT_BITS.get(wide.__class__)  # pyright: ignore
+    return a is not None and b is not None and a[0] <= b[0] and a[1] <= b[1]
+
+
+@folder(arith.ExtFOp)
+def fold_extf(op: Operation) -> Folded:
+    """A constant; NaNs are left alone."""
+    value = float_constant(op._operands[0])
+    if value is None or math.isnan(value):
+        return None
+    return float_attr(op.results[0].type, value)
+
+
+@folder(arith.TruncFOp)
+def fold_truncf(op: Operation) -> Folded:
+    """truncf(extf x) = truncf x or x; a constant that the narrow type holds exactly."""
+    result_type = op.results[0].type
+    extension = _source(op, arith.ExtFOp)
+    if extension is not None:
+        source = extension._operands[0]
+        scalar = element_type(source.type)
+        if _represents(scalar, element_type(extension.results[0].type)):
+            if width_of(scalar) > width_of(result_type):
+                return _look_through(op, extension)
+            if source.type == result_type:
+                return source
+    value = float_constant(op._operands[0])
+    if value is None or math.isnan(value) or element_type(result_type).__class__ not in _FLOAT_BITS:
+        return None
+    return float_attr(result_type, value) if round_to(value, element_type(result_type)) == value else None
+
+
+@folder(arith.SIToFPOp)
+def fold_sitofp(op: Operation) -> Folded:
+    """A constant."""
+    value = int_constant(op._operands[0])
+    return None if value is None else float_attr(op.results[0].type, float(value))
+
+
+@folder(arith.UIToFPOp)
+def fold_uitofp(op: Operation) -> Folded:
+    """A constant."""
+    value = int_constant(op._operands[0])
+    if value is None:
+        return None
+    return float_attr(op.results[0].type, float(to_unsigned(value, width_of(op._operands[0].type))))
+
+
+@folder(arith.FPToSIOp, arith.FPToUIOp)
+def fold_fptoi(op: Operation) -> Folded:
+    """A constant that the integer type holds after rounding towards zero."""
+    value = float_constant(op._operands[0])
+    if value is None or math.isnan(value) or math.isinf(value):
+        return None
+    result_type = op.results[0].type
+    width = width_of(result_type)
+    signed = op.__class__ is arith.FPToSIOp
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+    whole = int(value)
+    return int_attr(result_type, whole) if low <= whole <= high else None
+
+
+_PACKING = {("f", 32): "<f", ("i", 32): "<i", ("f", 64): "<d", ("i", 64): "<q", ("f", 16): "<e", ("i", 16): "<h"}
+
+
+def _packing(type: Attribute) -> str | None:
+    scalar = element_type(type)
+    if isinstance(scalar, BFloat16Type):
+        return None
+    return _PACKING.get(("f" if scalar.__class__ in _FLOAT_BITS else "i", width_of(scalar)))
+
+
+@folder(arith.BitcastOp)
+def fold_bitcast(op: Operation) -> Folded:
+    """bitcast to the same type; a constant, reinterpreted."""
+    value, result = op._operands[0], op.results[0]
+    if value.type == result.type:
+        return value
+    number = number_of(constant_attr(value))
+    if number is None:
+        return None
+    source, target = _packing(value.type), _packing(result.type)
+    if source is None or target is None:
+        return None
+    return number_attr(result.type, struct.unpack(target, struct.pack(source, number))[0])
+
+
+@folder(arith.IndexCastOp)
+def fold_index_cast(op: Operation) -> Folded:
+    """index_cast(index_cast x) = x if the types agree; a constant."""
+    inner = _source(op, arith.IndexCastOp)
+    if inner is not None and inner._operands[0].type == op.results[0].type:
+        return inner._operands[0]
+    value = int_constant(op._operands[0])
+    return None if value is None else int_attr(op.results[0].type, value)

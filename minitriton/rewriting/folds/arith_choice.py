@@ -1,0 +1,152 @@
+"""Folds of comparisons and of select."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+
+from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.ir import Operation, OpResult
+
+from minitriton.dialects import arith
+from minitriton.rewriting.constants import (
+    constant_attr,
+    element_type,
+    int_attr,
+    int_constant,
+    number_of,
+    to_unsigned,
+    width_of,
+)
+from minitriton.rewriting.folding import MODIFIED, Folded, folder
+from minitriton.rewriting.folds.binary import both
+
+# Numbers of arith.cmpi predicates.
+EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
+
+SWAPPED = {EQ: EQ, NE: NE, SLT: SGT, SLE: SGE, SGT: SLT, SGE: SLE, ULT: UGT, ULE: UGE, UGT: ULT, UGE: ULE}
+INVERTED = {EQ: NE, NE: EQ, SLT: SGE, SLE: SGT, SGT: SLE, SGE: SLT, ULT: UGE, ULE: UGT, UGT: ULE, UGE: ULT}
+
+_COMPARE: dict[int, Callable[[int, int], bool]] = {
+    EQ: operator.eq,
+    NE: operator.ne,
+    SLT: operator.lt,
+    SLE: operator.le,
+    SGT: operator.gt,
+    SGE: operator.ge,
+    ULT: operator.lt,
+    ULE: operator.le,
+    UGT: operator.gt,
+    UGE: operator.ge,
+}
+_TRUE_OF_EQUALS = frozenset({EQ, SLE, SGE, ULE, UGE})
+
+
+def predicate_of(op: Operation) -> int:
+    """The number of the predicate of a comparison."""
+    return op.properties["predicate"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@lru_cache(maxsize=32)
+def predicate_attr(attr: IntegerAttr, number: int) -> IntegerAttr:
+    """The predicate `number`, as an attribute like `attr`."""
+    return IntegerAttr(number, attr.type)
+
+
+def compare_ints(predicate: int, a: int, b: int, width: int) -> bool:
+    """The value of `arith.cmpi` on two signed numbers."""
+    if predicate >= ULT:
+        a, b = to_unsigned(a, width), to_unsigned(b, width)
+    return _COMPARE[predicate](a, b)
+
+
+@folder(arith.CmpiOp)
+def fold_cmpi(op: Operation) -> Folded:
+    """cmp(x, x);  (ext x : i1) != 0 = x;  x : i1 != 0 = x;  x : i1 == 1 = x;  c < x = x > c"""
+    lhs, rhs = both(op)
+    result_type = op.results[0].type
+    predicate = predicate_of(op)
+    if lhs is rhs:
+        return int_attr(result_type, predicate in _TRUE_OF_EQUALS)
+    constant = int_constant(rhs)
+    if constant is None:
+        if constant_attr(lhs) is None or constant_attr(rhs) is not None:
+            return None
+        op.properties["predicate"] = predicate_attr(op.properties["predicate"], SWAPPED[predicate])  # pyright: ignore
+        op.operands = (rhs, lhs)
+        return MODIFIED
+    width = width_of(lhs.type)
+    if constant == 0 and predicate == NE:
+        if isinstance(lhs, OpResult) and lhs.op.__class__ in (arith.ExtSIOp, arith.ExtUIOp):
+            source = lhs.op._operands[0]
+            if width_of(source.type) == 1:
+                return source
+        if width == 1:
+            return lhs
+    if constant == -1 and width == 1 and predicate == EQ:
+        return lhs
+    known = int_constant(lhs)
+    return None if known is None else int_attr(result_type, compare_ints(predicate, known, constant, width))
+
+
+# Predicates of arith.cmpf by number: (true if unordered, relations that make it true).
+_FLOAT_PREDICATES = {
+    0: (False, ""),
+    1: (False, "="),
+    2: (False, ">"),
+    3: (False, "=>"),
+    4: (False, "<"),
+    5: (False, "=<"),
+    6: (False, "<>"),
+    7: (False, "<=>"),
+    8: (True, "="),
+    9: (True, ">"),
+    10: (True, "=>"),
+    11: (True, "<"),
+    12: (True, "=<"),
+    13: (True, "<>"),
+    14: (True, ""),
+    15: (True, "<=>"),
+}
+
+
+@folder(arith.CmpfOp)
+def fold_cmpf(op: Operation) -> Folded:
+    """Two constants, or a NaN on one side."""
+    lhs, rhs = (number_of(constant_attr(value)) for value in both(op))
+    if rhs.__class__ is float and math.isnan(rhs):  # pyright: ignore[reportArgumentType]
+        lhs = rhs
+    if lhs.__class__ is float and math.isnan(lhs):  # pyright: ignore[reportArgumentType]
+        rhs = lhs
+    if lhs.__class__ is not float or rhs.__class__ is not float:
+        return None
+    unordered, relations = _FLOAT_PREDICATES[predicate_of(op)]
+    if math.isnan(lhs):  # pyright: ignore[reportArgumentType]
+        value = unordered
+    else:
+        relation = "=" if lhs == rhs else "<" if lhs < rhs else ">"  # pyright: ignore[reportOptionalOperand]
+        value = relation in relations
+    return int_attr(op.results[0].type, value)
+
+
+@folder(arith.SelectOp)
+def fold_select(op: Operation) -> Folded:
+    """select(_, x, x) = x;  select(true, x, y) = x;  select(c, true, false) = c;  select(x == y, x, y) = y"""
+    condition, true, false = op._operands
+    if true is false:
+        return true
+    known = int_constant(condition)
+    if known is not None:
+        return true if known else false
+    is_bool = element_type(true.type) == i1 and true.type == condition.type
+    if is_bool and int_constant(true) == -1 and int_constant(false) == 0:
+        return condition
+    if isinstance(condition, OpResult) and condition.op.__class__ is arith.CmpiOp:
+        predicate = predicate_of(condition.op)
+        if predicate in (EQ, NE):
+            compared = condition.op._operands
+            if (compared[0] is true and compared[1] is false) or (compared[1] is true and compared[0] is false):
+                return true if predicate == NE else false
+    return None

@@ -1,0 +1,130 @@
+"""Folds of `tt` ops: shapes of splat constants, steps of zero, conversions to the same type."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, Operation, OpResult
+
+from minitriton.dialects import tt
+from minitriton.rewriting.constants import (
+    constant_attr,
+    element_type,
+    float_attr,
+    float_constant,
+    int_attr,
+    int_constant,
+    number_attr,
+    number_of,
+    splat_to,
+)
+from minitriton.rewriting.folding import MODIFIED, Folded, folder
+
+
+def permutation_of(op: Operation) -> tuple[int, ...]:
+    """The `order` of a transposition."""
+    order = op.properties["order"]
+    assert isinstance(order, DenseArrayBase)
+    return tuple(order.get_values())  # pyright: ignore[reportReturnType]
+
+
+def merge_transpositions(op: Operation, inner: Operation) -> Folded:
+    """trans(trans x, p), q) = trans(x, p[q])"""
+    order = permutation_of(inner)
+    old = op.properties["order"]
+    assert isinstance(old, DenseArrayBase)
+    merged = [order[axis] for axis in permutation_of(op)]
+    op.properties["order"] = DenseArrayBase.from_list(old.elt_type, merged)  # pyright: ignore
+    op.operands[0] = inner._operands[0]
+    return MODIFIED
+
+
+def _resized(op: Operation) -> Attribute | None:
+    """The splat constant behind the operand, in the result's shape."""
+    attr = constant_attr(op._operands[0])
+    return None if attr is None else splat_to(attr, op.results[0].type)
+
+
+@folder(tt.TransOp)
+def fold_trans(op: Operation) -> Folded:
+    """trans(x, iota) = x;  trans(trans x) = trans x;  trans(splat constant)"""
+    order = permutation_of(op)
+    source = op._operands[0]
+    if order == tuple(range(len(order))) and source.type == op.results[0].type:
+        return source
+    if isinstance(source, OpResult) and source.op.__class__ is tt.TransOp:
+        return merge_transpositions(op, source.op)
+    return _resized(op)
+
+
+@folder(tt.MakeRangeOp)
+def fold_make_range(op: Operation) -> Folded:
+    """make_range(s, s + 1) = dense<s>"""
+    start = op.properties["start"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    end = op.properties["end"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    return int_attr(op.results[0].type, start) if start + 1 == end else None
+
+
+@folder(tt.SplatOp)
+def fold_splat(op: Operation) -> Folded:
+    """splat(constant) = dense<constant>"""
+    number = number_of(constant_attr(op._operands[0]))
+    return None if number is None else number_attr(op.results[0].type, number)
+
+
+@folder(tt.ExpandDimsOp)
+def fold_expand_dims(op: Operation) -> Folded:
+    """A constant in another shape."""
+    return _reshaped(op)
+
+
+@folder(tt.ReshapeOp)
+def fold_reshape(op: Operation) -> Folded:
+    """reshape(x) = x if the types agree and no element moves; a constant in another shape."""
+    source = op._operands[0]
+    if source.type == op.results[0].type and "allow_reorder" not in op.properties:
+        return source
+    return _reshaped(op)
+
+
+def _reshaped(op: Operation) -> Attribute | None:
+    attr = constant_attr(op._operands[0])
+    if attr is None:
+        return None
+    splat = splat_to(attr, op.results[0].type)
+    if splat is None and isinstance(attr, DenseIntOrFPElementsAttr):
+        return DenseIntOrFPElementsAttr(op.results[0].type, attr.data)  # pyright: ignore[reportArgumentType]
+    return splat
+
+
+@folder(tt.BroadcastOp)
+def fold_broadcast(op: Operation) -> Folded:
+    """broadcast(x) = x if the types agree; a splat constant in a larger shape."""
+    source = op._operands[0]
+    return source if source.type == op.results[0].type else _resized(op)
+
+
+@folder(tt.FpToFpOp)
+def fold_fp_to_fp(op: Operation) -> Folded:
+    """fp_to_fp(x) = x if the types agree; zero stays zero (of the same sign, where the type has both)."""
+    source, result_type = op._operands[0], op.results[0].type
+    if source.type == result_type:
+        return source
+    value = float_constant(source)
+    if value != 0.0:
+        return None
+    unsigned_zero = element_type(result_type).name.endswith("fnuz")
+    return float_attr(result_type, 0.0 if unsigned_zero else math.copysign(0.0, value))  # pyright: ignore
+
+
+@folder(tt.AddPtrOp)
+def fold_addptr(op: Operation) -> Folded:
+    """p + 0 = p"""
+    return op._operands[0] if int_constant(op._operands[1]) == 0 else None
+
+
+@folder(tt.AdvanceOp)
+def fold_advance(op: Operation) -> Folded:
+    """advance(p, [0, ...]) = p"""
+    return op._operands[0] if all(int_constant(offset) == 0 for offset in op._operands[1:]) else None

@@ -1,0 +1,128 @@
+"""Canonical forms of `scf.for`: no value carried in vain, no loop of no or one iteration.
+
+%r = scf.for %i = ... iter_args(%a = %x) { scf.yield %a }      =>      %x for %r
+scf.for %i = %c0 to %c1 step %c1 { body(%i) }                  =>      body(%c0)
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+
+from minitriton.dialects import arith
+from minitriton.rewriting.constants import int_constant
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.regions import is_defined_outside
+from minitriton.rewriting.rewriter import Rewriter
+
+patterns = PatternSet()
+
+
+def _body(loop: Operation) -> Block:
+    block = loop.regions[0].first_block
+    assert block is not None
+    return block
+
+
+def _terminator(block: Block) -> Operation:
+    last = block.last_op
+    assert last is not None
+    return last
+
+
+@patterns.pattern(scf.ForOp)
+def drop_loop_invariant_arguments(op: scf.ForOp, rewriter: Rewriter) -> bool:
+    """A carried value that never changes, is never used, or equals another is not carried.
+
+    An argument is kept unless it is yielded as it came, or its initial value is yielded, or neither it nor its result
+    has a use; of arguments with equal initial and yielded values the first is kept.
+    """
+    inits = op._operands[3:]
+    block = _body(op)
+    arguments = block.args[1:]
+    yielded = _terminator(block)._operands
+    kept: list[int] = []
+    replaced: dict[int, SSAValue] = {}
+    same: dict[tuple[SSAValue, SSAValue], int] = {}
+    for index, (init, argument, result, value) in enumerate(zip(inits, arguments, op.results, yielded, strict=True)):
+        unused = argument.first_use is None and result.first_use is None
+        if argument is value or init is value or unused:
+            replaced[index] = init
+            continue
+        first = same.setdefault((init, value), index)
+        if first == index:
+            kept.append(index)
+        else:
+            rewriter.replace_all_uses(argument, arguments[first])
+            rewriter.replace_all_uses(result, op.results[first])
+            replaced[index] = init
+    if not replaced:
+        return False
+    _rebuild(op, kept, replaced, rewriter)
+    return True
+
+
+def _rebuild(op: scf.ForOp, kept: list[int], replaced: dict[int, SSAValue], rewriter: Rewriter) -> None:
+    """Replaces the loop by one that carries only the values at `kept`; the others are `replaced`, inside and after."""
+    block = _body(op)
+    for index, init in replaced.items():
+        rewriter.replace_all_uses(block.args[1 + index], init)
+    terminator = _terminator(block)
+    terminator.operands = [terminator._operands[index] for index in kept]
+    for index in sorted(replaced, reverse=True):
+        block.erase_arg(block.args[1 + index])
+    region = op.regions[0]
+    region.detach_block(block)
+    loop = scf.ForOp.create(
+        operands=[*op._operands[:3], *(op._operands[3 + index] for index in kept)],
+        result_types=[op.results[index].type for index in kept],
+        properties=op.properties,
+        attributes=op.attributes,
+        regions=[Region(block)],
+        location=op.location,
+    )
+    rewriter.insert(loop, op)
+    for inner in block.ops:
+        rewriter.add(inner)
+    results = dict(replaced)
+    results.update(zip(kept, loop.results, strict=True))
+    region.add_block(Block())
+    rewriter.replace_op(op, *(results[index] for index in range(len(op.results))))
+
+
+def constant_difference(low: SSAValue, high: SSAValue) -> int | None:
+    """`high - low` where both are constants or `high` is `low` plus a constant."""
+    a, b = int_constant(low), int_constant(high)
+    if a is not None and b is not None:
+        return b - a
+    if isinstance(high, OpResult) and high.op.__class__ is arith.AddiOp and high.op._operands[0] is low:
+        return int_constant(high.op._operands[1])
+    return None
+
+
+@patterns.pattern(scf.ForOp)
+def simplify_trivial_loop(op: scf.ForOp, rewriter: Rewriter) -> bool:
+    """No iteration: the initial values. One: the body. More, of an empty body: the yielded values."""
+    low, high, step = op._operands[:3]
+    inits = op._operands[3:]
+    difference = 0 if low is high else constant_difference(low, high)
+    if difference is None:
+        return False
+    if difference <= 0:
+        rewriter.replace_op(op, *inits)
+        return True
+    stride = int_constant(step)
+    if stride is None:
+        return False
+    block = _body(op)
+    if stride >= difference:
+        terminator = _terminator(block)
+        rewriter.inline_block_before(block, op, (low, *inits))
+        rewriter.replace_op(op, *terminator._operands)
+        rewriter.erase_op(terminator)
+        return True
+    terminator = _terminator(block)
+    if block.first_op is not terminator or not all(is_defined_outside(v, op) for v in terminator._operands):
+        return False
+    rewriter.replace_op(op, *terminator._operands)
+    return True
