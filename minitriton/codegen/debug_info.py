@@ -28,6 +28,7 @@ class DebugInfo:
         self._subroutine_type = 0
         self._subprogram = 0
         self._file = ""
+        self._known = False
 
     def _node(self, text: str) -> int:
         found = self._numbers.get(text)
@@ -44,7 +45,10 @@ class DebugInfo:
         """Starts a function; returns what its definition says of it."""
         self._suffixes = {}
         place = file_line_col(location)
-        name, line = (place.filename.data, place.line.data) if place else ("<unknown>", 0)
+        self._known = place is not None
+        if place is None:
+            return ""
+        name, line = place.filename.data, place.line.data
         self._file = name
         file = self._file_node(name)
         if self._unit is None:
@@ -62,7 +66,9 @@ class DebugInfo:
         return f" !dbg !{self._subprogram}"
 
     def suffix(self, location: Attribute) -> str:
-        """`, !dbg !7`, or nothing if the place is not known."""
+        """`, !dbg !7`, or nothing if the place (or that of the function) is not known."""
+        if not self._known:
+            return ""
         found = self._suffixes.get(id(location))
         if found is None:
             node = self._location(location, None)
@@ -71,6 +77,8 @@ class DebugInfo:
 
     def some_suffix(self) -> str:
         """A suffix for an instruction that must have one although its place is not known."""
+        if not self._known:
+            return ""
         return f", !dbg !{self._node(f'!DILocation(line: 0, scope: !{self._subprogram})')}"
 
     def _location(self, location: Attribute, inlined_at: int | None) -> int | None:

@@ -290,9 +290,9 @@ def _flags(op: Operation) -> str:
     properties = op.properties
     fast = properties.get("fastmathFlags")
     if fast is not None:
-        if fast is _NO_FLAGS or not fast.flags:  # pyright: ignore[reportAttributeAccessIssue]
+        if fast is _NO_FLAGS or not fast.data:  # pyright: ignore[reportAttributeAccessIssue]
             return ""
-        return " ".join(flag.value for flag in fast.flags)  # pyright: ignore[reportAttributeAccessIssue]
+        return " ".join(flag.value for flag in fast.data)  # pyright: ignore[reportAttributeAccessIssue]
     if "isDisjoint" in properties:
         return "disjoint"
     if "isExact" in properties:

@@ -244,7 +244,7 @@ class _Fill:
 
 def _replicated(text: str, bits: int, word_bits: int) -> int:
     """The bits of a constant, as often as they fit into a word."""
-    if text.startswith("0xH") or text.startswith("0xR"):
+    if text.startswith(("0xH", "0xR")):
         pattern = int(text[3:], 16)
     elif text.startswith("0x"):
         number = struct.unpack("<d", struct.pack("<Q", int(text, 16)))[0]

@@ -72,8 +72,7 @@ def scalar_type(type_: Attribute) -> Attribute:
 
 def _convert(type_: Attribute) -> Attribute:
     if isinstance(type_, PointerType):
-        space = type_.address_space
-        return _POINTERS.get(space if isinstance(space, int) else space.value.data, GLOBAL)
+        return _POINTERS.get(type_.address_space.data, GLOBAL)
     if isinstance(type_, IndexType):
         return I64
     if isinstance(type_, IntegerType):

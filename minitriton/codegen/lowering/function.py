@@ -162,10 +162,11 @@ class FunctionLowering:
             else:
                 thread_mask = facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << 5
                 block_mask = facts.free_masks.get("block", 0)
-            self._representatives[key] = self._zero_in(thread_mask, block_mask)
+            self._representatives[key] = self.zero_in(thread_mask, block_mask)
         return self._representatives[key]
 
-    def _zero_in(self, thread_mask: int, block_mask: int) -> SSAValue | None:
+    def zero_in(self, thread_mask: int, block_mask: int = 0) -> SSAValue | None:
+        """Whether these bits of the thread's number (and the block's) are 0; None if there are none."""
         b = self.b
         predicate: SSAValue | None = None
         with b.in_prologue():

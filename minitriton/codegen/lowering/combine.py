@@ -1,0 +1,46 @@
+"""Applies the region of a reduction or a scan to registers, all lanes of a vector at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from minitriton.codegen import registers
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.types import lanes
+
+
+def combine(f: FunctionLowering, op: Operation, first: Sequence[SSAValue], second: Sequence[SSAValue]) -> list[SSAValue]:
+    """The results of the region for operands `first` and `second`: one vector (or scalar) for each operand of `op`."""
+    block = op.regions[0].block
+    count = lanes(first[0].type)
+    if count > 1 and any(inner.regions for inner in block.ops):
+        # A branch must go one way in all lanes, so each lane is on its own.
+        per_lane = [
+            _inlined(f, block, [f.b.extract(v, i) for v in first], [f.b.extract(v, i) for v in second])
+            for i in range(count)
+        ]
+        return [f.b.pack(column) for column in zip(*per_lane, strict=True)]
+    return _inlined(f, block, first, second)
+
+
+def _inlined(f: FunctionLowering, block: Block, first: Sequence[SSAValue], second: Sequence[SSAValue]) -> list[SSAValue]:
+    location = f.b.location
+    for argument, value in zip(block.args, (*first, *second), strict=True):
+        f.values[argument] = value
+    last = block.last_op
+    assert last is not None
+    f.lower_ops([inner for inner in block.ops if inner is not last])
+    f.b.location = location
+    count = lanes(first[0].type)
+    return [registers.vector(f.b, f.values[value], count) for value in last.operands]
+
+
+def single_combiner(op: Operation) -> Operation | None:
+    """The one op of the region, if it has one that combines its two arguments."""
+    block = op.regions[0].block
+    inner, last = block.first_op, block.last_op
+    if inner is None or inner.next_op is not last or len(block.args) != 2 or len(inner.results) != 1:
+        return None
+    return inner if set(inner.operands) == set(block.args) else None

@@ -1,0 +1,305 @@
+"""`tt.reduce`: within the thread, within the warp, then through shared memory once.
+
+    tensor<64x128xf32> reduced along 1, 8 registers a thread, 32 lanes and 2 warps along the axis:
+    7 additions of vectors (one lane per row the thread holds), 5 butterfly shuffles, a store of one partial result per warp,
+    a barrier, and a load of the 2 partial results of each row
+
+The order of combination is Triton's (ReduceOpToLLVM.cpp), so that floating-point sums agree bit for bit: registers in order,
+then lanes and warps as a butterfly from the highest bit down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen import registers
+from minitriton.codegen.builder import string_attr
+from minitriton.codegen.lowering.combine import combine, single_combiner
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.memory import memory_type, to_memory
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.scratch import needs_scratch
+from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
+from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
+from minitriton.dialects import nvvm
+from minitriton.dialects.ttg import layout_of
+from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.memory import plan_access
+
+WARP_BITS = 5
+
+
+@dataclass(frozen=True)
+class ReductionPlan:
+    """Where the elements of one result lie.
+
+    `steps[j]` are the registers that enter in step j, one for each result the thread takes part in; `lane_bits` and `warp_bits`
+    are the bits of the thread's number that run along the axis; `silent` are the bits of a thread's number that
+    must be 0 in the one that speaks for its warp.
+    """
+
+    axis: int
+    steps: tuple[tuple[int, ...], ...]
+    keys: tuple[tuple[int, ...], ...]
+    lane_bits: tuple[int, ...]
+    warp_bits: tuple[int, ...]
+    silent: int
+
+    @property
+    def warps(self) -> int:
+        """Number of partial results of each result."""
+        return 1 << len(self.warp_bits)
+
+
+def plan_reduction(facts: LayoutFacts, axis: int) -> ReductionPlan:
+    """The plan of a reduction along `axis`."""
+    free = facts.free_masks
+    steps: dict[tuple[int, ...], list[int]] = {}
+    for register, offset in enumerate(facts.offsets):
+        if not register & free.get("register", 0):
+            steps.setdefault((*offset[:axis], 0, *offset[axis + 1 :]), []).append(register)
+    lane_free, warp_free = free.get("lane", 0), free.get("warp", 0)
+
+    def along(dim: str, unused: int) -> tuple[int, ...]:
+        bases = facts.layout.bases.get(dim, ())
+        bits = [bit for bit, basis in enumerate(bases) if basis[axis] and not unused >> bit & 1]
+        return tuple(sorted(bits, key=lambda bit: bases[bit][axis]))
+
+    lane_bits, warp_bits = along("lane", lane_free), along("warp", warp_free)
+    silent = lane_free | sum(1 << bit for bit in lane_bits) | warp_free << WARP_BITS
+    return ReductionPlan(
+        axis, tuple(zip(*steps.values(), strict=True)), tuple(steps), lane_bits, warp_bits, silent
+    )
+
+
+def _axis(op: Operation) -> int:
+    axis = op.properties["axis"]
+    assert isinstance(axis, IntegerAttr)
+    return axis.value.data
+
+
+def _facts(type_: Attribute) -> tuple[LayoutFacts, tuple[int, ...]]:
+    assert isinstance(type_, TensorType)
+    encoding = layout_of(type_)
+    assert encoding is not None
+    return layout_facts(encoding, type_.get_shape()), type_.get_shape()
+
+
+@needs_scratch("tt.reduce")
+def reduce_scratch(op: Operation) -> int:
+    """One partial result per warp along the axis and result, for each operand."""
+    facts, shape = _facts(op.operands[0].type)
+    plan = plan_reduction(facts, _axis(op))
+    if not plan.warp_bits:
+        return 0
+    return _scratch_offsets(op, plan, shape)[-1]
+
+
+def _scratch_offsets(op: Operation, plan: ReductionPlan, shape: Sequence[int]) -> list[int]:
+    """Where the partial results of each operand begin, and the end."""
+    count = plan.warps
+    for dim, size in enumerate(shape):
+        count *= 1 if dim == plan.axis else size
+    offsets = [0]
+    for operand in op.operands:
+        size = count * bit_width(memory_type(scalar_type(operand.type))) // 8
+        offsets.append((offsets[-1] + size + 15) // 16 * 16)
+    return offsets
+
+
+@lowers("tt.reduce")
+def reduce(f: FunctionLowering, op: Operation) -> None:
+    source = f.facts(op.operands[0].type)
+    plan = plan_reduction(source.layout, _axis(op))
+    if any(basis[plan.axis] for basis in source.layout.block_bases):
+        raise f.unsupported(op, "a reduction over several CTAs", help="use a layout that keeps the axis in one CTA")
+    partial = _within_thread(f, op, plan)
+    partial = _within_warp(f, op, plan, partial)
+    if plan.warp_bits:
+        _across_warps(f, op, plan, partial, source.shape)
+        return
+    for result, value in zip(op.results, partial, strict=True):
+        f.values[result] = _placed(f, result, value, plan)
+
+
+def _within_thread(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> list[SSAValue]:
+    vectors = [f.vector(operand) for operand in op.operands]
+    total = [f.b.permute(vector, plan.steps[0]) for vector in vectors]
+    for step in plan.steps[1:]:
+        total = combine(f, op, total, [f.b.permute(vector, step) for vector in vectors])
+    return total
+
+
+_REDUX = {
+    "arith.addi": "add",
+    "arith.andi": "and",
+    "arith.ori": "or",
+    "arith.xori": "xor",
+    "arith.minsi": "min",
+    "arith.minui": "umin",
+    "arith.maxsi": "max",
+    "arith.maxui": "umax",
+}
+
+
+def _within_warp(
+    f: FunctionLowering, op: Operation, plan: ReductionPlan, values: list[SSAValue]
+) -> list[SSAValue]:
+    if len(plan.lane_bits) == WARP_BITS:
+        kind = _redux_kind(f, op)
+        if kind is not None:
+            return [_redux(f, values[0], kind)]
+    for bit in reversed(plan.lane_bits):
+        values = combine(f, op, values, [shuffle_xor(f, value, 1 << bit) for value in values])
+    return values
+
+
+def shuffle_xor(f: FunctionLowering, value: SSAValue, mask: int) -> SSAValue:
+    """The value of the lane whose number differs in the bits of `mask`."""
+    return shuffle(f, value, f.b.i32(mask), "bfly")
+
+
+def shuffle(f: FunctionLowering, value: SSAValue, offset: SSAValue, kind: str) -> SSAValue:
+    """`shfl.sync` of all lanes of a vector. Booleans travel as words."""
+    if lane_type(value.type) is I1:
+        wide = f.b.cast(L.ZExtOp, value, I32)
+        return f.b.cast(L.TruncOp, shuffle(f, wide, offset, kind), I1)
+    return f.b.value(nvvm.ShflSyncOp, (value, offset), value.type, {"kind": string_attr(kind)})
+
+
+def _redux_kind(f: FunctionLowering, op: Operation) -> str | None:
+    inner = single_combiner(op)
+    if inner is None or f.module.capability < 80:
+        return None
+    type_ = inner.results[0].type
+    return _REDUX.get(inner.name) if isinstance(type_, IntegerType) and type_.width.data <= 32 else None
+
+
+def _redux(f: FunctionLowering, value: SSAValue, kind: str) -> SSAValue:
+    results: list[SSAValue] = []
+    for lane in f.b.unpack(value):
+        narrow = lane.type is not I32
+        word = f.b.cast(L.SExtOp if kind in ("min", "max") else L.ZExtOp, lane, I32) if narrow else lane
+        reduced = f.b.value(nvvm.ReduxSyncOp, (word,), I32, {"kind": string_attr(kind)})
+        results.append(f.b.cast(L.TruncOp, reduced, lane.type) if narrow else reduced)
+    return f.b.pack(results)
+
+
+def _placed(f: FunctionLowering, result: SSAValue, value: SSAValue, plan: ReductionPlan) -> registers.Registers:
+    """One value per key, as the registers of the result."""
+    if not isinstance(result.type, TensorType):
+        return value
+    facts = f.facts(result.type)
+    places = {key: place for place, key in enumerate(plan.keys)}
+    axis = plan.axis
+    indices = [places[(*offset[:axis], 0, *offset[axis:])] for offset in facts.layout.offsets]
+    return registers.permuted(value, indices, facts.element)
+
+
+# Across warps ---------------------------------------------------------------------------------------------------------
+
+
+def _across_warps(
+    f: FunctionLowering, op: Operation, plan: ReductionPlan, partial: list[SSAValue], shape: Sequence[int]
+) -> None:
+    """Every warp stores its partial results; every thread combines those that it needs."""
+    source = f.facts(op.operands[0].type).layout
+    order = _memory_order(source, plan, shape)
+    results = 1
+    for dim in order:
+        results *= shape[dim]
+    offsets = _scratch_offsets(op, plan, shape)
+    base = f.scratch(op)
+    silent = f.zero_in(plan.silent)
+    for value, at in zip(partial, offsets, strict=False):
+        stored = to_memory(f, value)
+        access = plan_access(_write_layout(source, plan, order, shape, results), bit_width(lane_type(stored.type)))
+        store_shared(f, access, stored, base, at, silent)
+    f.barrier()
+    loaded: list[list[SSAValue]] = []
+    for operand, result, at in zip(op.operands, op.results, offsets, strict=False):
+        loaded.append(_load_partials(f, operand, result, plan, order, shape, results, base, at))
+    rows = list(zip(*loaded, strict=True))
+    while len(rows) > 1:
+        half = len(rows) // 2
+        rows = [combine(f, op, first, second) for first, second in zip(rows[:half], rows[half:], strict=True)]
+    for result, value in zip(op.results, rows[0], strict=True):
+        f.values[result] = value
+
+
+def _memory_order(facts: LayoutFacts, plan: ReductionPlan, shape: Sequence[int]) -> list[int]:
+    """The dimensions of the results as they lie in memory, fastest first: as the registers of a thread run."""
+    order: list[int] = []
+    for dim_name in ("register", "lane", "warp"):
+        for basis in facts.layout.bases.get(dim_name, ()):
+            order += [d for d, v in enumerate(basis) if v and d != plan.axis and d not in order]
+    return order + [d for d in range(len(shape)) if d != plan.axis and d not in order]
+
+
+def _flat(coordinates: Sequence[int], order: Sequence[int], shape: Sequence[int]) -> int:
+    flat, stride = 0, 1
+    for dim in order:
+        flat += coordinates[dim] * stride
+        stride *= shape[dim]
+    return flat
+
+
+def _write_layout(
+    facts: LayoutFacts, plan: ReductionPlan, order: Sequence[int], shape: Sequence[int], results: int
+) -> LinearLayout:
+    """From the thread's partial results (`register` is the key), lane and warp to the place in memory."""
+    key_bits = len(plan.keys).bit_length() - 1
+    bases: dict[str, list[tuple[int, ...]]] = {
+        "register": [(_flat(plan.keys[1 << bit], order, shape),) for bit in range(key_bits)],
+        "lane": [(_flat(basis, order, shape),) for basis in facts.layout.bases["lane"]],
+        "warp": [],
+    }
+    for bit, basis in enumerate(facts.layout.bases["warp"]):
+        place = results << plan.warp_bits.index(bit) if bit in plan.warp_bits else 0
+        bases["warp"].append((place + _flat(basis, order, shape),))
+    return LinearLayout(bases, {"offset": results * plan.warps})
+
+
+def _load_partials(
+    f: FunctionLowering,
+    operand: SSAValue,
+    result: SSAValue,
+    plan: ReductionPlan,
+    order: Sequence[int],
+    shape: Sequence[int],
+    results: int,
+    base: SSAValue,
+    at: int,
+) -> list[SSAValue]:
+    """For each warp along the axis its partial results for this thread's registers of the result."""
+    element = scalar_type(operand.type)
+    kept = memory_type(element)
+    size = bit_width(kept) // 8
+    if not isinstance(result.type, TensorType):
+        values = _load_row(f, kept, plan.warps, base, at)
+    else:
+        facts = f.facts(result.type).layout
+        bases = {
+            dim: [(_flat((*b[: plan.axis], 0, *b[plan.axis :]), order, shape),) for b in facts.layout.bases[dim]]
+            for dim in ("register", "lane", "warp")
+        }
+        access = plan_access(LinearLayout(bases, {"offset": results}), bit_width(kept))
+        values = [load_shared(f, access, kept, base, at + w * results * size) for w in range(plan.warps)]
+    return [f.b.cast(L.TruncOp, value, I1) if element is I1 else value for value in values]
+
+
+def _load_row(f: FunctionLowering, element: Attribute, count: int, base: SSAValue, at: int) -> list[SSAValue]:
+    """`count` neighbours, in loads as wide as can be."""
+    size = bit_width(element) // 8
+    width = min(count, 16 // size)
+    values: list[SSAValue] = []
+    for first in range(0, count, width):
+        pointer = f.b.gep(base, at + first * size, I8, inbounds=True)
+        values += f.b.unpack(f.b.load(pointer, vector_type(element, width), width * size))
+    return values

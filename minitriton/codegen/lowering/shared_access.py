@@ -1,0 +1,76 @@
+"""Follows a `MemoryAccess`: registers to and from shared memory, one vector at a time.
+
+    base = the plan's `lane` and `warp` bits of the thread's number, xor-ed; address = (base ^ xor) + add
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute, SSAValue
+
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.types import I8, vector_type
+from minitriton.dialects import nvvm
+from minitriton.layouts.plans import MemoryAccess
+
+
+def addresses(
+    f: FunctionLowering, plan: MemoryAccess, base: SSAValue, constant: int = 0, slice_offset: int = 0
+) -> list[SSAValue]:
+    """The address of each access; `constant` bytes are added, `slice_offset` is xor-ed into the offset."""
+    b = f.b
+    own = f.shared_index((*plan.lane, *plan.warp))
+    pointers: dict[int, SSAValue] = {}
+    result: list[SSAValue] = []
+    for access in plan.accesses:
+        xor = access.xor ^ slice_offset
+        if plan.padding:
+            offset = b.xor(own, b.i32(xor)) if xor else own
+            if access.add:
+                offset = b.add(offset, b.i32(access.add))
+            padded = offset
+            for interval, pad in plan.padding:
+                padded = b.add(padded, b.shl(b.lshr(offset, interval), pad))
+            result.append(b.gep(b.gep(base, padded, I8), constant, I8))
+            continue
+        pointer = pointers.get(xor)
+        if pointer is None:
+            offset = b.xor(own, b.i32(xor)) if xor else own
+            pointer = pointers[xor] = b.gep(base, offset, I8, inbounds=True)
+        result.append(b.gep(pointer, access.add + constant, I8, inbounds=True))
+    return result
+
+
+def store_shared(
+    f: FunctionLowering,
+    plan: MemoryAccess,
+    value: SSAValue,
+    base: SSAValue,
+    constant: int = 0,
+    mask: SSAValue | None = None,
+    slice_offset: int = 0,
+) -> None:
+    """Stores the registers of `value` (bytes or wider), where `mask` is true if there is one."""
+    b = f.b
+    size = plan.vector_bytes
+    for pointer, access in zip(addresses(f, plan, base, constant, slice_offset), plan.accesses, strict=True):
+        piece = b.permute(value, access.registers)
+        if mask is None:
+            b.store(piece, pointer, size)
+        else:
+            b.operation(nvvm.StoreSharedOp, (piece, pointer, mask), ())
+
+
+def load_accesses(
+    f: FunctionLowering, plan: MemoryAccess, element: Attribute, base: SSAValue, constant: int = 0, slice_offset: int = 0
+) -> SSAValue:
+    """What all accesses of a plan load, in their order."""
+    type_ = vector_type(element, plan.vector)
+    pointers = addresses(f, plan, base, constant, slice_offset)
+    return f.b.concat([f.b.load(pointer, type_, plan.vector_bytes) for pointer in pointers])
+
+
+def load_shared(
+    f: FunctionLowering, plan: MemoryAccess, element: Attribute, base: SSAValue, constant: int = 0, slice_offset: int = 0
+) -> SSAValue:
+    """The registers that a plan loads."""
+    return f.b.permute(load_accesses(f, plan, element, base, constant, slice_offset), plan.result)
