@@ -7,19 +7,87 @@ that says how many bytes of scratch an op needs. Out: an `Allocation` with the o
     allocation.offset(op)      # bytes from the base of shared memory, for a local_alloc or an op with scratch
     allocation.total_bytes     # what the kernel needs
 
-`write_attributes` puts the result into the IR: `allocation.offset` on the ops, `ttg.shared` on the module.
+Buffers that are never alive at the same time share memory. A call counts as an op whose scratch is all that its callee needs;
+the callee's offsets start where that scratch does. `write_attributes` puts the result into the IR: `allocation.offset` on the
+ops, `ttg.shared` on the module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
+from math import prod
+from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.alias import Aliases, is_shared_memdesc, shared_memory_aliases
+from minitriton.analysis.liveness import Interval, Liveness
+from minitriton.analysis.offset_assignment import assign_offsets
+from minitriton.dialects.ttg_attributes import layout_of
+from minitriton.dialects.ttg_module import ALLOCATION_OFFSET, SHARED_BYTES
+from minitriton.dialects.ttg_traits import i32_attr
+from minitriton.dialects.ttg_types import MemDescType
+from minitriton.dialects.ttg_warp_specialize import WarpSpecializeOp
+from minitriton.errors import PassError
+from minitriton.layouts.encodings import PaddedShared, SharedEncoding
+from minitriton.layouts.properties import allocation_shape_per_cta, shared_alignment
+from minitriton.layouts.to_linear import shape_per_cta
 
 ScratchBytes = Callable[[Operation], int]
 """How many bytes of shared memory an op needs while it runs (0 for most)."""
+
+SCRATCH_ALIGNMENT = 128
+
+
+class BufferKind(Enum):
+    """Who needs the memory."""
+
+    EXPLICIT = "a local_alloc"
+    SCRATCH = "an op while it runs"
+    VIRTUAL = "the callee of a call"
+
+
+@dataclass(eq=False)
+class Buffer:
+    """One piece of shared memory of a function; `live` is in the function's op numbers."""
+
+    kind: BufferKind
+    owner: Operation
+    size: int
+    alignment: int
+    live: Interval = (0, 0)
+    offset: int = 0
+
+    @property
+    def bytes(self) -> Interval:
+        """Where it lies, as `(start, end)`."""
+        return self.offset, self.offset + self.size
+
+
+@dataclass
+class FunctionAllocation:
+    """The buffers of one function."""
+
+    function: Operation
+    total_bytes: int = 0
+    of_value: dict[SSAValue, Buffer] = field(default_factory=dict)
+    """The buffer that a `local_alloc`'s result is."""
+    of_op: dict[Operation, Buffer] = field(default_factory=dict)
+    """The scratch of an op, or what a call's callee needs."""
+    aliases: Aliases = field(default_factory=dict)
+
+    def buffers(self) -> list[Buffer]:
+        """All buffers: explicit ones, scratch, callees, each in the order of the text."""
+        scratch = [buffer for buffer in self.of_op.values() if buffer.kind is BufferKind.SCRATCH]
+        virtual = [buffer for buffer in self.of_op.values() if buffer.kind is BufferKind.VIRTUAL]
+        return [*self.of_value.values(), *scratch, *virtual]
+
+    def buffers_of(self, value: SSAValue) -> list[Buffer]:
+        """The buffers that `value` may be a view of."""
+        return [self.of_value[alloc] for alloc in self.aliases.get(value, ()) if alloc in self.of_value]
 
 
 @dataclass
@@ -27,6 +95,8 @@ class Allocation:
     """The buffers of a module and their places."""
 
     total_bytes: int = 0
+    functions: dict[Operation, FunctionAllocation] = field(default_factory=dict)
+    """By `tt.func`, callees before their callers."""
     offsets: dict[Operation, int] = field(default_factory=dict)
 
     def offset(self, op: Operation) -> int | None:
@@ -35,10 +105,129 @@ class Allocation:
 
 
 def allocate(module: ModuleOp, scratch_bytes: ScratchBytes) -> Allocation:
-    """Place every buffer of `module`, buffers that never live at the same time sharing memory."""
-    raise NotImplementedError
+    """Place every buffer of `module`, buffers that never live at the same time sharing memory.
+
+    Raises `PassError` where functions call each other in a circle.
+    """
+    allocation = Allocation()
+    called: set[Operation] = set()
+    for function, callees in callees_first(module):
+        called.update(callees.values())
+        placed = _allocate_function(function, scratch_bytes, callees, allocation)
+        allocation.functions[function] = placed
+        for value, buffer in placed.of_value.items():
+            allocation.offsets[cast(Operation, value.owner)] = buffer.offset
+        for op, buffer in placed.of_op.items():
+            allocation.offsets[op] = buffer.offset
+    allocation.total_bytes = max(
+        (placed.total_bytes for function, placed in allocation.functions.items() if function not in called), default=0
+    )
+    return allocation
 
 
 def write_attributes(module: ModuleOp, allocation: Allocation) -> None:
     """Write `allocation.offset` on every op with a buffer and `ttg.shared` on the module."""
-    raise NotImplementedError
+    for op, offset in allocation.offsets.items():
+        op.attributes[ALLOCATION_OFFSET] = i32_attr(offset)
+    module.attributes[SHARED_BYTES] = i32_attr(allocation.total_bytes)
+
+
+def callees_first(module: ModuleOp) -> Iterator[tuple[Operation, dict[Operation, Operation]]]:
+    """Every function of `module` after those that it calls, with its calls and their callees."""
+    functions = {op.properties["sym_name"].data: op for op in module.ops if op.name == "tt.func"}  # pyright: ignore
+    done: set[Operation] = set()
+    path: list[Operation] = []
+
+    def visit(function: Operation) -> Iterator[tuple[Operation, dict[Operation, Operation]]]:
+        if function in done:
+            return
+        if function in path:
+            raise PassError("functions call each other in a circle", help="unroll the recursion by hand")
+        path.append(function)
+        callees: dict[Operation, Operation] = {}
+        for op in function.walk():
+            if op.name == "tt.call":
+                callee = functions.get(cast(SymbolRefAttr, op.properties["callee"]).string_value())
+                if callee is not None:
+                    callees[op] = callee
+                    yield from visit(callee)
+        path.pop()
+        done.add(function)
+        yield function, callees
+
+    for function in functions.values():
+        yield from visit(function)
+
+
+def _allocate_function(
+    function: Operation,
+    scratch_bytes: ScratchBytes,
+    callees: dict[Operation, Operation],
+    allocation: Allocation,
+) -> FunctionAllocation:
+    placed = FunctionAllocation(function)
+    for op in function.walk():
+        if op.name == "ttg.local_alloc":
+            if is_shared_memdesc(op.results[0]):
+                placed.of_value[op.results[0]] = _explicit_buffer(op)
+            continue
+        buffer = _scratch_buffer(op, scratch_bytes, callees, allocation)
+        if buffer.size > 0:
+            placed.of_op[op] = buffer
+    if placed.of_value or placed.of_op:
+        _set_live_intervals(placed)
+        placed.total_bytes = assign_offsets(placed.buffers())
+    return placed
+
+
+def _explicit_buffer(op: Operation) -> Buffer:
+    type_ = cast(MemDescType, op.results[0].type)
+    layout = cast(SharedEncoding, layout_of(type_))
+    if isinstance(layout, PaddedShared):
+        elements = layout.padded_size(shape_per_cta(layout, type_.get_shape()))
+    else:
+        elements = prod(allocation_shape_per_cta(layout, type_.get_alloc_shape()))
+    given = op.properties.get("alignment")
+    alignment = shared_alignment(layout) if given is None else given.value.data  # pyright: ignore
+    return Buffer(BufferKind.EXPLICIT, op, elements * _bits(type_.element_type) // 8, alignment)
+
+
+def _bits(element: object) -> int:
+    return cast(int, getattr(element, "bitwidth", 64))
+
+
+def _scratch_buffer(
+    op: Operation, scratch_bytes: ScratchBytes, callees: dict[Operation, Operation], allocation: Allocation
+) -> Buffer:
+    callee = callees.get(op)
+    if callee is not None:
+        size = allocation.functions[callee].total_bytes
+        return Buffer(BufferKind.VIRTUAL, op, size, SCRATCH_ALIGNMENT)
+    if isinstance(op, WarpSpecializeOp):
+        return Buffer(BufferKind.SCRATCH, op, *op.capture_size_and_alignment())
+    if op.name == "tt.func":
+        return Buffer(BufferKind.SCRATCH, op, _most_partition_warps(op), 4)
+    return Buffer(BufferKind.SCRATCH, op, scratch_bytes(op), SCRATCH_ALIGNMENT)
+
+
+def _most_partition_warps(function: Operation) -> int:
+    """One byte for each warp that waits for work of a `ttg.warp_specialize`."""
+    counts = (sum(op.num_warps_of_partitions) for op in function.walk() if isinstance(op, WarpSpecializeOp))
+    return max(counts, default=0)
+
+
+def _set_live_intervals(placed: FunctionAllocation) -> None:
+    """A buffer lives as long as any view of it, scratch for its op alone, what belongs to the function always."""
+    liveness = Liveness(placed.function)
+    number = liveness.number
+    if placed.of_value:
+        placed.aliases = shared_memory_aliases(placed.function)
+    for alloc, buffer in placed.of_value.items():
+        buffer.live = liveness.interval(alloc)
+    for value, allocs in placed.aliases.items():
+        start, end = liveness.interval(value)
+        for alloc in allocs:
+            buffer = placed.of_value[alloc]
+            buffer.live = min(buffer.live[0], start), max(buffer.live[1], end)
+    for op, buffer in placed.of_op.items():
+        buffer.live = (0, len(number)) if op is placed.function else (number[op], number[op] + 1)

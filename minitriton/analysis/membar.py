@@ -2,15 +2,287 @@
 
 In: a module and the places of its buffers. Out: the same module with `ttg.local_barrier` before each op whose accesses conflict
 with earlier ones that no barrier separates from it.
+
+    ttg.local_store %t, %buf                     ttg.local_store %t, %buf
+    %r = ttg.local_load %buf            =>       ttg.local_barrier
+                                                 %r = ttg.local_load %buf
+
+A conflict is a read after a write, a write after a read or a write after a write of bytes that overlap. The state at a point is
+the accesses that may have happened since the last barrier (`Pending`); it flows through straight-line pieces of code
+(`control_flow.Segment`), through loops and branches until nothing changes. A function's callers see the accesses that are
+pending at its return.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
 
-from minitriton.analysis.allocation import Allocation
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation
+from xdsl.traits import MemoryEffectKind, get_effects
+
+from minitriton.analysis.allocation import Allocation, FunctionAllocation, callees_first
+from minitriton.analysis.control_flow import Point, entry_blocks, is_segment_end, successors_of
+from minitriton.analysis.liveness import Interval, intersects
+from minitriton.dialects.ttg_attributes import layout_of
+from minitriton.dialects.ttg_ops import LocalBarrierOp
+from minitriton.layouts.conversion import is_cvt_warp_sync
+from minitriton.layouts.to_linear import to_linear_layout
+
+Accesses = dict[Interval, dict[Operation, None]]
+"""Bytes of shared memory and the ops that access them (a dict as an ordered set)."""
+
+Filter = Callable[[Operation, Operation], bool]
+"""Whether two ops that access the same bytes need no barrier between them."""
+
+BARRIERS = frozenset({"ttg.local_barrier", "gpu.barrier"})
+_WAITS = frozenset({"ttg.async_wait", "ttng.async_tma_store_wait"})
+_EVERYTHING: Interval = (0, 1 << 62)
 
 
-def insert_barriers(module: ModuleOp, allocation: Allocation) -> None:
+@dataclass
+class Pending:
+    """Accesses that no barrier has followed yet."""
+
+    reads: Accesses = field(default_factory=dict)
+    writes: Accesses = field(default_factory=dict)
+
+    def join(self, other: Pending) -> None:
+        """Add the accesses of `other`."""
+        for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
+            for interval, ops in theirs.items():
+                mine.setdefault(interval, {}).update(ops)
+
+    def copy(self) -> Pending:
+        """The same accesses, to be changed apart from these."""
+        return Pending(
+            {interval: dict(ops) for interval, ops in self.reads.items()},
+            {interval: dict(ops) for interval, ops in self.writes.items()},
+        )
+
+    def clear(self) -> None:
+        """A barrier: nothing is pending."""
+        self.reads.clear()
+        self.writes.clear()
+
+    def conflicts_with(self, later: Pending, skip: Filter) -> bool:
+        """Whether an access of `later` must wait for one of these."""
+        return (
+            _overlap(self.writes, later.reads, skip)
+            or _overlap(self.reads, later.writes, skip)
+            or _overlap(self.writes, later.writes, skip)
+        )
+
+
+def _overlap(earlier: Accesses, later: Accesses, skip: Filter) -> bool:
+    return any(
+        not skip(before, after)
+        for a, before_ops in earlier.items()
+        for b, after_ops in later.items()
+        if intersects(a, b)
+        for before in before_ops
+        for after in after_ops
+    )
+
+
+_MBARRIER_OPS = frozenset(
+    {
+        "ttng.wait_barrier",
+        "ttng.async_tma_copy_global_to_local",
+        "ttng.async_tma_gather",
+        "ttng.barrier_expect",
+    }
+)
+_COMPLETES_BEFORE_WAIT_ENDS = frozenset(
+    {"ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather", "ttng.wait_barrier"}
+)
+
+
+def can_skip_barrier(before: Operation, after: Operation) -> bool:
+    """Pairs that mbarriers order by themselves on NVIDIA.
+
+    Initialising (or invalidating) several barriers of an array; expecting, copying and waiting, which threads may do in any order;
+    and whatever follows a copy's wait, for the wait ends only when the copy has ended. Two waits do need a barrier between them,
+    or a warp could run a whole phase ahead.
+    """
+    first, second = before.name, after.name
+    if first == second and first in ("ttng.init_barrier", "ttng.inval_barrier"):
+        return True
+    if first == second == "ttng.wait_barrier":
+        return False
+    if first in _MBARRIER_OPS and second in _MBARRIER_OPS:
+        return True
+    return first in _COMPLETES_BEFORE_WAIT_ENDS and second != "ttng.inval_barrier"
+
+
+def insert_barriers(module: ModuleOp, allocation: Allocation, skip: Filter = can_skip_barrier) -> None:
     """Insert the barriers that `module` needs, function by function, callees first."""
-    raise NotImplementedError
+    at_return: dict[Operation, Pending] = {}
+    for function, callees in callees_first(module):
+        placed = allocation.functions[function]
+        if not placed.of_value and not placed.of_op and not callees and not _has_waits(function):
+            at_return[function] = Pending()
+            continue
+        at_return[function] = _Function(placed, callees, at_return, skip).run()
+
+
+def _has_waits(function: Operation) -> bool:
+    return any(op.name in _WAITS for op in function.walk())
+
+
+@dataclass
+class _Access:
+    """What one op does to shared memory; `scratch` is where its own scratch lies."""
+
+    op: Operation
+    pending: Pending
+    scratch: Interval | None = None
+    is_barrier: bool = False
+    is_wait: bool = False
+
+
+class _Function:
+    """The fixed point over one function."""
+
+    def __init__(
+        self,
+        placed: FunctionAllocation,
+        callees: dict[Operation, Operation],
+        at_return: dict[Operation, Pending],
+        skip: Filter,
+    ) -> None:
+        self.placed = placed
+        self.callees = callees
+        self.callee_pending = at_return
+        self.skip = skip
+        self.segments: dict[Point, tuple[list[_Access], Operation | None]] = {}
+
+    def run(self) -> Pending:
+        """Insert the barriers; what is pending when the function returns."""
+        before: dict[Point, Pending] = {}
+        after: dict[Point, Pending] = {}
+        queue: deque[Point] = deque((block, None) for block in entry_blocks(self.placed.function))
+        at_return = Pending()
+        while queue:
+            point = queue.popleft()
+            accesses, end = self._segment(point)
+            state = before.setdefault(point, Pending()).copy()
+            self._walk(accesses, state)
+            if point in after and after[point] == state:
+                continue
+            after[point] = state
+            for successor in successors_of(end):
+                before.setdefault(successor, Pending()).join(state)
+                queue.append(successor)
+        for point, state in after.items():
+            end = self._segment(point)[1]
+            if end is not None and end.name == "tt.return":
+                at_return.join(state)
+        return at_return
+
+    def _segment(self, point: Point) -> tuple[list[_Access], Operation | None]:
+        """The accesses from `point` to the next branch or op with control flow, and that op."""
+        found = self.segments.get(point)
+        if found is None:
+            accesses: list[_Access] = []
+            block, start = point
+            op = block.first_op if start is None else start.next_op
+            while op is not None and not is_segment_end(op):
+                access = self._access(op)
+                if access is not None:
+                    accesses.append(access)
+                op = op.next_op
+            found = self.segments[point] = accesses, op
+        return found
+
+    def _access(self, op: Operation) -> _Access | None:
+        if op.name in BARRIERS:
+            return _Access(op, Pending(), is_barrier=True)
+        if op.name in _WAITS:
+            return _Access(op, Pending(), is_wait=True)
+        pending = Pending()
+        callee = self.callees.get(op)
+        if callee is not None:
+            pending.join(self.callee_pending[callee])
+            return _Access(op, pending) if pending.reads or pending.writes else None
+        self._add_effects(op, pending)
+        if op.name == "ttng.arrive_barrier":
+            pending.reads[_EVERYTHING] = {op: None}
+            pending.writes[_EVERYTHING] = {op: None}
+        scratch = self.placed.of_op.get(op)
+        if scratch is None and not pending.reads and not pending.writes:
+            return None
+        return _Access(op, pending, None if scratch is None else scratch.bytes)
+
+    def _add_effects(self, op: Operation, pending: Pending) -> None:
+        aliases = self.placed.aliases
+        if not any(value in aliases for value in (*op.operands, *op.results)):
+            return
+        for effect in get_effects(op) or ():
+            target = {MemoryEffectKind.READ: pending.reads, MemoryEffectKind.WRITE: pending.writes}.get(effect.kind)
+            if target is None or effect.value not in aliases:
+                continue
+            for buffer in self.placed.buffers_of(effect.value):
+                target.setdefault(buffer.bytes, {})[op] = None
+
+    def _walk(self, accesses: list[_Access], state: Pending) -> None:
+        """Let `state` pass the accesses, inserting barriers where they conflict with it."""
+        position = 0
+        while position < len(accesses):
+            access = accesses[position]
+            if access.is_barrier:
+                state.clear()
+            elif access.is_wait:
+                following = access.op.next_op
+                if following is None or following.name not in BARRIERS:
+                    position += 1
+                    self._insert(accesses, position, access.op, after=True)
+                    state.clear()
+            elif access.scratch is not None:
+                position += self._pass_scratch(accesses, position, state)
+            else:
+                if state.conflicts_with(access.pending, self.skip):
+                    self._insert(accesses, position, access.op)
+                    position += 1
+                    state.clear()
+                state.join(access.pending)
+            position += 1
+
+    def _pass_scratch(self, accesses: list[_Access], position: int, state: Pending) -> int:
+        """An op with scratch writes it, meets its threads, and reads it. The number of barriers put before it."""
+        access = accesses[position]
+        assert access.scratch is not None
+        writes = Pending(writes={access.scratch: {access.op: None}})
+        conflict = state.conflicts_with(writes, self.skip)
+        if conflict:
+            self._insert(accesses, position, access.op)
+        if conflict or not _meets_by_warp(access.op):
+            state.clear()
+        writes.reads[access.scratch] = {access.op: None}
+        state.join(writes)
+        return int(conflict)
+
+    def _insert(self, accesses: list[_Access], position: int, op: Operation, *, after: bool = False) -> None:
+        barrier = LocalBarrierOp()
+        barrier.location = op.location
+        block = cast(Block, op.parent)
+        if after:
+            block.insert_ops_after([barrier], op)
+        else:
+            block.insert_ops_before([barrier], op)
+        accesses.insert(position, _Access(barrier, Pending(), is_barrier=True))
+
+
+def _meets_by_warp(op: Operation) -> bool:
+    """Whether `op` is a layout conversion within warps: its threads meet at a warp's barrier only."""
+    if op.name != "ttg.convert_layout":
+        return False
+    src, dst = cast(TensorType, op.operands[0].type), cast(TensorType, op.results[0].type)
+    src_layout, dst_layout = layout_of(src), layout_of(dst)
+    if src_layout is None or dst_layout is None:
+        return False
+    shape = src.get_shape()
+    return is_cvt_warp_sync(to_linear_layout(src_layout, shape), to_linear_layout(dst_layout, shape))
