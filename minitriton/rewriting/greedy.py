@@ -155,4 +155,3 @@ def apply_patterns_greedily(
             break
         changed = True
     return changed
-

@@ -1,0 +1,188 @@
+"""Common subexpressions: an op that repeats one that has certainly run before is replaced by it.
+
+    %0 = arith.addi %a, %b                  %0 = arith.addi %a, %b
+    %1 = arith.addi %b, %a            =>    use %0, %0
+    use %0, %1
+
+Ops without effects are merged wherever the first dominates the second; ops that only read, in one block with no write in
+between. Ops that nothing uses are erased, one level a run (what only they used is left for the next).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.traits import IsTerminator, MemoryEffectKind
+
+from minitriton.pass_registry import Pass, register_pass
+from minitriton.rewriting.constant_pool import is_isolated
+from minitriton.rewriting.dominance import immediate_dominators
+from minitriton.rewriting.effects import (
+    is_memory_effect_free,
+    is_trivially_dead,
+    own_effects,
+    recursive_effects,
+)
+from minitriton.rewriting.equivalence import operation_key
+
+_terminators: dict[type[Operation], bool] = {}
+
+
+def _is_terminator(op: Operation) -> bool:
+    cls = op.__class__
+    known = _terminators.get(cls)
+    if known is None:
+        known = _terminators[cls] = op.has_trait(IsTerminator)
+    return known
+
+
+class _Cse:
+    """Known ops by key, with what each scope has overwritten, so that leaving the scope restores it."""
+
+    def __init__(self) -> None:
+        self.known: dict[Hashable, Operation] = {}
+        self.undo: list[tuple[Hashable, Operation | None]] = []
+        self.dead: list[Operation] = []
+
+    def run(self, root: Operation) -> bool:
+        """Merges and erases below `root`; True if anything changed."""
+        for region in root.regions:
+            self._region(region)
+        for op in self.dead:
+            block = op.parent
+            assert block is not None
+            block.detach_op(op)
+            op.drop_all_references()
+        return bool(self.dead)
+
+    def _region(self, region: Region) -> None:
+        first = region.first_block
+        if first is None:
+            return
+        if first.next_block is None:
+            mark = len(self.undo)
+            self._block(first)
+            self._restore(mark)
+            return
+        children: dict[Block, list[Block]] = {}
+        for block, dominator in immediate_dominators(region).items():
+            if block is not dominator:
+                children.setdefault(dominator, []).append(block)
+        self._dominated(first, children)
+
+    def _dominated(self, entry: Block, children: dict[Block, list[Block]]) -> None:
+        """Visits the dominator tree from `entry`, each block within the scope of those that dominate it."""
+        stack = [(entry, -1)]
+        while stack:
+            block, mark = stack.pop()
+            if mark >= 0:
+                self._restore(mark)
+                continue
+            stack.append((block, len(self.undo)))
+            self._block(block)
+            stack.extend((child, -1) for child in reversed(children.get(block, ())))
+
+    def _restore(self, mark: int) -> None:
+        undo, known = self.undo, self.known
+        while len(undo) > mark:
+            key, previous = undo.pop()
+            if previous is None:
+                del known[key]
+            else:
+                known[key] = previous
+
+    def _remember(self, key: Hashable, op: Operation) -> None:
+        self.undo.append((key, self.known.get(key)))
+        self.known[key] = op
+
+    def _block(self, block: Block) -> None:
+        op = block.first_op
+        while op is not None:
+            if op.regions:
+                self._nested(op)
+            self._op(op)
+            op = op._next_op
+
+    def _nested(self, op: Operation) -> None:
+        if is_isolated(op):
+            known, undo = self.known, self.undo
+            self.known, self.undo = {}, []
+            for region in op.regions:
+                self._region(region)
+            self.known, self.undo = known, undo
+        else:
+            for region in op.regions:
+                self._region(region)
+
+    def _op(self, op: Operation) -> None:
+        if _is_terminator(op):
+            return
+        if is_trivially_dead(op):
+            self.dead.append(op)
+            return
+        if op.regions and any(r.first_block is not None and r.first_block.next_block is not None for r in op.regions):
+            return
+        if not is_memory_effect_free(op):
+            self._reading_op(op)
+            return
+        key = operation_key(op)
+        existing = self.known.get(key)
+        if existing is not None:
+            self._replace(op, existing)
+        else:
+            self.undo.append((key, None))
+            self.known[key] = op
+
+    def _reading_op(self, op: Operation) -> None:
+        effects = own_effects(op)
+        if not effects or any(effect.kind is not MemoryEffectKind.READ for effect in effects):
+            return
+        key = operation_key(op)
+        existing = self.known.get(key)
+        if existing is not None and existing.parent is op.parent and not _writes_between(existing, op):
+            self._replace(op, existing)
+        else:
+            self._remember(key, op)
+
+    def _replace(self, op: Operation, existing: Operation) -> None:
+        for old, new in zip(op.results, existing.results, strict=True):
+            use = old.first_use
+            while use is not None:
+                following = use._next_use
+                use._operation.operands[use._index] = new
+                use = following
+        if existing.location is UNKNOWN_LOC:
+            existing.location = op.location
+        self.dead.append(op)
+
+
+def _writes_between(first: Operation, last: Operation) -> bool:
+    op = first._next_op
+    while op is not None and op is not last:
+        if not is_memory_effect_free(op):
+            effects = recursive_effects(op)
+            if effects is None or any(effect.kind is MemoryEffectKind.WRITE for effect in effects):
+                return True
+        op = op._next_op
+    return False
+
+
+def eliminate_common_subexpressions(root: Operation) -> bool:
+    """Merges repeated ops below `root`; True if anything changed."""
+    return _Cse().run(root)
+
+
+@register_pass
+@dataclass(frozen=True)
+class Cse(Pass):
+    """Replaces ops that repeat an earlier one by its results."""
+
+    name: ClassVar[str] = "cse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        eliminate_common_subexpressions(op)

@@ -1,0 +1,82 @@
+"""Dead symbols: private functions that no public one reaches are erased.
+
+tt.func private @unused() {...}     =>     nothing
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.traits import SymbolOpInterface
+
+from minitriton.pass_registry import Pass, register_pass
+
+
+def symbol_name(op: Operation) -> str | None:
+    """The name that `op` defines, if it is a symbol."""
+    name = op.properties.get("sym_name") or op.attributes.get("sym_name")
+    if isinstance(name, StringAttr) and op.get_traits_of_type(SymbolOpInterface):
+        return name.data
+    return None
+
+
+def is_private(op: Operation) -> bool:
+    """True if the symbol `op` may be erased when nothing refers to it."""
+    visibility = op.properties.get("sym_visibility") or op.attributes.get("sym_visibility")
+    return isinstance(visibility, StringAttr) and visibility.data == "private"
+
+
+def _references(attr: Attribute) -> list[str]:
+    if isinstance(attr, SymbolRefAttr):
+        return [attr.root_reference.data]
+    if isinstance(attr, ArrayAttr):
+        return [name for element in attr.data for name in _references(element)]
+    if isinstance(attr, DictionaryAttr):
+        return [name for element in attr.data.values() for name in _references(element)]
+    return []
+
+
+def referenced_symbols(op: Operation) -> set[str]:
+    """The symbols that `op` and everything in it refer to."""
+    found: set[str] = set()
+    for inner in op.walk():
+        for attributes in (inner.properties, inner.attributes):
+            for attr in attributes.values():
+                found.update(_references(attr))
+    return found
+
+
+def erase_dead_symbols(module: ModuleOp) -> None:
+    """Erases the private symbols of `module` that neither a public symbol nor another op leads to."""
+    symbols: dict[str, Operation] = {}
+    for op in module.body.ops:
+        name = symbol_name(op)
+        if name is not None and is_private(op):
+            symbols[name] = op
+    if not symbols:
+        return
+    pending = [op for op in module.body.ops if op not in symbols.values()]
+    live: set[str] = set()
+    while pending:
+        for name in referenced_symbols(pending.pop()):
+            if name in symbols and name not in live:
+                live.add(name)
+                pending.append(symbols[name])
+    for name, op in symbols.items():
+        if name not in live:
+            module.body.block.erase_op(op)
+
+
+@register_pass
+@dataclass(frozen=True)
+class SymbolDce(Pass):
+    """Erases private functions that nothing refers to."""
+
+    name: ClassVar[str] = "symbol-dce"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        erase_dead_symbols(op)
