@@ -113,6 +113,10 @@ class IRSource:
         return hashlib.sha256(self.src.encode()).hexdigest()
 
     def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
+        if self.ext == "llir":
+            from minitriton.codegen.llvm_session import check_in_child
+
+            check_in_child(self.src)
         return self.module if self.module is not None else self.src
 
     def parse_options(self) -> dict[str, Any]:

@@ -6,7 +6,9 @@ In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLV
 from __future__ import annotations
 
 import functools
+import os
 
+from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
 from minitriton.pass_manager import Pipeline
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -62,13 +64,18 @@ def llvm_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
 
 def emission_steps(target: GPUTarget, options: CUDAOptions) -> list[str]:
     """LLVM IR, LLVM's optimiser, PTX."""
-    fusion = str(options.enable_fp_fusion).lower()
-    ptx_version = f" ptx-version={options.ptx_version}" if options.ptx_version else ""
+    version = options.ptx_version or DEFAULT_PTX_VERSION
+    line_info = os.environ.get("TRITON_DISABLE_LINE_INFO", "0") in ("", "0")
     return [
-        f"translate-to-llvm-ir{{enable-fp-fusion={fusion}}}",
+        f"translate-to-llvm-ir{{line-info={_text(line_info)} reflect-ftz={_text(options.enable_reflect_ftz)} "
+        f"ptx-version={version}}}",
         f"optimize-llvm-ir{{arch={target.arch} level=3}}",
-        f"emit-ptx{{arch={target.arch} enable-fp-fusion={fusion}{ptx_version}}}",
+        f"emit-ptx{{arch={target.arch} enable-fp-fusion={_text(options.enable_fp_fusion)} ptx-version={version}}}",
     ]
+
+
+def _text(flag: bool) -> str:
+    return str(flag).lower()
 
 
 @functools.lru_cache(maxsize=256)

@@ -43,11 +43,13 @@ def ptx_version(options: CUDAOptions) -> int:
     return version
 
 
-def _machine(target: GPUTarget, options: CUDAOptions) -> llvm.TargetMachine:
+def machine_for(target: GPUTarget, options: CUDAOptions) -> llvm.TargetMachine:
+    """LLVM's code generator for `target`, writing the PTX version of `options`."""
     return llvm_session.target_machine(target.sm, f"+ptx{ptx_version(options)}")
 
 
-def _parse(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+def parse_llvm_ir(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """`text` inside LLVM, its triple and data layout those of `machine`. Raises `IRError`."""
     try:
         module = llvm.parse_assembly(text)
     except RuntimeError as error:
@@ -57,8 +59,9 @@ def _parse(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     return module
 
 
-def _optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int = 3) -> None:
+    """Runs LLVM's pipeline of `level` on `module`, in place."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
     tuning.loop_interleaving = False
@@ -71,11 +74,11 @@ def compile_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trust
     if not trusted:
         llvm_session.check_in_child(text)
     with llvm_session.LOCK:
-        machine = _machine(target, options)
+        machine = machine_for(target, options)
         llvm_session.set_fp_fusion(options.enable_fp_fusion)
-        module = _parse(text, machine)
-        _optimize(module, machine)
-        return CompiledIR(str(module), _finish(machine.emit_assembly(module)))
+        module = parse_llvm_ir(text, machine)
+        optimize(module, machine)
+        return CompiledIR(str(module), finish_ptx(machine.emit_assembly(module)))
 
 
 def optimize_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> str:
@@ -83,9 +86,9 @@ def optimize_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trus
     if not trusted:
         llvm_session.check_in_child(text)
     with llvm_session.LOCK:
-        machine = _machine(target, options)
-        module = _parse(text, machine)
-        _optimize(module, machine)
+        machine = machine_for(target, options)
+        module = parse_llvm_ir(text, machine)
+        optimize(module, machine)
         return str(module)
 
 
@@ -94,12 +97,12 @@ def llvm_to_ptx(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: 
     if not trusted:
         llvm_session.check_in_child(text)
     with llvm_session.LOCK:
-        machine = _machine(target, options)
+        machine = machine_for(target, options)
         llvm_session.set_fp_fusion(options.enable_fp_fusion)
-        return _finish(machine.emit_assembly(_parse(text, machine)))
+        return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)))
 
 
-def _finish(ptx: str) -> str:
+def finish_ptx(ptx: str) -> str:
     """Drops what only debuggers read: line tables (`.loc`, `.file`) are enough for profilers."""
     return ptx.replace(", debug", "", 1) if ", debug\n" in ptx else ptx
 

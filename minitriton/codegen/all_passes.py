@@ -1,0 +1,4 @@
+"""Imports every module of this layer that registers a pass or a translation."""
+
+import minitriton.codegen.convert_triton_gpu_to_llvm
+import minitriton.codegen.emission  # noqa: F401

@@ -1,0 +1,102 @@
+"""The last steps of a pipeline, each a `Translation`: LLVM dialect → LLVM IR → optimised LLVM IR → PTX.
+
+Between the steps LLVM IR is a `str` where it is text anyway (just written, or read from a file) and a live `LLVMModule`
+after LLVM has had it, so that a compile parses it once; `str(module)` prints it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import llvmlite.binding as llvm
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.codegen import llvm_session
+from minitriton.codegen.llvm_text import write_module
+from minitriton.codegen.ptx import DEFAULT_PTX_VERSION, finish_ptx, machine_for, optimize, parse_llvm_ir
+from minitriton.errors import PipelineError
+from minitriton.pass_registry import Property, Translation, register_pass
+from minitriton.target import CUDAOptions, GPUTarget
+
+
+class LLVMModule:
+    """A module inside LLVM. `str()` gives its text as of now."""
+
+    def __init__(self, module: llvm.ModuleRef) -> None:
+        self.module = module
+        self._text: str | None = None
+
+    def __str__(self) -> str:
+        if self._text is None:
+            with llvm_session.LOCK:
+                self._text = str(self.module)
+        return self._text
+
+
+def _live(source: Any, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    if isinstance(source, LLVMModule):
+        return source.module
+    if isinstance(source, str):
+        return parse_llvm_ir(source, machine)
+    raise PipelineError(f"expected LLVM IR, not {type(source).__name__}", help="run translate-to-llvm-ir before it")
+
+
+@register_pass
+@dataclass(frozen=True)
+class TranslateToLLVMIR(Translation):
+    """Writes the `llvm` and `nvvm` dialects as the text of an LLVM module."""
+
+    name = "translate-to-llvm-ir"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
+    destroys: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
+    line_info: bool = True
+    reflect_ftz: bool = True
+    ptx_version: int = DEFAULT_PTX_VERSION
+
+    def translate(self, source: Any) -> str:
+        if not isinstance(source, ModuleOp):
+            raise PipelineError("translate-to-llvm-ir takes a module of the llvm dialect")
+        return write_module(
+            source, line_info=self.line_info, ptx_version=self.ptx_version, reflect_ftz=self.reflect_ftz
+        )
+
+
+@register_pass
+@dataclass(frozen=True)
+class OptimizeLLVMIR(Translation):
+    """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers."""
+
+    name = "optimize-llvm-ir"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
+    arch: int = 90
+    level: int = 3
+
+    def translate(self, source: Any) -> LLVMModule:
+        with llvm_session.LOCK:
+            machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
+            module = _live(source, machine)
+            optimize(module, machine, self.level)
+        return LLVMModule(module)
+
+
+@register_pass
+@dataclass(frozen=True)
+class EmitPTX(Translation):
+    """LLVM's NVPTX code generator at its highest level."""
+
+    name = "emit-ptx"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.PTX})
+    destroys: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
+    arch: int = 90
+    enable_fp_fusion: bool = True
+    ptx_version: int = DEFAULT_PTX_VERSION
+
+    def translate(self, source: Any) -> str:
+        options = CUDAOptions(enable_fp_fusion=self.enable_fp_fusion, ptx_version=self.ptx_version)
+        with llvm_session.LOCK:
+            machine = machine_for(GPUTarget("cuda", self.arch), options)
+            llvm_session.set_fp_fusion(self.enable_fp_fusion)
+            return finish_ptx(machine.emit_assembly(_live(source, machine)))
