@@ -1,0 +1,86 @@
+"""PTX to cubin: nvJitLink in this process where installed, else a `ptxas` that is found.
+
+In: PTX text, a target and options. Out: the cubin's bytes. Where neither assembler is at hand the driver compiles the PTX
+when the kernel is loaded, so `assembler_available()` is asked first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from minitriton.codegen import nvjitlink
+from minitriton.errors import MinitritonError
+from minitriton.target import GPUTarget
+
+
+def find_ptxas() -> str | None:
+    """`MINITRITON_PTXAS` or `TRITON_PTXAS_PATH` if set, else the one on the PATH or in a CUDA toolkit."""
+    for variable in ("MINITRITON_PTXAS", "TRITON_PTXAS_PATH"):
+        given = os.environ.get(variable)
+        if given:
+            return given
+    found = shutil.which("ptxas")
+    if found:
+        return found
+    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if home and (Path(home) / "bin" / "ptxas").exists():
+            return str(Path(home) / "bin" / "ptxas")
+    return None
+
+
+def assembler_available() -> bool:
+    """Whether `ptx_to_cubin` can work here."""
+    return bool(os.environ.get("MINITRITON_PTXAS")) or nvjitlink.load_library() is not None or find_ptxas() is not None
+
+
+def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
+    """The cubin of `ptx` for `target`. `options` has `enable_fp_fusion` and `maxnreg` (a `CUDAOptions` or metadata).
+
+    Raises `MinitritonError` with the assembler's message and the PTX line that it names.
+    """
+    flags = ["-lineinfo"] if "\t.loc" in ptx or ".loc\t" in ptx else []
+    if options.maxnreg:
+        flags.append(f"-maxrregcount={options.maxnreg}")
+    try:
+        if nvjitlink.load_library() is not None and not os.environ.get("MINITRITON_PTXAS"):
+            fusion = [] if options.enable_fp_fusion else ["-Xptxas", "--fmad=false"]
+            return nvjitlink.assemble(ptx, [f"-arch={target.sm}", *flags, *fusion])
+        fusion = [] if options.enable_fp_fusion else ["--fmad=false"]
+        return _run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *fusion, *(options.ptx_options or "").split()])
+    except MinitritonError as error:
+        raise _with_ptx_line(error, ptx) from None
+
+
+def _run_ptxas(ptx: str, flags: list[str]) -> bytes:
+    ptxas = find_ptxas()
+    if ptxas is None:
+        raise MinitritonError(
+            "no assembler for PTX found",
+            help="install nvidia-nvjitlink, or put ptxas on the PATH or name it by MINITRITON_PTXAS",
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
+        source.write_text(ptx)
+        try:
+            done = subprocess.run([ptxas, *flags, str(source), "-o", str(output)], capture_output=True, text=True)
+        except OSError as error:
+            raise MinitritonError(f"cannot run {ptxas}: {error.strerror}") from error
+        if done.returncode:
+            raise MinitritonError(f"ptxas: {(done.stderr or done.stdout).strip()}")
+        return output.read_bytes()
+
+
+def _with_ptx_line(error: MinitritonError, ptx: str) -> MinitritonError:
+    """`error` with the text of the PTX line that its message names."""
+    named = re.search(r"line (\d+)", error.message)
+    lines = ptx.splitlines()
+    if named and 0 < int(named[1]) <= len(lines):
+        error.source_line = lines[int(named[1]) - 1]
+    error.help = error.help or "the PTX is in the kernel's asm['ptx']; a .ptx file of your own must be for this target"
+    return error

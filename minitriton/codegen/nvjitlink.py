@@ -1,0 +1,89 @@
+"""nvJitLink through `ctypes`: PTX to cubin inside this process, without a GPU and without starting `ptxas`.
+
+The library comes with the package `nvidia-nvjitlink` or a CUDA toolkit. Its functions carry the version they were added
+in (`__nvJitLinkCreate_13_0`), and a library keeps those of its older minor versions (nvJitLink documentation, "API").
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import glob
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+_INPUT_PTX = 2
+
+
+@functools.cache
+def load_library() -> ctypes.CDLL | None:
+    """The library, or None where it is not installed."""
+    for path in _candidates():
+        try:
+            return ctypes.CDLL(path)
+        except OSError:
+            continue
+    return None
+
+
+def _candidates() -> Iterator[str]:
+    try:
+        spec = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        spec = None
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        for pattern in ("cu*/lib/libnvJitLink.so.*", "nvjitlink/lib/libnvJitLink.so.*"):
+            yield from sorted(glob.glob(str(Path(root) / pattern)), reverse=True)
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        home = os.environ.get(variable)
+        if home:
+            yield from glob.glob(str(Path(home) / "lib64" / "libnvJitLink.so.*"))
+    yield from ("libnvJitLink.so.13", "libnvJitLink.so.12")
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    library = load_library()
+    assert library is not None
+    for major in (13, 12):
+        for minor in range(10):
+            symbol = getattr(library, f"__nvJitLink{name}_{major}_{minor}", None)
+            if symbol is not None:
+                return symbol
+    raise MinitritonError(f"nvJitLink has no function {name}", help="install nvidia-nvjitlink 12.4 or newer")
+
+
+def assemble(ptx: str, options: list[str]) -> bytes:
+    """The cubin of `ptx`. `options` are nvJitLink's, such as `-arch=sm_90a`. Raises `MinitritonError` with the library's log."""
+    handle = ctypes.c_void_p()
+    encoded = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
+    code = _function("Create")(ctypes.byref(handle), len(options), encoded)
+    if code:
+        raise MinitritonError(f"nvJitLink does not take the options {options} (error {code})")
+    try:
+        data = ptx.encode()
+        code = _function("AddData")(handle, _INPUT_PTX, data, ctypes.c_size_t(len(data)), b"kernel.ptx")
+        code = code or _function("Complete")(handle)
+        if code:
+            raise MinitritonError(_log(handle) or f"nvJitLink error {code}")
+        size = ctypes.c_size_t()
+        _function("GetLinkedCubinSize")(handle, ctypes.byref(size))
+        cubin = ctypes.create_string_buffer(size.value)
+        _function("GetLinkedCubin")(handle, cubin)
+        return cubin.raw
+    finally:
+        _function("Destroy")(ctypes.byref(handle))
+
+
+def _log(handle: ctypes.c_void_p) -> str:
+    """What nvJitLink says of a failure."""
+    size = ctypes.c_size_t()
+    _function("GetErrorLogSize")(handle, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value + 1)
+    _function("GetErrorLog")(handle, log)
+    return log.value.decode(errors="replace").strip()
