@@ -14,6 +14,7 @@ A function that others call gets, for each scalar (or 1-d) argument, what holds 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -32,7 +33,7 @@ from minitriton.analysis.axis_info_access import access_shape
 from minitriton.analysis.axis_info_assume import Promise, promises
 from minitriton.analysis.axis_info_explain import Claim, Explanation, Step, explain, why
 from minitriton.analysis.axis_info_rules import RULES
-from minitriton.analysis.axis_info_types import pointee_bytes, rank_of
+from minitriton.analysis.axis_info_types import pointee_bytes, rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
 
 __all__ = ["AxisInfo", "AxisInfoAnalysis"]
@@ -195,18 +196,11 @@ def _numbers(attribute: Attribute | None) -> tuple[int, ...] | None:
     if isinstance(attribute, IntegerAttr):
         return (attribute.value.data,)
     if isinstance(attribute, DenseIntOrFPElementsAttr):
-        values = tuple(int(value) for value in attribute.get_values())
-        if attribute.is_splat():
-            return (values[0],) * _count(attribute)
-        return values
+        splat = splat_integer(attribute)
+        if splat is not None:
+            return (splat,) * prod(attribute.get_shape())
+        return tuple(int(value) for value in attribute.get_values())
     return None
-
-
-def _count(attribute: DenseIntOrFPElementsAttr) -> int:
-    count = 1
-    for size in attribute.get_shape():
-        count *= size
-    return count
 
 
 def _name(function: Operation) -> str:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorT
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_fact import AxisInfo, divisibility_at, join, unknown
-from minitriton.analysis.axis_info_types import constant_result, integer_width, shape_of, signed, unsigned
+from minitriton.analysis.axis_info_types import constant_result, integer_width, is_splat, shape_of, signed, unsigned
 
 Facts = Sequence[AxisInfo]
 
@@ -136,7 +136,7 @@ def _is_splat(value: SSAValue) -> bool:
     if owner.name == "tt.splat":
         return True
     constant = owner.properties.get("value")
-    return isinstance(constant, DenseIntOrFPElementsAttr) and constant.is_splat()
+    return isinstance(constant, DenseIntOrFPElementsAttr) and is_splat(constant)
 
 
 RULES: dict[str, Callable[[Operation, Facts], AxisInfo]] = {

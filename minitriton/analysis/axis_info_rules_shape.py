@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.axis_fact import AxisInfo, anything, divisibility_at, power_of_two_part, unknown
@@ -21,6 +21,7 @@ from minitriton.analysis.axis_info_types import (
     rank_of,
     shape_of,
     signed,
+    splat_integer,
     unsigned,
 )
 
@@ -40,11 +41,8 @@ def constant(op: Operation, facts: Facts) -> AxisInfo:
     type_ = op.results[0].type
     if isinstance(value, IntegerAttr):
         return constant_result(op, value.value.data)
-    if isinstance(value, DenseIntOrFPElementsAttr) and is_integer(type_) and value.is_splat():
-        number = value.get_values()[0]
-        if isinstance(number, int):
-            return constant_result(op, number)
-    return unknown(rank_of(type_))
+    number = splat_integer(value)
+    return unknown(rank_of(type_)) if number is None else constant_result(op, number)
 
 
 def poison(op: Operation, facts: Facts) -> AxisInfo:

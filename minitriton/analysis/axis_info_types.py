@@ -5,7 +5,7 @@ In: an xDSL type. Out: plain integers, so that the rules stay free of attribute 
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import FixedBitwidthType, IndexType, IntegerType, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FixedBitwidthType, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.axis_fact import AxisInfo, constant, power_of_two_part
@@ -84,3 +84,19 @@ def constant_result(op: Operation, value: int) -> AxisInfo:
 def is_integer(type_: Attribute) -> bool:
     """Whether the type is an integer or index, or a tensor of them."""
     return isinstance(element_of(type_), IntegerType | IndexType)
+
+
+def splat_integer(attribute: Attribute | None) -> int | None:
+    """The integer that a dense attribute repeats (its data may hold it once only); None for anything else."""
+    if not isinstance(attribute, DenseIntOrFPElementsAttr) or not is_splat(attribute):
+        return None
+    element = attribute.type.element_type
+    if not isinstance(element, IntegerType | IndexType):
+        return None
+    return element.unpack(attribute.data.data[: element.compile_time_size], 1)[0]
+
+
+def is_splat(attribute: DenseIntOrFPElementsAttr) -> bool:
+    """Whether all elements of a dense attribute are the same."""
+    data, size = attribute.data.data, attribute.type.element_type.compile_time_size
+    return len(data) <= size or data == data[:size] * (len(data) // size)
