@@ -134,7 +134,8 @@ def write_attributes(module: ModuleOp, allocation: Allocation) -> None:
 
 def callees_first(module: ModuleOp) -> Iterator[tuple[Operation, dict[Operation, Operation]]]:
     """Every function of `module` after those that it calls, with its calls and their callees."""
-    functions = {op.properties["sym_name"].data: op for op in module.ops if op.name == "tt.func"}  # pyright: ignore
+    functions = list(_functions(module))
+    by_name = {(function.parent, function.properties["sym_name"]): function for function in functions}
     done: set[Operation] = set()
     path: list[Operation] = []
 
@@ -147,7 +148,8 @@ def callees_first(module: ModuleOp) -> Iterator[tuple[Operation, dict[Operation,
         callees: dict[Operation, Operation] = {}
         for op in function.walk():
             if op.name == "tt.call":
-                callee = functions.get(cast(SymbolRefAttr, op.properties["callee"]).string_value())
+                name = cast(SymbolRefAttr, op.properties["callee"]).root_reference
+                callee = by_name.get((function.parent, name))
                 if callee is not None:
                     callees[op] = callee
                     yield from visit(callee)
@@ -155,8 +157,17 @@ def callees_first(module: ModuleOp) -> Iterator[tuple[Operation, dict[Operation,
         done.add(function)
         yield function, callees
 
-    for function in functions.values():
+    for function in functions:
         yield from visit(function)
+
+
+def _functions(module: ModuleOp) -> Iterator[Operation]:
+    """The functions of `module` and of modules inside it."""
+    for op in module.ops:
+        if isinstance(op, ModuleOp):
+            yield from _functions(op)
+        elif op.name == "tt.func":
+            yield op
 
 
 def _allocate_function(

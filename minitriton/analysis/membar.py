@@ -63,6 +63,13 @@ class Pending:
             {interval: dict(ops) for interval, ops in self.writes.items()},
         )
 
+    def moved_by(self, offset: int) -> Pending:
+        """The accesses of a callee whose shared memory begins at `offset` of the caller's."""
+        return Pending(
+            {(start + offset, end + offset): dict(ops) for (start, end), ops in self.reads.items()},
+            {(start + offset, end + offset): dict(ops) for (start, end), ops in self.writes.items()},
+        )
+
     def clear(self) -> None:
         """A barrier: nothing is pending."""
         self.reads.clear()
@@ -206,7 +213,8 @@ class _Function:
         pending = Pending()
         callee = self.callees.get(op)
         if callee is not None:
-            pending.join(self.callee_pending[callee])
+            base = self.placed.of_op.get(op)
+            pending = self.callee_pending[callee].moved_by(0 if base is None else base.offset)
             return _Access(op, pending) if pending.reads or pending.writes else None
         self._add_effects(op, pending)
         if op.name == "ttng.arrive_barrier":
@@ -220,6 +228,10 @@ class _Function:
     def _add_effects(self, op: Operation, pending: Pending) -> None:
         aliases = self.placed.aliases
         if not any(value in aliases for value in (*op.operands, *op.results)):
+            return
+        if op.name == "ttg.local_alloc":
+            if op.operands:
+                pending.writes[self.placed.of_value[op.results[0]].bytes] = {op: None}
             return
         for effect in get_effects(op) or ():
             target = {MemoryEffectKind.READ: pending.reads, MemoryEffectKind.WRITE: pending.writes}.get(effect.kind)
