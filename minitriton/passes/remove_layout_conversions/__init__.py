@@ -14,10 +14,12 @@ Answers to lib/Dialect/TritonGPU/Transforms/RemoveLayoutConversions.cpp.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
@@ -38,16 +40,32 @@ class RemoveLayoutConversions(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run all steps on every function of the module."""
-        funcs = [func for func in op.walk() if func.name == "tt.func"]
+        funcs = list(_functions(op))
         for func in funcs:
             propagate_layouts(func)
         apply_patterns_greedily(op, CONVERT_PATTERNS)
-        changed = True
-        while changed:
-            changed = False
-            for func in funcs:
-                changed |= rematerialize_backward(func)
+        while _on_all(funcs, rematerialize_backward):
             apply_patterns_greedily(op, CONVERT_PATTERNS)
-        for func in funcs:
-            hoist_conversions(func)
-        apply_patterns_greedily(op, CLEANUP_PATTERNS)
+        hoisted = _on_all(funcs, hoist_conversions)
+        if hoisted or any(inner.name in _CLEANED_UP for inner in op.walk()):
+            apply_patterns_greedily(op, CLEANUP_PATTERNS)
+
+
+_CLEANED_UP = frozenset({"scf.for", "scf.if"})
+"""Ops that only the last clean-up has rules for; everything else is in its final form without it."""
+
+
+def _functions(module: ModuleOp) -> Iterator[Operation]:
+    for op in module.ops:
+        if op.name == "tt.func":
+            yield op
+        elif isinstance(op, ModuleOp):
+            yield from _functions(op)
+
+
+def _on_all(funcs: list[Operation], step: Callable[[Operation], bool]) -> bool:
+    """Run a step on all functions; whether it changed one."""
+    changed = False
+    for func in funcs:
+        changed |= step(func)
+    return changed

@@ -25,13 +25,15 @@ _VIEWS = frozenset({"tt.expand_dims", "tt.join", "tt.reshape", "tt.split", "tt.t
 _DOTS = frozenset({"tt.dot", "tt.dot_scaled", "ttng.warp_group_dot"})
 
 
-def hoist_conversions(func: Operation) -> None:
-    """The three kinds of hoisting, one after another."""
+def hoist_conversions(func: Operation) -> bool:
+    """The three kinds of hoisting, one after another; whether one found something."""
+    changed = False
     for hoist in (_above_widening, _into_conditional, _to_loads):
         step = Rematerialization(func)
         for convert in step.conversions():
             hoist(step, convert)
-        step.finish()
+        changed |= step.finish()
+    return changed
 
 
 def _target(convert: Operation) -> DistributedEncoding:
@@ -161,11 +163,12 @@ def _to_loads(step: Rematerialization, convert: Operation) -> None:
             loads.append(value)
         elif op.name != "arith.constant" and not _keeps_data_in_place(op):
             return
+    if len(loads) == len(found.values):
+        return
     for value in loads:
         made[value] = step.convert_after(value, found.layouts[value], convert)
         del found.values[value]
-    if found.values:
-        step.rewrite(found, convert, made)
+    step.rewrite(found, convert, made)
 
 
 def _keeps_data_in_place(op: Operation) -> bool:
