@@ -152,6 +152,100 @@ def _shuffled_element(w: FunctionWriter, element: Attribute, name: str, shuffled
     return w.let(f"bitcast i{bits} {w.let(f'trunc i32 {word} to i{bits}')} to {type_}")
 
 
+# Lane by lane ---------------------------------------------------------------------------------------------------------
+
+
+@writes("nvvm.each_lane")
+def _each_lane(w: FunctionWriter, op: Operation) -> None:
+    callee = _data(op, "callee")
+    result = op.results[0]
+    element = type_text(lane_type(result.type))
+    w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in op._operands))
+    count = lanes(result.type)
+    if count == 1:
+        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, op._operands))})")
+        return
+    operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in op._operands]
+    vector = "poison"
+    type_ = type_text(result.type)
+    for lane in range(count):
+        arguments = [f"{scalar} {w.let(f'extractelement {v}, i32 {lane}')}" for scalar, v in operands]
+        one = w.let(f"call {element} @{callee}({', '.join(arguments)})")
+        vector = w.let(f"insertelement {type_} {vector}, {element} {one}, i32 {lane}")
+    w.names[result] = vector
+
+
+class _Packed:
+    """How `packed` lanes of a type are cut into registers."""
+
+    def __init__(self, type_: Attribute, packed: int):
+        element = lane_type(type_)
+        self.lanes = lanes(type_)
+        self.element = type_text(element)
+        bits = 64 if isinstance(element, L.LLVMPointerType) else bit_width(element)
+        self.per_register = min(max(32 // bits, 1), packed)
+        self.registers = packed // self.per_register
+        self.type = self.element if self.per_register == 1 else f"i{bits * self.per_register}"
+        self.piece = f"<{self.per_register} x {self.element}>"
+
+    def register(self, w: FunctionWriter, name: str, type_: str, first: int) -> str:
+        """The register that holds lanes `first`, `first + 1`, ..., as a typed operand; poison beyond the last."""
+        if self.per_register == 1:
+            if self.lanes == 1:
+                return f"{self.type} {name if first == 0 else 'poison'}"
+            one = w.let(f"extractelement {type_} {name}, i32 {first}") if first < self.lanes else "poison"
+            return f"{self.type} {one}"
+        if self.lanes == 1:
+            piece = w.let(f"insertelement {self.piece} poison, {self.element} {name}, i32 0")
+        else:
+            mask = ", ".join(f"i32 {i if i < self.lanes else 'poison'}" for i in range(first, first + self.per_register))
+            piece = w.let(f"shufflevector {type_} {name}, {type_} poison, <{self.per_register} x i32> <{mask}>")
+        return f"{self.type} {w.let(f'bitcast {self.piece} {piece} to {self.type}')}"
+
+
+@writes("nvvm.inline_ptx")
+def _inline_ptx(w: FunctionWriter, op: Operation) -> None:
+    packed = _int(op, "packed", 1)
+    inputs = [(_Packed(v.type, packed), w.names[v], type_text(v.type)) for v in op._operands]
+    outputs = [_Packed(r.type, packed) for r in op.results]
+    count = lanes((*op._operands, *op.results)[0].type)
+    types = [o.type for o in outputs for _ in range(o.registers)]
+    fields = types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
+    effects = "" if "pure" in op.properties else " sideeffect"
+    w.module.asm_attributes_used = True
+    head = f'call {fields} asm{effects} "{escaped(_data(op, "asm_string"))}", "{escaped(_data(op, "constraints"))}"'
+    pieces: list[list[str]] = [[] for _ in outputs]
+    for first in range(0, count, packed):
+        arguments = [
+            p.register(w, name, type_, first + r * p.per_register)
+            for p, name, type_ in inputs
+            for r in range(p.registers)
+        ]
+        got = w.let(f"{head}({', '.join(arguments)}) #0")
+        parts = [got] if len(types) == 1 else [w.let(f"extractvalue {fields} {got}, {i}") for i in range(len(types))]
+        for output, into in zip(outputs, pieces, strict=True):
+            into += [parts.pop(0) for _ in range(output.registers)]
+    for result, output, registers in zip(op.results, outputs, pieces, strict=True):
+        w.names[result] = _joined(w, output, registers, count)
+
+
+def _joined(w: FunctionWriter, output: _Packed, registers: list[str], count: int) -> str:
+    """The lanes of a result from the registers that hold them."""
+    total = len(registers) * output.per_register
+    vector = _inserted(w, registers, output.type)
+    if output.per_register > 1:
+        vector = w.let(
+            f"bitcast {_vector_text(output.type, len(registers))} {vector} to {_vector_text(output.element, total)}"
+        )
+    if total == count:
+        return vector
+    type_ = _vector_text(output.element, total)
+    if count == 1:
+        return w.let(f"extractelement {type_} {vector}, i32 0")
+    mask = ", ".join(f"i32 {i}" for i in range(count))
+    return w.let(f"shufflevector {type_} {vector}, {type_} poison, <{count} x i32> <{mask}>")
+
+
 # Global memory --------------------------------------------------------------------------------------------------------
 
 

@@ -234,6 +234,42 @@ class ElectSyncOp(IRDLOperation):
         super().__init__(result_types=[i1])
 
 
+# Lane by lane ---------------------------------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class EachLaneOp(IRDLOperation):
+    """Calls a scalar function or intrinsic, `callee`, for every lane of its operands."""
+
+    name = "nvvm.each_lane"
+
+    args = var_operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    callee = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        if any(lanes(arg.type) != lanes(self.res.type) for arg in self.args):
+            raise VerifyException("nvvm.each_lane needs operands and a result of as many lanes")
+
+
+@irdl_op_definition
+class InlinePtxOp(IRDLOperation):
+    """Inline PTX for every `packed` lanes; lanes narrower than 32 bits share a register."""
+
+    name = "nvvm.inline_ptx"
+
+    args = var_operand_def(AnyAttr())
+    results_ = var_result_def(AnyAttr())
+    asm_string = prop_def(StringAttr)
+    constraints = prop_def(StringAttr)
+    packed = prop_def(IntegerAttr)
+    pure = opt_prop_def(UnitAttr)
+
+    def verify_(self) -> None:
+        if len({lanes(v.type) for v in (*self.args, *self.results_)}) > 1:
+            raise VerifyException("nvvm.inline_ptx needs operands and results of as many lanes")
+
+
 # Within a block -------------------------------------------------------------------------------------------------------
 
 
@@ -466,7 +502,9 @@ NVVM = Dialect(
         CpAsyncOp,
         CpAsyncWaitGroupOp,
         CreatePolicyOp,
+        EachLaneOp,
         ElectSyncOp,
+        InlinePtxOp,
         LdMatrixOp,
         LoadGlobalOp,
         LoadSharedOp,

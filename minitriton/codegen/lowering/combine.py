@@ -11,7 +11,9 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import lanes
 
 
-def combine(f: FunctionLowering, op: Operation, first: Sequence[SSAValue], second: Sequence[SSAValue]) -> list[SSAValue]:
+def combine(
+    f: FunctionLowering, op: Operation, first: Sequence[SSAValue], second: Sequence[SSAValue]
+) -> list[SSAValue]:
     """The results of the region for operands `first` and `second`: one vector (or scalar) for each operand of `op`."""
     block = op.regions[0].block
     count = lanes(first[0].type)
@@ -25,7 +27,9 @@ def combine(f: FunctionLowering, op: Operation, first: Sequence[SSAValue], secon
     return _inlined(f, block, first, second)
 
 
-def _inlined(f: FunctionLowering, block: Block, first: Sequence[SSAValue], second: Sequence[SSAValue]) -> list[SSAValue]:
+def _inlined(
+    f: FunctionLowering, block: Block, first: Sequence[SSAValue], second: Sequence[SSAValue]
+) -> list[SSAValue]:
     location = f.b.location
     for argument, value in zip(block.args, (*first, *second), strict=True):
         f.values[argument] = value

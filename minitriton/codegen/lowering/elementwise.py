@@ -9,7 +9,6 @@ where a register is needed; ops on splats are scalar.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
@@ -18,19 +17,22 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     TensorType,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.builder import Builder
+from minitriton.codegen.builder import Builder, string_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.registers import Expression, Pointwise, Range, Registers
 from minitriton.codegen.types import I8, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import llvm as ours
+from minitriton.dialects import nvvm
 from minitriton.dialects.tt import PointerType
 
 _I128 = IntegerType(128)
+_UNIT = UnitAttr()
 
 Emit = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 
@@ -60,7 +62,7 @@ def apply_lazily(f: FunctionLowering, reps: Sequence[Registers], emit: Emit, ele
     return Pointwise(emit, reps, width(reps), element, f.b.location)
 
 
-def _operands(f: FunctionLowering, op: Operation) -> list[Registers]:
+def operands_of(f: FunctionLowering, op: Operation) -> list[Registers]:
     return [f.values[operand] for operand in op.operands]
 
 
@@ -71,7 +73,7 @@ def _operands(f: FunctionLowering, op: Operation) -> list[Registers]:
 def constant(f: FunctionLowering, op: Operation) -> None:
     """A splat is a scalar constant; other dense constants are read register by register."""
     result = op.results[0]
-    value = op.properties.get("value") or op.attributes["value"]
+    value = op.properties["value"]
     element = scalar_type(result.type)
     if isinstance(value, IntegerAttr | FloatAttr):
         f.values[result] = f.b.constant(element, value.value.data)
@@ -123,7 +125,7 @@ _INTEGER_OPS: dict[str, Emit] = {
 def integer(f: FunctionLowering, op: Operation) -> None:
     """Integer arithmetic. A range plus a scalar stays a range."""
     result = op.results[0]
-    reps = _operands(f, op)
+    reps = operands_of(f, op)
     if op.name == "arith.addi":
         moved = _moved_range(f, op, reps)
         if moved is not None:
@@ -148,12 +150,12 @@ def cmpi(f: FunctionLowering, op: Operation) -> None:
     predicate = _PREDICATES[_number(op, "predicate")]
     result = op.results[0]
     f.values[result] = apply_lazily(
-        f, _operands(f, op), lambda b, v: b.icmp(predicate, v[0], v[1]), scalar_type(result.type)
+        f, operands_of(f, op), lambda b, v: b.icmp(predicate, v[0], v[1]), scalar_type(result.type)
     )
 
 
 def _number(op: Operation, name: str) -> int:
-    attr = op.properties.get(name) or op.attributes[name]
+    attr = op.properties[name]
     assert isinstance(attr, IntegerAttr)
     return attr.value.data
 
@@ -191,13 +193,13 @@ def integer_cast(f: FunctionLowering, op: Operation) -> None:
     """Casts among integers and pointers."""
     result = op.results[0]
     element = scalar_type(result.type)
-    f.values[result] = apply_lazily(f, _operands(f, op), _INTEGER_CASTS[op.name](element), element)
+    f.values[result] = apply_lazily(f, operands_of(f, op), _INTEGER_CASTS[op.name](element), element)
 
 
 @lowers("arith.select")
 def select(f: FunctionLowering, op: Operation) -> None:
     """A choice lane by lane; of data, by a vector of conditions unless all lanes choose alike."""
-    condition, first, second = reps = _operands(f, op)
+    condition, first, second = reps = operands_of(f, op)
     result = op.results[0]
     element = scalar_type(result.type)
     if registers.is_splat(condition) and not all(registers.is_splat(rep) for rep in reps):
@@ -220,7 +222,7 @@ def addptr(f: FunctionLowering, op: Operation) -> None:
     unit = scalar_type(pointer.pointee_type)
     if bit_width(unit) < 8:
         unit = I8
-    f.values[result] = apply_lazily(f, _operands(f, op), lambda b, v: b.gep(v[0], v[1], unit), scalar_type(result.type))
+    f.values[result] = apply_lazily(f, operands_of(f, op), lambda b, v: b.gep(v[0], v[1], unit), scalar_type(result.type))
 
 
 @lowers("tt.mulhiui")
@@ -235,7 +237,7 @@ def mulhiui(f: FunctionLowering, op: Operation) -> None:
         product = b.mul(first, second)
         return b.cast(L.TruncOp, b.lshr(product, bits), element)
 
-    f.values[op.results[0]] = apply(f, _operands(f, op), emit)
+    f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
 
 
 # Floats ---------------------------------------------------------------------------------------------------------------
@@ -256,7 +258,7 @@ _FLOAT_OPS: dict[str, Emit] = {
 @lowers(*_FLOAT_OPS)
 def floating(f: FunctionLowering, op: Operation) -> None:
     """Floating-point arithmetic."""
-    f.values[op.results[0]] = apply(f, _operands(f, op), _FLOAT_OPS[op.name])
+    f.values[op.results[0]] = apply(f, operands_of(f, op), _FLOAT_OPS[op.name])
 
 
 _FLOAT_PREDICATES = tuple(str(p) for p in (
@@ -268,24 +270,24 @@ _FLOAT_PREDICATES = tuple(str(p) for p in (
 def cmpf(f: FunctionLowering, op: Operation) -> None:
     """Floating-point comparison."""
     predicate = _FLOAT_PREDICATES[_number(op, "predicate")]
-    f.values[op.results[0]] = apply(f, _operands(f, op), lambda b, v: b.fcmp(predicate, v[0], v[1]))
+    f.values[op.results[0]] = apply(f, operands_of(f, op), lambda b, v: b.fcmp(predicate, v[0], v[1]))
 
 
-def each(f: FunctionLowering, reps: Sequence[Registers], emit: Callable[..., SSAValue]) -> Registers:
-    """Applies a scalar-only op to every register."""
-    count = width(reps)
-    b = f.b
-    if count == 1:
-        return emit(*[registers.element(b, rep, 0) for rep in reps])
-    return b.pack([emit(*[registers.element(b, rep, i) for rep in reps]) for i in range(count)])
+def each_lane(b: Builder, callee: str, operands: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    """Calls a scalar function for every lane."""
+    type_ = vector_type(element, lanes(operands[0].type))
+    return b.value(nvvm.EachLaneOp, operands, type_, {"callee": string_attr(callee)})
 
 
-def overloaded_each(f: FunctionLowering, reps: Sequence[Registers], name: str) -> Any:
-    """Calls an intrinsic without overloads on every register."""
-
-    def emit(*scalars: SSAValue) -> SSAValue:
-        result = f.b.intrinsic(name, scalars, scalars[0].type)
-        assert result is not None
-        return result
-
-    return each(f, reps, emit)
+def inline_ptx(
+    b: Builder, text: str, constraints: str, packed: int, operands: Sequence[SSAValue], elements: Sequence[Attribute]
+) -> Sequence[SSAValue]:
+    """Pure inline PTX for every `packed` lanes."""
+    properties: dict[str, Attribute] = {
+        "asm_string": string_attr(text),
+        "constraints": string_attr(constraints),
+        "packed": IntegerAttr(packed, 32),
+        "pure": _UNIT,
+    }
+    types = [vector_type(element, lanes(operands[0].type)) for element in elements]
+    return b.operation(nvvm.InlinePtxOp, operands, types, properties).results

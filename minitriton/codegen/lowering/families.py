@@ -1,5 +1,25 @@
 """Imports every module of rules, which fills the table of `registry`."""
 
-from minitriton.codegen.lowering import control_flow, elementwise, memory, program, reduce, views
+from minitriton.codegen.lowering import (
+    casts,
+    control_flow,
+    convert_layout,
+    elementwise,
+    math,
+    memory,
+    program,
+    reduce,
+    views,
+)
 
-__all__ = ["control_flow", "elementwise", "memory", "program", "reduce", "views"]
+__all__ = [
+    "casts",
+    "control_flow",
+    "convert_layout",
+    "elementwise",
+    "math",
+    "memory",
+    "program",
+    "reduce",
+    "views",
+]

@@ -108,7 +108,7 @@ def load(f: FunctionLowering, op: Operation) -> None:
     places = accesses.expanded()
     if places is not None:
         vector = f.b.permute(vector, places)
-    f.values[result] = _from_memory(f, vector, element)
+    f.values[result] = from_memory(f, vector, element)
 
 
 def _is_true(attr: Attribute | None) -> bool:
@@ -119,7 +119,8 @@ def _operands(op: Operation) -> tuple[SSAValue, SSAValue | None, SSAValue | None
     return op.ptr, op.mask, op.other  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _from_memory(f: FunctionLowering, vector: SSAValue, element: Attribute) -> SSAValue:
+def from_memory(f: FunctionLowering, vector: SSAValue, element: Attribute) -> SSAValue:
+    """A value as it is in registers, from how it lies in memory."""
     if element is I1:
         return f.b.cast(L.TruncOp, vector, I1)
     return f.b.cast(ours.IntToPtrOp, vector, element) if isinstance(element, L.LLVMPointerType) else vector

@@ -34,6 +34,7 @@ class ModuleLowering:
         self.num_ctas = _integer(module, "ttg.num-ctas", 1)
         self.capability = _capability(module)
         self.globals: dict[str, Operation] = {}
+        self.external_functions: set[str] = set()
         self._strings: dict[bytes, str] = {}
 
     def divisibility(self, value: SSAValue) -> int:

@@ -73,9 +73,7 @@ def plan_reduction(facts: LayoutFacts, axis: int) -> ReductionPlan:
 
     lane_bits, warp_bits = along("lane", lane_free), along("warp", warp_free)
     silent = lane_free | sum(1 << bit for bit in lane_bits) | warp_free << WARP_BITS
-    return ReductionPlan(
-        axis, tuple(zip(*steps.values(), strict=True)), tuple(steps), lane_bits, warp_bits, silent
-    )
+    return ReductionPlan(axis, tuple(zip(*steps.values(), strict=True)), tuple(steps), lane_bits, warp_bits, silent)
 
 
 def _axis(op: Operation) -> int:
@@ -148,9 +146,7 @@ _REDUX = {
 }
 
 
-def _within_warp(
-    f: FunctionLowering, op: Operation, plan: ReductionPlan, values: list[SSAValue]
-) -> list[SSAValue]:
+def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values: list[SSAValue]) -> list[SSAValue]:
     if len(plan.lane_bits) == WARP_BITS:
         kind = _redux_kind(f, op)
         if kind is not None:

@@ -1,6 +1,6 @@
 """Follows a `MemoryAccess`: registers to and from shared memory, one vector at a time.
 
-    base = the plan's `lane` and `warp` bits of the thread's number, xor-ed; address = (base ^ xor) + add
+base = the plan's `lane` and `warp` bits of the thread's number, xor-ed; address = (base ^ xor) + add
 """
 
 from __future__ import annotations
@@ -61,7 +61,12 @@ def store_shared(
 
 
 def load_accesses(
-    f: FunctionLowering, plan: MemoryAccess, element: Attribute, base: SSAValue, constant: int = 0, slice_offset: int = 0
+    f: FunctionLowering,
+    plan: MemoryAccess,
+    element: Attribute,
+    base: SSAValue,
+    constant: int = 0,
+    slice_offset: int = 0,
 ) -> SSAValue:
     """What all accesses of a plan load, in their order."""
     type_ = vector_type(element, plan.vector)
@@ -70,7 +75,12 @@ def load_accesses(
 
 
 def load_shared(
-    f: FunctionLowering, plan: MemoryAccess, element: Attribute, base: SSAValue, constant: int = 0, slice_offset: int = 0
+    f: FunctionLowering,
+    plan: MemoryAccess,
+    element: Attribute,
+    base: SSAValue,
+    constant: int = 0,
+    slice_offset: int = 0,
 ) -> SSAValue:
     """The registers that a plan loads."""
     return f.b.permute(load_accesses(f, plan, element, base, constant, slice_offset), plan.result)

@@ -1,0 +1,176 @@
+"""Conversions between numbers.
+
+    tt.fp_to_fp %x : tensor<f32> -> tensor<f8E4M3FN>   ->   cvt.rn.satfinite.e4m3x2.f32, two lanes at a time
+
+8-bit floats are bytes: they are read by way of f16, which holds them exactly, and written from f16 or f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.lowering.elementwise import Emit, apply, each_lane, inline_ptx, operands_of
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.types import BF16, F16, F32, I8, I16, bit_width, element_type, lanes, scalar_type, vector_type
+from minitriton.dialects import llvm as ours
+
+_FLOAT_WIDTH = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64}
+
+
+def resized(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
+    """A float as another kind of float, to nearest even."""
+    source = value.type.element_type if lanes(value.type) > 1 else value.type  # pyright: ignore[reportAttributeAccessIssue]
+    if source is element:
+        return value
+    before, after = bit_width(source), bit_width(element)
+    if before == after:
+        return b.cast(L.FPTruncOp, b.cast(L.FPExtOp, value, F32), element)
+    return b.cast(L.FPExtOp if after > before else L.FPTruncOp, value, element)
+
+
+@lowers("arith.extf", "arith.truncf")
+def float_resize(f: FunctionLowering, op: Operation) -> None:
+    element = scalar_type(op.results[0].type)
+    f.values[op.results[0]] = apply(f, operands_of(f, op), lambda b, v: resized(b, v[0], element))
+
+
+_NUMBER_CASTS: dict[str, type[Operation]] = {
+    "arith.fptosi": ours.FPToSIOp,
+    "arith.fptoui": ours.FPToUIOp,
+    "arith.uitofp": ours.UIToFPOp,
+}
+
+
+@lowers(*_NUMBER_CASTS)
+def number_cast(f: FunctionLowering, op: Operation) -> None:
+    element = scalar_type(op.results[0].type)
+    cls = _NUMBER_CASTS[op.name]
+    f.values[op.results[0]] = apply(f, operands_of(f, op), lambda b, v: b.cast(cls, v[0], element))
+
+
+# A signed byte s as bf16 without `cvt`: 0x4300 | (s & 0x7f) is 128 + (s & 0x7f); its sign bit lands in the exponent's lowest
+# bit, which the second operand of the subtraction keeps, so that 128 or 256 is taken away.
+_S8_TO_BF16_SM90 = """{
+.reg .b32 low, high, low_value, high_value, low_offset, high_offset;
+prmt.b32 low, $2, 0x43, 0x4140;
+prmt.b32 high, $2, 0x43, 0x4342;
+and.b32 low_value, low, 0xff7fff7f;
+and.b32 high_value, high, 0xff7fff7f;
+and.b32 low_offset, low, 0xff80ff80;
+and.b32 high_offset, high, 0xff80ff80;
+sub.bf16x2 $0, low_value, low_offset;
+sub.bf16x2 $1, high_value, high_offset;
+}"""
+
+
+@lowers("arith.sitofp")
+def sitofp(f: FunctionLowering, op: Operation) -> None:
+    element = scalar_type(op.results[0].type)
+    source = element_type(op.operands[0].type)
+    packed = (
+        element is BF16
+        and isinstance(source, IntegerType)
+        and source.width.data == 8
+        and f.module.capability >= 90
+        and f.count(op.operands[0]) >= 4
+    )
+
+    def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+        if packed and lanes(v[0].type) >= 4:
+            return inline_ptx(b, _S8_TO_BF16_SM90, "=r,=r,r", 4, v, (BF16,))[0]
+        return b.cast(L.SIToFPOp, v[0], element)
+
+    f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
+
+
+# 8-bit floats ---------------------------------------------------------------------------------------------------------
+
+
+@lowers("tt.fp_to_fp")
+def fp_to_fp(f: FunctionLowering, op: Operation) -> None:
+    """By the kinds of float; `rounding` matters where precision is lost."""
+    source, result = element_type(op.operands[0].type).name, element_type(op.results[0].type).name
+    rounding = op.properties.get("rounding")
+    towards_zero = str(getattr(rounding, "data", "rtne")).lower() == "rtz"
+    emit = _conversion(f, op, source, result, towards_zero)
+    f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
+
+
+def _conversion(f: FunctionLowering, op: Operation, source: str, result: str, towards_zero: bool) -> Emit:
+    element = scalar_type(op.results[0].type)
+    if source in _FLOAT_WIDTH and result in _FLOAT_WIDTH:
+        if towards_zero and _FLOAT_WIDTH[result] < _FLOAT_WIDTH[source]:
+            return lambda b, v: _towards_zero(b, resized(b, v[0], F32), element)
+        return lambda b, v: resized(b, v[0], element)
+    eight_bits = source if result in _FLOAT_WIDTH else result
+    if eight_bits not in ("f8E4M3FN", "f8E5M2"):
+        raise f.unsupported(op, f"{source} to {result} is not a conversion of NVIDIA GPUs", help="use fp8e4nv or fp8e5")
+    native = f.module.capability >= 89
+    if eight_bits == "f8E4M3FN" and not native:
+        raise f.unsupported(op, "fp8e4nv needs compute capability 8.9", help="use fp8e5 on this GPU")
+    if source == eight_bits:
+        read = _read_e4m3 if eight_bits == "f8E4M3FN" else (_read_e5m2_native if native else _read_e5m2)
+        return lambda b, v: resized(b, read(b, v[0]), element)
+    if towards_zero:
+        if result != "f8E5M2":
+            raise f.unsupported(op, "rounding towards zero to fp8e4nv", help="round to nearest")
+        return lambda b, v: _top_bytes(b, _as_f16_towards_zero(b, v[0]))
+    if native:
+        kind = "e4m3x2" if result == "f8E4M3FN" else "e5m2x2"
+        return lambda b, v: _write_native(b, v[0], kind)
+    return lambda b, v: _write_e5m2(b, _as_f16_towards_zero(b, v[0]))
+
+
+def _towards_zero(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
+    if element is BF16:
+        return each_lane(b, "llvm.nvvm.f2bf16.rz", (value,), BF16)
+    return inline_ptx(b, "cvt.rz.f16.f32 $0, $1;", "=h,f", 1, (value,), (F16,))[0]
+
+
+def _as_f16_towards_zero(b: Builder, value: SSAValue) -> SSAValue:
+    """As f16, towards zero: rounding to nearest afterwards is then not done twice."""
+    element = value.type.element_type if lanes(value.type) > 1 else value.type  # pyright: ignore[reportAttributeAccessIssue]
+    return value if element is F16 else _towards_zero(b, resized(b, value, F32), F16)
+
+
+def _read_e4m3(b: Builder, value: SSAValue) -> SSAValue:
+    return inline_ptx(b, "cvt.rn.f16x2.e4m3x2 $0, $1;", "=r,h", 2, (value,), (F16,))[0]
+
+
+def _read_e5m2_native(b: Builder, value: SSAValue) -> SSAValue:
+    return inline_ptx(b, "cvt.rn.f16x2.e5m2x2 $0, $1;", "=r,h", 2, (value,), (F16,))[0]
+
+
+def _read_e5m2(b: Builder, value: SSAValue) -> SSAValue:
+    """An e5m2 is the upper half of the f16 of the same value."""
+    text = "prmt.b32 $0, 0, $2, 0x5040;\n\tprmt.b32 $1, 0, $2, 0x7060;"
+    return inline_ptx(b, text, "=r,=r,r", 4, (value,), (F16,))[0]
+
+
+def _write_native(b: Builder, value: SSAValue, kind: str) -> SSAValue:
+    element = value.type.element_type if lanes(value.type) > 1 else value.type  # pyright: ignore[reportAttributeAccessIssue]
+    if element is F16:
+        return inline_ptx(b, f"cvt.rn.satfinite.{kind}.f16x2 $0, $1;", "=h,r", 2, (value,), (I8,))[0]
+    return inline_ptx(b, f"cvt.rn.satfinite.{kind}.f32 $0, $2, $1;", "=h,f,f", 2, (resized(b, value, F32),), (I8,))[0]
+
+
+def _top_bytes(b: Builder, value: SSAValue) -> SSAValue:
+    bits = b.bitcast(value, vector_type(I16, lanes(value.type)))
+    return b.cast(L.TruncOp, b.lshr(bits, 8), I8)
+
+
+def _write_e5m2(b: Builder, value: SSAValue) -> SSAValue:
+    """The upper byte of an f16, to nearest even; NaNs stay NaNs."""
+    type_ = vector_type(I16, lanes(value.type))
+    bits = b.bitcast(value, type_)
+    odd = b.and_(b.lshr(bits, 8), b.constant(type_, 1))
+    rounded = b.add(b.add(bits, b.constant(type_, 0x7F)), odd)
+    not_a_number = b.or_(bits, b.constant(type_, 0x0200))
+    chosen = b.select(b.fcmp("uno", value, value), not_a_number, rounded)
+    return b.cast(L.TruncOp, b.lshr(chosen, 8), I8)

@@ -1,0 +1,90 @@
+"""`ttg.convert_layout`: follows the plan that the two layouts give.
+
+Nothing, other registers, shuffles within the warp, or rounds through shared memory (`layouts.conversion`).
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen import registers
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.shared_access import load_accesses, store_shared
+from minitriton.codegen.lowering.warp_shuffle import shuffled
+from minitriton.codegen.scratch import needs_scratch
+from minitriton.codegen.types import bit_width, scalar_type
+from minitriton.dialects import nvvm
+from minitriton.dialects.ttg import layout_of
+from minitriton.layouts.conversion import plan_conversion
+from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.layouts.plans import (
+    ConversionPlan,
+    NoConversion,
+    RegisterPermutation,
+    SharedMemoryRoundTrip,
+    WarpShuffle,
+)
+
+
+def conversion_of(op: Operation) -> ConversionPlan:
+    """The plan of a conversion; cached by the layouts."""
+    source, result = op.operands[0].type, op.results[0].type
+    assert isinstance(source, TensorType)
+    before, after = layout_of(source), layout_of(result)
+    assert isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding)
+    bits = bit_width(memory_type(scalar_type(source.element_type)))
+    return plan_conversion(before, after, source.get_shape(), bits)
+
+
+@needs_scratch("ttg.convert_layout")
+def conversion_scratch(op: Operation) -> int:
+    plan = conversion_of(op)
+    return plan.scratch_bytes if isinstance(plan, SharedMemoryRoundTrip) else 0
+
+
+@lowers("ttg.convert_layout")
+def convert_layout(f: FunctionLowering, op: Operation) -> None:
+    result = op.results[0]
+    rep = f.values[op.operands[0]]
+    if registers.is_splat(rep) and f.count(op.operands[0]) > 1:
+        f.values[result] = rep
+        return
+    plan = conversion_of(op)
+    match plan:
+        case NoConversion():
+            f.values[result] = rep
+        case RegisterPermutation(source):
+            f.values[result] = registers.permuted(rep, source, f.element_type(result))
+        case WarpShuffle():
+            f.values[result] = shuffled(f, plan, f.vector(op.operands[0]))
+        case SharedMemoryRoundTrip():
+            element = f.element_type(result)
+            stored = to_memory(f, f.vector(op.operands[0]))
+            loaded = through_shared(f, plan, stored, memory_type(element), f.scratch(op))
+            f.values[result] = from_memory(f, loaded, element)
+
+
+def through_shared(
+    f: FunctionLowering, plan: SharedMemoryRoundTrip, value: SSAValue, element: Attribute, base: SSAValue
+) -> SSAValue:
+    """Round by round: store, wait, load."""
+    loaded: list[SSAValue] = []
+    for number, (stores, loads) in enumerate(zip(plan.stores, plan.loads, strict=True)):
+        if number:
+            _wait(f, plan)
+        store_shared(f, stores, value, base)
+        _wait(f, plan)
+        loaded.append(load_accesses(f, loads, element, base))
+    return f.b.permute(f.b.concat(loaded), plan.result)
+
+
+def _wait(f: FunctionLowering, plan: SharedMemoryRoundTrip) -> None:
+    if plan.warp_sync:
+        f.b.operation(nvvm.BarWarpSyncOp, (), ())
+    else:
+        f.barrier()
+
+

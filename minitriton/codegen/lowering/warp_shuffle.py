@@ -1,0 +1,113 @@
+"""Follows a `WarpShuffle` plan: words change places between the lanes of a warp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import llvm as L
+from xdsl.ir import SSAValue
+
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.memory import from_memory, to_memory
+from minitriton.codegen.lowering.reduce import shuffle
+from minitriton.codegen.types import I32, INTEGERS, bit_width, lane_type, lanes, vector_type
+from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle
+
+
+def shuffled(f: FunctionLowering, plan: WarpShuffle, value: SSAValue) -> SSAValue:
+    """The registers of the destination."""
+    element = lane_type(value.type)
+    kept = to_memory(f, value)
+    source = f.b.permute(kept, plan.source)
+    halves = _words(f, source, plan.pack)
+    moved = [_steps(f, plan.steps, words) for words in halves]
+    back = _elements(f, moved, source, plan.pack)
+    return from_memory(f, f.b.permute(back, plan.result), element)
+
+
+def _words(f: FunctionLowering, value: SSAValue, pack: int) -> list[list[SSAValue]]:
+    """The 32-bit words of a vector: one list, or one per half of 64-bit elements."""
+    b = f.b
+    count = lanes(value.type)
+    bits = bit_width(lane_type(value.type))
+    if bits == 64:
+        words = b.unpack(b.bitcast(value, vector_type(I32, 2 * count)))
+        return [words[0::2], words[1::2]]
+    if bits * pack == 32:
+        return [b.unpack(b.bitcast(value, vector_type(I32, count // pack)))]
+    # Elements that do not fill a word are spread: each takes 32 // pack bits.
+    room = {1: 32, 2: 16, 4: 8}[pack]
+    wide = vector_type(INTEGERS[room], count)
+    integer = b.bitcast(value, vector_type(INTEGERS[bits], count))
+    spread = b.value(L.ZExtOp, (integer,), wide)
+    return [b.unpack(b.bitcast(spread, vector_type(I32, count // pack)))]
+
+
+def _elements(f: FunctionLowering, halves: Sequence[Sequence[SSAValue]], like: SSAValue, pack: int) -> SSAValue:
+    """The inverse of `_words`: a vector of the type of `like`."""
+    b = f.b
+    count = lanes(like.type)
+    bits = bit_width(lane_type(like.type))
+    if bits == 64:
+        words = [word for pair in zip(*halves, strict=True) for word in pair]
+        return b.bitcast(b.pack(words), like.type)
+    packed = b.pack(halves[0])
+    if bits * pack == 32:
+        return b.bitcast(packed, like.type)
+    room = {1: 32, 2: 16, 4: 8}[pack]
+    spread = b.bitcast(packed, vector_type(INTEGERS[room], count))
+    return b.bitcast(b.cast(L.TruncOp, spread, INTEGERS[bits]), like.type)
+
+
+def _steps(
+    f: FunctionLowering, steps: Sequence[SelectSwap | Shuffle | Ship], words: Sequence[SSAValue]
+) -> list[SSAValue]:
+    result = list(words)
+    for step in steps:
+        match step:
+            case SelectSwap():
+                result = _select_swap(f, step, result)
+            case Shuffle():
+                result = _shuffle(f, step, result)
+            case Ship():
+                result = _ship(f, step, result)
+    return result
+
+
+def _bit_of_lane(f: FunctionLowering, bit: int) -> SSAValue:
+    set_ = f.zero_in(1 << bit)
+    assert set_ is not None
+    return set_
+
+
+def _select_swap(f: FunctionLowering, step: SelectSwap, words: list[SSAValue]) -> list[SSAValue]:
+    clear = _bit_of_lane(f, step.lane_bit)
+    other = 1 << step.word_bit
+    return [f.b.select(clear, word, words[i ^ other]) for i, word in enumerate(words)]
+
+
+def _shuffle(f: FunctionLowering, step: Shuffle, words: list[SSAValue]) -> list[SSAValue]:
+    b = f.b
+    if step.is_xor:
+        return [
+            shuffle(f, word, b.i32(mask), "bfly") if mask else word for word, mask in zip(words, step.masks, strict=True)
+        ]
+    own = f.shared_index(step.lane_columns)
+    lanes_ = {mask: b.xor(own, b.i32(mask)) if mask else own for mask in set(step.masks)}
+    return [shuffle(f, word, lanes_[mask], "idx") for word, mask in zip(words, step.masks, strict=True)]
+
+
+def _ship(f: FunctionLowering, step: Ship, words: list[SSAValue]) -> list[SSAValue]:
+    b = f.b
+    clear = _bit_of_lane(f, step.lane_bit)
+    mask = b.i32(1 << step.lane_bit)
+    result = list(words)
+    bit = 1 << step.word_bit
+    for low in range(len(words)):
+        if low & bit:
+            continue
+        high = low | bit
+        got = shuffle(f, b.select(clear, words[high], words[low]), mask, "bfly")
+        result[low] = b.select(clear, words[low], got)
+        result[high] = b.select(clear, got, words[high])
+    return result
