@@ -15,11 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
+from xdsl.dialects import ub
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove
 
+from minitriton.dialects.arith import ConstantOp
 from minitriton.rewriting.constants import constant_key
+
+CONSTANT_CLASSES: frozenset[type[Operation]] = frozenset({ConstantOp, ub.PoisonOp})
+"""Classes of the ops that the pool keeps: each gives a value that depends on nothing."""
 
 _isolated: dict[type[Operation], bool] = {}
 
@@ -67,7 +72,7 @@ class ConstantPool:
         scope = self._scopes.get(home)
         if scope is None:
             scope = self._scopes[home] = {}
-        key = constant_key(op.properties["value"])
+        key = constant_key(op.properties["value"]) if op.__class__ is ConstantOp else (op.__class__, op.results[0].type)
         existing = scope.get(key)
         if existing is not None:
             existing.location = UNKNOWN_LOC

@@ -13,8 +13,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
-from minitriton.dialects.arith import ConstantOp
-from minitriton.rewriting.constant_pool import ConstantPool
+from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.folding import MODIFIED, Folder, folder_of
 from minitriton.rewriting.patterns import Pattern, PatternSet
@@ -51,7 +50,7 @@ class _Round(Rewriter):
                 inner = block.first_op
                 while inner is not None:
                     following = inner._next_op
-                    if inner.__class__ is not ConstantOp or self.pool.insert(inner):
+                    if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):
                         key = id(inner)
                         if key not in queued:
                             queued.add(key)
@@ -76,7 +75,7 @@ class _Round(Rewriter):
                     following = inner._next_op
                     if inner.regions:
                         self._fill_after(inner)
-                    if inner.__class__ is not ConstantOp or self.pool.insert(inner):
+                    if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):
                         self.add(inner)
                     inner = following
                 block = block.next_block

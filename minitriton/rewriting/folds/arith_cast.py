@@ -157,11 +157,12 @@ def _packing(type: Attribute) -> str | None:
 
 @folder(arith.BitcastOp)
 def fold_bitcast(op: Operation) -> Folded:
-    """bitcast to the same type; a constant, reinterpreted."""
+    """A constant, reinterpreted; bitcast to the same type."""
     value, result = op._operands[0], op.results[0]
+    attr = constant_attr(value)
     if value.type == result.type:
-        return value
-    number = number_of(constant_attr(value))
+        return value if attr is None else attr
+    number = number_of(attr)
     if number is None:
         return None
     source, target = _packing(value.type), _packing(result.type)
