@@ -1,0 +1,27 @@
+"""Barriers for the accesses to shared memory, placed as if the module went on to be lowered.
+
+In: TTGIR. Out: the same with `ttg.local_barrier` where `analysis.membar` wants one. Buffers are placed as Triton places them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.analysis.allocation import allocate
+from minitriton.analysis.membar import insert_barriers
+from minitriton.analysis.scratch_size import triton_scratch_bytes
+from minitriton.pass_registry import Pass, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class TestPrintMembar(Pass):
+    """Inserts the barriers that accesses to shared memory need."""
+
+    name = "test-print-membar"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        insert_barriers(op, allocate(op, triton_scratch_bytes))
