@@ -1,0 +1,151 @@
+"""Parses IR as MLIR (and so Triton 3.6.0) prints it and as Triton's tests write it.
+
+In: text. Out: xDSL's ops, each with its place: the `loc(...)` that follows it, else where it stands in the text.
+Beyond xDSL's parser: aliases may be used before their definition (as places are), enumerations may be written as numbers,
+properties that have defaults may be missing.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, LocationAttr, StringAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.parser import Parser
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from minitriton.dialects.parser_upstream import PARSERS
+from minitriton.dialects.tt_enums import IntegerEnumAttr
+
+_ALIAS_DEFINITION = re.compile(r"^\s*([#!][A-Za-z_][\w$.-]*)\s*=\s*", re.MULTILINE)
+
+
+class TritonParser(Parser):
+    """A parser of one text."""
+
+    def __init__(self, context: Context, text: str, name: str) -> None:
+        super().__init__(context, text, name)
+        self._file = StringAttr(name)
+        self._location: LocationAttr | None = None
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._definitions = {match.group(1): match.end() for match in _ALIAS_DEFINITION.finditer(text)}
+
+    def location_at(self, position: int) -> FileLineColLoc:
+        """The place of a character of the text."""
+        line = bisect_right(self._line_starts, position)
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+
+    # Aliases
+
+    def _parse_alias_def(self) -> None:
+        token = self._consume_token()
+        self.parse_punctuation("=", "after attribute alias name")
+        value = self.parse_attribute()
+        self.attribute_aliases.setdefault(token.text, value)
+
+    def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Attribute:
+        alias = ("!" if is_type else "#") + attr_or_dialect_name
+        if alias not in self.attribute_aliases and alias in self._definitions:
+            here = self._current_token.span.start
+            if self._current_token.kind != MLIRTokenKind.LESS:
+                self._resume_from(self._definitions[alias])
+                self.attribute_aliases[alias] = self.parse_attribute()
+                self._resume_from(here)
+        return super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
+
+    # Ops
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        self._location = super().parse_optional_location()
+        return self._location
+
+    def parse_operation(self) -> Operation:
+        results_at = self._current_token.span.start
+        bound = self._parse_op_result_list()
+        name = self._current_token
+        op = self._parse_op_after_results()
+        op.location = self.location_at(name.span.start) if self._location is None else self._location
+        if isinstance(op, IRDLOperation):
+            complete_properties(op)
+        given = sum(size for _, size in bound)
+        if given and given != len(op.results):
+            self.raise_error(
+                f"operation defines {len(op.results)} results but was provided {given} to bind", results_at
+            )
+        first = 0
+        for span, size in bound:
+            self._register_ssa_definition(span.text[1:], op.results[first : first + size], span)
+            first += size
+        return op
+
+    def _parse_op_after_results(self) -> Operation:
+        token = self._parse_optional_token(MLIRTokenKind.BARE_IDENT)
+        name = self.expect(self.parse_optional_str_literal, "operation name expected") if token is None else token.text
+        op_class = self._get_op_by_name(name)
+        self._parser_state.dialect_stack.append(op_class.dialect_name())
+        if token is None:
+            op = self._parse_generic_operation(op_class)
+        else:
+            op = PARSERS.get(op_class, op_class.parse)(self)
+            self.parse_optional_location()
+        self._parser_state.dialect_stack.pop()
+        return op
+
+    # Block arguments
+
+    def _parse_optional_block_arg_list(self, block: Block) -> Block | None:
+        if self._current_token.kind != MLIRTokenKind.L_PAREN:
+            return None
+        self.parse_comma_separated_list(self.Delimiter.PAREN, lambda: self._parse_block_argument(block))
+        return block
+
+    def _parse_block_argument(self, block: Block) -> None:
+        name = self._parse_token(MLIRTokenKind.PERCENT_IDENT, "block argument expected").span
+        self.parse_punctuation(":")
+        argument = block.insert_arg(self.parse_type(), len(block.args))
+        self._register_ssa_definition(name.text[1:], (argument,), name)
+        location = self.parse_optional_location()
+        if location is not None:
+            argument.location = location
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        for value in values:
+            if isinstance(value, BlockArgument):
+                value.location = self.location_at(span.start)
+
+
+def complete_properties(op: IRDLOperation) -> None:
+    """Give `op` the properties that its text left out for having a default, and enumerations instead of their numbers."""
+    enumerations, defaults = _completions(type(op))
+    for name, attribute_class in enumerations:
+        value = op.properties.get(name)
+        if isinstance(value, IntegerAttr):
+            found = attribute_class.from_code(value.value.data)
+            if found is not None:
+                op.properties[name] = found
+    for name, value in defaults:
+        op.properties.setdefault(name, value)
+
+
+@cache
+def _completions(
+    op_class: type[IRDLOperation],
+) -> tuple[list[tuple[str, type[IntegerEnumAttr[Any]]]], list[tuple[str, Attribute]]]:
+    """The properties of a class that hold enumerations, and those that have defaults."""
+    enumerations: list[tuple[str, type[IntegerEnumAttr[Any]]]] = []
+    defaults: list[tuple[str, Attribute]] = []
+    for name, definition in op_class.get_irdl_definition().properties.items():
+        for base in definition.constr.get_bases() or ():
+            if issubclass(base, IntegerEnumAttr):
+                enumerations.append((name, base))
+        if definition.default_value is not None:
+            defaults.append((name, definition.default_value))
+    return enumerations, defaults

@@ -1,0 +1,306 @@
+"""Prints IR exactly as MLIR (and so Triton 3.6.0) does.
+
+In: an op, the names of its values (`printer_names`) and the aliases of its attributes (`printer_aliases`).
+Out: text. The ops' own `print` methods say what stands where; this class says how names, attributes, regions and places look:
+
+    #blocked = #ttg.blocked<{...}>
+    %0:2 = scf.for %arg1 = %c0_i32 to %n step %c1_i32 iter_args(...) -> (...)  : i32 {
+    ^bb1(%1: i32):  // 2 preds: ^bb0, ^bb3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+    NameLoc,
+    NoneAttr,
+    UnknownLoc,
+    UnregisteredOp,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator
+
+from minitriton.dialects.printer_names import UNKNOWN, ValueNames
+from minitriton.dialects.printer_numbers import float_text
+from minitriton.dialects.printer_upstream import PRINTERS
+from minitriton.dialects.tt_enums import IntegerEnumAttr
+
+LOCATIONS = (UnknownLoc, FileLineColLoc, CallSiteLoc, FusedLoc, NameLoc)
+INDENT = "  "
+
+
+class TritonPrinter(Printer):
+    """One run of printing. Text gathers in `parts`."""
+
+    def __init__(self, names: ValueNames, aliases: Mapping[Attribute, str], locations: bool) -> None:
+        super().__init__(stream=None)
+        self.names = names
+        self.aliases = aliases
+        self.print_debuginfo = locations
+        self.parts: list[str] = []
+        self._default_dialects = ["builtin"]
+        self._texts: dict[Attribute, str] = {}
+
+    @property
+    def text(self) -> str:
+        """What was printed so far."""
+        return "".join(self.parts)
+
+    # Text
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        self.parts.append(text)
+
+    def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
+        self.parts.append("\n" + INDENT * (self._indent if indent is None else indent))
+
+    # Values and blocks
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        name = self.names.name_of(value)
+        self.parts.append(f"%{name}")
+        return name
+
+    def _print_results(self, op: Operation) -> None:
+        if not op.results:
+            return
+        groups: list[str] = []
+        for start, size in self.names.result_groups(op):
+            name = self.names.values.get(op.results[start], UNKNOWN)
+            groups.append(f"%{name}:{size}" if size > 1 else f"%{name}")
+        self.parts.append(", ".join(groups) + " = ")
+
+    def print_block_name(self, block: Block) -> str:
+        _, name = self.names.blocks.get(block, (0, "INVALIDBLOCK"))
+        self.parts.append(f"^{name}")
+        return name
+
+    def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
+        self.print_ssa_value(arg)
+        if print_type:
+            self.parts.append(": ")
+            self.print_attribute(arg.type)
+            if self.print_debuginfo:
+                self.parts.append(" ")
+                self.print_attribute(arg.location)
+
+    # Blocks and regions
+
+    def print_block(self, block: Block, print_block_args: bool = True, print_block_terminator: bool = True) -> None:
+        if print_block_args:
+            self._print_new_line()
+            self.print_block_name(block)
+            if block.args:
+                with self.in_parens():
+                    self.print_list(block.args, self.print_block_argument)
+            self.parts.append(":")
+            self._print_predecessors(block)
+        self._indent += 1
+        last = block.last_op
+        for op in block.ops:
+            if op is last and not print_block_terminator and op.has_trait(IsTerminator, value_if_unregistered=False):
+                continue
+            self._print_new_line()
+            self.print_op(op)
+        self._indent -= 1
+
+    def _print_predecessors(self, block: Block) -> None:
+        found = {self.names.blocks[p] for p in block.predecessors() if p in self.names.blocks}
+        names = [f"^{name}" for _, name in sorted(found)]
+        region = block.parent
+        if not names:
+            if region is not None and region.first_block is not block:
+                self.parts.append("  // no predecessors")
+        elif len(names) == 1:
+            self.parts.append(f"  // pred: {names[0]}")
+        else:
+            self.parts.append(f"  // {len(names)} preds: {', '.join(names)}")
+
+    def print_region(
+        self,
+        region: Region,
+        print_entry_block_args: bool = True,
+        print_empty_block: bool = True,
+        print_block_terminators: bool = True,
+    ) -> None:
+        self.parts.append("{")
+        with self._in_region_of(region.parent):
+            for index, block in enumerate(region.blocks):
+                header = index > 0 or (print_entry_block_args and bool(block.args))
+                header = header or (print_empty_block and not block.ops)
+                self.print_block(block, header, print_block_terminators)
+        self._print_new_line()
+        self.parts.append("}")
+
+    @contextmanager
+    def _in_region_of(self, op: Operation | None) -> Generator[None, None, None]:
+        default = "builtin" if isinstance(op, ModuleOp) else "func" if isinstance(op, FuncOp) else ""
+        self._default_dialects.append(default)
+        yield
+        self._default_dialects.pop()
+
+    # Ops
+
+    def print_op(self, op: Operation) -> None:
+        self._print_results(op)
+        self._print_form(op)
+        if self.print_debuginfo:
+            self.parts.append(" ")
+            self.print_location(op.location)
+
+    def _print_form(self, op: Operation) -> None:
+        """The op without its results and its place."""
+        printer = PRINTERS.get(type(op))
+        if isinstance(op, UnregisteredOp):
+            self.parts.append(f'"{op.op_name.data}"')
+            self.print_op_with_default_format(op)
+        elif printer is not None:
+            self.parts.append(self._op_name(op))
+            printer(op, self)
+        elif Operation.print is type(op).print:
+            self.parts.append(f'"{op.name}"')
+            self.print_op_with_default_format(op)
+        else:
+            self.parts.append(self._op_name(op))
+            op.print(self)
+
+    def _op_name(self, op: Operation) -> str:
+        prefix = self._default_dialects[-1] + "."
+        name = op.name
+        return name[len(prefix) :] if name.startswith(prefix) and name.count(".") == 1 else name
+
+    def print_op_with_default_format(self, op: Operation) -> None:
+        self.print_operands(op.operands)
+        self.print_successors_list(op.successors)
+        self._print_op_properties(op.properties)
+        self.print_regions(op.regions)
+        self.print_op_attributes(op.attributes, reserved_attr_names=("op_name__",))
+        self.parts.append(" : ")
+        self.print_operation_type(op)
+
+    def print_successors_list(self, successors: Sequence[Block]) -> None:
+        """The successors of an op in generic form."""
+        if successors:
+            self.parts.append("[")
+            self.print_list(successors, self.print_block_name)
+            self.parts.append("]")
+
+    def print_operation_type(self, op: Operation) -> None:
+        self.print_function_type(op.operand_types, op.result_types)
+
+    # Attributes
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        text = self._texts.get(attribute)
+        if text is None:
+            outer, self.parts = self.parts, []
+            self._print_attribute(attribute)
+            text = self._texts[attribute] = "".join(self.parts)
+            self.parts = outer
+        self.parts.append(text)
+
+    def _print_attribute(self, attribute: Attribute) -> None:
+        alias = self.aliases.get(attribute)
+        if isinstance(attribute, LOCATIONS):
+            self.parts.append("loc(")
+            self.print_location_body(attribute)
+            self.parts.append(")")
+        elif alias is not None:
+            self.parts.append(alias)
+        else:
+            self.print_attribute_in_full(attribute)
+
+    def print_attribute_in_full(self, attribute: Attribute) -> None:
+        """The attribute itself, not its alias (but the aliases of those within)."""
+        if isinstance(attribute, IntegerEnumAttr):
+            self.parts.append(f"{attribute.code} : i32")
+        else:
+            super().print_attribute(attribute)
+
+    def print_attr_dict(self, attr_dict: Mapping[str, Attribute]) -> None:
+        super().print_attr_dict(dict(sorted(attr_dict.items())))
+
+    def print_float(self, value: float, type: AnyFloat) -> None:
+        self.parts.append(float_text(value, type))
+
+    def print_int(self, value: int, type: IntegerType | IndexType | None = None) -> None:
+        if isinstance(type, IntegerType) and type.width.data == 1:
+            self.parts.append("true" if value else "false")
+        else:
+            self.parts.append(str(value))
+
+    # Places
+
+    def print_location(self, location: Attribute) -> None:
+        """`loc(#loc3)`, or the place in full if it has no alias."""
+        alias = self.aliases.get(location)
+        self.parts.append("loc(")
+        if alias is not None:
+            self.parts.append(alias)
+        else:
+            self.print_location_body(location)
+        self.parts.append(")")
+
+    def _print_nested_location(self, location: Attribute) -> None:
+        alias = self.aliases.get(location)
+        if alias is not None:
+            self.parts.append(alias)
+        else:
+            self.print_location_body(location)
+
+    def print_location_body(self, location: Attribute) -> None:
+        """What stands between the parentheses of `loc(...)`."""
+        if isinstance(location, FileLineColLoc):
+            self.print_string_literal(location.filename.data)
+            self.parts.append(f":{location.line.data}:{location.column.data}")
+        elif isinstance(location, NameLoc):
+            self.print_string_literal(location.desc.data)
+            if not isinstance(location.location, NoneAttr | UnknownLoc):
+                self.parts.append("(")
+                self._print_nested_location(location.location)
+                self.parts.append(")")
+        elif isinstance(location, CallSiteLoc):
+            self.parts.append("callsite(")
+            self._print_nested_location(location.callee)
+            self.parts.append(" at ")
+            self._print_nested_location(location.caller)
+            self.parts.append(")")
+        elif isinstance(location, FusedLoc):
+            self.parts.append("fused")
+            if not isinstance(location.metadata, NoneAttr):
+                self.parts.append("<")
+                self.print_attribute(location.metadata)
+                self.parts.append(">")
+            nested: Any = location.locations
+            self.parts.append("[")
+            self.print_list(nested, self._print_nested_location)
+            self.parts.append("]")
+        else:
+            self.parts.append("unknown")
+
+
+def aliases_text(printer: TritonPrinter, aliases: Iterable[tuple[str, Attribute]]) -> str:
+    """The definitions of `aliases`, one a line."""
+    lines: list[str] = []
+    for name, attribute in aliases:
+        printer.parts = []
+        if isinstance(attribute, LOCATIONS):
+            printer.parts.append("loc(")
+            printer.print_location_body(attribute)
+            printer.parts.append(")")
+        else:
+            printer.print_attribute_in_full(attribute)
+        lines.append(f"{name} = {printer.text}\n")
+    return "".join(lines)

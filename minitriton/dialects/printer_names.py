@@ -1,0 +1,179 @@
+"""Names of values and blocks in printed IR, chosen as MLIR chooses them.
+
+    %c0_i32 = arith.constant 0 : i32         constants are named after what they hold, `_0`, `_1`, ... where that name is taken
+    %0 = tt.get_program_id x : i32           other values are numbered, region by region: first a whole region, then those inside it
+    %outLHS, %outRHS = tt.split %1           ops that declare several results name them
+
+With `name_locs`, a value whose location carries a name (`loc("offs"(...))`) is called by it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import CallSiteLoc, FusedLoc, IntegerAttr, IntegerType, NameLoc
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
+
+from minitriton.dialects.arith import ConstantOp
+
+UNKNOWN = "<<UNKNOWN SSA VALUE>>"
+"""Stands for a value that is not defined under the printed op."""
+
+_PUNCTUATION = frozenset("$._-")
+
+
+def name_of_location(location: Attribute) -> str | None:
+    """The first name in a location, looking through call sites and fusions."""
+    if isinstance(location, NameLoc):
+        return location.desc.data
+    if isinstance(location, CallSiteLoc):
+        return name_of_location(location.callee) or name_of_location(location.caller)
+    if isinstance(location, FusedLoc):
+        parts: Any = location.locations
+        return next((name for part in parts if (name := name_of_location(part)) is not None), None)
+    return None
+
+
+def _identifier(name: str) -> str:
+    """`name` as an identifier that no number can clash with."""
+    if all(char in _PUNCTUATION or (char.isascii() and char.isalnum()) for char in name):
+        return f"_{name}" if name[:1].isdigit() else name
+    spelled = "".join(
+        char
+        if char in _PUNCTUATION or (char.isascii() and char.isalnum())
+        else "_"
+        if char == " "
+        else "".join(f"{byte:X}" for byte in char.encode())
+        for char in name
+    )
+    return f"_{spelled}" if name[:1].isdigit() else spelled
+
+
+def _constant_name(op: ConstantOp) -> str:
+    value = op.value
+    if not isinstance(value, IntegerAttr):
+        return "cst"
+    number = value.value.data
+    if not isinstance(value.type, IntegerType):
+        return f"c{number}"
+    if value.type.width.data == 1:
+        return "true" if number else "false"
+    return f"c{number}_{value.type}"
+
+
+def _declared_results(op: Operation) -> list[tuple[int, str]]:
+    """Start and name of each group of results, for ops that declare more than one."""
+    names: tuple[str, ...] | None = getattr(op, "ASM_RESULT_NAMES", None)
+    if names is not None:
+        return [(index, name) for index, name in enumerate(names) if index < len(op.results)]
+    if not isinstance(op, IRDLOperation) or len(op.results) < 2:
+        return []
+    definition = op.get_irdl_definition()
+    if len(definition.results) < 2:
+        return []
+    groups: list[tuple[int, str]] = []
+    start = 0
+    for name, _ in definition.results:
+        value = getattr(op, name)
+        size = 0 if value is None else 1 if isinstance(value, SSAValue) else len(value)
+        if size:
+            groups.append((start, name))
+        start += size
+    return groups
+
+
+class _Scope:
+    """Counters and used names while one region is numbered; regions inside start from a copy."""
+
+    def __init__(self, outer: _Scope | None = None) -> None:
+        self.next_value: int = outer.next_value if outer else 0
+        self.next_argument: int = outer.next_argument if outer else 0
+        self.next_conflict: int = outer.next_conflict if outer else 0
+        self.used: set[str] = set(outer.used) if outer else set()
+
+    def unique(self, name: str) -> str:
+        name = _identifier(name)
+        unique = name
+        while unique in self.used:
+            unique = f"{name}_{self.next_conflict}"
+            self.next_conflict += 1
+        self.used.add(unique)
+        return unique
+
+
+class ValueNames:
+    """The names of all values and blocks under an op."""
+
+    def __init__(self, root: Operation, name_locs: bool = False) -> None:
+        self.values: dict[SSAValue, str] = {}
+        self.blocks: dict[Block, tuple[int, str]] = {}
+        self.groups: dict[Operation, list[int]] = {}
+        """First indices of the groups of results, for ops with more than one group."""
+        self.name_locs = name_locs
+        scope = _Scope()
+        self._name_results(root, scope)
+        for region in root.regions:
+            self._name_region(region, scope)
+
+    def name_of(self, value: SSAValue) -> str:
+        """How an operand `value` is written, without the percent sign."""
+        op = value.owner
+        if isinstance(op, Operation) and len(op.results) > 1:
+            index = op.results.index(value)
+            for start, size in self.result_groups(op):
+                if size > 1 and start <= index < start + size:
+                    return f"{self.values.get(op.results[start], UNKNOWN)}#{index - start}"
+        return self.values.get(value, UNKNOWN)
+
+    def result_groups(self, op: Operation) -> list[tuple[int, int]]:
+        """Start and size of each group of results that shares a name."""
+        starts = self.groups.get(op, [0])
+        return [(a, b - a) for a, b in zip(starts, [*starts[1:], len(op.results)], strict=True)]
+
+    def _name_region(self, region: Region, outer: _Scope) -> None:
+        scope = _Scope(outer)
+        for index, block in enumerate(region.blocks):
+            self.blocks[block] = (index, f"bb{index}")
+            for argument in block.args:
+                self._name_argument(argument, scope, is_entry=index == 0)
+            for op in block.ops:
+                self._name_results(op, scope)
+        for block in region.blocks:
+            for op in block.ops:
+                for inner in op.regions:
+                    self._name_region(inner, scope)
+
+    def _from_location(self, location: Attribute) -> str | None:
+        return name_of_location(location) if self.name_locs else None
+
+    def _name_argument(self, argument: BlockArgument, scope: _Scope, is_entry: bool) -> None:
+        name = ""
+        if is_entry:
+            name = f"arg{scope.next_argument}"
+            scope.next_argument += 1
+        self._set(argument, self._from_location(argument.location) or name, scope)
+
+    def _name_results(self, op: Operation, scope: _Scope) -> None:
+        if not op.results:
+            return
+        named = self._from_location(op.location)
+        if isinstance(op, ConstantOp):
+            self._set(op.results[0], named or _constant_name(op), scope)
+            return
+        groups = _declared_results(op)
+        for start, name in groups:
+            self._set(op.results[start], named or name, scope)
+        if groups:
+            starts = sorted({0, *(start for start, _ in groups)})
+            if len(starts) > 1:
+                self.groups[op] = starts
+        if op.results[0] not in self.values:
+            self._set(op.results[0], named or "", scope)
+
+    def _set(self, value: SSAValue, name: str, scope: _Scope) -> None:
+        if name:
+            self.values[value] = scope.unique(name)
+        else:
+            self.values[value] = str(scope.next_value)
+            scope.next_value += 1

@@ -1,0 +1,45 @@
+"""Text of IR, in and out, exactly as Triton 3.6.0 writes it.
+
+module = parse_module(Path("kernel.ttgir").read_text(), "kernel.ttgir")
+print(print_module(module))                        # as Triton's `str_nodebug()`
+print(print_module(module, locations=True))        # as its dumps: with `loc(...)`, values named after the kernel's variables
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import ParseError
+
+from minitriton.dialects.context import make_context
+from minitriton.dialects.parser import TritonParser
+from minitriton.dialects.printer import TritonPrinter, aliases_text
+from minitriton.dialects.printer_aliases import choose_aliases
+from minitriton.dialects.printer_names import ValueNames
+from minitriton.errors import IRError, SourceLocation
+
+
+def parse_module(text: str, name: str = "<string>") -> ModuleOp:
+    """The module that `text` says. Raises `IRError`, with the place in file `name`, if it is malformed."""
+    parser = TritonParser(make_context(), text, name)
+    try:
+        module = parser.parse_module()
+    except ParseError as error:
+        place = parser.location_at(error.span.start)
+        line = place.line.data
+        raise IRError(
+            error.args[0] if error.args else str(error),
+            SourceLocation(name, line, place.column.data),
+            source_line=text.splitlines()[line - 1] if text else None,
+        ) from None
+    return module
+
+
+def print_module(module: Operation, locations: bool = False) -> str:
+    """The text of a module (or of any op), with aliases around it."""
+    names = ValueNames(module, name_locs=locations)
+    aliases = choose_aliases(module, names, locations)
+    printer = TritonPrinter(names, aliases.by_attribute, locations)
+    printer.print_op(module)
+    body = printer.text
+    return aliases_text(printer, aliases.before) + body + "\n" + aliases_text(printer, aliases.after)
