@@ -94,9 +94,7 @@ def test_the_ctas_of_linear_encodings_are_counted_in_what_one_cta_covers() -> No
 
 def test_nvmma_shared_phases_follow_from_the_swizzle_width() -> None:
     found = {
-        width: (e.vec, e.per_phase, e.max_phase)
-        for width in (0, 32, 64, 128)
-        for e in [NVMMAShared(width, False, 16)]
+        width: (e.vec, e.per_phase, e.max_phase) for width in (0, 32, 64, 128) for e in [NVMMAShared(width, False, 16)]
     }
     assert found == {0: (1, 1, 1), 32: (8, 4, 2), 64: (8, 2, 4), 128: (8, 1, 8)}
 

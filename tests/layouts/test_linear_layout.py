@@ -32,7 +32,9 @@ def surjections(
         for i, j in draw(st.lists(st.tuples(place, place), max_size=8)):
             columns[i] ^= columns[j] if i != j else 0
     cut = draw(st.integers(0, len(columns)))
-    flat = LinearLayout({ins[0]: [(c,) for c in columns[:cut]], ins[1]: [(c,) for c in columns[cut:]]}, {"o": 1 << bits})
+    flat = LinearLayout(
+        {ins[0]: [(c,) for c in columns[:cut]], ins[1]: [(c,) for c in columns[cut:]]}, {"o": 1 << bits}
+    )
     return flat.reshape_outs(sizes)
 
 
