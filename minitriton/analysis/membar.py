@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from minitriton.analysis.allocation import Allocation, FunctionAllocation, callees_first
@@ -235,9 +235,10 @@ class _Function:
             return
         for effect in get_effects(op) or ():
             target = {MemoryEffectKind.READ: pending.reads, MemoryEffectKind.WRITE: pending.writes}.get(effect.kind)
-            if target is None or effect.value not in aliases:
+            value = effect.value
+            if target is None or not isinstance(value, SSAValue) or value not in aliases:
                 continue
-            for buffer in self.placed.buffers_of(effect.value):
+            for buffer in self.placed.buffers_of(value):
                 target.setdefault(buffer.bytes, {})[op] = None
 
     def _walk(self, accesses: list[_Access], state: Pending) -> None:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, operand_def, result_def, traits_def
@@ -42,7 +44,7 @@ class SetAutoLayoutOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
 
     def verify_(self) -> None:
-        src, result = self.src.type, self.result.type
+        src, result = cast(TensorType, self.src.type), cast(TensorType, self.result.type)
         if not isinstance(src.encoding, AutoEncodingAttr):
             raise VerifyException("input tensor must have an auto layout type")
         if isinstance(result.encoding, AutoEncodingAttr):

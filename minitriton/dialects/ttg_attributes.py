@@ -137,7 +137,6 @@ class EncodingAttr:
     """Base of the attributes of this module that hold an encoding."""
 
     ALIAS: ClassVar[str | None] = None
-    data: Encoding
 
 
 @irdl_attr_definition
@@ -435,4 +434,4 @@ def encoding_attr(value: Encoding) -> Attribute:
 def layout_of(type_: Attribute) -> Encoding | None:
     """The encoding value of a tensor or memory descriptor type; None where it has none that is known here."""
     encoding = getattr(type_, "encoding", None)
-    return encoding.data if isinstance(encoding, EncodingAttr) else None
+    return getattr(encoding, "data", None) if isinstance(encoding, EncodingAttr) else None

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i1, i32
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -76,7 +76,7 @@ class Fp4ToFpOp(IRDLOperation):
 
     def verify_(self) -> None:
         axis = self.axis.value.data
-        require(self, fp4_to_fp_complaint(self.src.type, self.result.type, axis))
+        require(self, fp4_to_fp_complaint(cast(TensorType, self.src.type), cast(TensorType, self.result.type), axis))
 
 
 @irdl_op_definition

@@ -28,10 +28,12 @@ def _parse_struct(parser: AttrParser, defaults: dict[str, int | None]) -> list[i
     parser.parse_comma_separated_list(parser.Delimiter.ANGLE, entry)
     values: list[int] = []
     for key, default in defaults.items():
-        value = found.get(key, default)
-        if value is None:
+        if key in found:
+            values.append(found[key])
+        elif default is not None:
+            values.append(default)
+        else:
             parser.raise_error(f"struct is missing required parameter: {key}")
-        values.append(value)
     return values
 
 
@@ -62,7 +64,7 @@ class TensorMemoryEncodingAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
-        defaults = {
+        defaults: dict[str, int | None] = {
             "blockM": None,
             "blockN": None,
             "colStride": None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i1, i32
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -41,8 +41,7 @@ _READS_AND_WRITES_ALLOC = OperandEffects(reads=(("alloc", SHARED),), writes=(("a
 
 def verify_barrier_type(op: Operation, type_: Attribute) -> None:
     """A barrier is a `memdesc<1xi64>`, alone or one of an array of as many as there are CTAs."""
-    fits = isinstance(type_, MemDescType) and type_.element_type.name == "integer_type" and type_.get_shape() == (1,)
-    if not fits or type_.element_type.width.data != 64:
+    if not isinstance(type_, MemDescType) or type_.element_type != i64 or type_.get_shape() != (1,):
         raise VerifyException(f"'{op.name}' op barrier allocation must be a descriptor of 1xi64 type")
 
 
