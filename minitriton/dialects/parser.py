@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, LocationAttr, StringAttr
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser
@@ -41,6 +41,13 @@ class TritonParser(Parser):
         """The place of a character of the text."""
         line = bisect_right(self._line_starts, position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        """The module of the text; ops that stand outside one are put into one."""
+        module = super().parse_module(allow_implicit_module)
+        if isinstance(module.location, UnknownLoc) and module.body.block.first_op is not None:
+            module.location = FileLineColLoc(self._file, IntAttr(0), IntAttr(0))
+        return module
 
     # Aliases
 

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     UnknownLoc,
     UnregisteredOp,
+    i1,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -61,7 +62,8 @@ class TritonPrinter(Printer):
     # Text
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
-        self.parts.append(text)
+        level = self._indent if indent is None else indent
+        self.parts.append(text.replace("\n", "\n" + INDENT * level) if level and "\n" in text else text)
 
     def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
         self.parts.append("\n" + INDENT * (self._indent if indent is None else indent))
@@ -236,7 +238,7 @@ class TritonPrinter(Printer):
         self.parts.append(float_text(value, type))
 
     def print_int(self, value: int, type: IntegerType | IndexType | None = None) -> None:
-        if isinstance(type, IntegerType) and type.width.data == 1:
+        if type == i1:
             self.parts.append("true" if value else "false")
         else:
             self.parts.append(str(value))

@@ -64,10 +64,8 @@ def _constant_name(op: ConstantOp) -> str:
 
 def _declared_results(op: Operation) -> list[tuple[int, str]]:
     """Start and name of each group of results, for ops that declare more than one."""
-    names: tuple[str, ...] | None = getattr(op, "ASM_RESULT_NAMES", None)
-    if names is not None:
-        return [(index, name) for index, name in enumerate(names) if index < len(op.results)]
-    if not isinstance(op, IRDLOperation) or len(op.results) < 2:
+    spelled: dict[str, str] = getattr(op, "ASM_RESULT_NAMES", {})
+    if not isinstance(op, IRDLOperation):
         return []
     definition = op.get_irdl_definition()
     if len(definition.results) < 2:
@@ -78,7 +76,7 @@ def _declared_results(op: Operation) -> list[tuple[int, str]]:
         value = getattr(op, name)
         size = 0 if value is None else 1 if isinstance(value, SSAValue) else len(value)
         if size:
-            groups.append((start, name))
+            groups.append((start, spelled.get(name, name)))
         start += size
     return groups
 

@@ -28,7 +28,7 @@ def parse_module(text: str, name: str = "<string>") -> ModuleOp:
         place = parser.location_at(error.span.start)
         line = place.line.data
         raise IRError(
-            error.args[0] if error.args else str(error),
+            error.msg,
             SourceLocation(name, line, place.column.data),
             source_line=text.splitlines()[line - 1] if text else None,
         ) from None

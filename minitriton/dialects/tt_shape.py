@@ -173,6 +173,7 @@ class SplitOp(IRDLOperation):
     src = operand_def(TENSOR)
     out_lhs = result_def(T)
     out_rhs = result_def(T)
+    ASM_RESULT_NAMES: ClassVar[dict[str, str]] = {"out_lhs": "outLHS", "out_rhs": "outRHS"}
     assembly_format = "$src attr-dict `:` type($src) `->` type($out_lhs)"
     traits = traits_def(Pure(), TensorLayouts())
 
