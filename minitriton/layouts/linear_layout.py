@@ -530,9 +530,13 @@ class LinearLayout:
             for dim, images in outer._bases.items()
             if dim in self._bases and self._same_images(dim, images, outer._outs)
         }
-        a = outer.sublayout([d for d in outer._bases if d not in same], outer._outs)
-        b = self.sublayout([d for d in self._bases if d not in same], self._outs)
-        result = _least_squares(a, b)
+        result = _least_squares(outer, self, same)
+        if result is None and same:
+            # The image of those in-dims is needed for the others: nothing can be left out.
+            same = set[str]()
+            result = _least_squares(outer, self, same)
+        if result is None:
+            raise MinitritonError(f"no solution: the image of{self}\nis not contained in the image of{outer}")
         for dim in outer._bases:
             if dim in same:
                 result = result * _strided_1d(outer.get_in_dim_size(dim), 1, dim, dim)
@@ -621,12 +625,15 @@ def _strided_1d(size: int, stride: int, in_dim: str, out_dim: str) -> LinearLayo
     return LinearLayout({in_dim: bases}, {out_dim: stride * size})
 
 
-def _least_squares(a: LinearLayout, b: LinearLayout) -> LinearLayout:
-    """The X of least norm with `a(X) == b`, in-dims of `b` to in-dims of `a`."""
+def _least_squares(a: LinearLayout, b: LinearLayout, without: set[str]) -> LinearLayout | None:
+    """The X of least norm with `a(X) == b`, in-dims of `b` to in-dims of `a`, but for those in `without`."""
+    if without:
+        a = a.sublayout([dim for dim in a.bases if dim not in without], a.out_dims)
+        b = b.sublayout([dim for dim in b.bases if dim not in without], b.out_dims)
     ins = a.in_dims
     columns = f2.solve(a.packed(a.out_dims), b.packed(a.out_dims), a.get_total_out_dim_size_log2())
     if columns is None:
-        raise MinitritonError(f"no solution: the image of{b}\nis not contained in the image of{a}")
+        return None
     it = iter(columns)
     return LinearLayout.trusted({dim: unflatten(it, len(images), ins) for dim, images in b.bases.items()}, ins)
 
