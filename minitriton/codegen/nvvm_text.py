@@ -585,20 +585,24 @@ def _cp_async_wait(w: FunctionWriter, op: Operation) -> None:
 
 @writes("nvvm.ldmatrix")
 def _ldmatrix(w: FunctionWriter, op: Operation) -> None:
-    count = len(op.results)
+    result = op.results[0]
+    count = lanes(result.type)
     trans = ".trans" if "transposed" in op.properties else ""
     intrinsic = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{count}{trans}.b16.p3"
     fields = "{ " + ", ".join(["i32"] * count) + " }" if count > 1 else "i32"
     w.module.declare(intrinsic, fields, "ptr addrspace(3)")
     got = w.let(f"call {fields} @{intrinsic}({w.typed(op._operands[0])})")
-    for index, result in enumerate(op.results):
-        w.names[result] = got if count == 1 else w.let(f"extractvalue {fields} {got}, {index}")
+    words = [got] if count == 1 else [w.let(f"extractvalue {fields} {got}, {i}") for i in range(count)]
+    w.names[result] = _inserted(w, words, "i32")
 
 
 @writes("nvvm.stmatrix")
 def _stmatrix(w: FunctionWriter, op: Operation) -> None:
-    pointer, *values = op._operands
+    value, pointer = op._operands
+    count = lanes(value.type)
     trans = ".trans" if "transposed" in op.properties else ""
-    intrinsic = f"llvm.nvvm.stmatrix.sync.aligned.m8n8.x{len(values)}{trans}.b16.p3"
-    w.module.declare(intrinsic, "void", ", ".join(["ptr addrspace(3)", *["i32"] * len(values)]))
-    w.emit(f"call void @{intrinsic}({w.typed(pointer)}, {', '.join(map(w.typed, values))})")
+    intrinsic = f"llvm.nvvm.stmatrix.sync.aligned.m8n8.x{count}{trans}.b16.p3"
+    w.module.declare(intrinsic, "void", ", ".join(["ptr addrspace(3)", *["i32"] * count]))
+    name, type_ = w.names[value], type_text(value.type)
+    words = ", ".join(f"i32 {_lane(w, name, type_, i)}" for i in range(count))
+    w.emit(f"call void @{intrinsic}({w.typed(pointer)}, {words})")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
+
+from minitriton.errors import LoweringError
 
 SCRATCH: dict[str, Callable[[Operation], int]] = {}
 """Bytes of scratch by op name; an op that is not listed needs none."""
@@ -25,3 +28,13 @@ def scratch_bytes(op: Operation) -> int:
     """Bytes of shared memory that `op` needs while it runs."""
     rule = SCRATCH.get(op.name)
     return rule(op) if rule is not None else 0
+
+
+def capability_of(op: Operation) -> int:
+    """The compute capability that the module of `op` names, times ten. Raises `LoweringError` if it names none."""
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    target = op.attributes.get("ttg.target")
+    if not isinstance(target, StringAttr) or not target.data.startswith("cuda:"):
+        raise LoweringError('the module names no target: it needs the attribute ttg.target = "cuda:90" (or another)')
+    return int(target.data.removeprefix("cuda:"))

@@ -461,6 +461,12 @@ class CpAsyncWaitGroupOp(IRDLOperation):
     n = prop_def(IntegerAttr)
 
 
+def _check_matrices(op: Operation, type_: Attribute) -> None:
+    element = type_.element_type if isinstance(type_, VectorType) else type_
+    if element != i32 or lanes(type_) not in (1, 2, 4):
+        raise VerifyException(f"{op.name} moves 1, 2 or 4 matrices, an i32 each, not {type_}")
+
+
 @irdl_op_definition
 class LdMatrixOp(IRDLOperation):
     """Loads 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `ldmatrix`)."""
@@ -468,12 +474,11 @@ class LdMatrixOp(IRDLOperation):
     name = "nvvm.ldmatrix"
 
     ptr = operand_def(SHARED)
-    results_ = var_result_def(i32)
+    res = result_def(AnyAttr())
     transposed = opt_prop_def(UnitAttr)
 
     def verify_(self) -> None:
-        if len(self.results_) not in (1, 2, 4):
-            raise VerifyException(f"nvvm.ldmatrix loads 1, 2 or 4 matrices, not {len(self.results_)}")
+        _check_matrices(self, self.res.type)
 
 
 @irdl_op_definition
@@ -482,13 +487,12 @@ class StMatrixOp(IRDLOperation):
 
     name = "nvvm.stmatrix"
 
+    value = operand_def(AnyAttr())
     ptr = operand_def(SHARED)
-    values = var_operand_def(i32)
     transposed = opt_prop_def(UnitAttr)
 
     def verify_(self) -> None:
-        if len(self.values) not in (1, 2, 4):
-            raise VerifyException(f"nvvm.stmatrix stores 1, 2 or 4 matrices, not {len(self.values)}")
+        _check_matrices(self, self.value.type)
 
 
 NVVM = Dialect(

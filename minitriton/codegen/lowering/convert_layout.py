@@ -14,7 +14,7 @@ from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memo
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_accesses, store_shared
 from minitriton.codegen.lowering.warp_shuffle import shuffled
-from minitriton.codegen.scratch import needs_scratch
+from minitriton.codegen.scratch import capability_of, needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.ttg import layout_of
@@ -36,7 +36,7 @@ def conversion_of(op: Operation) -> ConversionPlan:
     before, after = layout_of(source), layout_of(result)
     assert isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding)
     bits = bit_width(memory_type(scalar_type(source.element_type)))
-    return plan_conversion(before, after, source.get_shape(), bits)
+    return plan_conversion(before, after, source.get_shape(), bits, capability_of(op))
 
 
 @needs_scratch("ttg.convert_layout")

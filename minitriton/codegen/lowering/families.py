@@ -1,6 +1,7 @@
 """Imports every module of rules, which fills the table of `registry`."""
 
 from minitriton.codegen.lowering import (
+    async_copy,
     casts,
     control_flow,
     convert_layout,
@@ -9,10 +10,12 @@ from minitriton.codegen.lowering import (
     memory,
     program,
     reduce,
+    shared,
     views,
 )
 
 __all__ = [
+    "async_copy",
     "casts",
     "control_flow",
     "convert_layout",
@@ -21,5 +24,6 @@ __all__ = [
     "memory",
     "program",
     "reduce",
+    "shared",
     "views",
 ]

@@ -17,6 +17,7 @@ from minitriton.analysis.allocation import Allocation
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import families  # noqa: F401  (fills the table)
+from minitriton.codegen.scratch import capability_of
 from minitriton.codegen.types import I8, SHARED
 from minitriton.errors import LoweringError
 
@@ -32,7 +33,7 @@ class ModuleLowering:
         self.axis = AxisInfoAnalysis(module)
         self.num_warps = _integer(module, "ttg.num-warps", 4)
         self.num_ctas = _integer(module, "ttg.num-ctas", 1)
-        self.capability = _capability(module)
+        self.capability = capability_of(module)
         self.globals: dict[str, Operation] = {}
         self.external_functions: set[str] = set()
         self._strings: dict[bytes, str] = {}
@@ -91,10 +92,3 @@ def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:
 def _integer(module: ModuleOp, name: str, default: int) -> int:
     attr = module.attributes.get(name)
     return attr.value.data if isinstance(attr, IntegerAttr) else default
-
-
-def _capability(module: ModuleOp) -> int:
-    attr = module.attributes.get("ttg.target")
-    if not isinstance(attr, StringAttr) or not attr.data.startswith("cuda:"):
-        raise LoweringError('the module names no target: it needs the attribute ttg.target = "cuda:90" (or another)')
-    return int(attr.data.removeprefix("cuda:"))

@@ -5,12 +5,15 @@ base = the plan's `lane` and `warp` bits of the thread's number, xor-ed; address
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.types import I8, vector_type
+from minitriton.codegen.types import I8, I32, vector_type
 from minitriton.dialects import nvvm
 from minitriton.layouts.plans import MemoryAccess
+
+_UNIT = UnitAttr()
 
 
 def addresses(
@@ -40,6 +43,10 @@ def addresses(
     return result
 
 
+def _transposed(plan: MemoryAccess) -> dict[str, Attribute]:
+    return {"transposed": _UNIT} if plan.transposed else {}
+
+
 def store_shared(
     f: FunctionLowering,
     plan: MemoryAccess,
@@ -54,7 +61,10 @@ def store_shared(
     size = plan.vector_bytes
     for pointer, access in zip(addresses(f, plan, base, constant, slice_offset), plan.accesses, strict=True):
         piece = b.permute(value, access.registers)
-        if mask is None:
+        if plan.matrices:
+            words = b.bitcast(piece, vector_type(I32, plan.matrices))
+            b.operation(nvvm.StMatrixOp, (words, pointer), (), _transposed(plan))
+        elif mask is None:
             b.store(piece, pointer, size)
         else:
             b.operation(nvvm.StoreSharedOp, (piece, pointer, mask), ())
@@ -71,6 +81,10 @@ def load_accesses(
     """What all accesses of a plan load, in their order."""
     type_ = vector_type(element, plan.vector)
     pointers = addresses(f, plan, base, constant, slice_offset)
+    if plan.matrices:
+        words, properties = vector_type(I32, plan.matrices), _transposed(plan)
+        matrices = [f.b.value(nvvm.LdMatrixOp, (pointer,), words, properties) for pointer in pointers]
+        return f.b.concat([f.b.bitcast(matrix, type_) for matrix in matrices])
     return f.b.concat([f.b.load(pointer, type_, plan.vector_bytes) for pointer in pointers])
 
 
