@@ -18,11 +18,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, IntegerAttr, NameLoc
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_fact import AxisInfo, anything
 from minitriton.analysis.axis_info_rules import RULES
+from minitriton.analysis.locations import source_location
 from minitriton.errors import SourceLocation
 
 Claim = Literal["contiguity", "divisibility", "constancy"]
@@ -148,7 +149,9 @@ def _dim_in_operand(value: SSAValue, dim: int, rank: int) -> int:
             assert isinstance(axis, IntegerAttr)
             dim -= dim > axis.value.data
         elif op.name == "tt.trans":
-            dim = int(getattr(op.properties["order"], "get_values")()[dim])  # noqa: B009
+            order = op.properties["order"]
+            assert isinstance(order, DenseArrayBase)
+            dim = int(order.get_values()[dim])
     return min(dim, rank - 1)
 
 
@@ -187,20 +190,3 @@ def location_of(value: SSAValue) -> SourceLocation | None:
 def _place_of_parent(block: Block) -> SourceLocation | None:
     parent = block.parent_op()
     return source_location(parent.location) if parent else None
-
-
-def source_location(location: Attribute) -> SourceLocation | None:
-    """The first file, line and column that an IR location names; of a call, the place inside the called function."""
-    match location:
-        case FileLineColLoc():
-            return SourceLocation(location.filename.data, location.line.data, location.column.data)
-        case NameLoc():
-            return source_location(location.location)
-        case CallSiteLoc():
-            return source_location(location.callee)
-        case FusedLoc():
-            parts = getattr(location.locations, "data", ())
-            found = [source_location(part) for part in parts if isinstance(part, Attribute)]
-            return next((place for place in found if place), None)
-        case _:
-            return None

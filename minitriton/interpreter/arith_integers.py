@@ -1,0 +1,215 @@
+"""Integer arithmetic, comparison and selection: wrapping, of the width of the type, signed or unsigned as the op says.
+
+    arith.addi  i8 100, 100  = -56          arith.divsi  -7, 2 = -3 (toward zero)          arith.divui  -1, 2 = 2147483647
+
+Division by zero gives 0; a shift by the width or more gives 0 (or the sign). Bits (`i1`) are booleans: their sum is
+exclusive or, and read as signed numbers, true is -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
+
+from minitriton.interpreter.values import Array, constant_value, dtype_of, is_i1, same, unsigned_dtype, zero
+
+Binary = Callable[[Array, Array], Array]
+
+
+def _constant(op: Operation) -> Callable[[], Array]:
+    value = constant_value(op.properties["value"], op.results[0].type)
+    return lambda: value
+
+
+def _binary(function: Binary, on_bits: Binary) -> Callable[[Operation], Binary]:
+    return lambda op: on_bits if is_i1(op.results[0].type) else function
+
+
+def _unsigned(function: Binary, on_bits: Binary) -> Callable[[Operation], Binary]:
+    """`function` on operands read as unsigned."""
+
+    def make(op: Operation) -> Binary:
+        type_ = op.results[0].type
+        if is_i1(type_):
+            return on_bits
+        signed, unsigned = dtype_of(type_), unsigned_dtype(type_)
+        return lambda a, b: function(a.view(unsigned), b.view(unsigned)).view(signed)
+
+    return make
+
+
+def divide_toward_zero(a: Array, b: Array) -> Array:
+    """The signed quotient, rounded toward zero; 0 for division by zero."""
+    quotient = np.floor_divide(a, b)
+    inexact_negative = (np.remainder(a, b) != 0) & ((a < 0) != (b < 0))
+    return np.where(b == 0, np.zeros((), a.dtype), quotient + inexact_negative.astype(a.dtype))[()]
+
+
+def remainder_of_dividend(a: Array, b: Array) -> Array:
+    """The signed remainder, with the sign of the dividend; 0 for division by zero."""
+    return np.fmod(a, b)
+
+
+def _divide_unsigned(a: Array, b: Array) -> Array:
+    return np.floor_divide(a, b)
+
+
+def ceil_divide(a: Array, b: Array) -> Array:
+    """The signed quotient, rounded up."""
+    return -np.floor_divide(-a, b)
+
+
+def _mask(a: Array, b: Array) -> Array:
+    return a & b
+
+
+def _either(a: Array, b: Array) -> Array:
+    return a | b
+
+
+def _differ(a: Array, b: Array) -> Array:
+    return a ^ b
+
+
+def _first(a: Array, b: Array) -> Array:
+    return a
+
+
+def _no_bits(a: Array, b: Array) -> Array:
+    return a & ~a & b
+
+
+_PREDICATES: tuple[tuple[Binary, bool], ...] = (
+    (np.equal, False),
+    (np.not_equal, False),
+    (np.less, False),
+    (np.less_equal, False),
+    (np.greater, False),
+    (np.greater_equal, False),
+    (np.less, True),
+    (np.less_equal, True),
+    (np.greater, True),
+    (np.greater_equal, True),
+)
+_EQUALITIES = 2
+
+
+def _compare(op: Operation) -> Binary:
+    predicate = op.properties["predicate"]
+    assert isinstance(predicate, IntegerAttr)
+    code = predicate.value.data
+    function, unsigned = _PREDICATES[code]
+    type_ = op.operands[0].type
+    if code < _EQUALITIES:
+        return function
+    if is_i1(type_):
+        # Read as signed, true is -1: less than false.
+        return function if unsigned else lambda a, b: function(b, a)
+    if unsigned:
+        dtype = unsigned_dtype(type_)
+        return lambda a, b: function(a.view(dtype), b.view(dtype))
+    return function
+
+
+def select(condition: Array, if_true: Array, if_false: Array) -> Array:
+    """Element by element, or all of one side for a scalar condition."""
+    if np.ndim(condition) == 0:
+        return if_true if condition else if_false
+    return np.where(condition, if_true, if_false)
+
+
+def _extended(op: Operation, wide: type[object], unsigned: bool, combine: Binary) -> Binary:
+    """Both halves of a result twice as wide, computed in Python integers of any size."""
+    type_ = op.results[0].type
+    dtype = dtype_of(type_)
+    read = unsigned_dtype(type_) if unsigned else dtype
+    bits = dtype.itemsize * 8
+    mask = (1 << bits) - 1
+
+    def run(a: Array, b: Array) -> tuple[Array, Array]:
+        full = np.asarray(combine(np.asarray(a.view(read)).astype(wide), np.asarray(b.view(read)).astype(wide)))
+        low = np.asarray(full & mask).astype(np.uint64).astype(dtype)
+        high = np.asarray((full >> bits) & mask).astype(np.uint64).astype(dtype)
+        return low[()], high[()]
+
+    return run
+
+
+def _multiply_extended(unsigned: bool) -> Callable[[Operation], Binary]:
+    return lambda op: _extended(op, object, unsigned, np.multiply)
+
+
+def _add_extended(op: Operation) -> Binary:
+    both = _extended(op, object, True, np.add)
+
+    def run(a: Array, b: Array) -> tuple[Array, Array]:
+        low, high = both(a, b)
+        return low, high.astype(np.bool_)
+
+    return run
+
+
+def _mulhi_unsigned(op: Operation) -> Binary:
+    both = _extended(op, object, True, np.multiply)
+    return lambda a, b: both(a, b)[1]
+
+
+def _absolute(op: Operation) -> Callable[[Array], Array]:
+    return same if is_i1(op.results[0].type) else np.abs
+
+
+def _count(count: Callable[[int, int], int]) -> Callable[[Operation], Callable[[Array], Array]]:
+    """A function of the bits of each element and their number."""
+
+    def make(op: Operation) -> Callable[[Array], Array]:
+        dtype, unsigned = dtype_of(op.results[0].type), unsigned_dtype(op.results[0].type)
+        width = dtype.itemsize * 8
+        each = np.frompyfunc(lambda bits: count(int(bits), width), 1, 1)
+        return lambda a: np.asarray(each(np.asarray(a).view(unsigned))).astype(dtype)[()]
+
+    return make
+
+
+def _poison(op: Operation) -> Callable[[], Any]:
+    value = zero(op.results[0].type)
+    return lambda: value
+
+
+PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
+    "arith.constant": _constant,
+    "ub.poison": _poison,
+    "arith.addi": _binary(np.add, _differ),
+    "arith.subi": _binary(np.subtract, _differ),
+    "arith.muli": _binary(np.multiply, _mask),
+    "arith.divsi": _binary(divide_toward_zero, _first),
+    "arith.divui": _unsigned(_divide_unsigned, _first),
+    "arith.ceildivsi": _binary(ceil_divide, _first),
+    "arith.ceildivui": _unsigned(lambda a, b: (a + b - a.dtype.type(1)) // b, _first),
+    "arith.floordivsi": _binary(np.floor_divide, _first),
+    "arith.remsi": _binary(remainder_of_dividend, _no_bits),
+    "arith.remui": _unsigned(np.fmod, _no_bits),
+    "arith.andi": _binary(_mask, _mask),
+    "arith.ori": _binary(_either, _either),
+    "arith.xori": _binary(_differ, _differ),
+    "arith.shli": _binary(np.left_shift, _first),
+    "arith.shrsi": _binary(np.right_shift, _first),
+    "arith.shrui": _unsigned(np.right_shift, _first),
+    "arith.maxsi": _binary(np.maximum, _mask),
+    "arith.minsi": _binary(np.minimum, _either),
+    "arith.maxui": _unsigned(np.maximum, _either),
+    "arith.minui": _unsigned(np.minimum, _mask),
+    "arith.cmpi": _compare,
+    "arith.select": lambda op: select,
+    "arith.mulsi_extended": _multiply_extended(False),
+    "arith.mului_extended": _multiply_extended(True),
+    "arith.addui_extended": _add_extended,
+    "tt.mulhiui": _mulhi_unsigned,
+    "math.absi": _absolute,
+    "math.ctpop": _count(lambda bits, width: bits.bit_count()),
+    "math.ctlz": _count(lambda bits, width: width - bits.bit_length()),
+    "math.cttz": _count(lambda bits, width: (bits & -bits).bit_length() - 1 if bits else width),
+}

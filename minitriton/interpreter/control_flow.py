@@ -1,0 +1,98 @@
+"""Loops, branches and calls: ops that run the code in their regions.
+
+scf.for %i = %lb to %ub step %s iter_args(%x = %init)      the body runs for lb, lb + s, ... below ub; yields feed %x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.ir import Operation
+
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+
+def results_of(values: Sequence[Array]) -> Any:
+    """One result by itself, several as a tuple."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _for(op: Operation, machine: Machine) -> Callable[..., Any]:
+    body = machine.code(op.regions[0].block)
+    type_ = op.operands[0].type
+    dtype = dtype_of(type_)
+    counted = unsigned_dtype(type_) if "unsignedCmp" in op.properties else dtype
+
+    def run(lower: Array, upper: Array, step: Array, *carried: Array) -> Any:
+        if not step.view(counted) > 0:
+            raise InterpreterError(f"the step of a loop must be positive, got {step}")
+        values: Sequence[Array] = carried
+        for index in range(int(lower.view(counted)), int(upper.view(counted)), int(step.view(counted))):
+            values = body.run((counted.type(index).view(dtype), *values))
+        return results_of(values)
+
+    return run
+
+
+def _while(op: Operation, machine: Machine) -> Callable[..., Any]:
+    before, after = machine.code(op.regions[0].block), machine.code(op.regions[1].block)
+
+    def run(*values: Array) -> Any:
+        carried: Sequence[Array] = values
+        while True:
+            condition, *passed = before.run(carried)
+            if not condition:
+                return results_of(passed)
+            carried = after.run(passed)
+
+    return run
+
+
+def _if(op: Operation, machine: Machine) -> Callable[[Array], Any]:
+    regions = [region if region.first_block is not None else None for region in op.regions]
+    codes = [machine.code(region.block) if region is not None else None for region in regions]
+
+    def run(condition: Array) -> Any:
+        code = codes[0 if condition else 1]
+        return None if code is None else results_of(code.run(()))
+
+    return run
+
+
+def _index_switch(op: Operation, machine: Machine) -> Callable[[Array], Any]:
+    cases = [int(case) for case in getattr(op.properties["cases"], "get_values")()]  # noqa: B009
+    codes = [machine.code(region.block) for region in op.regions]
+
+    def run(index: Array) -> Any:
+        chosen = 1 + cases.index(int(index)) if int(index) in cases else 0
+        return results_of(codes[chosen].run(()))
+
+    return run
+
+
+def _execute_region(op: Operation, machine: Machine) -> Callable[[], Any]:
+    return lambda: results_of(machine.run_region(op.regions[0], ()))
+
+
+def _call(op: Operation, machine: Machine) -> Callable[..., Any]:
+    callee = op.properties["callee"]
+    assert isinstance(callee, SymbolRefAttr)
+    name = callee.string_value()
+    return lambda *arguments: results_of(machine.call(name, arguments))
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "scf.for": _for,
+    "scf.while": _while,
+    "scf.if": _if,
+    "scf.index_switch": _index_switch,
+    "scf.execute_region": _execute_region,
+    "tt.call": _call,
+    "func.call": _call,
+}

@@ -1,0 +1,12 @@
+"""What goes wrong in an interpreted kernel, with the place in the kernel's source.
+
+In: an error raised inside the meaning of an op, which knows no place. Out: the same error at the op's location.
+"""
+
+from __future__ import annotations
+
+from minitriton.errors import MinitritonError
+
+
+class InterpreterError(MinitritonError):
+    """A program did what no run on a GPU may do: an access outside every array, a failed assertion, an unknown op."""

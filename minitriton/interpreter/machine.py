@@ -1,0 +1,181 @@
+"""Runs functions of TTIR: every op once prepared, then executed over NumPy tiles, one program of the grid after another.
+
+In: a module, a kernel's name, arguments, a grid. Out: the arrays among the arguments, written in place.
+
+    interpret(module, "add", [x, y, out, 1000], (8, 1, 1))
+
+An op's meaning comes from the tables in `meanings`: `make(op)` or `make(op, machine)` looks at attributes and types once and
+gives a function from operand values to the result (a tuple, if there are several).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from minitriton.analysis.locations import source_location
+from minitriton.dialects.tt_types import PointerType
+from minitriton.errors import MinitritonError
+from minitriton.interpreter import meanings
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.memory import Memory
+from minitriton.interpreter.values import held_scalar
+
+Array = Any
+Grid = tuple[int, int, int]
+
+
+class Code:
+    """A block, prepared: what to call, where its operands lie in the frame, where its results go."""
+
+    def __init__(self, block: Block, machine: Machine) -> None:
+        self.machine = machine
+        self.arguments = [machine.slot(argument) for argument in block.args]
+        self.steps: list[tuple[Callable[..., Any], list[int], list[int], Operation]] = []
+        last = block.last_op
+        for op in block.ops:
+            if op is not last or op.name not in meanings.TERMINATORS:
+                operands = [machine.slot(operand) for operand in op.operands]
+                results = [machine.slot(result) for result in op.results]
+                self.steps.append((machine.meaning(op), operands, results, op))
+        self.terminator = last
+        self.yielded = [machine.slot(operand) for operand in last.operands] if last is not None else []
+
+    def run(self, arguments: Sequence[Array]) -> list[Array]:
+        """Execute the block; the operands of its terminator."""
+        frame = self.machine.frame
+        for slot, argument in zip(self.arguments, arguments, strict=True):
+            frame[slot] = argument
+        op = None
+        try:
+            for step in self.steps:
+                function, operands, results, op = step
+                value = function(*[frame[slot] for slot in operands])
+                if len(results) == 1:
+                    frame[results[0]] = value
+                elif results:
+                    for slot, part in zip(results, value, strict=True):
+                        frame[slot] = part
+        except MinitritonError as error:
+            if error.location is None and op is not None:
+                error.location = source_location(op.location)
+                self.machine.note_program(error)
+            raise
+        return [frame[slot] for slot in self.yielded]
+
+
+class Machine:
+    """One launch: its memory, its grid, the program that runs at the moment."""
+
+    def __init__(self, module: ModuleOp, grid: Grid) -> None:
+        self.functions: dict[str, Operation] = {}
+        for op in module.ops:
+            name = op.properties.get("sym_name")
+            if isinstance(name, StringAttr):
+                self.functions[name.data] = op
+        self.grid = grid
+        self.program: Grid = (0, 0, 0)
+        self.memory = Memory()
+        self.frame: list[Array] = []
+        self._slots: dict[SSAValue, int] = {}
+        self._codes: dict[Block, Code] = {}
+
+    def slot(self, value: SSAValue) -> int:
+        """The place of `value` in the frame."""
+        found = self._slots.get(value)
+        if found is None:
+            found = self._slots[value] = len(self.frame)
+            self.frame.append(None)
+        return found
+
+    def code(self, block: Block) -> Code:
+        """`block`, prepared."""
+        found = self._codes.get(block)
+        if found is None:
+            found = self._codes[block] = Code(block, self)
+        return found
+
+    def meaning(self, op: Operation) -> Callable[..., Any]:
+        """What `op` does, as a function of its operands. Raises `InterpreterError` for an op without a meaning."""
+        make = meanings.PURE.get(op.name)
+        if make is not None:
+            return make(op)
+        make_with_machine = meanings.WITH_MACHINE.get(op.name)
+        if make_with_machine is None:
+            raise InterpreterError(
+                f"the interpreter has no meaning for {op.name}",
+                source_location(op.location),
+                help="run the kernel on a GPU, or add a meaning to minitriton.interpreter",
+            )
+        return make_with_machine(op, self)
+
+    def run_region(self, region: Region, arguments: Sequence[Array]) -> list[Array]:
+        """Execute a region, following branches between its blocks; what its last terminator hands out."""
+        block = region.first_block
+        assert block is not None
+        while True:
+            code = self.code(block)
+            values = code.run(arguments)
+            last = code.terminator
+            if last is None or not last.successors:
+                return values
+            if last.name == "cf.br":
+                block, arguments = last.successors[0], values
+            else:
+                first, second = last.successors
+                taken = len(first.args)
+                if values[0]:
+                    block, arguments = first, values[1 : 1 + taken]
+                else:
+                    block, arguments = second, values[1 + taken :]
+
+    def call(self, name: str, arguments: Sequence[Array]) -> list[Array]:
+        """Call a function of the module. Raises `InterpreterError` if there is none of this name."""
+        function = self.functions.get(name)
+        if function is None or function.regions[0].first_block is None:
+            raise InterpreterError(
+                f"the module defines no function {name!r}", help=f"it has {', '.join(sorted(self.functions)) or 'none'}"
+            )
+        return self.run_region(function.regions[0], arguments)
+
+    def note_program(self, error: MinitritonError) -> None:
+        """Say in an error's message in which program it happened."""
+        error.message = f"{error.message} (program {self.program})"
+        error.args = (error.message,)
+
+
+def interpret(module: ModuleOp, name: str, args: Sequence[Any], grid: Sequence[int] = (1, 1, 1)) -> None:
+    """Run kernel `name` of `module` once for every program of `grid`, x fastest.
+
+    `args` are NumPy arrays (for pointers; bf16 and fp8 as arrays of their bits) and numbers, one per argument of the function.
+    Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like.
+    """
+    size = (*grid, 1, 1)[:3]
+    machine = Machine(module, (int(size[0]), int(size[1]), int(size[2])))
+    values = _arguments(machine, name, args)
+    with np.errstate(all="ignore"):
+        for z in range(machine.grid[2]):
+            for y in range(machine.grid[1]):
+                for x in range(machine.grid[0]):
+                    machine.program = (x, y, z)
+                    machine.call(name, values)
+
+
+def _arguments(machine: Machine, name: str, args: Sequence[Any]) -> list[Array]:
+    function = machine.functions.get(name)
+    block = function.regions[0].first_block if function is not None else None
+    types = [argument.type for argument in block.args] if block is not None else []
+    if block is not None and len(types) != len(args):
+        raise InterpreterError(f"{name} takes {len(types)} arguments, got {len(args)}")
+    values: list[Array] = []
+    for index, (type_, arg) in enumerate(zip(types, args, strict=True)):
+        if isinstance(arg, np.ndarray):
+            arg = machine.memory.add(arg, f"argument {index}")
+        elif isinstance(type_, PointerType) and not isinstance(arg, int | np.integer):
+            raise InterpreterError(f"argument {index} of {name} is a pointer, got {type(arg).__name__}")
+        values.append(meanings.descriptor_argument(machine, type_, arg) or held_scalar(arg, type_))
+    return values

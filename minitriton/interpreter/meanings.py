@@ -1,0 +1,76 @@
+"""The meaning of every op: the tables that say what each does to NumPy arrays, one module per family.
+
+`PURE[name](op)` looks at the op once and gives a function from operand values to the result. `WITH_MACHINE[name](op, machine)`
+does so for ops that touch memory, ask for the program's number, or run a region. A terminator has no meaning of its own: the op
+around it takes its operands.
+
+    PURE["arith.addi"](op)(np.int32([1, 2]), np.int32([3, 4]))      int32 [4, 6]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects.tt_types import TensorDescType
+from minitriton.interpreter import (
+    arith_casts,
+    arith_floats,
+    arith_integers,
+    atomics,
+    control_flow,
+    descriptors,
+    dots,
+    libdevice,
+    math_functions,
+    memory_ops,
+    programs,
+    reductions,
+    shapes,
+)
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+Meaning = Callable[..., Any]
+
+PURE: dict[str, Callable[[Operation], Meaning]] = {
+    **arith_integers.PURE,
+    **arith_floats.PURE,
+    **arith_casts.PURE,
+    **math_functions.PURE,
+    **shapes.PURE,
+    **dots.PURE,
+    **libdevice.PURE,
+}
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Meaning]] = {
+    **memory_ops.WITH_MACHINE,
+    **atomics.WITH_MACHINE,
+    **descriptors.WITH_MACHINE,
+    **reductions.WITH_MACHINE,
+    **control_flow.WITH_MACHINE,
+    **programs.WITH_MACHINE,
+}
+
+TERMINATORS = frozenset(
+    {
+        "cf.br",
+        "cf.cond_br",
+        "scf.condition",
+        "scf.yield",
+        "tt.map_elementwise.return",
+        "tt.reduce.return",
+        "tt.return",
+        "tt.scan.return",
+    }
+)
+
+
+def descriptor_argument(machine: Machine, type_: Attribute, arg: Any) -> Any:
+    """A host tensor descriptor as the kernel sees it; None for other arguments."""
+    if isinstance(type_, TensorDescType):
+        return descriptors.from_host(machine, type_, arg)
+    return None

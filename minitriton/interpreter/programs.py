@@ -1,0 +1,102 @@
+"""What a program knows of the launch, and what it tells the outside: its number, prints, assertions.
+
+tt.assert %c, "message"        stops the launch with the message, at the assertion's line
+llvm.intr.assume %c            likewise, if the assumption is false
+gpu.barrier                    nothing: a tile is computed as a whole
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, StringAttr
+from xdsl.ir import Operation
+
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.shapes import integer
+from minitriton.interpreter.values import Array, decoder, is_float, unsigned_dtype
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+
+def _axis(op: Operation) -> int:
+    return "xyz".index(str(getattr(op.properties["axis"], "data", "x")))
+
+
+def _program_id(op: Operation, machine: Machine) -> Callable[[], Array]:
+    axis = _axis(op)
+    return lambda: np.int32(machine.program[axis])
+
+
+def _num_programs(op: Operation, machine: Machine) -> Callable[[], Array]:
+    count = np.int32(machine.grid[_axis(op)])
+    return lambda: count
+
+
+def _print(op: Operation, machine: Machine) -> Callable[..., None]:
+    """One line per element: `pid (0, 0, 0) idx (3) x: 7`."""
+    prefix = op.properties["prefix"]
+    assert isinstance(prefix, StringAttr)
+    in_hex = bool(integer(op.properties["hex"]))
+    signedness = op.properties["isSigned"]
+    assert isinstance(signedness, DenseArrayBase)
+    readers = [_reader(op, i, bool(s)) for i, s in enumerate(signedness.get_values())]
+
+    def run(*values: Array) -> None:
+        where = f"pid ({', '.join(map(str, machine.program))})"
+        if not values:
+            print(f"{where}{prefix.data}")
+        for value, read in zip(values, readers, strict=True):
+            shown = read(np.asarray(value))
+            for index in np.ndindex(shown.shape):
+                text = hex(int(shown[index])) if in_hex and shown.dtype.kind in "iu" else str(shown[index])
+                print(f"{where} idx ({', '.join(map(str, index))}){prefix.data}{text}")
+
+    return run
+
+
+def _reader(op: Operation, index: int, signed: bool) -> Callable[[Array], Array]:
+    type_ = op.operands[index].type
+    if is_float(type_):
+        return decoder(type_)
+    unsigned = unsigned_dtype(type_)
+    return (lambda value: value) if signed else (lambda value: value.view(unsigned))
+
+
+def _assert(op: Operation, machine: Machine) -> Callable[[Array], None]:
+    message = op.properties["message"]
+    assert isinstance(message, StringAttr)
+
+    def run(condition: Array) -> None:
+        if not np.all(condition):
+            where = np.argwhere(~np.asarray(condition))[0] if np.ndim(condition) else ()
+            element = f" at element {tuple(int(i) for i in where)}" if np.ndim(condition) else ""
+            raise InterpreterError(f"device assertion failed{element}: {message.data}")
+
+    return run
+
+
+def _assume(op: Operation, machine: Machine) -> Callable[[Array], None]:
+    def run(condition: Array) -> None:
+        if not condition:
+            raise InterpreterError("an assumption of the kernel is false", help="check what tl.assume promises")
+
+    return run
+
+
+def _nothing(op: Operation, machine: Machine) -> Callable[[], None]:
+    return lambda: None
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "tt.get_program_id": _program_id,
+    "tt.get_num_programs": _num_programs,
+    "tt.print": _print,
+    "tt.assert": _assert,
+    "llvm.intr.assume": _assume,
+    "gpu.barrier": _nothing,
+    "ttg.local_barrier": _nothing,
+}
