@@ -1,6 +1,6 @@
 """What a kernel's loops run over: `tl.range` (a loop in the IR, with hints), `tl.static_range` (unrolled here).
 
-    for k in tl.range(0, K, BK, num_stages=3): ...   →  scf.for ... {tt.num_stages = 3 : i32}
+for k in tl.range(0, K, BK, num_stages=3): ...   →  scf.for ... {tt.num_stages = 3 : i32}
 """
 
 from __future__ import annotations

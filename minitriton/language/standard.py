@@ -1,6 +1,6 @@
 """The standard library: reductions, scans and helpers, written in the language itself.
 
-    sum(x, axis=1)  →  reduce(x, 1, _sum_combine)
+sum(x, axis=1)  →  reduce(x, 1, _sum_combine)
 """
 
 from __future__ import annotations
@@ -140,9 +140,7 @@ def max(input, axis=None, return_indices=False, return_indices_tie_break_left=Tr
 @library
 def argmax(input, axis, tie_break_left=True, keep_dims=False):
     """Where the largest element along `axis` is; the leftmost of equals with `tie_break_left`."""
-    _, index = max(
-        input, axis, return_indices=True, return_indices_tie_break_left=tie_break_left, keep_dims=keep_dims
-    )
+    _, index = max(input, axis, return_indices=True, return_indices_tie_break_left=tie_break_left, keep_dims=keep_dims)
     return index
 
 
@@ -192,9 +190,7 @@ def min(input, axis=None, return_indices=False, return_indices_tie_break_left=Tr
 @library
 def argmin(input, axis, tie_break_left=True, keep_dims=False):
     """Where the smallest element along `axis` is; the leftmost of equals with `tie_break_left`."""
-    _, index = min(
-        input, axis, return_indices=True, return_indices_tie_break_left=tie_break_left, keep_dims=keep_dims
-    )
+    _, index = min(input, axis, return_indices=True, return_indices_tie_break_left=tie_break_left, keep_dims=keep_dims)
     return index
 
 

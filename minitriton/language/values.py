@@ -242,7 +242,9 @@ class tuple(base_value):
         return tuple(self.values * unwrap(count))
 
     def __eq__(self, other: object) -> Any:
-        return unwrap(self) == builtins.tuple(unwrap(other)) if isinstance(other, (tuple, list, builtins.tuple)) else False
+        return (
+            unwrap(self) == builtins.tuple(unwrap(other)) if isinstance(other, (tuple, list, builtins.tuple)) else False
+        )
 
     def __ne__(self, other: object) -> Any:
         return not self == other

@@ -1,0 +1,171 @@
+"""Where IR is made: the place to insert at, the source location, interned types and constants.
+
+In: xDSL ops, unattached. Out: the op in the current block, with the location of the Python expression being compiled.
+
+    b.value(arith.AddiOp(x, y))      inserts the op and gives its result
+    b.constant(float32, 0.0)         arith.constant 0.0 : f32, once per block
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import (
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    LocationAttr,
+    UnknownLoc,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.tt_types import pointer_type, tensor_type
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.language.dtypes import base_type, block_type, dtype
+from minitriton.language.dtypes import pointer_type as language_pointer
+from minitriton.language.values import tensor
+from minitriton.rewriting.constants import number_attr
+from minitriton.target import CUDAOptions, GPUTarget
+
+_SCALARS: dict[str, Attribute] = {
+    "int1": i1, "int8": i8, "int16": i16, "int32": i32, "int64": i64,
+    "uint8": i8, "uint16": i16, "uint32": i32, "uint64": i64,
+    "fp16": f16, "bf16": bf16, "fp32": f32, "fp64": f64,
+    "fp8e5": Float8E5M2Type(), "fp8e4nv": Float8E4M3FNType(),
+    "fp8e5b16": Float8E5M2FNUZType(), "fp8e4b8": Float8E4M3FNUZType(),
+    "fp8e4b15": i8,
+}  # fmt: skip
+"""The IR's scalar types. MLIR has no fp8e4b15, so its bits travel as an integer."""
+
+_types: dict[str, Attribute] = dict(_SCALARS)
+
+UNKNOWN = UnknownLoc()
+
+
+def ir_type(type: base_type) -> Attribute:
+    """The IR's type for a scalar, pointer or block of the language, built once."""
+    found = _types.get(type.name)
+    if found is None:
+        if isinstance(type, block_type):
+            found = tensor_type(type.shape, ir_type(type.element_ty))
+        elif isinstance(type, language_pointer):
+            found = pointer_type(ir_type(type.element_ty), type.address_space)
+        else:
+            raise LanguageTypeError(f"a value of type {type} cannot be computed with at run time")
+        _types[type.name] = found
+    return found
+
+
+class IRBuilder:
+    """The state of one compilation: options, target, the current block and location.
+
+    `call_function(fn, args, kwargs)` compiles a call to a function of the language; the code generator provides it.
+    """
+
+    def __init__(self, options: CUDAOptions, target: GPUTarget) -> None:
+        self.options = options
+        self.target = target
+        self.block = Block()
+        self.location: LocationAttr = UNKNOWN
+        self.name: str | None = None
+        self.call_function: Callable[[Any, list[Any], dict[str, Any]], Any] = _no_function
+        self._constants: dict[Block, dict[Any, SSAValue]] = {}
+        self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
+
+    def insert(self, op: Operation) -> Operation:
+        """Puts `op` at the end of the current block."""
+        op.location = self.location
+        self.block.add_op(op)
+        return op
+
+    def value(self, op: Operation) -> SSAValue:
+        """Puts `op` at the end of the current block and gives its result."""
+        op.location = self.location
+        self.block.add_op(op)
+        return op.results[0]
+
+    def op(
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        result_type: Attribute,
+        properties: dict[str, Attribute] | None = None,
+    ) -> SSAValue:
+        """A new op of class `cls` with one result, by the shortest way to make one."""
+        return self.value(cls.create(operands=operands, result_types=(result_type,), properties=properties or {}))
+
+    def ir_type(self, type: base_type) -> Attribute:
+        """The IR's type for `type`. Raises for an fp8 type that the target does not have."""
+        scalar = type.scalar if isinstance(type, dtype) else type
+        if scalar.name.startswith("fp8") and scalar.name not in self._supported_fp8:
+            raise LanguageValueError(
+                f"type {scalar} not supported in this architecture. "
+                f"The supported fp8 dtypes are {self.options.supported_fp8_dtypes}"
+            )
+        return ir_type(type)
+
+    def constant(self, type: dtype, number: int | float | bool) -> SSAValue:
+        """`number` as a value of `type` (a scalar, or a block that repeats it), made once in each block."""
+        # Zero's sign takes part in the key: 0.0 == -0.0.
+        key = (type.name, number, number == 0 and math.copysign(1.0, number))
+        known = self._constants.get(self.block)
+        if known is None:
+            known = self._constants[self.block] = {}
+        found = known.get(key)
+        if found is None:
+            result_type = self.ir_type(type)
+            number = float(number) if type.scalar.is_floating() and result_type is not i8 else int(number)
+            attribute = number_attr(result_type, number)
+            found = known[key] = self.op(ConstantOp, (), result_type, {"value": attribute})
+        return found
+
+    def in_block(self, block: Block) -> InBlock:
+        """`with b.in_block(block):` inserts there, and comes back."""
+        return InBlock(self, block)
+
+    def region(self, argument_types: Sequence[Attribute] = ()) -> tuple[Region, Block]:
+        """A new region of one block."""
+        block = Block(arg_types=argument_types)
+        for argument in block.args:
+            argument.location = self.location
+        return Region(block), block
+
+
+class InBlock:
+    """Context manager that inserts at the end of another block for a while. Location and name are kept."""
+
+    def __init__(self, builder: IRBuilder, block: Block) -> None:
+        self.builder = builder
+        self.block = block
+        self.outer = builder.block
+
+    def __enter__(self) -> Block:
+        self.outer = self.builder.block
+        self.builder.block = self.block
+        return self.block
+
+    def __exit__(self, *exception: object) -> None:
+        self.builder.block = self.outer
+
+
+def _no_function(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    raise NotImplementedError("functions can be called only while a kernel is compiled")
+
+
+def constant_of(value: tensor) -> Any:
+    """The attribute of the constant op that makes a scalar, or None."""
+    owner = value.handle.owner
+    return owner.properties["value"] if isinstance(owner, ConstantOp) else None

@@ -1,0 +1,216 @@
+"""From a Python function to TTIR.
+
+In: a function, the types of its arguments, the values of its compile-time arguments. Out: a module with the kernel as a
+public `tt.func` and the functions it calls as private ones, before any pass.
+
+    ast_to_ttir(kernel, {"x": "*fp32", "BLOCK": "constexpr"}, {(1,): 128}, {(0,): [["tt.divisibility", 16]]}, ...)
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import namedtuple
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects import ub
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DictionaryAttr,
+    FileLineColLoc,
+    FunctionType,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, Region
+
+from minitriton.dialects import tt
+from minitriton.errors import MinitritonError
+from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.errors import CompilationError
+from minitriton.frontend.function import JITCallable
+from minitriton.frontend.functions import CompiledFunctions, flat_types
+from minitriton.frontend.generator_base import rebuild
+from minitriton.frontend.generator_calls import CallVisitor
+from minitriton.frontend.prepared_tree import prepared_tree
+from minitriton.language.dtypes import base_type, constexpr_type, str_to_ty, tuple_type, void
+from minitriton.language.values import constexpr, tensor, type_of
+from minitriton.language.values import tuple as language_tuple
+from minitriton.rewriting.constants import int_attr
+from minitriton.target import CUDAOptions, GPUTarget
+
+_PUBLIC, _PRIVATE = "public", "private"
+Path = tuple[int, ...]
+
+
+class CodeGenerator(CallVisitor):
+    """Compiles one function; `functions` holds those it calls."""
+
+    def __init__(self, builder: IRBuilder, fn: JITCallable, functions: CompiledFunctions) -> None:
+        super().__init__(builder, fn)
+        self.functions = functions
+
+    def function(
+        self, name: str, visibility: str, args: list[Any], arg_attrs: list[dict[str, Attribute]]
+    ) -> tuple[Operation, base_type]:
+        """The `tt.func` of the function for arguments like `args` (types stand for run-time values)."""
+        tree = prepared_tree(self.fn)
+        self._check_parameters(tree)
+        location: Any = tree
+        types = [t for arg in args for t in _flat_argument_types(arg)]
+        entry = Block(arg_types=types)
+        region = Region(entry)
+        b = self.b
+        outer = (b.block, b.location, b.name, b.call_function)
+        b.block, b.location, b.name, b.call_function = entry, location.ir_location, None, self.call_function
+        self._bind_parameters(args, entry, location.ir_location)
+        self.run(tree.body)
+        result_type = self._end(b)
+        b.block, b.location, b.name, b.call_function = outer
+        op = tt.FuncOp(
+            name,
+            FunctionType.from_lists(types, flat_types(result_type)),
+            region,
+            visibility=visibility,
+            arg_attrs=[DictionaryAttr(a) for a in arg_attrs] if any(arg_attrs) else None,
+            attributes={"noinline": BoolAttr.from_bool(self.fn.noinline and visibility == _PRIVATE)},
+        )
+        op.location = location.ir_location
+        return op, result_type
+
+    def _check_parameters(self, tree: ast.FunctionDef) -> None:
+        for param, node in zip(self.fn.params, tree.args.args, strict=False):
+            if param.is_constexpr and (param.do_not_specialize or param.do_not_specialize_on_alignment):
+                raise self.error(
+                    node,
+                    f"{param.name} marked as constexpr and listed in do_not_specialize/do_not_specialize_on_alignment. "
+                    "Remove constexpr designation to skip specialization.",
+                )
+
+    def _bind_parameters(self, args: list[Any], entry: Block, location: Any) -> None:
+        handles: list[Any] = list(entry.args)
+        cursor = 0
+        for name, arg in zip(self.fn.arg_names, args, strict=True):
+            start = cursor
+            if isinstance(arg, base_type):
+                value, cursor = rebuild(arg, handles, cursor)
+            else:
+                value, cursor = _with_handles(arg, handles, cursor)
+            for handle in handles[start:cursor]:
+                handle.name_hint = name
+                handle.location = _named_location(name, location)
+            self.bind(name, value)
+
+    def _end(self, b: IRBuilder) -> base_type:
+        """Returns at the end of a body that did not; gives the function's result type."""
+        result = self.return_type or void
+        if not self.terminated:
+            values = [b.value(ub.PoisonOp.create(result_types=(t,))) for t in flat_types(result)]
+            b.insert(tt.ReturnOp(values))
+        return result
+
+
+CodeGenerator.handlers = {
+    kind: handler
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and (handler := getattr(CodeGenerator, f"visit_{kind.__name__}", None)) is not None
+}
+CodeGenerator.handlers[ast.List] = CodeGenerator.visit_Tuple
+
+
+def _named_location(name: str, location: LocationAttr) -> NameLoc:
+    return NameLoc(StringAttr(name), location)
+
+
+def _flat_argument_types(arg: Any) -> list[Attribute]:
+    if isinstance(arg, base_type):
+        return flat_types(arg)
+    return flat_types(type_of(arg)) if isinstance(arg, (tensor, language_tuple)) else []
+
+
+def _with_handles(arg: Any, handles: list[Any], cursor: int) -> tuple[Any, int]:
+    """An argument of a call as the callee sees it: compile-time values as they are, the rest from `handles`."""
+    if isinstance(arg, tensor):
+        return tensor(handles[cursor], arg.type), cursor + 1
+    if isinstance(arg, language_tuple):
+        values = []
+        for element in arg.values:
+            value, cursor = _with_handles(element, handles, cursor)
+            values.append(value)
+        return language_tuple(values, arg.type), cursor
+    return arg, cursor
+
+
+def ast_to_ttir(
+    fn: JITCallable,
+    signature: dict[str, Any],
+    constexprs: dict[Any, Any],
+    attrs: dict[Path, list[list[Any]]],
+    options: CUDAOptions,
+    target: GPUTarget,
+    context: Context | None = None,
+) -> ModuleOp:
+    """The TTIR of `fn`, unoptimised. Raises `CompilationError` with the kernel's line.
+
+    `signature`: parameter → type name (`*fp32`, `i32`, `constexpr`, or a tuple of such); `constexprs`: parameter or path →
+    value; `attrs`: path → argument attributes. A path is `(parameter, element of a tuple, ...)`.
+    """
+    constants: dict[Path, Any] = {
+        (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
+    }
+    builder = IRBuilder(options, target)
+
+    def compile_function(callee: JITCallable, name: str, args: list[Any]) -> tuple[Operation, base_type]:
+        generator = CodeGenerator(builder, callee, functions)
+        return generator.function(name, _PRIVATE, args, [])
+
+    functions = CompiledFunctions(compile_function)
+    arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
+    kernel, _ = CodeGenerator(builder, fn, functions).function(
+        _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs
+    )
+    module = ModuleOp([kernel, *functions.ops()])
+    module.location = FileLineColLoc(StringAttr(fn.file_name), IntAttr(fn.begin_line), IntAttr(0))
+    return module
+
+
+def _kernel_arguments(
+    fn: JITCallable, signature: dict[str, Any], constants: dict[Path, Any], attrs: dict[Path, list[list[Any]]]
+) -> tuple[list[Any], list[dict[str, Attribute]]]:
+    """The types (or compile-time values) of the parameters, and the attributes of the run-time ones, tuples flattened."""
+    arguments: list[Any] = []
+    arg_attrs: list[dict[str, Attribute]] = []
+
+    def build(type: Any, path: Path) -> Any:
+        if path in constants:
+            return constexpr(constants[path])
+        if isinstance(type, tuple_type):
+            elements = [build(t, (*path, i)) for i, t in enumerate(type.types)]
+            types = [e if isinstance(e, base_type) else e.type for e in elements]
+            return tuple_type(types, type.fields if any(type.fields) else None)
+        if isinstance(type, constexpr_type):
+            return constexpr(None)
+        arg_attrs.append({name: int_attr(i32, value) for name, value in attrs.get(path, [])})
+        return type
+
+    for i, name in enumerate(fn.arg_names):
+        if name not in signature and (i,) not in constants:
+            raise MinitritonError(
+                f"no type given for parameter {name!r} of {fn.__name__}", help="name every parameter in the signature"
+            )
+        arguments.append(build(str_to_ty(signature.get(name, "constexpr")), (i,)))
+    return arguments, arg_attrs
+
+
+def _kernel_name(fn: JITCallable, signature: dict[str, Any], constants: dict[Path, Any]) -> str:
+    named = {fn.arg_names[path[0]]: value for path, value in constants.items() if len(path) == 1}
+    proxy = namedtuple("SpecializationProxy", ["constants", "signature"])(named, signature)
+    name = fn.repr(proxy).rpartition(".")[2]
+    if re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) is None:
+        raise CompilationError(None, None, f"invalid function identifier: {name}")
+    return name

@@ -1,0 +1,138 @@
+"""What a kernel's result depends on besides its own source: functions it calls and global values it reads.
+
+In: the function's syntax tree and scopes. Out: a digest of the source and of everything called, and the globals used, with
+the values they had, so that a launch can tell that one has changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import inspect
+from types import ModuleType
+from typing import Any
+
+from minitriton.language.declare import ConstexprFunction
+from minitriton.language.values import constexpr
+
+_PYTHON_BUILTINS = frozenset(("float", "getattr", "int", "isinstance", "len", "list", "max", "min", "print", "range"))
+_UNHASHED_MODULES = frozenset(("minitriton.language", "triton.language", "copy", "math"))
+_LANGUAGE = "minitriton.language"
+
+
+class DependenciesFinder(ast.NodeVisitor):
+    """Walks a function once; `digest` and `used_global_vals` are the result."""
+
+    def __init__(self, name: str, globals: dict[str, Any], nonlocals: dict[str, Any], source: str) -> None:
+        self.name = name
+        self.globals = globals
+        self.nonlocals = nonlocals
+        self.hasher = hashlib.sha256(source.encode())
+        self.used_global_vals: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
+        self.local_names: set[str] = set()
+        self.in_default = False
+
+    @property
+    def digest(self) -> str:
+        return self.hasher.hexdigest()
+
+    def _record(self, value: Any, scope: dict[str, Any] | None = None, name: str = "") -> None:
+        if value is None or type(value) is ModuleType:
+            return
+        if isinstance(value, ConstexprFunction):
+            self._record_constexpr_function(value)
+        elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):
+            return
+        elif getattr(value, "__triton_aggregate__", False):
+            for attribute in value.hash_attrs:
+                self._record(attribute)
+        elif getattr(value, "__triton_builtin__", False):
+            return
+        elif hasattr(value, "cache_key") and hasattr(value, "used_global_vals"):
+            self._record_function(value)
+        elif callable(value) and not isinstance(value, (type, constexpr)):
+            raise RuntimeError(f"Unsupported function referenced: {value}")
+        elif scope is not None and not self.in_default:
+            self.used_global_vals[(name, id(scope))] = (copy.deepcopy(value), scope)
+
+    def _record_constexpr_function(self, function: ConstexprFunction) -> None:
+        if not _module_of(function.fn).startswith(_LANGUAGE):
+            self.hasher.update(inspect.getsource(function.fn).encode())
+
+    def _record_function(self, function: Any) -> None:
+        key = function.cache_key
+        for shared in self.used_global_vals.keys() & function.used_global_vals.keys():
+            mine, theirs = self.used_global_vals[shared][0], function.used_global_vals[shared][0]
+            if mine != theirs:
+                raise RuntimeError(
+                    f"Global variable {shared[0]} has value {mine} when compiling {self.name}, but inner kernel "
+                    f"{function.__name__} has conflicting value {theirs} from when it was first compiled.  This is not allowed."
+                )
+        self.used_global_vals.update(function.used_global_vals)
+        self.hasher.update(f"{key}{getattr(function, 'noinline', False)}".encode())
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if type(node.ctx) is ast.Store:
+            return node.id
+        if node.id in self.local_names:
+            return None
+        for scope in (self.globals, self.nonlocals):
+            value = scope.get(node.id)
+            if value is not None:
+                if node.id not in _PYTHON_BUILTINS:
+                    self._record(value, scope, node.id)
+                return value
+        return None
+
+    def visit_Tuple(self, node: ast.Tuple) -> list[Any]:
+        return [self.visit(element) for element in node.elts]
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        owner = self.visit(node.value)
+        if owner is None or isinstance(owner, list) or getattr(owner, "__name__", "") in _UNHASHED_MODULES:
+            return None
+        value = getattr(owner, node.attr, None)
+        self._record(value)
+        return value
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.local_names = {argument.arg for argument in node.args.args}
+        self.generic_visit(node)
+
+    def visit_arguments(self, node: ast.arguments) -> None:
+        for argument in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
+            if argument is not None:
+                self.visit(argument)
+        # Defaults were evaluated when the function was defined: a global that changed since has no effect.
+        self.in_default = True
+        for default in (*node.kw_defaults, *node.defaults):
+            if default is not None:
+                self.visit(default)
+        self.in_default = False
+
+    def _bind(self, target: ast.AST) -> None:
+        for name in ast.walk(target):
+            if isinstance(name, ast.Name):
+                self.local_names.add(name.id)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self._bind(node.targets[0])
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._bind(node.target)
+        self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        self._bind(node.target)
+        self.generic_visit(node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> None:
+        for generator in node.generators:
+            self._bind(generator.target)
+        self.generic_visit(node)
+
+
+def _module_of(value: Any) -> str:
+    return getattr(value, "__module__", None) or ""

@@ -1,0 +1,117 @@
+"""The one table from what kernels call to what emits it.
+
+A key is a declaration of `minitriton.language`; a value takes the `IRBuilder` and the call's arguments, in which compile-time
+values stand for themselves (no `constexpr` around them) and tuples are Python tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minitriton.frontend import (
+    semantic_arithmetic,
+    semantic_atomics,
+    semantic_casts,
+    semantic_dot,
+    semantic_math,
+    semantic_memory,
+    semantic_program,
+    semantic_reduce,
+    semantic_shapes,
+    semantic_values,
+)
+from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.errors import LanguageTypeError
+from minitriton.language import core as tl
+from minitriton.language import math
+from minitriton.language.dtypes import dtype as language_dtype
+from minitriton.language.values import tensor
+
+Emitter = Callable[..., Any]
+
+
+def cast(b: IRBuilder, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> tensor:
+    """`tl.cast` and `x.to`."""
+    if not isinstance(dtype, language_dtype):
+        raise LanguageTypeError(f"cannot cast to {dtype!r}: it is not a dtype", "for example x.to(tl.float32)")
+    value = semantic_values.to_tensor(b, input)
+    if bitcast:
+        return semantic_casts.bitcast(b, value, dtype)
+    return semantic_casts.cast(b, value, dtype, fp_downcast_rounding)
+
+
+EMITTERS: dict[Any, Emitter] = {
+    tl.to_tensor: semantic_values.to_tensor,
+    tl.program_id: semantic_program.program_id,
+    tl.num_programs: semantic_program.num_programs,
+    tl.arange: semantic_shapes.arange,
+    tl.full: semantic_shapes.full,
+    tl.cast: cast,
+    tl.dot: semantic_dot.dot,
+    tl.where: semantic_arithmetic.where,
+    tl.add: semantic_arithmetic.add,
+    tl.sub: semantic_arithmetic.sub,
+    tl.mul: semantic_arithmetic.mul,
+    tl.minimum: semantic_math.minimum,
+    tl.maximum: semantic_math.maximum,
+    tl.clamp: semantic_math.clamp,
+    tl.builtin_max: semantic_math.builtin_max,
+    tl.builtin_min: semantic_math.builtin_min,
+    tl.reduce: semantic_reduce.reduce,
+    tl._promote_bfloat16_to_float32: semantic_reduce.promote_bfloat16_to_float32,
+    tl._reduce_with_indices: semantic_reduce.reduce_with_indices,
+    tl.associative_scan: semantic_reduce.associative_scan,
+    tl.histogram: semantic_reduce.histogram,
+    tl.gather: semantic_reduce.gather,
+    tl.map_elementwise: semantic_reduce.map_elementwise,
+    tl.inline_asm_elementwise: semantic_program.inline_asm_elementwise,
+    tl.extern_elementwise: semantic_program.extern_elementwise,
+    tl.debug_barrier: semantic_program.debug_barrier,
+    tl.multiple_of: semantic_program.multiple_of,
+    tl.max_contiguous: semantic_program.max_contiguous,
+    tl.max_constancy: semantic_program.max_constancy,
+    tl.assume: semantic_program.assume,
+    tl.device_print: semantic_program.device_print,
+    tl.device_assert: semantic_program.device_assert,
+    tl.broadcast: semantic_shapes.broadcast,
+    tl.broadcast_to: semantic_shapes.broadcast_to,
+    tl.trans: semantic_shapes.trans,
+    tl.permute: semantic_shapes.permute,
+    tl.cat: semantic_shapes.cat,
+    tl.join: semantic_shapes.join,
+    tl.split: semantic_shapes.split,
+    tl.view: semantic_shapes.view,
+    tl.item: semantic_shapes.unsplat,
+    tl.reshape: semantic_shapes.reshape,
+    tl.expand_dims: semantic_shapes.expand_dims,
+    tl.load: semantic_memory.load,
+    tl.store: semantic_memory.store,
+    tl.make_block_ptr: semantic_memory.make_block_ptr,
+    tl.advance: semantic_memory.advance,
+    tl.atomic_cas: semantic_atomics.atomic_cas,
+    tl.atomic_xchg: semantic_atomics.atomic_xchg,
+    tl.atomic_add: semantic_atomics.atomic_add,
+    tl.atomic_max: semantic_atomics.atomic_max,
+    tl.atomic_min: semantic_atomics.atomic_min,
+    tl.atomic_and: semantic_atomics.atomic_and,
+    tl.atomic_or: semantic_atomics.atomic_or,
+    tl.atomic_xor: semantic_atomics.atomic_xor,
+    math.umulhi: semantic_math.umulhi,
+    math.exp: semantic_math.exp,
+    math.exp2: semantic_math.exp2,
+    math.log: semantic_math.log,
+    math.log2: semantic_math.log2,
+    math.cos: semantic_math.cos,
+    math.sin: semantic_math.sin,
+    math.sqrt: semantic_math.sqrt,
+    math.sqrt_rn: semantic_math.sqrt_rn,
+    math.rsqrt: semantic_math.rsqrt,
+    math.abs: semantic_math.abs,
+    math.fdiv: semantic_arithmetic.fdiv,
+    math.div_rn: semantic_math.div_rn,
+    math.erf: semantic_math.erf,
+    math.floor: semantic_math.floor,
+    math.ceil: semantic_math.ceil,
+    math.fma: semantic_math.fma,
+}

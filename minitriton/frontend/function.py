@@ -1,0 +1,226 @@
+"""A Python function as the compiler sees it: its source, parameters, file position, and a key of all it depends on.
+
+@jit
+def kernel(x_ptr, n, BLOCK: tl.constexpr): ...
+
+kernel.src            "def kernel(x_ptr, ...): ..." without decorators and indentation
+kernel.params[2]      KernelParam(name="BLOCK", is_constexpr=True)
+kernel.cache_key      digest of the source, of called functions and of the constexpr globals used
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import re
+import textwrap
+import threading
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.frontend.dependencies import DependenciesFinder
+from minitriton.language.declare import LibraryFunction
+from minitriton.language.dtypes import constexpr_type, dtype, pointer_type
+from minitriton.language.values import constexpr
+
+_CANONICAL_NAMES = {
+    **dict.fromkeys(("bool", "int1", "uint1", "i1", "u1"), "u1"),
+    **{f"{sign}int{bits}": f"{short}{bits}" for sign, short in (("", "i"), ("u", "u")) for bits in (8, 16, 32, 64)},
+    **{name: name for name in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "void")},
+    **{name: name for name in ("fp8e4nv", "fp8e5", "fp8e4b15", "fp8e4b8", "fp8e5b16", "fp16", "bf16", "fp32", "fp64")},
+    **{f"float8{suffix}": f"fp8{suffix}" for suffix in ("e4nv", "e5", "e4b15", "e4b8", "e5b16")},
+    "float8_e4m3fn": "fp8e4nv", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2": "fp8e5", "float8_e5m2fnuz": "fp8e5b16",
+    "half": "fp16", "float16": "fp16", "bfloat16": "bf16", "float": "fp32", "float32": "fp32",
+    "double": "fp64", "float64": "fp64", "int": "i32",
+}
+"""Short names of scalar types, by all their spellings in annotations."""
+
+_SHORT_NAMES = frozenset(_CANONICAL_NAMES.values())
+
+
+def normalize_annotation(annotation: Any) -> str:
+    """The short type name that a parameter's annotation means (`tl.int64` → `i64`, `"const *fp32"` → `*kfp32`)."""
+    if isinstance(annotation, str):
+        text = annotation.strip()
+        if text.startswith("const "):
+            return "*k" + normalize_annotation(text.removeprefix("const ")).removeprefix("*")
+        if text.endswith("*"):
+            return "*" + normalize_annotation(text[:-1])
+        if text.startswith("*"):
+            return "*" + normalize_annotation(text[1:])
+        if text.startswith("tl."):
+            return normalize_annotation(text.removeprefix("tl."))
+    elif isinstance(annotation, pointer_type):
+        return "*" + normalize_annotation(annotation.element_ty)
+    elif isinstance(annotation, dtype):
+        text = annotation.name
+    elif isinstance(annotation, type):
+        text = annotation.__name__
+    else:
+        text = str(annotation)
+    return _CANONICAL_NAMES.get(text.replace("_t", ""), text)
+
+
+class KernelParam:
+    """A parameter of a compiled function."""
+
+    def __init__(
+        self, num: int, param: inspect.Parameter, do_not_specialize: bool, do_not_specialize_on_alignment: bool
+    ) -> None:
+        self.num = num
+        self.name = param.name
+        self.default = param.default
+        self.has_default = param.default is not inspect.Parameter.empty
+        self.do_not_specialize = do_not_specialize
+        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
+        given = param.annotation
+        self.annotation: str = "" if given is inspect.Parameter.empty or not given else normalize_annotation(given)
+        self.is_constexpr = "constexpr" in self.annotation
+        self.is_const = not self.is_constexpr and ("const" in self.annotation or self.annotation.startswith("*k"))
+        element = self.annotation.removeprefix("*k").removeprefix("*")
+        self.annotation_type: str = self.annotation if element in _SHORT_NAMES else ""
+
+    def __repr__(self) -> str:
+        return f"KernelParam(name={self.name!r}, annotation={self.annotation!r})"
+
+
+def full_name(fn: Callable[..., Any]) -> str:
+    """Module and qualified name, of which names in the IR are made."""
+    return f"{fn.__module__}.{fn.__qualname__}"
+
+
+class JITCallable:
+    """A function that kernels may be, or may call. `minitriton.jit` makes the subclass that launches."""
+
+    _must_use_result: bool | str = False
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        do_not_specialize: Iterable[int | str] | None = None,
+        do_not_specialize_on_alignment: Iterable[int | str] | None = None,
+        noinline: bool | None = None,
+    ) -> None:
+        self.fn: Any = fn
+        self.signature = inspect.signature(fn)
+        try:
+            self.raw_src, self.starting_line_number = inspect.getsourcelines(fn)
+        except (OSError, TypeError) as error:
+            raise MinitritonError(
+                "@jit functions should be defined in a Python file", help="put the kernel into a .py file"
+            ) from error
+        self._fn_name = full_name(fn)
+        self._src = _without_decorators(self.raw_src)
+        self.noinline = bool(noinline)
+        unspecialized, unaligned = set(do_not_specialize or ()), set(do_not_specialize_on_alignment or ())
+        self.params = [
+            KernelParam(i, p, i in unspecialized or p.name in unspecialized, i in unaligned or p.name in unaligned)
+            for i, p in enumerate(self.signature.parameters.values())
+        ]
+        self.arg_names = [p.name for p in self.params]
+        self.__doc__ = fn.__doc__
+        self.__name__ = fn.__name__
+        self.__qualname__ = fn.__qualname__
+        self.__globals__ = self.fn.__globals__
+        self.__module__ = fn.__module__
+        self.used_global_vals: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
+        """(name, id of its scope) → (value when the key was made, scope), for globals that are compiled in."""
+        self.hash: str | None = None
+        self._hash_lock = threading.RLock()
+        self._tree: ast.Module | None = None
+
+    @property
+    def src(self) -> str:
+        return self._src
+
+    @src.setter
+    def src(self, value: str) -> None:
+        raise AttributeError(
+            "Cannot set attribute 'src' directly. Use '_unsafe_update_src()' and manually clear `.hash` of all callers instead."
+        )
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Replaces the source. Callers whose key was made before must have their `hash` set to None."""
+        self.hash = None
+        self._tree = None
+        self._src = new_src
+
+    def parse(self) -> ast.Module:
+        """The syntax tree of `src`, parsed once. Line 1 is the line of the `def`."""
+        if self._tree is None:
+            self._tree = ast.parse(self._src)
+        return self._tree
+
+    @cached_property
+    def file_name(self) -> str:
+        return self.fn.__code__.co_filename
+
+    @cached_property
+    def begin_line(self) -> int:
+        """The line of the `def` in the file (decorators stand above it)."""
+        for index, line in enumerate(self.raw_src):
+            if line.strip().startswith("def "):
+                return self.starting_line_number + index
+        return self.starting_line_number
+
+    def get_capture_scope(self) -> dict[str, Any]:
+        """What names in the body mean: globals, and variables of enclosing functions."""
+        if not self.fn.__code__.co_freevars:
+            return self.__globals__
+        return self.__globals__ | inspect.getclosurevars(self.fn).nonlocals
+
+    @property
+    def cache_key(self) -> str:
+        """A digest of the source and of everything it depends on."""
+        with self._hash_lock:
+            if self.hash is None:
+                # A placeholder ends the recursion of functions that call each other.
+                self.hash = f"recursion:{self._fn_name}"
+                self.hash = self._digest()
+            return self.hash
+
+    def _digest(self) -> str:
+        nonlocals = inspect.getclosurevars(self.fn).nonlocals if self.fn.__code__.co_freevars else {}
+        finder = DependenciesFinder(self._fn_name, self.__globals__, nonlocals, self.src)
+        finder.visit(self.parse())
+        self.used_global_vals = dict(sorted(finder.used_global_vals.items()))
+        constants = [(n, v) for (n, _), (v, _) in self.used_global_vals.items() if isinstance(v, constexpr)]
+        text = f"{finder.digest}{self.starting_line_number}{constants}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def type(self) -> constexpr_type:
+        return constexpr_type(self)
+
+    def repr(self, specialization: Any) -> str:
+        """The name in the IR of a kernel made of this function."""
+        return self._fn_name
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"JITFunction({self.__module__}:{self.fn.__qualname__})"
+
+
+def _without_decorators(lines: list[str]) -> str:
+    source = textwrap.dedent("".join(lines))
+    start = re.search(r"^def\s+\w+\s*\(", source, re.MULTILINE)
+    if start is None:
+        raise MinitritonError(
+            "@jit decorates functions written with `def`", help="lambdas and async functions cannot be kernels"
+        )
+    return source[start.start() :]
+
+
+def compiled_function(function: Any) -> JITCallable:
+    """The `JITCallable` of a library function (made once), or the argument if it is one already."""
+    if not isinstance(function, LibraryFunction):
+        return function
+    if function.compiled is None:
+        function.compiled = JITCallable(function.fn)
+    return function.compiled

@@ -1,0 +1,86 @@
+"""The functions of a module: each is compiled once for each combination of argument types and compile-time arguments.
+
+    add(x, 3) with x: fp32[128]   →  tt.func private @"file.add__fp32S128S__(1,)cconstexpr_3_"(%x: tensor<128xf32>) -> tensor<128xf32>
+
+The name says everything that the code depends on, so equal names mean equal code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.ir import Attribute, Operation
+
+from minitriton.frontend.builder import ir_type
+from minitriton.frontend.errors import LanguageError
+from minitriton.frontend.function import JITCallable
+from minitriton.frontend.generator_base import is_static
+from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
+from minitriton.language.values import tuple as language_tuple
+
+
+@dataclass
+class FunctionRecord:
+    """A compiled function: its symbol, and what a call of it gives."""
+
+    symbol: SymbolRefAttr
+    return_type: base_type
+    result_types: list[Attribute]
+
+
+class CompiledFunctions:
+    """All functions of one module. `compile(fn, name, args) -> (op, return type)` makes a new one."""
+
+    def __init__(self, compile: Callable[[JITCallable, str, list[Any]], tuple[Operation, base_type]]) -> None:
+        self._compile = compile
+        self._records: dict[str, FunctionRecord | None] = {}
+        self._ops: dict[str, Operation] = {}
+
+    def get(self, fn: JITCallable, args: list[Any]) -> FunctionRecord:
+        """The function for `args`, compiled if it is new."""
+        name = mangled_name(fn, args)
+        if name not in self._records:
+            self._records[name] = None
+            op, return_type = self._compile(fn, name, args)
+            self._ops[name] = op
+            self._records[name] = FunctionRecord(SymbolRefAttr(name), return_type, flat_types(return_type))
+        record = self._records[name]
+        if record is None:
+            raise LanguageError(f"{fn.__name__} calls itself", "kernels cannot recurse: write a loop")
+        return record
+
+    def ops(self) -> list[Operation]:
+        """All functions, in the order of their first calls."""
+        return [self._ops[name] for name in self._records if name in self._ops]
+
+
+def flat_types(type: base_type) -> list[Attribute]:
+    """The types of the SSA values that make up a value of `type`."""
+    if isinstance(type, tuple_type):
+        return [t for element in type.types for t in flat_types(element)]
+    return [] if isinstance(type, constexpr_type) or type == void else [ir_type(type)]
+
+
+def mangled_name(fn: JITCallable, args: list[Any]) -> str:
+    """The name of `fn` compiled for `args`, as Triton makes it."""
+    types: list[str] = []
+    constants: list[str] = []
+    _mangle(args, (), types, constants)
+    text = "_".join(constants)
+    for character, replacement in ((".", "_d_"), ("'", "_sq_"), ("[", "_"), ("]", "_")):
+        text = text.replace(character, replacement)
+    return f"{fn._fn_name}__{'_'.join(types)}__{text}"
+
+
+def _mangle(values: Any, path: tuple[int, ...], types: list[str], constants: list[str]) -> None:
+    for i, value in enumerate(values):
+        here = (*path, i)
+        if isinstance(value, language_tuple):
+            _mangle(value.values, here, types, constants)
+        elif is_static(value):
+            constants.append(f"{here}c{value!r}")
+        else:
+            types.append(value.type.mangle())

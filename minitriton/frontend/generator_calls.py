@@ -1,0 +1,193 @@
+"""Calls: of operations (through the table in `emitters`), of functions in the language, and of Python at compile time.
+
+tl.load(p, mask=m)     emitters.EMITTERS[tl.load](b, p, mask=m)
+tl.sum(x, axis=0)      tt.call @"minitriton.language.standard.sum__fp32S128S__..."(%x), the function compiled once for these types
+len(shape)             Python's own, on compile-time values
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from minitriton.dialects import tt
+from minitriton.frontend.builder import ir_type
+from minitriton.frontend.emitters import EMITTERS
+from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
+from minitriton.frontend.function import JITCallable, compiled_function
+from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
+from minitriton.frontend.generator_base import DEBUG_FRONTEND, flatten_all, is_static, rebuild, wrapped
+from minitriton.frontend.generator_control_flow import ControlFlowVisitor
+from minitriton.frontend.generator_expressions import BoundMethod
+from minitriton.language import core
+from minitriton.language.declare import Builtin, ConstexprFunction, LibraryFunction
+from minitriton.language.dtypes import void
+from minitriton.language.values import constexpr, tensor, unwrap
+from minitriton.language.values import tuple as language_tuple
+
+
+class CallVisitor(ControlFlowVisitor):
+    """Compiles calls."""
+
+    functions: CompiledFunctions
+
+    def visit_unused_call(self, node: ast.Call) -> None:
+        location: Any = node
+        self.b.location = location.ir_location
+        self.current = node
+        function = unwrap(self.visit(node.func))
+        target = function.function if isinstance(function, BoundMethod) else function
+        reason = getattr(target, "_must_use_result", False)
+        if reason:
+            message = f"The result of {ast.unparse(node.func)} is not being used."
+            raise self.error(node, f"{message} {reason}" if isinstance(reason, str) else message)
+        self._call_node(node, function)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        return self._call_node(node, unwrap(self.visit(node.func)))
+
+    def _call_node(self, node: ast.Call, function: Any) -> Any:
+        if function is core.static_assert:
+            return self._static_assert(node)
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.unsupported(node, "`**` in a call is not supported")
+            kwargs[keyword.arg] = self.visit(keyword.value)
+        args: list[Any] = []
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                args.extend(self._unpacked(argument))
+            else:
+                args.append(self.visit(argument))
+        return self.call(node, function, args, kwargs)
+
+    def _unpacked(self, node: ast.Starred) -> list[Any]:
+        value = self.visit(node.value)
+        if isinstance(value, constexpr) and isinstance(value.value, (tuple, list)):
+            return [wrapped(v) for v in value.value]
+        if not isinstance(value, language_tuple):
+            raise self.unsupported(node, f"only tuples can be unpacked in a call, got {value!r}")
+        return list(value.values)
+
+    def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """The result of calling any object a kernel can name."""
+        if isinstance(function, BoundMethod):
+            args = [function.owner, *args]
+            function = function.function
+        if type(function) is Builtin:
+            return self._emit(node, function, args, kwargs)
+        if isinstance(function, (JITCallable, LibraryFunction)):
+            return self.call_function(function, args, kwargs)
+        if isinstance(function, type) and function.__module__.startswith("minitriton.language"):
+            return function(*args, **kwargs)
+        try:
+            result = function(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
+        except Exception as error:
+            if DEBUG_FRONTEND or not isinstance(function, ConstexprFunction):
+                raise
+            raise self.error(node, str(error)) from error
+        return wrapped(result)
+
+    def _emit(self, node: ast.AST, function: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if function is core.static_print:
+            return constexpr(print(*map(unwrap, args), **{k: unwrap(v) for k, v in kwargs.items()}))
+        emitter = EMITTERS.get(function)
+        if emitter is None:
+            raise self.unsupported(node, f"{function.__name__} is not implemented")
+        try:
+            result = emitter(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
+        except CompilationError:
+            raise
+        except Exception as error:
+            if DEBUG_FRONTEND:
+                raise
+            raise self.error(node, str(error), getattr(error, "help", None)) from error
+        return result if type(result) is tensor else wrapped(result)
+
+    def _static_assert(self, node: ast.Call) -> None:
+        given = [*node.args, *(k.value for k in node.keywords)]
+        if not 0 < len(given) <= 2:
+            raise TypeError("`static_assert` requires one or two positional arguments only")
+        passed = unwrap(self.visit(given[0]))
+        if not isinstance(passed, bool):
+            raise NotImplementedError(
+                "Assertion condition could not be determined at compile-time. Make sure that it depends only on "
+                "`constexpr` values"
+            )
+        if passed:
+            return
+        message = ""
+        if len(given) == 2:
+            try:
+                message = str(unwrap(self.visit(given[1])))
+            except Exception as error:
+                message = f"<failed to evaluate assertion message: {error!r}>"
+        raise CompileTimeAssertionFailure(self.fn.src, node, message, location=self.location_of(node))
+
+    def call_function(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a function in the language, compiling it for these argument types if that has not been done."""
+        fn = compiled_function(function)
+        node = self.current
+        bound = [_argument(a) for a in _bind(fn, args, kwargs)]
+        if fn.noinline:
+            for name, value in zip(fn.arg_names, bound, strict=True):
+                if isinstance(value, tensor) and value.type.is_block() and value.type.numel != 1:
+                    raise self.unsupported(
+                        node,
+                        f"Function {fn.__name__} is marked noinline, but was called with non-scalar argument "
+                        f"{name}:{value}",
+                    )
+        try:
+            record = self.functions.get(fn, bound)
+        except Exception as error:
+            if DEBUG_FRONTEND:
+                raise
+            raise self.error(node, None) from error
+        return self._insert_call(record, bound)
+
+    def _insert_call(self, record: FunctionRecord, args: list[Any]) -> Any:
+        type = record.return_type
+        result_types = record.result_types
+        op = self.b.insert(tt.CallOp(record.symbol, flatten_all(args), result_types))
+        if type == void:
+            return None
+        return rebuild(type, list(op.results), 0)[0]
+
+
+def _argument(value: Any) -> Any:
+    """An argument as the callee sees it: what is known at compile time is a `constexpr` (or None)."""
+    if isinstance(value, (tensor, language_tuple, constexpr)) or value is None:
+        return value
+    if isinstance(value, (tuple, list)):
+        return wrapped(tuple(value))
+    if is_static(value) or callable(value):
+        return constexpr(value)
+    return value
+
+
+def _bind(fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments in the order of the parameters, defaults filled in. Raises as Python would."""
+    params = fn.params
+    if len(args) > len(params):
+        raise LanguageTypeError(f"{fn.__name__}() takes {len(params)} positional arguments but {len(args)} were given")
+    bound = list(args)
+    for param in params[len(args) :]:
+        if param.name in kwargs:
+            bound.append(kwargs.pop(param.name))
+        elif param.has_default:
+            bound.append(param.default)
+        else:
+            raise LanguageTypeError(f"{fn.__name__}() missing 1 required positional argument: '{param.name}'")
+    if kwargs:
+        name = next(iter(kwargs))
+        known = name in fn.arg_names
+        raise LanguageTypeError(
+            f"{fn.__name__}() got multiple values for argument '{name}'"
+            if known
+            else f"{fn.__name__}() got an unexpected keyword argument '{name}'"
+        )
+    return bound
+
+
+__all__ = ["CallVisitor", "ir_type"]

@@ -1,0 +1,129 @@
+"""Conversions between dtypes, by value and bit for bit.
+
+fp32 → fp16     arith.truncf          fp32 → fp8     tt.fp_to_fp, rounding = rtne
+int8 → int32    arith.extsi           int32 → uint32 nothing: the IR's integers have no sign
+fp16 → bf16     through fp32          int64 → pointer tt.int_to_ptr
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType
+
+from minitriton.dialects import arith, tt
+from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.language import dtypes as dt
+from minitriton.language.dtypes import dtype
+from minitriton.language.values import tensor
+
+
+def with_scalar(type: Any, scalar: dtype) -> Any:
+    """`scalar`, or a block of it in the shape of `type`."""
+    return type.with_element_ty(scalar) if type.is_block() else scalar
+
+
+def bitcast(b: IRBuilder, value: tensor, to: dtype) -> tensor:
+    """The bits of `value` as dtype `to`, of the same width."""
+    target = with_scalar(value.type, to.scalar)
+    source_scalar, target_scalar = value.dtype, to.scalar
+    if value.type == target:
+        return value
+    if source_scalar.is_ptr() or target_scalar.is_ptr():
+        return cast(b, value, to)
+    if source_scalar.primitive_bitwidth != target_scalar.primitive_bitwidth:
+        raise LanguageValueError(
+            f"Cannot bitcast data-type of size {source_scalar.primitive_bitwidth} to "
+            f"data-type of size {target_scalar.primitive_bitwidth}"
+        )
+    result = b.ir_type(target)
+    if result == value.handle.type:
+        return tensor(value.handle, target)
+    return tensor(b.op(tt.BitcastOp, (value.handle,), result), target)
+
+
+def cast(b: IRBuilder, value: tensor, to: dtype, rounding: str | None = None) -> tensor:
+    """`value` as dtype `to`. `rounding` ("rtne" or "rtz") only where a float becomes narrower."""
+    source, target = value.dtype, to.scalar
+    if source == target:
+        return value
+    if rounding not in (None, "rtne", "rtz"):
+        raise LanguageValueError(f"Invalid rounding mode: {rounding}. Supported rounding modes are 'rtne' and 'rtz'.")
+    floats = source.is_floating() and target.is_floating()
+    narrower = floats and target.primitive_bitwidth < source.primitive_bitwidth
+    if rounding is not None and not narrower:
+        raise LanguageValueError(
+            "fp_downcast_rounding should be set only for truncating fp conversions. "
+            f"Source scalar type is {source} and destination type is {target}"
+        )
+    result = with_scalar(value.type, target)
+    if floats:
+        return _cast_float(b, value, source, target, result, narrower, rounding)
+    if source.is_int() and target.is_int():
+        return _cast_integer(b, value, source, target, result)
+    if source.is_standard_floating() and target.is_int():
+        if target.is_bool():
+            return nonzero(b, value)
+        op = arith.FPToSIOp if target.is_int_signed() else arith.FPToUIOp
+        return tensor(b.op(op, (value.handle,), b.ir_type(result)), result)
+    if source.is_int() and target.is_standard_floating():
+        op = arith.SIToFPOp if source.is_int_signed() else arith.UIToFPOp
+        return tensor(b.op(op, (value.handle,), b.ir_type(result)), result)
+    return _cast_pointer(b, value, source, target, result)
+
+
+def _cast_float(
+    b: IRBuilder, value: tensor, source: dtype, target: dtype, result: Any, narrower: bool, rounding: str | None
+) -> tensor:
+    if source.is_fp8e4b15() or target.is_fp8e4b15():
+        raise LanguageTypeError(f"cannot cast {source} to {target}: fp8e4b15 has no conversion", "use tl.float8e4nv")
+    if source.is_fp8() or target.is_fp8() or rounding == "rtz":
+        op = tt.FpToFpOp(value.handle, b.ir_type(result), rounding=(rounding or "rtne") if narrower else None)
+        return tensor(b.value(op), result)
+    if source.name in ("fp16", "bf16") and target.name != "fp32":
+        return cast(b, cast(b, value, dt.float32), target)
+    op = arith.TruncFOp if narrower else arith.ExtFOp
+    return tensor(b.op(op, (value.handle,), b.ir_type(result)), result)
+
+
+def _cast_integer(b: IRBuilder, value: tensor, source: dtype, target: dtype, result: Any) -> tensor:
+    if target.is_bool():
+        return nonzero(b, value)
+    return tensor(resize_integer(b, value.handle, b.ir_type(result), source.is_int_signed()), result)
+
+
+def resize_integer(b: IRBuilder, handle: Any, to: Any, signed: bool) -> Any:
+    """An integer value of the IR widened or narrowed to type `to`; `handle` itself if it has that width."""
+    have, want = _width(handle.type), _width(to)
+    if have == want:
+        return handle
+    op = arith.TruncIOp if want < have else arith.ExtSIOp if signed else arith.ExtUIOp
+    return b.op(op, (handle,), to)
+
+
+def _width(type: Any) -> int:
+    scalar = type if isinstance(type, IntegerType) else type.element_type
+    return scalar.width.data
+
+
+def nonzero(b: IRBuilder, value: tensor) -> tensor:
+    """`value != 0`, element by element."""
+    zero = b.constant(value.type, 0)
+    result = with_scalar(value.type, dt.int1)
+    if value.dtype.is_floating():
+        return tensor(b.value(arith.CmpfOp(value.handle, zero, predicate="une")), result)
+    return tensor(b.value(arith.CmpiOp(value.handle, zero, predicate="ne")), result)
+
+
+def _cast_pointer(b: IRBuilder, value: tensor, source: dtype, target: dtype, result: Any) -> tensor:
+    if source.is_ptr() and target.is_int():
+        if target.int_bitwidth == 1:
+            return nonzero(b, cast(b, value, dt.int64))
+        if target.int_bitwidth == 64:
+            return tensor(b.op(tt.PtrToIntOp, (value.handle,), b.ir_type(result)), result)
+    elif source.is_int() and target.is_ptr():
+        return tensor(b.op(tt.IntToPtrOp, (value.handle,), b.ir_type(result)), result)
+    elif source.is_ptr() and target.is_ptr():
+        return tensor(b.op(tt.BitcastOp, (value.handle,), b.ir_type(result)), result)
+    raise LanguageTypeError(f"cannot cast {value} to {target}")
