@@ -31,20 +31,6 @@ def standard_out_dim_pairs(shape: Iterable[int]) -> dict[str, int]:
     return {f"dim{i}": size for i, size in enumerate(shape)}
 
 
-def identity_standard_nd(in_dim: str, shape: Sequence[int], order: Sequence[int]) -> LinearLayout:
-    """`in_dim` walks over `shape`, dimension `order[0]` fastest; out-dims come in that order."""
-    result = LinearLayout.empty()
-    for dim in order:
-        result = result * LinearLayout.identity_1d(shape[dim], in_dim, f"dim{dim}")
-    return result
-
-
-def zeros_like(layout: LinearLayout) -> LinearLayout:
-    """The same dims, everything mapped to 0."""
-    zero = (0,) * layout.num_out_dims
-    return LinearLayout.trusted({d: (zero,) * len(b) for d, b in layout.bases.items()}, dict(layout.out_dims))
-
-
 def divide_left(a: LinearLayout, b: LinearLayout) -> LinearLayout | None:
     """The C with `a == b * C`, or None."""
     if not (b.bases.keys() <= a.bases.keys() and b.out_dims.keys() <= a.out_dims.keys()):
@@ -100,34 +86,6 @@ def _out_positions(a: LinearLayout, b: LinearLayout) -> list[int]:
     return [names.index(dim) if dim in b.out_dims else -1 for dim in a.out_dims]
 
 
-def get_reps(a: LinearLayout, tile: LinearLayout) -> LinearLayout | None:
-    """`a` with the bits that `tile` covers mapped to 0, or None if `tile` is not its beginning.
-
-    Weaker than `divide_left`: the other bits of `a` may lie below the tile's, as long as they do not share any with it.
-    """
-    tile_at = _out_positions(a, tile)
-    mask = [0] * a.num_out_dims
-    for images in tile.bases.values():
-        for basis in images:
-            for out, at in enumerate(tile_at):
-                if at >= 0:
-                    mask[out] |= basis[at]
-    zero = (0,) * a.num_out_dims
-    bases: dict[str, Bases] = {}
-    for dim, images in a.bases.items():
-        covered = tile.bases.get(dim, ())
-        if len(covered) > len(images):
-            return None
-        for mine, theirs in zip(images, covered, strict=False):
-            if any(v != (theirs[at] if at >= 0 else 0) for v, at in zip(mine, tile_at, strict=True)):
-                return None
-        rest = images[len(covered) :]
-        if any(v & m for basis in rest for v, m in zip(basis, mask, strict=True)):
-            return None
-        bases[dim] = (zero,) * len(covered) + rest
-    return LinearLayout.trusted(bases, dict(a.out_dims))
-
-
 def ensure_layout_not_larger_than(
     layout: LinearLayout, shape: Mapping[str, int], broadcast_registers: bool = True
 ) -> LinearLayout:
@@ -176,11 +134,6 @@ def ensure_layout_not_smaller_than(layout: LinearLayout, shape: Mapping[str, int
 def unit(rank: int, dim: int, value: int) -> Basis:
     """The basis that is `value` at `dim` and 0 elsewhere."""
     return (0,) * dim + (value,) + (0,) * (rank - dim - 1)
-
-
-def square_sublayout_is_identity(layout: LinearLayout, dims: Sequence[str]) -> bool:
-    """Whether `dims` map onto themselves by the identity."""
-    return layout.sublayout_is_identity(dims, dims) if dims else True
 
 
 def remove_standard_dim(layout: LinearLayout, dim: int) -> LinearLayout:

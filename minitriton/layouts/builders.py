@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from minitriton.layouts import f2
 from minitriton.layouts.algebra import unit
+from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import (
     Bases,
     Blocked,
@@ -22,7 +23,6 @@ from minitriton.layouts.encodings import (
     NvidiaMma,
     NVMMAShared,
     SwizzledShared,
-    bases_per_dim,
 )
 
 Shape = Sequence[int]
@@ -40,14 +40,6 @@ def cga_from_split(ctas_per_cga: Shape, cta_split: Shape, cta_order: Shape) -> B
     return tuple(bases)
 
 
-def shape_per_cta(cga: Bases, shape: Shape) -> tuple[int, ...]:
-    """What one CTA of a cluster laid out as `cga` holds of a tensor of `shape`."""
-    rank = len(shape)
-    split = bases_per_dim(cga, len(cga[0]) if cga else rank)
-    split = (1,) * (rank - len(split)) + split[max(0, len(split) - rank) :]
-    return tuple(size // min(size, parts) for size, parts in zip(shape, split, strict=True))
-
-
 def _clamp(value: int, low: int, high: int) -> int:
     return low if value < low else min(value, high)
 
@@ -57,7 +49,7 @@ def blocked_for_cga(
 ) -> Blocked:
     """Threads fill `shape` along `order`, as many as are useful in each dimension; the last one takes the rest."""
     rank = len(size_per_thread)
-    per_cta = shape_per_cta(cga, shape)
+    per_cta = shape_of_cta(cga, shape)
     lanes, warps = [1] * rank, [1] * rank
     lanes_left, threads_left, warps_left = threads_per_warp, num_warps * threads_per_warp, num_warps
     lanes_used = warps_used = 1
@@ -128,7 +120,7 @@ def swizzled_shared_for_mma(
     need_trans: bool = False,
 ) -> SwizzledShared:
     """A buffer that `ldmatrix` reads without bank conflicts as operand `op_idx` of an mma."""
-    fastest = shape_per_cta(cga, shape)[order[0]]
+    fastest = shape_of_cta(cga, shape)[order[0]]
     # Several short rows share a line of banks.
     per_phase = max(BANK_LINE_BITS // (bitwidth * fastest), 1)
     vec, mma_stride = 4 * k_width, 8
@@ -152,7 +144,7 @@ def swizzled_shared_for_dot(
 
 def nvmma_shared(shape: Shape, order: Shape, cga: Bases, bitwidth: int, fp4_padded: bool = False) -> NVMMAShared:
     """The widest swizzle that the contiguous dimension fills; none if there are fewer than 8 rows."""
-    per_cta = shape_per_cta(cga, shape)
+    per_cta = shape_of_cta(cga, shape)
     row_bytes = per_cta[order[0]] * (2 if fp4_padded else 1) * bitwidth // 8
     swizzle = next((width for width in (128, 64, 32) if row_bytes >= width and row_bytes % width == 0), 0)
     rows = 1

@@ -331,12 +331,12 @@ class NVMMAShared(SharedEncoding):
     @property
     def per_phase(self) -> int:
         """Rows that share a phase."""
-        return {128: 1, 64: 2, 32: 4}.get(self.swizzling_byte_width, 1)
+        return 128 // self.swizzling_byte_width if self.swizzling_byte_width else 1
 
     @property
     def max_phase(self) -> int:
         """Number of phases."""
-        return {128: 8, 64: 4, 32: 2}.get(self.swizzling_byte_width, 1)
+        return self.swizzling_byte_width // 16 if self.swizzling_byte_width else 1
 
 
 @_encoding

@@ -25,7 +25,6 @@ from minitriton.layouts.encodings import (
     DistributedEncoding,
     DotOperand,
     Encoding,
-    Linear,
     NVMMAShared,
     PaddedShared,
     SharedEncoding,
@@ -257,8 +256,3 @@ def _scaled_blocked(encoding: Blocked, axis: int, size: int) -> Blocked:
         encoding.order,
         encoding.cga_layout,
     )
-
-
-def linear_of(encoding: DistributedEncoding, shape: Shape) -> Linear:
-    """The encoding spelled out as bases."""
-    return linear_encoding_of(to_linear_layout(encoding, shape))

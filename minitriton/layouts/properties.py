@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from minitriton.errors import IRError
 from minitriton.layouts.algebra import unit
+from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import (
     Bases,
     Blocked,
@@ -36,7 +37,6 @@ from minitriton.layouts.encodings import (
 from minitriton.layouts.to_linear import (
     matrix_order,
     order_for_dot_operand,
-    shape_per_cta,
     to_linear_encoding,
     to_linear_layout,
 )

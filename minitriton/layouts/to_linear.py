@@ -21,11 +21,10 @@ from minitriton.layouts.algebra import (
     ensure_layout_not_larger_than,
     ensure_layout_not_smaller_than,
     remove_standard_dim,
-    reshape_layout,
     standard_out_dim_pairs,
-    transpose_linear_layout,
     unit,
 )
+from minitriton.layouts.cta_split import combine_cta_cga_with_shape, shape_per_cta, split_among_ctas
 from minitriton.layouts.encodings import (
     Blocked,
     DistributedEncoding,
@@ -38,10 +37,10 @@ from minitriton.layouts.encodings import (
     SharedLinear,
     Slice,
     SwizzledShared,
-    bases_per_dim,
     order_of_bases,
 )
 from minitriton.layouts.linear_layout import Bases, Basis, LinearLayout
+from minitriton.layouts.nvmma_layout import nvmma_shared_to_linear_layout
 
 Shape = Sequence[int]
 
@@ -95,20 +94,6 @@ def linear_encoding_of(layout: LinearLayout) -> Linear:
     get = layout.bases.get
     shape = tuple(layout.out_dims.values())
     return Linear(get("register", ()), get("lane", ()), get("warp", ()), get("block", ()), shape)
-
-
-def get_layout_within_block(layout: LinearLayout) -> LinearLayout:
-    """The part of the first CTA: `block` emptied, out-dims cut down to what one CTA covers."""
-    bases = {**layout.bases, "block": ()}
-    return LinearLayout.from_bases(bases, list(layout.out_dims))
-
-
-def shape_per_cta(encoding: Encoding, shape: Shape) -> tuple[int, ...]:
-    """The part of `shape` that one CTA holds. Leading dimensions that the encoding does not know (buffers) are not split."""
-    split = encoding.cta_split
-    rank = len(shape)
-    split = (1,) * (rank - len(split)) + split[max(0, len(split) - rank) :]
-    return tuple(size // min(size, parts) for size, parts in zip(shape, split, strict=True))
 
 
 def matrix_order(rank: int, row_major: bool) -> tuple[int, ...]:
@@ -171,31 +156,6 @@ class _Tile:
             bases = {in_dim: tuple(images) for in_dim, images in self.bases.items()}
         bases["block"] = blocks
         return LinearLayout.trusted(bases, standard_out_dim_pairs(shape))
-
-
-def split_among_ctas(cga: Bases, shape: Shape) -> tuple[Bases, tuple[int, ...]]:
-    """The bases of `block` in units of elements, and the shape that one CTA covers."""
-    if not cga:
-        return (), tuple(shape)
-    sizes = [1] * len(shape)
-    for basis in cga:
-        for dim, v in enumerate(basis):
-            sizes[dim] = max(sizes[dim], 1 << v.bit_length())
-    sizes = [min(size, extent) for size, extent in zip(sizes, shape, strict=True)]
-    cta_shape = tuple(max(1, extent // size) for size, extent in zip(sizes, shape, strict=True))
-    blocks = tuple(
-        tuple(v * c if v < size else 0 for v, c, size in zip(basis, cta_shape, sizes, strict=True)) for basis in cga
-    )
-    return blocks, cta_shape
-
-
-def combine_cta_cga_with_shape(cta_layout: LinearLayout, cga: Bases, shape: Shape) -> LinearLayout:
-    """The layout of one CTA, fitted to its share of `shape` and repeated over the CTAs."""
-    blocks, cta_shape = split_among_ctas(cga, shape)
-    sizes = standard_out_dim_pairs(cta_shape)
-    fitted = ensure_layout_not_larger_than(ensure_layout_not_smaller_than(cta_layout, sizes), sizes)
-    fitted = fitted.transpose_outs(list(sizes))
-    return LinearLayout.trusted({**fitted.bases, "block": blocks}, standard_out_dim_pairs(shape))
 
 
 def _blocked(encoding: Blocked, shape: Shape) -> LinearLayout:
@@ -308,85 +268,3 @@ def _fixed_shared(offset: Bases, block: Bases, own_shape: Shape, shape: Shape) -
     if tuple(own_shape) != tuple(shape):
         raise IRError(f"the layout is for the shape {list(own_shape)}, not {list(shape)}")
     return LinearLayout.trusted({"offset": offset, "block": block}, standard_out_dim_pairs(shape))
-
-
-def tma_block_shape(encoding: NVMMAShared, per_cta: Shape, packed: bool) -> tuple[int, ...]:
-    """The box that one TMA message moves: at most 256 a side, along the contiguous dimension one swizzle width.
-
-    Counts elements as stored if `packed`; else fp4 pairs count as two.
-    """
-    contiguous = 0 if encoding.transposed else len(per_cta) - 1
-    box = list(per_cta)
-    if encoding.fp4_padded:
-        box[contiguous] *= 2
-    box = [min(size, 256) for size in box]
-    if encoding.swizzling_byte_width:
-        width = 8 * encoding.swizzling_byte_width // encoding.element_bit_width
-        if box[contiguous] < width:
-            raise IRError(
-                "Block shape is too small for the swizzle byte size in NVMMA Shared Layout.",
-                help=f"dimension {contiguous} has {box[contiguous]} elements, the swizzle needs {width}",
-            )
-        box[contiguous] = width
-    if encoding.fp4_padded and packed:
-        box[contiguous] //= 2
-    return tuple(box)
-
-
-def core_matrix_layout(encoding: NVMMAShared, disable_swizzle: bool = False) -> LinearLayout:
-    """The 8-row tile that repeats through an `nvmma_shared` buffer."""
-    vec, per_phase, max_phase = encoding.vec, encoding.per_phase, encoding.max_phase
-
-    def packed(column: int) -> int:
-        """With fp4 padding every 8 stored elements are followed by 8 unused ones, which stand for the same place."""
-        return column // 16 * 8 + column % 8 if encoding.fp4_padded else column
-
-    bases: list[Basis] = []
-    columns = 8 * max(16, encoding.swizzling_byte_width) // encoding.element_bit_width
-    bases += [(0, packed(1 << i)) for i in range(f2.log2(columns))]
-    for row in (1, 2, 4):
-        bases.append((row, 0 if disable_swizzle else packed(vec * ((row // per_phase) % max_phase))))
-    return LinearLayout.from_bases({"offset": bases}, ["dim0", "dim1"])
-
-
-def nvmma_shared_to_linear_layout(encoding: NVMMAShared, shape: Shape, disable_swizzle: bool = False) -> LinearLayout:
-    """The layout of an `nvmma_shared` buffer; without the swizzle if asked (TMA and wgmma apply it themselves)."""
-    rank = len(shape)
-    per_cta = shape_per_cta(encoding, shape)
-    box = tma_block_shape(encoding, per_cta, packed=True)
-    sizes = standard_out_dim_pairs(per_cta)
-    if encoding.swizzling_byte_width == 0:
-        layout = LinearLayout.empty()
-        for dim in range(rank - 1, -1, -1):
-            layout = layout * LinearLayout.identity_1d(box[dim], "offset", f"dim{dim}")
-        layout = ensure_layout_not_smaller_than(layout, sizes)
-        return combine_cta_cga_with_shape(layout, encoding.cga, shape)
-
-    collapsed = [1, box[-1]]
-    for size in box[:-1]:
-        collapsed[0] *= size
-    if encoding.transposed:
-        collapsed.reverse()
-    tile = core_matrix_layout(encoding, disable_swizzle)
-    packing = 2 if encoding.fp4_padded else 1
-    rows, columns = tile.out_dims.values()
-    if rank < 2 or collapsed[1] * packing < columns or collapsed[0] < rows:
-        raise IRError(
-            f"Illegal shared layout; expected collapsed shapePerCTA to be at least [{rows}, {columns // packing}], "
-            f"collapsedTmaShape: {collapsed}"
-        )
-    layout = ensure_layout_not_smaller_than(tile, standard_out_dim_pairs(collapsed))
-    if encoding.transposed:
-        layout = reshape_layout(layout, (*box[1:], box[0]))
-        layout = transpose_linear_layout(layout, (rank - 1, *range(rank - 1)))
-        layout = LinearLayout.trusted(dict(layout.bases), standard_out_dim_pairs(layout.out_dims.values()))
-    else:
-        layout = reshape_layout(layout, box)
-    layout = ensure_layout_not_smaller_than(layout, sizes)
-    return combine_cta_cga_with_shape(layout, encoding.cga, shape)
-
-
-def bases_count(encoding: DistributedEncoding, shape: Shape, in_dim: str) -> tuple[int, ...]:
-    """How many positions `in_dim` takes along each dimension, copies not counted."""
-    layout = to_linear_layout(encoding, shape)
-    return bases_per_dim(layout.bases[in_dim], len(shape))

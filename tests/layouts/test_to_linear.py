@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitriton.errors import IRError
+from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import (
     Blocked,
     DotOperand,
@@ -18,13 +19,8 @@ from minitriton.layouts.encodings import (
     SharedLinear,
     Slice,
 )
-from minitriton.layouts.to_linear import (
-    core_matrix_layout,
-    nvmma_shared_to_linear_layout,
-    shape_per_cta,
-    to_linear_encoding,
-    to_linear_layout,
-)
+from minitriton.layouts.nvmma_layout import core_matrix_layout, nvmma_shared_to_linear_layout
+from minitriton.layouts.to_linear import to_linear_encoding, to_linear_layout
 
 
 def digits(number: int, sizes: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
