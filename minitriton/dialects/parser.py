@@ -14,10 +14,20 @@ from functools import cache
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FileLineColLoc,
+    IntAttr,
+    IntegerAttr,
+    LocationAttr,
+    ModuleOp,
+    StringAttr,
+    UnknownLoc,
+    UnregisteredOp,
+)
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -105,6 +115,29 @@ class TritonParser(Parser):
         self._parser_state.dialect_stack.pop()
         return op
 
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        op_class = super()._get_op_by_name(name)
+        if issubclass(op_class, UnregisteredOp) and self._current_token.kind != MLIRTokenKind.L_PAREN:
+            self.raise_error(f"custom op '{name}' is unknown")
+        return op_class
+
+    # Attributes
+
+    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
+        is_bits = self._current_token.text[:2] in ("0x", "0X")
+        element = super()._parse_tensor_literal_element()
+        if is_bits:
+            return _Bits(element.is_negative, element.value, element.span)
+        return element
+
+    def _parse_external_resources(self) -> None:
+        depth = 0
+        while True:
+            kind = self._consume_token().kind
+            depth += (kind == MLIRTokenKind.L_BRACE) - (kind == MLIRTokenKind.R_BRACE)
+            if depth == 0:
+                return
+
     # Block arguments
 
     def _parse_optional_block_arg_list(self, block: Block) -> Block | None:
@@ -129,9 +162,22 @@ class TritonParser(Parser):
                 value.location = self.location_at(span.start)
 
 
+class _Bits(AttrParser._TensorLiteralElement):
+    """An element of a tensor literal given in hexadecimal: the bits of a floating-point number, or an integer."""
+
+    def to_type(self, parser: AttrParser, type: Any) -> Any:
+        if isinstance(type, AnyFloat) and isinstance(self.value, int):
+            return type.unpack(self.value.to_bytes(type.compile_time_size, "little"), 1)[0]
+        return super().to_type(parser, type)
+
+
 def complete_properties(op: IRDLOperation) -> None:
     """Give `op` the properties that its text left out for having a default, and enumerations instead of their numbers."""
     enumerations, defaults = _completions(type(op))
+    if op.attributes:
+        known = op.get_irdl_definition().properties
+        for name in [name for name in op.attributes if name in known and name not in op.properties]:
+            op.properties[name] = op.attributes.pop(name)
     for name, attribute_class in enumerations:
         value = op.properties.get(name)
         if isinstance(value, IntegerAttr):

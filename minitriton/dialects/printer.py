@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     CallSiteLoc,
     FileLineColLoc,
+    FloatAttr,
     FusedLoc,
     IndexType,
     IntegerType,
@@ -205,6 +206,9 @@ class TritonPrinter(Printer):
     # Attributes
 
     def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, FloatAttr):  # 0.0 and -0.0 are equal
+            self._print_attribute(attribute)
+            return
         text = self._texts.get(attribute)
         if text is None:
             outer, self.parts = self.parts, []

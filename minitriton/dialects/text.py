@@ -27,10 +27,11 @@ def parse_module(text: str, name: str = "<string>") -> ModuleOp:
     except ParseError as error:
         place = parser.location_at(error.span.start)
         line = place.line.data
+        lines = text.split("\n")
         raise IRError(
             error.msg,
             SourceLocation(name, line, place.column.data),
-            source_line=text.splitlines()[line - 1] if text else None,
+            source_line=lines[line - 1],
         ) from None
     return module
 

@@ -33,7 +33,7 @@ from minitriton.dialects.tt_enums import (
     PaddingOption,
     PaddingOptionAttr,
 )
-from minitriton.dialects.tt_format import CacheClauses
+from minitriton.dialects.tt_format import CacheClauses, Descriptor, Pointer
 from minitriton.dialects.tt_memory import NO_MODIFIER, NORMAL
 from minitriton.dialects.tt_traits import TensorLayouts
 from minitriton.dialects.ttg_traits import GLOBAL, OperandEffects
@@ -52,7 +52,11 @@ class MakeTensorDescOp(IRDLOperation):
     padding = prop_def(PaddingOptionAttr, default_value=PaddingOptionAttr.of(PaddingOption.PAD_ZERO))
     result = result_def(TENSOR_DESC)
     irdl_options = (SameVariadicOperandSize(), ParsePropInAttrDict())
-    assembly_format = "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` type($base) `,` type($result)"
+    custom_directives = (Pointer, Descriptor)
+    assembly_format = (
+        "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict "
+        "`:` custom<Pointer>(type($base)) `,` custom<Descriptor>(type($result))"
+    )
     traits = traits_def(Pure(), TensorLayouts())
 
     def __init__(

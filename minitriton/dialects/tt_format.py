@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from xdsl.ir import ParametrizedAttribute
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl.declarative_assembly_format import (
     AttributeVariable,
     CustomDirective,
     ParsingState,
     PrintingState,
+    TypeDirective,
     irdl_custom_directive,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+
+from minitriton.dialects.tt_types import PointerType, TensorDescType
 
 
 @irdl_custom_directive
@@ -47,6 +51,34 @@ class CacheClauses(CustomDirective):
                 state.print_whitespace(printer)
                 printer.print_string(f"{keyword} =")
                 variable.print(printer, state, op)
+
+
+@irdl_custom_directive
+class Pointer(CustomDirective):
+    """`custom<Pointer>(type($ptr))`: the type of a pointer without its name, `<f32>`. Its full form is read too."""
+
+    type: TypeDirective
+
+    CLASS: ClassVar[type[ParametrizedAttribute]] = PointerType
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        type_ = parser.parse_optional_type()
+        self.type.set(state, (self.CLASS.new(self.CLASS.parse_parameters(parser)) if type_ is None else type_,))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        state.print_whitespace(printer)
+        for type_ in self.type.get(op):
+            assert isinstance(type_, self.CLASS)
+            type_.print_parameters(printer)
+
+
+@irdl_custom_directive
+class Descriptor(Pointer):
+    """`custom<Descriptor>(type($desc))`: the type of a tensor descriptor without its name, `<tensor<8x8xf16>>`."""
+
+    type: TypeDirective
+
+    CLASS: ClassVar[type[ParametrizedAttribute]] = TensorDescType
 
 
 class _EnumClause(CustomDirective):

@@ -49,7 +49,7 @@ from minitriton.dialects.tt_enums import (
     RMWOp,
     RMWOpAttr,
 )
-from minitriton.dialects.tt_format import CacheClauses
+from minitriton.dialects.tt_format import CacheClauses, Pointer
 from minitriton.dialects.tt_traits import LoadEffects, TensorLayouts
 from minitriton.dialects.tt_types import PointerType, element_type, i1_same_shape, pointee_type, pointer_type
 from minitriton.dialects.ttg_traits import FALSE, GLOBAL, OperandEffects, bool_attr, i32_array
@@ -234,7 +234,8 @@ class AdvanceOp(IRDLOperation):
     ptr = operand_def(T)
     offsets = var_operand_def(i32)
     result = result_def(T)
-    assembly_format = "$ptr `,` `[` $offsets `]` attr-dict `:` type($result)"
+    custom_directives = (Pointer,)
+    assembly_format = "$ptr `,` `[` $offsets `]` attr-dict `:` custom<Pointer>(type($result))"
     traits = traits_def(Pure(), TensorLayouts())
 
     def __init__(self, ptr: SSAValue, offsets: Sequence[SSAValue]) -> None:
@@ -255,7 +256,8 @@ class MakeTensorPtrOp(IRDLOperation):
     result = result_def(T)
 
     irdl_options = (SameVariadicOperandSize(), ParsePropInAttrDict())
-    assembly_format = "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` type($result)"
+    custom_directives = (Pointer,)
+    assembly_format = "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` custom<Pointer>(type($result))"
     traits = traits_def(Pure(), TensorLayouts())
 
     def __init__(
