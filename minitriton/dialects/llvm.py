@@ -1,6 +1,6 @@
 """xDSL's `llvm` dialect, completed with what lowering a GPU kernel needs.
 
-Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.extractelement`,
+Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.intr.assume`, `llvm.extractelement`,
 `llvm.atomicrmw`, `llvm.cmpxchg`, `llvm.fence`, `llvm.switch`, `llvm.mlir.poison`, ...) and the ones that it restricts to
 scalars although a thread's part of a tensor is a vector (`llvm.fcmp`, `llvm.select`, `llvm.getelementptr`, `llvm.inttoptr`,
 `llvm.ptrtoint`):
@@ -17,9 +17,19 @@ from enum import StrEnum
 from typing import ClassVar
 
 from xdsl.dialects import llvm as upstream
-from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i32
+from xdsl.dialects.builtin import (
+    I32,
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    UnitAttr,
+    VectorType,
+    i1,
+    i32,
+)
 from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag, LLVMPointerType
-from xdsl.ir import Attribute, Block, Dialect, SSAValue
+from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -37,7 +47,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
+from xdsl.traits import IsTerminator, MemoryWriteEffect, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 DYNAMIC_INDEX = -(2**31)
@@ -231,7 +241,6 @@ class FCmpOp(IRDLOperation):
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
         operands = parser.resolve_operands([lhs, rhs], [type_, type_], parser.pos)
-        i1 = IntegerType(1)
         result = VectorType(i1, type_.get_shape()) if isinstance(type_, VectorType) else i1
         op = cls(operands[0], operands[1], predicate, result)
         op.attributes |= attributes
@@ -441,11 +450,28 @@ class SwitchOp(IRDLOperation):
 
 _REPLACED = {"llvm.fcmp", "llvm.select", "llvm.getelementptr", "llvm.inttoptr", "llvm.ptrtoint"}
 
+
+@irdl_op_definition
+class AssumeOp(IRDLOperation):
+    """A promise that a condition holds: what comes after may count on it (`tl.assume`)."""
+
+    name = "llvm.intr.assume"
+
+    cond = operand_def(i1)
+
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$cond attr-dict `:` type($cond)"
+
+    def __init__(self, cond: SSAValue):
+        Operation.__init__(self, operands=(cond,))
+
+
 LLVM = Dialect(
     "llvm",
     [
         *(op for op in upstream.LLVM.operations if op.name not in _REPLACED),
         AddrSpaceCastOp,
+        AssumeOp,
         AtomicRMWOp,
         CmpXchgOp,
         ExtractElementOp,
