@@ -2,9 +2,11 @@
 
 from minitriton.codegen.lowering import (
     async_copy,
+    atomics,
     casts,
     control_flow,
     convert_layout,
+    dot,
     elementwise,
     math,
     memory,
@@ -16,9 +18,11 @@ from minitriton.codegen.lowering import (
 
 __all__ = [
     "async_copy",
+    "atomics",
     "casts",
     "control_flow",
     "convert_layout",
+    "dot",
     "elementwise",
     "math",
     "memory",

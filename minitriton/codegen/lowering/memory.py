@@ -44,6 +44,12 @@ class Accesses:
             self.free = f.facts(pointer.type).layout.free_masks.get("register", 0)
         self.starts = [s for s in range(0, self.count, self.width) if not s & self.free]
 
+    def narrow(self, limit: int) -> None:
+        """Makes vectors of at most `limit` elements."""
+        if self.width > limit:
+            self.width = limit
+            self.starts = [s for s in range(0, self.count, limit) if not s & self.free]
+
     @property
     def loaded(self) -> int:
         """Registers that are moved, without copies."""

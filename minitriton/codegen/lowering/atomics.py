@@ -1,0 +1,221 @@
+"""Atomics on global memory.
+
+    tt.atomic_rmw fadd, acq_rel, gpu, %p, %v, %m : tensor<1024xf32>   ->   nvvm.atom "add.v4.f32", 4 elements at a time (sm_90)
+
+One of the threads that hold an element does it. Where others need the old value too (scalars, copies of elements) it reaches them
+through shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen import registers
+from minitriton.codegen.builder import segments, string_attr
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.memory import MAX_VECTOR_BITS, Accesses
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.scratch import needs_scratch
+from minitriton.codegen.tensor_facts import TensorFacts
+from minitriton.codegen.types import BF16, F16, F32, bit_width, lane_type, scalar_type, vector_type
+from minitriton.dialects import llvm as ours
+from minitriton.dialects import nvvm
+from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.memory import plan_access
+
+_SUFFIX = {"and": "b", "or": "b", "xor": "b", "add": "u", "max": "s", "min": "s", "umax": "u", "umin": "u", "exch": "b"}
+
+
+def operation_text(kind: str, element: Attribute, width: int) -> str:
+    """An operation as PTX spells it: `add.u32`, `add.noftz.f16x2`, `add.v4.f32`."""
+    bits = bit_width(element)
+    if kind != "fadd":
+        return f"{kind.removeprefix('u') if kind.startswith('um') else kind}.{_SUFFIX[kind]}{bits}"
+    name = "bf16" if element is BF16 else f"f{bits}"
+    packed = 2 if bits == 16 and width > 1 else 1
+    vector = f".v{width // packed}" if width > packed else ""
+    return f"add{'.noftz' if bits == 16 else ''}{vector}.{name}{'x2' if packed == 2 else ''}"
+
+
+def _needs_exchange(op: Operation) -> bool:
+    """Whether threads need the old value that another thread got."""
+    result = op.results[0]
+    if result.first_use is None:
+        return False
+    if not isinstance(result.type, TensorType):
+        return True
+    masks = TensorFacts(result.type).layout.free_masks
+    return bool(masks.get("lane", 0) or masks.get("warp", 0))
+
+
+@needs_scratch("tt.atomic_rmw", "tt.atomic_cas")
+def atomic_scratch(op: Operation) -> int:
+    """The whole result, if it must be exchanged."""
+    if not _needs_exchange(op):
+        return 0
+    type_ = op.results[0].type
+    count = 1
+    for size in type_.get_shape() if isinstance(type_, TensorType) else ():
+        count *= size
+    return count * bit_width(scalar_type(type_)) // 8
+
+
+def _widths(f: FunctionLowering, op: Operation, kind: str, element: Attribute, accesses: Accesses) -> None:
+    """Narrows the accesses to what one instruction can do."""
+    vectors = f.module.capability >= 90 and kind == "fadd" and element in (F16, BF16, F32)
+    packed = 2 if element is F16 and kind == "fadd" else 1
+    limit = MAX_VECTOR_BITS // bit_width(element) if vectors else packed
+    accesses.narrow(limit)
+
+
+@lowers("tt.atomic_rmw")
+def atomic_rmw(f: FunctionLowering, op: Operation) -> None:
+    pointer, value, mask = op.ptr, op.val, op.mask  # pyright: ignore[reportAttributeAccessIssue]
+    kind = str(op.properties["atomic_rmw_op"].data)  # pyright: ignore[reportAttributeAccessIssue]
+    element = f.element_type(value)
+    accesses = Accesses(f, pointer, mask, max(8, bit_width(element)))
+    _widths(f, op, kind, element, accesses)
+    if element is BF16 and f.module.capability < 90:
+        accesses.narrow(1)
+        _finish(f, op, accesses, [_by_compare_and_swap(f, op, n, mask) for n in accesses.starts])
+        return
+    _atomic(f, op, pointer, [value], mask, operation_text(kind, element, accesses.width), accesses)
+
+
+@lowers("tt.atomic_cas")
+def atomic_cas(f: FunctionLowering, op: Operation) -> None:
+    pointer, compared, value = op.operands
+    element = f.element_type(value)
+    accesses = Accesses(f, pointer, None, max(8, bit_width(element)))
+    accesses.narrow(1)
+    _atomic(f, op, pointer, [compared, value], None, f"cas.b{bit_width(element)}", accesses)
+
+
+def _atomic(
+    f: FunctionLowering,
+    op: Operation,
+    pointer: SSAValue,
+    values: Sequence[SSAValue],
+    mask: SSAValue | None,
+    text: str,
+    accesses: Accesses,
+) -> None:
+    b = f.b
+    element = f.element_type(values[-1])
+    type_ = vector_type(element, accesses.width)
+    vectors = [f.vector(value) for value in values]
+    predicates = _predicates(f, pointer, mask, accesses)
+    properties = {
+        "operation": string_attr(text),
+        "sem": string_attr(_name(op, "sem")),
+        "scope": string_attr(_name(op, "scope")),
+        "operandSegmentSizes": segments(1, len(values), int(predicates[0] is not None)),
+    }
+    old: list[SSAValue] = []
+    for start, predicate in zip(accesses.starts, predicates, strict=True):
+        pieces = [b.permute(vector, range(start, start + accesses.width)) for vector in vectors]
+        operands = [registers.element(b, f.values[pointer], start), *pieces]
+        if predicate is not None:
+            operands.append(predicate)
+        old.append(b.value(nvvm.AtomicOp, operands, type_, properties))
+    _finish(f, op, accesses, old)
+
+
+def _name(op: Operation, name: str) -> str:
+    text = str(op.properties[name].data)  # pyright: ignore[reportAttributeAccessIssue]
+    return {"system": "sys"}.get(text, text)
+
+
+def _predicates(
+    f: FunctionLowering, pointer: SSAValue, mask: SSAValue | None, accesses: Accesses
+) -> list[SSAValue | None]:
+    facts = f.facts(pointer.type).layout if isinstance(pointer.type, TensorType) else None
+    own = f.representative(facts)
+    if mask is None:
+        return [own] * len(accesses.starts)
+    given = [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
+    return [each if own is None else f.b.and_(own, each) for each in given]
+
+
+def _by_compare_and_swap(f: FunctionLowering, op: Operation, register: int, mask: SSAValue | None) -> SSAValue:
+    """LLVM's loop around `cas`, for additions that the GPU cannot do."""
+    b = f.b
+    pointer, value = op.operands[0], op.operands[1]
+    element = f.element_type(value)
+    facts = f.facts(pointer.type).layout if isinstance(pointer.type, TensorType) else None
+    own = f.representative(facts)
+    given = None if mask is None else registers.element(b, f.values[mask], register)
+    terms = [term for term in (own, given) if term is not None]
+    address = registers.element(b, f.values[pointer], register)
+    operand = registers.element(b, f.values[value], register)
+    properties = {
+        "bin_op": string_attr("fadd"),
+        "ordering": string_attr({"relaxed": "monotonic"}.get(_name(op, "sem"), _name(op, "sem"))),
+        "syncscope": string_attr({"gpu": "device", "cta": "block"}.get(_name(op, "scope"), "")),
+    }
+    if not terms:
+        return b.value(ours.AtomicRMWOp, (address, operand), element, properties)
+    predicate = terms[0] if len(terms) == 1 else b.and_(terms[0], terms[1])
+    inside, after = f.new_block(), f.new_block((element,))
+    b.cond_branch(predicate, inside, after, (), (b.poison(element),))
+    b.move_to(inside)
+    old = b.value(ours.AtomicRMWOp, (address, operand), element, properties)
+    b.branch(after, (old,))
+    b.move_to(after)
+    return after.args[0]
+
+
+# Old values -----------------------------------------------------------------------------------------------------------
+
+
+def _finish(f: FunctionLowering, op: Operation, accesses: Accesses, old: list[SSAValue]) -> None:
+    """The result: the old values, exchanged between threads if need be."""
+    result = op.results[0]
+    if result.first_use is None:
+        f.values[result] = f.b.poison(f.lowered_type(result.type))
+        return
+    value = f.b.concat(old)
+    places = accesses.expanded()
+    if places is not None:
+        value = f.b.permute(value, places)
+    if _needs_exchange(op):
+        if f.module.num_ctas > 1:
+            raise f.unsupported(op, "the old value for several CTAs", help="use num_ctas=1")
+        value = _exchanged(f, op, value)
+    f.values[result] = value
+
+
+def _exchanged(f: FunctionLowering, op: Operation, value: SSAValue) -> SSAValue:
+    base = f.scratch(op)
+    type_ = op.results[0].type
+    if not isinstance(type_, TensorType):
+        own = f.representative(None)
+        assert own is not None
+        f.b.operation(nvvm.StoreSharedOp, (value, base, own), ())
+        f.barrier()
+        return f.b.load(base, value.type, bit_width(value.type) // 8)
+    facts = f.facts(type_).layout
+    layout = _flat_offsets(facts.layout, type_.get_shape())
+    plan = plan_access(layout, max(8, bit_width(lane_type(value.type))))
+    own = f.zero_in(facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << 5)
+    store_shared(f, plan, value, base, mask=own)
+    f.barrier()
+    return load_shared(f, plan, lane_type(value.type), base)
+
+
+def _flat_offsets(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
+    """From registers, lanes and warps to the row-major number of an element."""
+    strides = [1] * len(shape)
+    for dim in reversed(range(len(shape) - 1)):
+        strides[dim] = strides[dim + 1] * shape[dim + 1]
+    bases = {
+        name: [(sum(c * s for c, s in zip(basis, strides, strict=True)),) for basis in layout.bases[name]]
+        for name in ("register", "lane", "warp")
+    }
+    return LinearLayout(bases, {"offset": strides[0] * shape[0]})
+
+

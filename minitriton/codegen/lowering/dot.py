@@ -1,0 +1,55 @@
+"""`tt.dot`: chosen by the layout of the result; here, multiply-adds of registers.
+
+With a blocked result every thread holds the whole rows and columns that it needs: for each k one multiply-add of vectors, whose
+lanes are the thread's elements of the result. The order of additions is Triton's (FMA.cpp): k upwards, starting from c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import llvm as L
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen.lowering.casts import resized
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.types import lane_type
+from minitriton.dialects.ttg import layout_of
+from minitriton.layouts.encodings import Encoding
+
+DOT_RULES: dict[type[Encoding], Callable[[FunctionLowering, Operation], None]] = {}
+"""The rule for `tt.dot` by the encoding of its result; what is not listed is lowered to multiply-adds."""
+
+
+@lowers("tt.dot")
+def dot(f: FunctionLowering, op: Operation) -> None:
+    rule = DOT_RULES.get(type(layout_of(op.results[0].type)), multiply_add)  # pyright: ignore[reportArgumentType]
+    rule(f, op)
+
+
+def multiply_add(f: FunctionLowering, op: Operation) -> None:
+    """One vector multiply-add for each k."""
+    b = f.b
+    first, second, third = op.operands[:3]
+    result = op.results[0]
+    total = f.vector(third)
+    element = lane_type(total.type)
+    left, right = (_as_element(f, f.vector(operand), element) for operand in (first, second))
+    places_a, places_b = (f.facts(operand.type).layout.register_of for operand in (first, second))
+    offsets = f.facts(result.type).layout.offsets
+    depth = f.facts(first.type).shape[-1]
+    floating = element.name.startswith(("f", "bf"))
+    for k in range(depth):
+        x = b.permute(left, [places_a[(*o[:-1], k)] for o in offsets])
+        y = b.permute(right, [places_b[(*o[:-2], k, o[-1])] for o in offsets])
+        total = b.overloaded("llvm.fma", (x, y, total)) if floating else b.add(b.mul(x, y), total)
+    f.values[result] = total
+
+
+def _as_element(f: FunctionLowering, value: SSAValue, element: Attribute) -> SSAValue:
+    if element.name.startswith(("f", "bf")):
+        return resized(f.b, value, element)
+    return f.b.cast(L.SExtOp, value, element) if lane_type(value.type) is not element else value
+
+
