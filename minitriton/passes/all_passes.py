@@ -5,7 +5,21 @@ Importing this module is what `minitriton passes`, `minitriton-opt` and the pipe
 
 from __future__ import annotations
 
+import minitriton.passes.allocate_shared_memory
 import minitriton.passes.canonicalize
+import minitriton.passes.coalesce
+import minitriton.passes.combine
+import minitriton.passes.convert_triton_to_tritongpu
 import minitriton.passes.cse
 import minitriton.passes.inline
-import minitriton.passes.symbol_dce  # noqa: F401
+import minitriton.passes.optimize_thread_locality
+import minitriton.passes.outer_reduction_layout
+import minitriton.passes.reduce_data_duplication
+import minitriton.passes.remove_layout_conversions
+import minitriton.passes.reorder_broadcast
+import minitriton.passes.reorder_instructions
+import minitriton.passes.symbol_dce
+import minitriton.passes.test_print_alias
+import minitriton.passes.test_print_alignment
+import minitriton.passes.test_print_allocation
+import minitriton.passes.test_print_membar  # noqa: F401

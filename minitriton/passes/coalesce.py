@@ -28,7 +28,8 @@ from minitriton.analysis.axis_info_types import pointee_bits
 from minitriton.analysis.connected_slice import ConnectedSlices
 from minitriton.dialects import ttg
 from minitriton.dialects.tt_types import PointerType
-from minitriton.layouts.builders import blocked_for_cga, shape_per_cta
+from minitriton.layouts.builders import blocked_for_cga
+from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits, with_layout
@@ -116,7 +117,7 @@ class _Chooser:
     def layout(self, access: _Access) -> Blocked:
         """The layout for one access."""
         order = self.orders[access.op]
-        per_cta = shape_per_cta(access.cga, access.shape)
+        per_cta = shape_of_cta(access.cga, access.shape)
         num_warps = ttg.num_warps(access.op)
         own = self._elements_per_thread(access, order, per_cta)
         width = max(own, self._connected_width(access, order, per_cta))
@@ -166,7 +167,7 @@ def _descriptor_layout(op: Operation) -> Blocked:
     cga = layout.cga if layout else ()
     shape = type_.get_shape()
     num_warps, threads_per_warp = ttg.num_warps(op), ttg.threads_per_warp(op)
-    per_thread = max(prod(shape_per_cta(cga, shape)) // (num_warps * threads_per_warp), 1)
+    per_thread = max(prod(shape_of_cta(cga, shape)) // (num_warps * threads_per_warp), 1)
     rank = len(shape)
     size_per_thread = [1] * rank
     size_per_thread[-1] = min(per_thread, MAX_ACCESS_BITS // element_bits(type_))
