@@ -1,7 +1,7 @@
 """xDSL's `llvm` dialect, completed with what lowering a GPU kernel needs.
 
-Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.intr.assume`, `llvm.extractelement`,
-`llvm.atomicrmw`, `llvm.cmpxchg`, `llvm.fence`, `llvm.switch`, `llvm.mlir.poison`, ...) and the ones that it restricts to
+Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.intr.assume`,
+`llvm.extractelement`, `llvm.atomicrmw`, `llvm.cmpxchg`, `llvm.fence`, `llvm.switch`, ...) and the ones that it restricts to
 scalars although a thread's part of a tensor is a vector (`llvm.fcmp`, `llvm.select`, `llvm.getelementptr`, `llvm.inttoptr`,
 `llvm.ptrtoint`):
 
