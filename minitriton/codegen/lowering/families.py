@@ -12,6 +12,7 @@ from minitriton.codegen.lowering import (
     memory,
     program,
     reduce,
+    scan,
     shared,
     views,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "memory",
     "program",
     "reduce",
+    "scan",
     "shared",
     "views",
 ]

@@ -1,0 +1,306 @@
+"""`tt.scan`: a running combination along an axis.
+
+The axis is cut into chunks that the block holds at once: within a chunk a thread has neighbours, lanes follow each other, then
+warps; a thread's further registers belong to further chunks.
+
+    thread    s[j] = s[j-1] . x[j]                               vectors: one lane for each row and chunk
+    warp      t = s[last]; for step 1, 2, 4, ...: t = t(lane - step) . t
+    block     each warp's last t through shared memory; every thread combines those of the warps before its own
+    chunks    the total of a chunk is carried into the next
+    result    (carry . warps before . lanes before) . s[j]
+
+A reverse scan is the same with every index mirrored. Answers to Triton's ScanOpToLLVM.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.codegen.lowering.combine import combine
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.memory import memory_type, to_memory
+from minitriton.codegen.lowering.reduce import WARP_BITS, shuffle
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.scratch import needs_scratch
+from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
+from minitriton.codegen.types import I1, bit_width, lane_type, scalar_type
+from minitriton.dialects.ttg import layout_of
+from minitriton.errors import LoweringError
+from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.memory import plan_access
+
+Values = list[SSAValue]
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """Where the elements along the axis lie.
+
+    `rows[j][c * keys + k]` is the register of neighbour j in chunk c of row k. `lane_bits` and `warp_bits` are those along the
+    axis, lowest first; `copies[r]` is the register that register r is a copy of.
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    keys: int
+    chunks: int
+    lane_bits: tuple[int, ...]
+    warp_bits: tuple[int, ...]
+    copies: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """Lanes of the vectors."""
+        return self.keys * self.chunks
+
+    @property
+    def warps(self) -> int:
+        """Warps along the axis."""
+        return 1 << len(self.warp_bits)
+
+
+def plan_scan(facts: LayoutFacts, axis: int, reverse: bool) -> ScanPlan:
+    """The plan of a scan along `axis`. Raises `LoweringError` if registers, lanes and warps do not nest along it."""
+    free = facts.free_masks
+    bases = facts.layout.bases
+
+    def along(dim: str) -> list[int]:
+        bits = [i for i, b in enumerate(bases.get(dim, ())) if b[axis] and not free.get(dim, 0) >> i & 1]
+        return sorted(bits, key=lambda i: bases[dim][i][axis])
+
+    lane_bits, warp_bits = along("lane"), along("warp")
+    steps = [bases["lane"][i][axis] for i in lane_bits] + [bases["warp"][i][axis] for i in warp_bits]
+    limit = min(steps, default=1 << 30)
+    nested = all(b == a << 1 for a, b in zip(steps, steps[1:], strict=False))
+    adjacent = all(b == a + 1 for a, b in zip(lane_bits, lane_bits[1:], strict=False))
+    if not (nested and adjacent):
+        raise LoweringError("a scan needs a layout whose registers, lanes and warps follow each other along the axis")
+    rows: dict[int, dict[int, dict[tuple[int, ...], int]]] = {}
+    free_registers = free.get("register", 0)
+    for register, offset in enumerate(facts.offsets):
+        if register & free_registers:
+            continue
+        key = (*offset[:axis], *offset[axis + 1 :])
+        inner, chunk = offset[axis] & (limit - 1), offset[axis] & ~(limit - 1)
+        rows.setdefault(inner, {}).setdefault(chunk, {})[key] = register
+    inners = sorted(rows, reverse=reverse)
+    chunks = sorted(rows[0], reverse=reverse)
+    keys = list(rows[0][chunks[0]])
+    table = tuple(tuple(rows[i][c][k] for c in chunks for k in keys) for i in inners)
+    copies = tuple(register & ~free_registers for register in range(facts.count))
+    return ScanPlan(table, len(keys), len(chunks), tuple(lane_bits), tuple(warp_bits), copies)
+
+
+def _plan_of(op: Operation) -> tuple[ScanPlan, LayoutFacts]:
+    type_ = op.operands[0].type
+    assert isinstance(type_, TensorType)
+    encoding = layout_of(type_)
+    assert encoding is not None
+    facts = layout_facts(encoding, type_.get_shape())
+    axis = op.properties["axis"]
+    assert isinstance(axis, IntegerAttr)
+    return plan_scan(facts, axis.value.data, _is_reverse(op)), facts
+
+
+def _is_reverse(op: Operation) -> bool:
+    attr = op.properties["reverse"]
+    return isinstance(attr, IntegerAttr) and bool(attr.value.data)
+
+
+@needs_scratch("tt.scan")
+def scan_scratch(op: Operation) -> int:
+    plan, facts = _plan_of(op)
+    return _scratch_offsets(op, plan, facts)[-1] if plan.warp_bits else 0
+
+
+def _slots(plan: ScanPlan, facts: LayoutFacts) -> int:
+    """Totals that one position along the axis has in a block."""
+    other_lanes = sum(1 for i in range(WARP_BITS) if i not in plan.lane_bits)
+    other_warps = sum(1 for i in range(len(facts.layout.bases["warp"])) if i not in plan.warp_bits)
+    return plan.width << other_lanes << other_warps
+
+
+def _scratch_offsets(op: Operation, plan: ScanPlan, facts: LayoutFacts) -> list[int]:
+    offsets = [0]
+    for operand in op.operands:
+        size = _slots(plan, facts) * plan.warps * bit_width(memory_type(scalar_type(operand.type))) // 8
+        offsets.append((offsets[-1] + size + 15) // 16 * 16)
+    return offsets
+
+
+@lowers("tt.scan")
+def scan(f: FunctionLowering, op: Operation) -> None:
+    plan, facts = _plan_of(op)
+    vectors = [f.vector(operand) for operand in op.operands]
+    sums = _within_thread(f, op, plan, vectors)
+    state = _Scan(f, op, plan, facts, _is_reverse(op))
+    prefix, everywhere = state.prefix(sums[-1])
+    if prefix is not None:
+        sums = [state.chosen(everywhere, combine(f, op, prefix, row), row) for row in sums]
+    order = {register: (j, at) for j, row in enumerate(plan.rows) for at, register in enumerate(row)}
+    places = [order[plan.copies[register]] for register in range(facts.count)]
+    for number, result in enumerate(op.results):
+        joined = f.b.concat([row[number] for row in sums])
+        f.values[result] = f.b.permute(joined, [j * plan.width + at for j, at in places])
+
+
+def _within_thread(f: FunctionLowering, op: Operation, plan: ScanPlan, vectors: Values) -> list[Values]:
+    sums = [[f.b.permute(vector, plan.rows[0]) for vector in vectors]]
+    for row in plan.rows[1:]:
+        sums.append(combine(f, op, sums[-1], [f.b.permute(vector, row) for vector in vectors]))
+    return sums
+
+
+class _Scan:
+    """The part of a scan that involves other threads."""
+
+    def __init__(self, f: FunctionLowering, op: Operation, plan: ScanPlan, facts: LayoutFacts, reverse: bool):
+        self.f, self.op, self.plan, self.facts, self.reverse = f, op, plan, facts, reverse
+        self.lane = self._position(plan.lane_bits, 0)
+        self.warp = self._position(plan.warp_bits, WARP_BITS)
+
+    def _position(self, bits: Sequence[int], first: int) -> SSAValue:
+        """The position along the axis among lanes (or warps), counted in the direction of the scan."""
+        columns = [0] * (WARP_BITS + len(self.facts.layout.bases["warp"]))
+        for place, bit in enumerate(bits):
+            columns[first + bit] = 1 << place
+        number = self.f.shared_index(columns)
+        if not self.reverse:
+            return number
+        with self.f.b.in_prologue():
+            return self.f.b.xor(number, self.f.b.i32((1 << len(bits)) - 1))
+
+    def chosen(self, condition: SSAValue | None, first: Values, second: Values) -> Values:
+        """`condition ? first : second`; a missing condition is true."""
+        if condition is None:
+            return first
+        return [self.f.b.select(condition, a, b) for a, b in zip(first, second, strict=True)]
+
+    def _before(self, values: Values, step: int) -> Values:
+        """The values of the lane `step` positions before."""
+        distance = self.f.b.i32(step << self.plan.lane_bits[0])
+        kind = "down" if self.reverse else "up"
+        return [shuffle(self.f, value, distance, kind) for value in values]
+
+    def prefix(self, total: Values) -> tuple[Values | None, SSAValue | None]:
+        """What comes before the thread's elements, and where there is something (None for everywhere)."""
+        f, b, plan = self.f, self.f.b, self.plan
+        before: Values | None = None
+        valid: SSAValue | None = None
+        if plan.lane_bits:
+            for place in range(len(plan.lane_bits)):
+                step = 1 << place
+                has = b.icmp("uge", self.lane, b.i32(step))
+                total = self.chosen(has, combine(f, self.op, self._before(total, step), total), total)
+            before = self._before(total, 1)
+            valid = b.icmp("ne", self.lane, b.i32(0))
+        chunk_totals: Values | None = None
+        if plan.warp_bits:
+            before, valid, chunk_totals = self._across_warps(total, before, valid)
+        elif plan.chunks > 1:
+            chunk_totals = self._last_lane(total)
+        if plan.chunks > 1:
+            assert chunk_totals is not None
+            return self._across_chunks(chunk_totals, before, valid)
+        return before, valid
+
+    def _last_lane(self, total: Values) -> Values:
+        """The total of the last lane along the axis, in all lanes."""
+        if not self.plan.lane_bits:
+            return total
+        b = self.f.b
+        mask = sum(1 << bit for bit in self.plan.lane_bits)
+        lane = self.f.lane_id()
+        last = b.and_(lane, b.i32(31 & ~mask)) if self.reverse else b.or_(lane, b.i32(mask))
+        return [shuffle(self.f, value, last, "idx") for value in total]
+
+    def _across_warps(
+        self, total: Values, before: Values | None, valid: SSAValue | None
+    ) -> tuple[Values, SSAValue, Values]:
+        f, b = self.f, self.f.b
+        totals = self._exchange(total)
+        ahead, everything = totals[0], totals[0]
+        for number in range(1, self.plan.warps):
+            if number + 1 < self.plan.warps:
+                inside = b.icmp("ugt", self.warp, b.i32(number))
+                ahead = self.chosen(inside, combine(f, self.op, everything, totals[number]), ahead)
+            everything = combine(f, self.op, everything, totals[number])
+        later = b.icmp("ne", self.warp, b.i32(0))
+        if before is None:
+            return ahead, later, everything
+        assert valid is not None
+        both = combine(f, self.op, ahead, before)
+        mine = self.chosen(later, self.chosen(valid, both, ahead), before)
+        return mine, b.or_(later, valid), everything
+
+    def _exchange(self, total: Values) -> list[Values]:
+        """The totals of all warps along the axis, in the order of the scan."""
+        f, plan, facts = self.f, self.plan, self.facts
+        offsets = _scratch_offsets(self.op, plan, facts)
+        slots = _slots(plan, facts)
+        base = f.scratch(self.op)
+        last = f.b.icmp("eq", self.lane, f.b.i32((1 << len(plan.lane_bits)) - 1)) if plan.lane_bits else None
+        for value, at in zip(total, offsets, strict=False):
+            stored = to_memory(f, value)
+            access = plan_access(self._memory_layout(slots, with_axis=True), bit_width(lane_type(stored.type)))
+            store_shared(f, access, stored, base, at, last)
+        f.barrier()
+        columns: list[Values] = []
+        for value, at in zip(total, offsets, strict=False):
+            element = memory_type(lane_type(value.type))
+            access = plan_access(self._memory_layout(slots, with_axis=False), bit_width(element))
+            size = bit_width(element) // 8 * slots
+            column = [load_shared(f, access, element, base, at + w * size) for w in range(plan.warps)]
+            if lane_type(value.type) is I1:
+                column = [f.b.cast(L.TruncOp, one, I1) for one in column]
+            columns.append(column[::-1] if self.reverse else column)
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _memory_layout(self, slots: int, *, with_axis: bool) -> LinearLayout:
+        plan = self.plan
+        place = plan.width
+        bases: dict[str, list[tuple[int, ...]]] = {
+            "register": [(1 << i,) for i in range(plan.width.bit_length() - 1)],
+            "lane": [],
+            "warp": [],
+        }
+        for bit in range(WARP_BITS):
+            own = bit not in plan.lane_bits
+            bases["lane"].append((place if own else 0,))
+            place <<= own
+        for bit in range(len(self.facts.layout.bases["warp"])):
+            own = bit not in plan.warp_bits
+            along = slots << plan.warp_bits.index(bit) if with_axis and not own else 0
+            bases["warp"].append((place if own else along,))
+            place <<= own
+        return LinearLayout(bases, {"offset": slots * (plan.warps if with_axis else 1)})
+
+    def _across_chunks(
+        self, totals: Values, before: Values | None, valid: SSAValue | None
+    ) -> tuple[Values, SSAValue | None]:
+        """Carries the total of each chunk into the next. In the first chunk there is only what was before."""
+        f, b, plan = self.f, self.f.b, self.plan
+        keys = plan.keys
+
+        def part(values: Values, chunk: int) -> Values:
+            return [b.permute(value, range(chunk * keys, (chunk + 1) * keys)) for value in values]
+
+        carry = part(totals, 0)
+        parts = [carry if before is None else part(before, 0)]
+        for chunk in range(1, plan.chunks):
+            if before is None:
+                parts.append(carry)
+            else:
+                mine = part(before, chunk)
+                parts.append(self.chosen(valid, combine(f, self.op, carry, mine), carry))
+            if chunk + 1 < plan.chunks:
+                carry = combine(f, self.op, carry, part(totals, chunk))
+        joined = [b.concat([one[i] for one in parts]) for i in range(len(totals))]
+        first = b.splat(valid if valid is not None else b.constant(I1, 0), keys)
+        rest = b.splat(b.constant(I1, 1), keys)
+        return joined, b.concat([first, *[rest] * (plan.chunks - 1)])
