@@ -44,9 +44,15 @@ STMATRIX_CAPABILITY = 90
 
 
 @lru_cache(maxsize=4096)
+def source_of(src: LinearLayout, dst: LinearLayout) -> LinearLayout:
+    """For every place of the destination the place of the source that has its element."""
+    return dst.invert_and_compose(src)
+
+
+@lru_cache(maxsize=4096)
 def minimal_cvt_of_layouts(src: LinearLayout, dst: LinearLayout) -> LinearLayout:
     """The map from destination to source without the slowest in-dims, as long as it is the identity there."""
-    cvt = dst.invert_and_compose(src)
+    cvt = source_of(src, dst)
     for s, d in zip(reversed(src.get_in_dim_names()), reversed(dst.get_in_dim_names()), strict=False):
         if s != d:
             break
@@ -89,7 +95,7 @@ def is_cvt_warp_sync(src: LinearLayout, dst: LinearLayout) -> bool:
     """Whether no warp needs what another warp holds, and no warp holds copies: a warp barrier is enough."""
     if src.get_free_variable_masks()["warp"] or dst.get_free_variable_masks()["warp"]:
         return False
-    return dst.invert_and_compose(src).is_trivial_over(["warp"])
+    return source_of(src, dst).is_trivial_over(["warp"])
 
 
 def conversion_scratch_bytes(

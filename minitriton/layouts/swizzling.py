@@ -153,6 +153,11 @@ def intersection_basis(first: Sequence[int], second: Sequence[int], dim: int) ->
     return nullspace_basis([*nullspace_basis(first, dim), *nullspace_basis(second, dim)], dim)
 
 
+def intersection_rank(first: Sequence[int], second: Sequence[int]) -> int:
+    """The dimension of the intersection of the two spans."""
+    return f2.rank(first) + f2.rank(second) - f2.rank([*first, *second])
+
+
 def nullspace_basis(rows: Iterable[int], dim: int) -> list[int]:
     """A basis of the vectors of `dim` bits that have an even number of bits in common with every row."""
     reduced = f2.reduced_rows(rows)
@@ -173,14 +178,13 @@ def complement_basis(basis: Iterable[int], dim: int) -> list[int]:
 
 def bank_conflicts_ld_st(src: LinearLayout, dst: LinearLayout, smem: LinearLayout, bitwidth: int) -> tuple[int, int]:
     """Extra wavefronts per access of `(loads to dst, stores from src)`; `smem` maps `vector, bank, segment[, reps]`."""
-    dim = smem.get_total_out_dim_size_log2()
     names = list(smem.out_dims)
     wide = f2.log2(max(1, smem.get_in_dim_size("vector") * bitwidth // 32))
     segment = smem.flat_bases("segment")
 
     def conflicts(layout: LinearLayout) -> int:
         lanes = layout.transpose_outs(names).flat_bases("lane")
-        return (1 << len(intersection_basis(segment, lanes[: len(lanes) - wide], dim))) - 1
+        return (1 << intersection_rank(segment, lanes[: len(lanes) - wide])) - 1
 
     return conflicts(dst), conflicts(src)
 

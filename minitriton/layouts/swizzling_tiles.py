@@ -20,6 +20,7 @@ from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.swizzling import (
     MAX_VECTOR_BITS,
     intersection_basis,
+    intersection_rank,
     optimal_swizzling_ld_st,
     swizzled_arrangement,
 )
@@ -78,7 +79,6 @@ def optimal_swizzling(
 ) -> tuple[LinearLayout, Instruction, Instruction]:
     """The arrangement, what stores to it, and what loads from it."""
     best: tuple[tuple[int, int], LinearLayout, Instruction, Instruction] | None = None
-    dim = src.get_total_out_dim_size_log2()
     if src.get_in_dim_size_log2("lane") == dst.get_in_dim_size_log2("lane") == 5:
         for by_src in _tiles(available.store, bitwidth):
             for by_dst in _tiles(available.load, bitwidth):
@@ -87,7 +87,7 @@ def optimal_swizzling(
                     continue
                 smem, tile_src, tile_dst = found
                 segment = smem.flat_bases("segment")
-                conflicts = sum((1 << len(intersection_basis(segment, tile, dim))) - 1 for tile in (tile_src, tile_dst))
+                conflicts = sum((1 << intersection_rank(segment, tile)) - 1 for tile in (tile_src, tile_dst))
                 cost = conflicts, -smem.get_in_dim_size("reps")
                 if best is None or cost < best[0]:
                     best = cost, smem, by_src.instruction, by_dst.instruction

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitriton.errors import LoweringError
-from minitriton.layouts import conversion
+from minitriton.layouts import conversion, swizzling, swizzling_tiles
 from minitriton.layouts.conversion import (
     conversion_scratch_bytes,
     cvt_needs_shared_memory,
@@ -183,9 +183,14 @@ def test_a_plan_is_made_in_under_two_milliseconds_and_then_kept() -> None:
         (ROWS, COLUMNS, (64, 64), 32),
         (Slice(1, ROWS), Blocked((1,), (32,), (4,), (0,)), (128,), 32),
     ]
-    conversion._plan.cache_clear()
-    conversion.minimal_cvt_of_layouts.cache_clear()
-    start = time.perf_counter()
-    plans = [plan_conversion(*case) for case in cases]
-    assert (time.perf_counter() - start) / len(cases) < 2e-3
+    times = []
+    for _ in range(5):
+        for cached in (conversion._plan, conversion.source_of, conversion.minimal_cvt_of_layouts, conversion._shuffles):
+            cached.cache_clear()
+        swizzling.optimal_swizzling_ld_st.cache_clear()
+        swizzling_tiles.optimal_swizzling.cache_clear()
+        start = time.perf_counter()
+        plans = [plan_conversion(*case) for case in cases]
+        times.append((time.perf_counter() - start) / len(cases))
+    assert min(times) < 2e-3
     assert all(plan_conversion(*case) is plan for case, plan in zip(cases, plans, strict=True))

@@ -73,7 +73,7 @@ def distributed(
     draw: st.DrawFn, rank: int, warps: int, shape: tuple[int, ...] | None = None, cga: bool = False
 ) -> DistributedEncoding:
     """Any distributed encoding; with `shape` also linear ones."""
-    kinds = ["blocked", "blocked", "slice"] if rank < 3 else ["blocked"]
+    kinds = ["blocked", "blocked", "slice"] if rank < 3 else ["blocked", "batched"]
     if rank == 2:
         kinds += ["mma2", "dot_mma2", "dot_blocked"] + (["mma3", "dot_mma3"] if warps >= 4 else [])
     if shape is not None:
@@ -81,6 +81,9 @@ def distributed(
     match draw(st.sampled_from(kinds)):
         case "slice":
             return Slice(draw(st.integers(0, rank)), draw(distributed(rank + 1, warps, cga=cga)))
+        case "batched":
+            mma = NvidiaMma(2, 0, draw(split(warps, 3)), (1, 16, 8), draw(cgas(3)) if cga else ())
+            return draw(st.sampled_from([mma, DotOperand(0, mma, 2), DotOperand(1, mma, 4)]))
         case "mma2":
             return draw(mma_v2(warps, cga))
         case "mma3":
