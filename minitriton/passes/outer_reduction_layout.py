@@ -106,9 +106,11 @@ def match_accumulation(reduce: Operation) -> Accumulation | None:
     if not isinstance(layout, Blocked) or get_order(layout, shape)[0] == axis:
         return None
     count = registers_above(layout, shape, axis)
+    if count in (1, shape[axis]):  # a thread has one position, or all of them and nothing to exchange
+        return None
     update = reduce.results[0].get_user_of_unique_use()
     loop = reduce.parent_op()
-    if count == 1 or update is None or update.name != combine.name or loop is None or loop.name != "scf.for":
+    if update is None or update.name != combine.name or loop is None or loop.name != "scf.for":
         return None
     if _neutral(combine.name, cast(TensorType, source.type)) is None:
         return None

@@ -159,10 +159,15 @@ def test_the_accumulator_starts_from_what_changes_nothing(combine: str, element:
     assert f"arith.constant {neutral} : tensor<16x64x{element}" in text
 
 
+WHOLE_COLUMNS = column_sums().replace(
+    "threadsPerWarp = [4, 8], warpsPerCTA = [4, 1]", "threadsPerWarp = [1, 32], warpsPerCTA = [1, 4]"
+)
+
+
 @pytest.mark.parametrize(
     "source",
-    [column_sums(update="arith.subf"), column_sums(update="arith.mulf"), row_sums("arith.addf")],
-    ids=["difference", "product of sums", "contiguous axis"],
+    [column_sums(update="arith.subf"), column_sums(update="arith.mulf"), row_sums("arith.addf"), WHOLE_COLUMNS],
+    ids=["difference", "product of sums", "contiguous axis", "threads hold whole columns"],
 )
 def test_other_accumulations_are_left_alone(source: str) -> None:
     assert run(source, OuterReductionLayout()) == run(source)
