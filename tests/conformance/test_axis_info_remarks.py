@@ -85,4 +85,9 @@ def test_remarks_of_a_chunk_hold(index: int):
             facts.setdefault(key, []).append(str(analysis.get(result)))
     for function, name, remark in expected:
         if (function, name) not in DELIBERATE_DIFFERENCES:
-            assert any(remark in fact for fact in facts[function, name]), (function, name, remark, facts[function, name])
+            assert any(remark in fact for fact in facts[function, name]), (
+                function,
+                name,
+                remark,
+                facts[function, name],
+            )
