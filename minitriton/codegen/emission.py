@@ -20,8 +20,12 @@ from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
 
 
+_NEWER_THAN_TRITON_S_LLVM = " nocreateundeforpoison"
+"""An attribute of intrinsics that LLVM 22.1 prints and Triton 3.6.0's LLVM (22.0git) does not parse; it is implied."""
+
+
 class LLVMModule:
-    """A module inside LLVM. `str()` gives its text as of now."""
+    """A module inside LLVM. `str()` gives its text as of now, in a form that Triton's LLVM reads too."""
 
     def __init__(self, module: llvm.ModuleRef) -> None:
         self.module = module
@@ -30,7 +34,7 @@ class LLVMModule:
     def __str__(self) -> str:
         if self._text is None:
             with llvm_session.LOCK:
-                self._text = str(self.module)
+                self._text = str(self.module).replace(_NEWER_THAN_TRITON_S_LLVM, "")
         return self._text
 
 
