@@ -22,12 +22,12 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     ModuleOp,
     StringAttr,
-    UnknownLoc,
     UnregisteredOp,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -54,9 +54,21 @@ class TritonParser(Parser):
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """The module of the text; ops that stand outside one are put into one."""
-        module = super().parse_module(allow_implicit_module)
-        if isinstance(module.location, UnknownLoc) and module.body.block.first_op is not None:
-            module.location = FileLineColLoc(self._file, IntAttr(0), IntAttr(0))
+        ops: list[Operation] = []
+        while self._current_token.kind != MLIRTokenKind.EOF:
+            if self._current_token.kind in (MLIRTokenKind.HASH_IDENT, MLIRTokenKind.EXCLAMATION_IDENT):
+                self._parse_alias_def()
+            elif self._current_token.kind == MLIRTokenKind.FILE_METADATA_BEGIN:
+                self._parse_file_metadata_dictionary()
+            else:
+                ops.append(self.expect(self.parse_optional_operation, "expected an operation"))
+        if self.forward_ssa_references:
+            name = next(iter(self.forward_ssa_references))
+            self.raise_error(f"use of undeclared SSA value name '%{name}'")
+        if len(ops) == 1 and isinstance(ops[0], ModuleOp):
+            return ops[0]
+        module = ModuleOp(ops)
+        module.location = FileLineColLoc(self._file, IntAttr(0), IntAttr(0))
         return module
 
     # Aliases
@@ -110,7 +122,10 @@ class TritonParser(Parser):
         if token is None:
             op = self._parse_generic_operation(op_class)
         else:
-            op = PARSERS.get(op_class, op_class.parse)(self)
+            try:
+                op = PARSERS.get(op_class, op_class.parse)(self)
+            except VerifyException as error:
+                self.raise_error(f"custom op '{name}' {_type_complaint(str(error))}", token.span)
             self.parse_optional_location()
         self._parser_state.dialect_stack.pop()
         return op
@@ -120,6 +135,16 @@ class TritonParser(Parser):
         if issubclass(op_class, UnregisteredOp) and self._current_token.kind != MLIRTokenKind.L_PAREN:
             self.raise_error(f"custom op '{name}' is unknown")
         return op_class
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> Any:
+        known = self.ssa_values.get(operand.operand_name)
+        if known is not None and operand.index < len(known) and known[operand.index].type != type:
+            prior = known[operand.index].type
+            self.raise_error(
+                f"use of value '{operand.span.text}' expects different type than prior uses: '{type}' vs '{prior}'",
+                operand.span,
+            )
+        return super().resolve_operand(operand, type)
 
     # Attributes
 
@@ -160,6 +185,14 @@ class TritonParser(Parser):
         for value in values:
             if isinstance(value, BlockArgument):
                 value.location = self.location_at(span.start)
+
+
+def _type_complaint(message: str) -> str:
+    """A broken constraint on a type, as MLIR says it while parsing."""
+    found = re.search(r"must be ranked tensor.*, but got '([^']*)'", message)
+    if found and not found[1].startswith("tensor<"):
+        return f"invalid kind of type specified: expected builtin.tensor, but found '{found[1]}'"
+    return message
 
 
 class _Bits(AttrParser._TensorLiteralElement):

@@ -16,11 +16,12 @@ from minitriton.dialects.parser import TritonParser
 from minitriton.dialects.printer import TritonPrinter, aliases_text
 from minitriton.dialects.printer_aliases import choose_aliases
 from minitriton.dialects.printer_names import ValueNames
+from minitriton.dialects.verifier import verify
 from minitriton.errors import IRError, SourceLocation
 
 
-def parse_module(text: str, name: str = "<string>") -> ModuleOp:
-    """The module that `text` says. Raises `IRError`, with the place in file `name`, if it is malformed."""
+def parse_module(text: str, name: str = "<string>", *, check: bool = True) -> ModuleOp:
+    """The module that `text` says. Raises `IRError`, with the place in file `name`, if it is malformed or (with `check`) invalid."""
     parser = TritonParser(make_context(), text, name)
     try:
         module = parser.parse_module()
@@ -33,6 +34,8 @@ def parse_module(text: str, name: str = "<string>") -> ModuleOp:
             SourceLocation(name, line, place.column.data),
             source_line=lines[line - 1],
         ) from None
+    if check:
+        verify(module)
     return module
 
 

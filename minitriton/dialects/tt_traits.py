@@ -5,14 +5,35 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 from xdsl.traits import AlwaysSpeculatable, EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait
+from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.ttg_traits import GLOBAL, VerifyTensorLayouts
 
-TensorLayouts = VerifyTensorLayouts
+
+class TensorLayouts(VerifyTensorLayouts):
+    """Tensors have allowed sizes and layouts, and the op meets what `tt_verify` demands of it."""
+
+    def verify(self, op: Operation) -> None:
+        from minitriton.dialects.tt_verify import complaint_of, size_complaint
+
+        complaint = size_complaint(op)
+        if complaint is not None:
+            raise VerifyException(complaint)
+        super().verify(op)
+        complaint = complaint_of(op)
+        if complaint is not None:
+            raise VerifyException(complaint)
 
 
 class Elementwise(OpTrait):
     """Each element of the results depends only on the elements of the operands at the same index."""
+
+    def verify(self, op: Operation) -> None:
+        from minitriton.dialects.tt_verify import elementwise_complaint
+
+        complaint = elementwise_complaint(op)
+        if complaint is not None:
+            raise VerifyException(complaint)
 
 
 class LoadEffects(MemoryEffect):

@@ -1,0 +1,99 @@
+"""Checks IR: what every op declares and demands, and that blocks end in terminators.
+
+`verify(module)` raises `IRError` at the place of the first op that is wrong, with Triton's words:
+
+    kernel.ttir:4:10: error: 'tt.make_range' op start must be less than end
+"""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.dialects.builtin import FileLineColLoc, NoneAttr
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.printer import TritonPrinter
+from minitriton.dialects.printer_names import ValueNames
+from minitriton.errors import IRError, SourceLocation
+
+_POSITION = re.compile(
+    r"^(operand|result) '\w+' (?:at|expected at) positions? (\d+)[^\n]* does not verify:\n", re.DOTALL
+)
+
+
+def verify(root: Operation) -> None:
+    """Raise `IRError` if `root` or an op under it is not valid."""
+    _verify_op(root)
+
+
+def source_location(location: Attribute) -> SourceLocation | None:
+    """The place in a file that a location names, through names, calls and fusions; None if it names none."""
+    if isinstance(location, FileLineColLoc):
+        return SourceLocation(location.filename.data, location.line.data, location.column.data)
+    for parameter in getattr(location, "parameters", ()):
+        inner = parameter if not hasattr(parameter, "data") or not isinstance(parameter.data, tuple) else None
+        for part in (inner,) if inner is not None else parameter.data:
+            if isinstance(part, Attribute) and not isinstance(part, NoneAttr):
+                found = source_location(part)
+                if found is not None:
+                    return found
+    return None
+
+
+def _refuse(op: Operation, message: str) -> IRError:
+    return IRError(message, source_location(op.location))
+
+
+def _words(op: Operation, error: VerifyException) -> str:
+    """xDSL's complaint in MLIR's words."""
+    text = str(error)
+    position = _POSITION.match(text)
+    if position is None:
+        return text
+    rest = text[position.end() :]
+    if rest.startswith("must be"):
+        return f"'{op.name}' op {position[1]} #{position[2]} {rest}"
+    return f"'{op.name}' op {rest}" if rest.startswith("failed to verify") else rest
+
+
+def _verify_op(op: Operation) -> None:
+    try:
+        op.verify_()
+    except VerifyException as error:
+        raise _refuse(op, _words(op, error)) from None
+    for region in op.regions:
+        _verify_region(op, region)
+
+
+def _verify_region(op: Operation, region: Region) -> None:
+    needs_terminator = not op.has_trait(NoTerminator) and op.name != "builtin.module"
+    for block in region.blocks:
+        for inner in block.ops:
+            _verify_successors(inner, block)
+            _verify_op(inner)
+        if needs_terminator:
+            _verify_terminator(op, block)
+
+
+def _verify_successors(op: Operation, block: Block) -> None:
+    for successor in op.successors:
+        if successor.parent is not block.parent:
+            raise _refuse(op, "reference to block defined in another region")
+    if op is not block.last_op and op.has_trait(IsTerminator, value_if_unregistered=False):
+        raise _refuse(op, f"'{op.name}' op must be the last operation in the parent block")
+
+
+def _verify_terminator(op: Operation, block: Block) -> None:
+    last = block.last_op
+    if last is None:
+        raise _refuse(op, "empty block: expect at least a terminator")
+    if not last.has_trait(IsTerminator, value_if_unregistered=True):
+        raise _refuse(last, f"block with no terminator, has {_describe(last)}")
+
+
+def _describe(op: Operation) -> str:
+    printer = TritonPrinter(ValueNames(op), {}, False)
+    printer.print_op(op)
+    return printer.text
