@@ -23,6 +23,8 @@ _EXPORTS = {
     "TritonError": "minitriton.host_functions",
     "OutOfResources": "minitriton.errors",
     "CompilationError": "minitriton.frontend.errors",
+    "constexpr_function": "minitriton.language.declare",
+    "must_use_result": "minitriton.language.declare",
 }
 _MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target")
 

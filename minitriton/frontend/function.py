@@ -32,9 +32,18 @@ _CANONICAL_NAMES = {
     **{name: name for name in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "void")},
     **{name: name for name in ("fp8e4nv", "fp8e5", "fp8e4b15", "fp8e4b8", "fp8e5b16", "fp16", "bf16", "fp32", "fp64")},
     **{f"float8{suffix}": f"fp8{suffix}" for suffix in ("e4nv", "e5", "e4b15", "e4b8", "e5b16")},
-    "float8_e4m3fn": "fp8e4nv", "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2": "fp8e5", "float8_e5m2fnuz": "fp8e5b16",
-    "half": "fp16", "float16": "fp16", "bfloat16": "bf16", "float": "fp32", "float32": "fp32",
-    "double": "fp64", "float64": "fp64", "int": "i32",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e4m3fnuz": "fp8e4b8",
+    "float8_e5m2": "fp8e5",
+    "float8_e5m2fnuz": "fp8e5b16",
+    "half": "fp16",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float": "fp32",
+    "float32": "fp32",
+    "double": "fp64",
+    "float64": "fp64",
+    "int": "i32",
 }
 """Short names of scalar types, by all their spellings in annotations."""
 

@@ -11,7 +11,6 @@ import ast
 from typing import Any
 
 from minitriton.dialects import tt
-from minitriton.frontend.builder import ir_type
 from minitriton.frontend.emitters import EMITTERS
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
 from minitriton.frontend.function import JITCallable, compiled_function
@@ -57,18 +56,10 @@ class CallVisitor(ControlFlowVisitor):
         args: list[Any] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
-                args.extend(self._unpacked(argument))
+                args.extend(self.unpacked(argument))
             else:
                 args.append(self.visit(argument))
         return self.call(node, function, args, kwargs)
-
-    def _unpacked(self, node: ast.Starred) -> list[Any]:
-        value = self.visit(node.value)
-        if isinstance(value, constexpr) and isinstance(value.value, (tuple, list)):
-            return [wrapped(v) for v in value.value]
-        if not isinstance(value, language_tuple):
-            raise self.unsupported(node, f"only tuples can be unpacked in a call, got {value!r}")
-        return list(value.values)
 
     def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The result of calling any object a kernel can name."""
@@ -188,6 +179,3 @@ def _bind(fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> list[Any]
             else f"{fn.__name__}() got an unexpected keyword argument '{name}'"
         )
     return bound
-
-
-__all__ = ["CallVisitor", "ir_type"]

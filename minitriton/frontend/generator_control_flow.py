@@ -166,9 +166,9 @@ class ControlFlowVisitor(StatementVisitor):
         then_block, else_block = Block(), Block()
         b.insert(cf.ConditionalBranchOp(condition.handle, then_block, (), else_block, ()))
         region.add_block(then_block)
+        region.add_block(else_block)
         then = self._branch(node.body, then_block, before)
         then_end, then_returned = b.block, self.terminated
-        region.add_block(else_block)
         other = self._branch(node.orelse, else_block, before)
         else_end, else_returned = b.block, self.terminated
         self.terminated = then_returned and else_returned

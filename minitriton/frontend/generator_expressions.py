@@ -81,7 +81,23 @@ class ExpressionVisitor(GeneratorBase):
         return node.id if type(node.ctx) is ast.Store else self.lookup(node.id)
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> language_tuple:
-        return language_tuple([constexpr(None) if (v := self.visit(e)) is None else v for e in node.elts])
+        values: list[Any] = []
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                values.extend(self.unpacked(element))
+            else:
+                value = self.visit(element)
+                values.append(constexpr(None) if value is None else value)
+        return language_tuple(values)
+
+    def unpacked(self, node: ast.Starred) -> list[Any]:
+        """The elements of `*value` in a tuple or a call."""
+        value = self.visit(node.value)
+        if isinstance(value, constexpr) and isinstance(value.value, (tuple, list)):
+            return [wrapped(v) for v in value.value]
+        if not isinstance(value, language_tuple):
+            raise self.unsupported(node, f"only tuples can be unpacked, got {value!r}")
+        return list(value.values)
 
     def visit_ListComp(self, node: ast.ListComp) -> language_tuple:
         if len(node.generators) != 1 or node.generators[0].ifs:

@@ -37,10 +37,7 @@ def bitcast(b: IRBuilder, value: tensor, to: dtype) -> tensor:
             f"Cannot bitcast data-type of size {source_scalar.primitive_bitwidth} to "
             f"data-type of size {target_scalar.primitive_bitwidth}"
         )
-    result = b.ir_type(target)
-    if result == value.handle.type:
-        return tensor(value.handle, target)
-    return tensor(b.op(tt.BitcastOp, (value.handle,), result), target)
+    return tensor(b.op(tt.BitcastOp, (value.handle,), b.ir_type(target)), target)
 
 
 def cast(b: IRBuilder, value: tensor, to: dtype, rounding: str | None = None) -> tensor:

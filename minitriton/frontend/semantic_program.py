@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, i32
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt
+from minitriton.dialects.llvm import AssumeOp
 from minitriton.dialects.tt_types import tensor_type
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
@@ -50,8 +51,7 @@ def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tens
             raise LanguageValueError(f"Shape of input to {name} does not match the length of values")
         owner = x.handle.owner
         if isinstance(owner, Operation):
-            type = tensor_type((len(values),), i32)
-            owner.attributes[attribute] = DenseIntOrFPElementsAttr.from_list(type, values)
+            owner.attributes[attribute] = DenseIntOrFPElementsAttr.from_list(tensor_type((len(values),), i32), values)
         return x
 
     return emit

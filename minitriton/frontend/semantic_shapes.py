@@ -12,13 +12,14 @@ from minitriton.frontend.semantic_casts import cast
 from minitriton.frontend.semantic_values import (
     broadcast_pair,
     broadcast_to_shape,
-    scalar_constant,
+    representable,
     splat,
     to_tensor,
 )
 from minitriton.frontend.semantic_values import expand_dims as insert_dimension
 from minitriton.language import dtypes as dt
-from minitriton.language.dtypes import block_of, dtype, validate_block_shape
+from minitriton.language.dtypes import block_of, validate_block_shape
+from minitriton.language.dtypes import dtype as language_dtype
 from minitriton.language.values import tensor
 
 
@@ -59,26 +60,15 @@ def arange(b: IRBuilder, start: Any, end: Any) -> tensor:
     return tensor(b.value(tt.MakeRangeOp(ir_type(result), start=start, end=end)), result)
 
 
-def full(b: IRBuilder, shape: Any, value: Any, type: Any) -> tensor:
+def full(b: IRBuilder, shape: Any, value: Any, dtype: Any) -> tensor:
     """A block filled with one value."""
     shape = shape_argument((shape,))
-    if not isinstance(type, dtype):
-        raise LanguageTypeError(f"{type!r} is not a dtype", "for example tl.float32")
+    if not isinstance(dtype, language_dtype):
+        raise LanguageTypeError(f"{dtype!r} is not a dtype", "for example tl.float32")
     if not isinstance(value, tensor):
-        return tensor(
-            b.constant(block_of(type, shape) if shape else type, _number_of(b, value, type)),
-            block_of(type, shape) if shape else type,
-        )
-    if value.type.is_block():
-        if value.type.numel != 1:
-            raise LanguageValueError("only accepts size-1 tensor")
-        value = unsplat(b, value)
-    return splat(b, cast(b, value, type), shape)
-
-
-def _number_of(b: IRBuilder, value: Any, type: dtype) -> Any:
-    scalar_constant(b, value, type)
-    return value
+        type = block_of(dtype, shape) if shape else dtype
+        return tensor(b.constant(type, representable(value, dtype)), type)
+    return splat(b, cast(b, unsplat(b, value), dtype), shape)
 
 
 def unsplat(b: IRBuilder, x: tensor) -> tensor:

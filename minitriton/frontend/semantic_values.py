@@ -64,15 +64,18 @@ _INTEGER_RANGES = (
 )
 
 
-def scalar_constant(b: IRBuilder, value: Any, type: dtype | None) -> tensor:
+def scalar_constant(b: IRBuilder, value: Any, type: dtype) -> tensor:
     """The number `value` as a scalar of `type`."""
-    if type is None:
-        raise LanguageValueError("dtype must be specified when value is not a tensor")
+    return tensor(b.constant(type, representable(value, type)), type)
+
+
+def representable(value: Any, type: dtype) -> int | float:
+    """`value`, if it is a number that `type` can hold."""
     if not isinstance(value, (int, float)):
         raise LanguageTypeError(f"cannot convert {value!r} of type {value.__class__} to a value of type {type}")
     if type.is_int() and isinstance(value, float) and not value.is_integer():
         raise LanguageTypeError(f"cannot make {value} a value of type {type}", "cast it explicitly")
-    return tensor(b.constant(type, value), type)
+    return value
 
 
 def integer_promotion(a: dtype, b: dtype) -> dtype:

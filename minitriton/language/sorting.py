@@ -66,7 +66,7 @@ def sort_impl(x, k: constexpr = None, dim: constexpr = None, descending: constex
     for i in core.static_range(log_k + 1, log_n + 1):
         h = max(h, axis=(_log2(h.numel) - 1 - log_k)) if descending else min(h, axis=(_log2(h.numel) - 1 - log_k))
         h = _bitonic_merge_hypercube(h, log_k, 2 if i < log_n else descending)
-    return core.reshape(h, x.shape[:-1] + [2**log_k])
+    return core.reshape(h, [*x.shape[:-1], 2**log_k])
 
 
 @member

@@ -276,4 +276,4 @@ def interleave(a, b):
     if len(c.shape) == 1:
         return c
     else:
-        return core.reshape(c, c.shape[:-2] + [2 * c.shape[-2]])
+        return core.reshape(c, [*c.shape[:-2], 2 * c.shape[-2]])
