@@ -597,6 +597,18 @@ class LinearLayout:
             text += " - " + ("\n   ".join(lines) if lines else f"{dim} is a size 1 dimension") + "\n"
         return f"{text}where out dims are: [{outs}]"
 
+    def get_distributed_view(self, useHWPointOfView: bool) -> str:
+        """The layout of registers as a picture (`views.py`)."""
+        from minitriton.layouts.views import distributed_view
+
+        return distributed_view(self, useHWPointOfView)
+
+    def get_shared_view(self, useHWPointOfView: bool) -> str:
+        """The layout of shared memory as a picture (`views.py`)."""
+        from minitriton.layouts.views import shared_view
+
+        return shared_view(self, useHWPointOfView)
+
     def _no_dim(self, kind: str, dim: str) -> NoReturn:
         raise MinitritonError(f"no {kind}-dim {dim!r} in the layout:{self}")
 

@@ -1,1 +1,5 @@
-"""Tools around compiled kernels."""
+"""Tools around compiled kernels and layouts."""
+
+from minitriton.layouts.linear_layout import LinearLayout
+
+__all__ = ["LinearLayout"]
