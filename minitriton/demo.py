@@ -15,6 +15,7 @@ import numpy as np
 
 import minitriton
 import minitriton.language as tl
+from minitriton.dialects.text import parse_module, print_module
 from minitriton.runtime.driver import has_gpu
 from minitriton.runtime.jit import jit
 
@@ -47,7 +48,7 @@ def run(full: bool = False) -> int:
     seconds = time.perf_counter() - start
     for stage, what in _STAGES.items():
         _title(f"{stage}: {what}")
-        _show(_without_locations(kernel.asm[stage]), full)
+        _show(_readable(stage, kernel.asm[stage]), full)
     print(f"\ncompiled for {target.sm} in {seconds * 1e3:.0f} ms; ", end="")
     print(f"{kernel.metadata.shared} bytes of shared memory, {kernel.metadata.num_warps} warps")
     _title("The numbers")
@@ -79,9 +80,11 @@ def _show(text: str, full: bool) -> None:
         print(f"... {len(lines) - len(shown)} more lines (minitriton demo --full)")
 
 
-def _without_locations(text: str) -> str:
-    lines = [line for line in text.splitlines() if not line.startswith(("#loc", "\t.loc"))]
-    return "\n".join(line.split(" loc(#loc")[0] for line in lines)
+def _readable(stage: str, text: str) -> str:
+    """`text` without source locations."""
+    if stage in ("ttir", "ttgir"):
+        return print_module(parse_module(text))
+    return "\n".join(line.split(", !dbg")[0] for line in text.splitlines() if not line.startswith("\t.loc"))
 
 
 def _report(name: str, result: Any, expected: Any) -> bool:
