@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnregisteredOp,
 )
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.utils.exceptions import VerifyException
@@ -163,7 +163,12 @@ class TritonParser(Parser):
             if depth == 0:
                 return
 
-    # Block arguments
+    # Regions and block arguments
+
+    def parse_optional_region(self, arguments: Iterable[Parser.Argument] | None = None) -> Region | None:
+        """A region; one without arguments and ops has no block, as in MLIR."""
+        given = None if arguments is None else list(arguments)
+        return super().parse_optional_region(given or None)
 
     def _parse_optional_block_arg_list(self, block: Block) -> Block | None:
         if self._current_token.kind != MLIRTokenKind.L_PAREN:

@@ -17,6 +17,7 @@ from typing import Any
 from xdsl.dialects.builtin import (
     AnyFloat,
     CallSiteLoc,
+    DenseIntOrFPElementsAttr,
     FileLineColLoc,
     FloatAttr,
     FusedLoc,
@@ -232,8 +233,21 @@ class TritonPrinter(Printer):
         """The attribute itself, not its alias (but the aliases of those within)."""
         if isinstance(attribute, IntegerEnumAttr):
             self.parts.append(f"{attribute.code} : i32")
+        elif isinstance(attribute, DenseIntOrFPElementsAttr) and isinstance(attribute.get_element_type(), AnyFloat):
+            self._print_dense_floats(attribute)
         else:
             super().print_attribute(attribute)
+
+    def _print_dense_floats(self, attribute: DenseIntOrFPElementsAttr) -> None:
+        """A splat is recognised by its bits: xDSL compares numbers, and NaN is not equal to itself."""
+        data = attribute.data.data
+        size = len(data) // max(len(attribute), 1)
+        if not data or data != data[:size] * len(attribute):
+            super().print_attribute(attribute)
+            return
+        element: Any = attribute.get_element_type()
+        self.parts.append(f"dense<{float_text(element.unpack(data[:size], 1)[0], element)}> : ")
+        self.print_attribute(attribute.type)
 
     def print_attr_dict(self, attr_dict: Mapping[str, Attribute]) -> None:
         super().print_attr_dict(dict(sorted(attr_dict.items())))

@@ -35,7 +35,6 @@ from xdsl.traits import (
     HasParent,
     IsolatedFromAbove,
     IsTerminator,
-    NoTerminator,
     Pure,
     RecursivelySpeculatable,
     RecursiveMemoryEffect,
@@ -64,9 +63,7 @@ class WarpSpecializeOp(IRDLOperation):
     default_region = region_def()
     partition_op_holder = region_def("single_block")
 
-    traits = traits_def(
-        RecursiveMemoryEffect(), RecursivelySpeculatable(), AsyncRegions(), NoTerminator(), VerifyTensorLayouts()
-    )
+    traits = traits_def(RecursiveMemoryEffect(), RecursivelySpeculatable(), AsyncRegions(), VerifyTensorLayouts())
 
     def __init__(
         self,
@@ -228,6 +225,14 @@ class WarpSpecializePartitionsOp(IRDLOperation):
 
     def __init__(self, partition_regions: Sequence[Region] = ()) -> None:
         Operation.__init__(self, regions=tuple(partition_regions))
+
+    def verify_(self) -> None:
+        for index, region in enumerate(self.regions):
+            if region.first_block is None:
+                what = (
+                    f"region #{index} ('partitionRegions') failed to verify constraint: region with at least 1 blocks"
+                )
+                raise VerifyException(f"'{self.name}' op {what}")
 
 
 @irdl_op_definition

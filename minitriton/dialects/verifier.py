@@ -43,7 +43,12 @@ def source_location(location: Attribute) -> SourceLocation | None:
 
 
 def _refuse(op: Operation, message: str) -> IRError:
-    return IRError(message, source_location(op.location))
+    around: Operation | None = op
+    place = None
+    while place is None and around is not None:
+        place = source_location(around.location)
+        around = around.parent_op()
+    return IRError(message, place)
 
 
 def _words(op: Operation, error: VerifyException) -> str:
