@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
-from minitriton.codegen.llvm_text_values import constant_text, string_text, type_text
+from minitriton.codegen.llvm_text_values import constant_text, string_text, symbol_text, type_text
 from minitriton.dialects import llvm as ours
 from minitriton.errors import LoweringError
 
@@ -56,7 +56,7 @@ class ModuleWriter:
     def declare(self, name: str, result: str, parameters: str) -> None:
         """Makes sure that a function is declared."""
         if name not in self.declarations:
-            self.declarations[name] = f"declare {result} @{name}({parameters})"
+            self.declarations[name] = f"declare {result} {symbol_text(name)}({parameters})"
 
 
 class FunctionWriter:
@@ -135,7 +135,7 @@ def _global(op: Operation) -> str:
     where = f"addrspace({space}) " if space else ""
     kind = "constant" if "constant" in properties else "global"
     value = properties.get("value")
-    text = f"@{name} = {linkage} {where}{kind} {type_text(type_)}"
+    text = f"{symbol_text(name)} = {linkage} {where}{kind} {type_text(type_)}"
     if isinstance(value, StringAttr):
         text += f" {string_text(value.data)}"
     elif value is not None:
@@ -164,7 +164,7 @@ def _write_function(module: ModuleWriter, op: Operation, out: list[str]) -> None
     convention = "ptx_kernel " if kernel else ""
     subprogram = module.debug.enter(name, op.location)
     out.append(
-        f"define {linkage}{convention}{result} @{name}({', '.join(parameters)}){_function_attributes(op)}{subprogram} {{"
+        f"define {linkage}{convention}{result} {symbol_text(name)}({', '.join(parameters)}){_function_attributes(op)}{subprogram} {{"
     )
     _write_blocks(w, blocks)
     out += w.lines
@@ -266,7 +266,7 @@ def _zero(w: FunctionWriter, op: Operation) -> None:
 
 @writes("llvm.mlir.addressof")
 def _address(w: FunctionWriter, op: Operation) -> None:
-    w.names[op.results[0]] = f"@{op.properties['global_name'].string_value()}"  # pyright: ignore[reportAttributeAccessIssue]
+    w.names[op.results[0]] = symbol_text(op.properties["global_name"].string_value())  # pyright: ignore[reportAttributeAccessIssue]
 
 
 # Arithmetic -----------------------------------------------------------------------------------------------------------
@@ -475,10 +475,10 @@ def _call(w: FunctionWriter, op: Operation, callee: str, *, declared: bool) -> N
     arguments = ", ".join(map(w.typed, op._operands))
     if op.results:
         result = type_text(op.results[0].type)
-        w.emit(f"{w.define(op.results[0])} = call {result} @{callee}({arguments})")
+        w.emit(f"{w.define(op.results[0])} = call {result} {symbol_text(callee)}({arguments})")
     else:
         result = "void"
-        w.emit(f"call void @{callee}({arguments})")
+        w.emit(f"call void {symbol_text(callee)}({arguments})")
     if declared:
         w.module.declare(callee, result, ", ".join(type_text(v.type) for v in op._operands))
 
@@ -493,7 +493,7 @@ def _call_function(w: FunctionWriter, op: Operation) -> None:
     callee = op.properties["callee"].string_value()  # pyright: ignore[reportAttributeAccessIssue]
     known = w.dbg
     w.dbg = known or w.module.debug.some_suffix()
-    _call(w, op, callee, declared=False)
+    _call(w, op, callee, declared="external" in op.attributes)
     w.dbg = known
 
 

@@ -5,6 +5,7 @@ vector<8xf32>  ->  <8 x float>        1.5 : f32  ->  0x3FF8000000000000        d
 
 from __future__ import annotations
 
+import re
 import struct
 
 from xdsl.dialects.builtin import (
@@ -113,6 +114,14 @@ def _bfloat16(number: float) -> int:
     if number != number:
         return bits >> 16 | 0x40
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+_PLAIN_SYMBOL = re.compile(r"[A-Za-z$._][A-Za-z$._0-9-]*")
+
+
+def symbol_text(name: str) -> str:
+    """A symbol's name after its `@`, in quotes if it needs them."""
+    return f"@{name}" if _PLAIN_SYMBOL.fullmatch(name) else f'@"{name}"'
 
 
 def string_text(data: str) -> str:

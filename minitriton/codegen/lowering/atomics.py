@@ -199,7 +199,7 @@ def _exchanged(f: FunctionLowering, op: Operation, value: SSAValue) -> SSAValue:
         f.barrier()
         return f.b.load(base, value.type, bit_width(value.type) // 8)
     facts = f.facts(type_).layout
-    layout = _flat_offsets(facts.layout, type_.get_shape())
+    layout = flat_offsets(facts.layout, type_.get_shape())
     plan = plan_access(layout, max(8, bit_width(lane_type(value.type))))
     own = f.zero_in(facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << 5)
     store_shared(f, plan, value, base, mask=own)
@@ -207,7 +207,7 @@ def _exchanged(f: FunctionLowering, op: Operation, value: SSAValue) -> SSAValue:
     return load_shared(f, plan, lane_type(value.type), base)
 
 
-def _flat_offsets(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
+def flat_offsets(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
     """From registers, lanes and warps to the row-major number of an element."""
     strides = [1] * len(shape)
     for dim in reversed(range(len(shape) - 1)):

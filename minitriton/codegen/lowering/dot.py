@@ -16,7 +16,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import lane_type
 from minitriton.dialects.ttg import layout_of
-from minitriton.layouts.encodings import Encoding
+from minitriton.layouts.encodings import Encoding, NvidiaMma
 
 DOT_RULES: dict[type[Encoding], Callable[[FunctionLowering, Operation], None]] = {}
 """The rule for `tt.dot` by the encoding of its result; what is not listed is lowered to multiply-adds."""
@@ -24,7 +24,10 @@ DOT_RULES: dict[type[Encoding], Callable[[FunctionLowering, Operation], None]] =
 
 @lowers("tt.dot")
 def dot(f: FunctionLowering, op: Operation) -> None:
-    rule = DOT_RULES.get(type(layout_of(op.results[0].type)), multiply_add)  # pyright: ignore[reportArgumentType]
+    encoding = layout_of(op.results[0].type)
+    rule = multiply_add if encoding is None else DOT_RULES.get(type(encoding), multiply_add)
+    if rule is multiply_add and isinstance(encoding, NvidiaMma):
+        raise f.unsupported(op, "a product on tensor cores of this kind", help="use a blocked layout for the result")
     rule(f, op)
 
 

@@ -43,6 +43,7 @@ class FunctionLowering:
         self.crossings: dict[Block, Crossing] = {}
         self.shared_base_value: SSAValue | None = None
         self.global_scratch: SSAValue | None = None
+        self.is_kernel = True
         self._facts: dict[int, TensorFacts] = {}
         self._indices: dict[tuple[int, int], tuple[SSAValue | None, int]] = {}
         self._sums: dict[tuple[int, ...], SSAValue] = {}

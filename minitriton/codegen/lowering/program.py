@@ -6,11 +6,11 @@ With several CTAs a program is a cluster: `tt.get_program_id` reads the cluster'
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.types import I32
+from minitriton.codegen.types import I8, I32
 from minitriton.dialects import nvvm
 
 _BLOCK_ID = (nvvm.BlockIdXOp, nvvm.BlockIdYOp, nvvm.BlockIdZOp)
@@ -25,21 +25,45 @@ def _axis(op: Operation) -> int:
     return "xyz".index(str(attr.data))  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def program_id(f: FunctionLowering, axis: int) -> SSAValue:
+    """The program's number along an axis."""
+    return f.b.value((_BLOCK_ID if f.module.num_ctas == 1 else _CLUSTER_ID)[axis], (), I32)
+
+
+def num_programs(f: FunctionLowering, axis: int) -> SSAValue:
+    """Programs along an axis. Blocks of a cluster follow each other along x."""
+    blocks = f.b.value(_GRID_DIM[axis], (), I32)
+    if axis == 0 and f.module.num_ctas > 1:
+        blocks = f.b.lshr(blocks, f.module.num_ctas.bit_length() - 1)
+    return blocks
+
+
 @lowers("tt.get_program_id")
 def get_program_id(f: FunctionLowering, op: Operation) -> None:
-    axis = _axis(op)
-    cls = (_BLOCK_ID if f.module.num_ctas == 1 else _CLUSTER_ID)[axis]
-    f.values[op.results[0]] = f.b.value(cls, (), I32)
+    f.values[op.results[0]] = program_id(f, _axis(op))
 
 
 @lowers("tt.get_num_programs")
 def get_num_programs(f: FunctionLowering, op: Operation) -> None:
-    """Blocks of the grid along an axis; along x, clusters."""
-    axis = _axis(op)
-    blocks = f.b.value(_GRID_DIM[axis], (), I32)
-    if axis == 0 and f.module.num_ctas > 1:
-        blocks = f.b.lshr(blocks, f.module.num_ctas.bit_length() - 1)
-    f.values[op.results[0]] = blocks
+    f.values[op.results[0]] = num_programs(f, _axis(op))
+
+
+@lowers("ttg.global_scratch_alloc")
+def global_scratch_alloc(f: FunctionLowering, op: Operation) -> None:
+    """Memory of this program's own: the kernel's hidden argument, by the program's number in the grid."""
+    b = f.b
+    base = f.global_scratch
+    assert base is not None
+    size = f.module.module.attributes.get("ttg.global_scratch_memory_size")
+    if f.is_kernel and isinstance(size, IntegerAttr):
+        number = program_id(f, 2)
+        for axis in (1, 0):
+            number = b.add(program_id(f, axis), b.mul(number, num_programs(f, axis)))
+        if f.module.num_ctas > 1:
+            number = b.add(b.mul(number, b.i32(f.module.num_ctas)), f.cluster_rank())
+        base = b.gep(base, b.mul(number, b.i32(size.value.data)), I8)
+    offset = op.attributes.get("ttg.global_scratch_memory_offset")
+    f.values[op.results[0]] = b.gep(base, offset.value.data if isinstance(offset, IntegerAttr) else 0, I8)
 
 
 @lowers("gpu.barrier", "ttg.local_barrier")

@@ -64,6 +64,7 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
         f.values[value] = argument
         argument.name_hint = value.name_hint
     f.global_scratch = prologue.args[-2]
+    f.is_kernel = kernel
     if not kernel:
         f.shared_base_value = prologue.args[-3]
     lower_blocks(f, source)

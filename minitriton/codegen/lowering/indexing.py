@@ -1,0 +1,181 @@
+"""Ops that address a tensor's elements by values: `tt.gather`, `tt.histogram`; and the registers of `ttg.fp4_to_fp`,
+`tt.map_elementwise`.
+
+    tt.gather %a[%i] along 0    the whole of %a to shared memory, a barrier, one load for each register of %i
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.codegen import registers
+from minitriton.codegen.builder import string_attr
+from minitriton.codegen.lowering.atomics import flat_offsets
+from minitriton.codegen.lowering.casts import resized
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.scratch import needs_scratch
+from minitriton.codegen.tensor_facts import LayoutFacts
+from minitriton.codegen.types import F16, I16, I32, bit_width, lanes, scalar_type, vector_type
+from minitriton.dialects import llvm as ours
+from minitriton.layouts.memory import plan_access
+
+
+def _elements(type_: object) -> int:
+    assert isinstance(type_, TensorType)
+    count = 1
+    for size in type_.get_shape():
+        count *= size
+    return count
+
+
+def _own_threads(f: FunctionLowering, facts: LayoutFacts) -> SSAValue | None:
+    """True in one of the threads of a block that hold the same elements."""
+    return f.zero_in(facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << 5)
+
+
+@needs_scratch("tt.gather")
+def gather_scratch(op: Operation) -> int:
+    """The whole source."""
+    type_ = op.operands[0].type
+    return _elements(type_) * bit_width(memory_type(scalar_type(type_))) // 8
+
+
+@lowers("tt.gather")
+def gather(f: FunctionLowering, op: Operation) -> None:
+    b = f.b
+    source, indices = op.operands
+    result = op.results[0]
+    axis = op.properties["axis"]
+    assert isinstance(axis, IntegerAttr)
+    dim = axis.value.data
+    facts = f.facts(source.type)
+    base = f.scratch(op)
+    element = f.element_type(result)
+    kept = memory_type(element)
+    plan = plan_access(flat_offsets(facts.layout.layout, facts.shape), bit_width(kept))
+    store_shared(f, plan, to_memory(f, f.vector(source)), base, mask=_own_threads(f, facts.layout))
+    f.barrier()
+    strides = _row_major(facts.shape)
+    index_facts = f.facts(indices.type)
+    coordinates = [f.indices(index_facts.layout, d) if d != dim else None for d in range(len(facts.shape))]
+    size = bit_width(kept) // 8
+    loaded: list[SSAValue] = []
+    for register, index in enumerate(f.elements(indices)):
+        if bit_width(index.type) != 32:
+            index = b.cast(L.TruncOp if bit_width(index.type) > 32 else L.SExtOp, index, I32)
+        offset = b.mul(index, b.i32(strides[dim]))
+        for d, of_dim in enumerate(coordinates):
+            if of_dim is not None:
+                offset = b.add(offset, b.mul(registers.element(b, of_dim, register), b.i32(strides[d])))
+        loaded.append(b.load(b.gep(base, offset, kept), kept, size))
+    f.values[result] = from_memory(f, b.pack(loaded), element)
+
+
+def _row_major(shape: Sequence[int]) -> list[int]:
+    strides = [1] * len(shape)
+    for dim in reversed(range(len(shape) - 1)):
+        strides[dim] = strides[dim + 1] * shape[dim + 1]
+    return strides
+
+
+@needs_scratch("tt.histogram")
+def histogram_scratch(op: Operation) -> int:
+    """A 32-bit counter for each bin."""
+    return _elements(op.results[0].type) * 4
+
+
+@lowers("tt.histogram")
+def histogram(f: FunctionLowering, op: Operation) -> None:
+    """Counters in shared memory; an element that does not count adds 0."""
+    b = f.b
+    source, mask = op.operands[0], op.operands[1] if len(op.operands) > 1 else None
+    result = op.results[0]
+    bins = f.facts(result.type)
+    base = f.scratch(op)
+    plan = plan_access(flat_offsets(bins.layout.layout, bins.shape), 32)
+    zeros = b.constant(vector_type(I32, bins.count), 0)
+    store_shared(f, plan, zeros, base, mask=_own_threads(f, bins.layout))
+    f.barrier()
+    facts = f.facts(source.type)
+    own = _own_threads(f, facts.layout)
+    copies = facts.layout.free_masks.get("register", 0)
+    one, zero = b.i32(1), b.i32(0)
+    properties = {"bin_op": string_attr("add"), "ordering": string_attr("monotonic"), "syncscope": string_attr("block")}
+    masks = None if mask is None else f.elements(mask)
+    for register, value in enumerate(f.elements(source)):
+        if register & copies:
+            continue
+        terms = [term for term in (own, None if masks is None else masks[register]) if term is not None]
+        amount = one
+        if terms:
+            counts = terms[0] if len(terms) == 1 else b.and_(terms[0], terms[1])
+            amount = b.select(counts, one, zero)
+        bits = bit_width(value.type)
+        number = value if bits == 32 else b.cast(L.TruncOp if bits > 32 else L.ZExtOp, value, I32)
+        place = b.gep(base, b.and_(number, b.i32(bins.shape[0] - 1)), I32)
+        b.value(ours.AtomicRMWOp, (place, amount), I32, properties)
+    f.barrier()
+    loaded = load_shared(f, plan, I32, base)
+    element = f.element_type(result)
+    bits = bit_width(element)
+    f.values[result] = loaded if bits == 32 else b.cast(L.ZExtOp if bits > 32 else L.TruncOp, loaded, element)
+
+
+@lowers("ttg.fp4_to_fp")
+def fp4_to_fp(f: FunctionLowering, op: Operation) -> None:
+    """Two e2m1 floats a byte, the lower half first: as the bits of a small f16, times 2^14."""
+    b = f.b
+    source, result = op.operands[0], op.results[0]
+    axis = op.properties["axis"]
+    assert isinstance(axis, IntegerAttr)
+    dim = axis.value.data
+    facts = f.facts(result.type)
+    register_of = f.facts(source.type).layout.register_of
+    count = f.count(source)
+    packed = f.vector(source)
+    halves = [b.and_(packed, b.constant(packed.type, 15)), b.lshr(packed, 4)]
+    words = b.cast(L.ZExtOp, b.concat(halves), I16)
+    sign = b.shl(b.and_(words, b.constant(words.type, 8)), 12)
+    rest = b.shl(b.and_(words, b.constant(words.type, 7)), 9)
+    numbers = b.bitcast(b.or_disjoint(sign, rest), vector_type(F16, lanes(words.type)))
+    values = b.fmul(numbers, b.constant(numbers.type, 16384.0))
+    places = [
+        register_of[(*o[:dim], o[dim] // 2, *o[dim + 1 :])] + count * (o[dim] & 1) for o in facts.layout.offsets
+    ]
+    f.values[result] = resized(b, b.permute(values, places), facts.element)
+
+
+@lowers("tt.map_elementwise")
+def map_elementwise(f: FunctionLowering, op: Operation) -> None:
+    """The region for every `pack` registers."""
+    pack = op.properties["pack"]
+    assert isinstance(pack, IntegerAttr)
+    step = pack.value.data
+    region = op.regions[0]
+    if len(region.blocks) > 1:
+        raise f.unsupported(op, "a region of several blocks", help="keep its control flow structured (scf)")
+    block = region.block
+    last = block.last_op
+    assert last is not None
+    inputs = [f.elements(operand) for operand in op.operands]
+    count = len(inputs[0])
+    outputs: list[list[SSAValue]] = [[] for _ in op.results]
+    for first in range(0, count, step):
+        given = [values[first + i] for values in inputs for i in range(step)]
+        for argument, value in zip(block.args, given, strict=True):
+            f.values[argument] = value
+        f.lower_ops([inner for inner in block.ops if inner is not last])
+        returned = [f.scalar(value) for value in last.operands]
+        for number, into in enumerate(outputs):
+            into += returned[number * step : (number + 1) * step]
+    for result, values in zip(op.results, outputs, strict=True):
+        f.values[result] = f.b.pack(values)
+
+
