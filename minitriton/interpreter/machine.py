@@ -177,5 +177,5 @@ def _arguments(machine: Machine, name: str, args: Sequence[Any]) -> list[Array]:
             arg = machine.memory.add(arg, f"argument {index}")
         elif isinstance(type_, PointerType) and not isinstance(arg, int | np.integer):
             raise InterpreterError(f"argument {index} of {name} is a pointer, got {type(arg).__name__}")
-        values.append(meanings.descriptor_argument(machine, type_, arg) or held_scalar(arg, type_))
+        values.append(meanings.descriptor_argument(machine, type_, arg) or held_scalar(arg.item() if isinstance(arg, np.generic) else arg, type_))
     return values

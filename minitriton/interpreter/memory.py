@@ -45,7 +45,7 @@ class Region:
             count = max(0, (self.high - first) // dtype.itemsize)
             if count:
                 buffer = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(first)
-                elements = np.frombuffer(buffer, dtype, count)
+                elements = np.frombuffer(memoryview(buffer), dtype, count)
             else:
                 elements = np.empty(0, dtype)
             found = self.views[dtype] = (first, elements)
