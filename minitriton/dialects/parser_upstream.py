@@ -69,6 +69,24 @@ def _parse_if(parser: Any) -> Operation:
     return scf.IfOp(condition, types, then, otherwise, parser.parse_optional_attr_dict())
 
 
+def _parse_while(parser: Any) -> Operation:
+    """`scf.while (%a = %x) : (i32) -> i32 {...} do {...}`; without arguments the parentheses are left out."""
+    carried = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_assignment(parser)) or []
+    parser.parse_punctuation(":")
+    types = parser.parse_function_type()
+    inputs = list(types.inputs)
+    initial = parser.resolve_operands([value for _, value in carried], inputs, parser.pos)
+    arguments = [argument.resolve(type_) for (argument, _), type_ in zip(carried, inputs, strict=True)]
+    before = parser.parse_region(arguments)
+    parser.parse_keyword("do")
+    after = parser.parse_region()
+    op = scf.WhileOp(initial, list(types.outputs), before, after)
+    attributes = parser.parse_optional_attr_dict_with_keyword()
+    if attributes is not None:
+        op.attributes |= attributes.data
+    return op
+
+
 def _parse_barrier(parser: Any) -> Operation:
     return gpu.BarrierOp.create(attributes=parser.parse_optional_attr_dict())
 
@@ -77,4 +95,5 @@ PARSERS: dict[type[Operation], Callable[[Any], Operation]] = {
     gpu.BarrierOp: _parse_barrier,
     scf.ForOp: _parse_for,
     scf.IfOp: _parse_if,
+    scf.WhileOp: _parse_while,
 }
