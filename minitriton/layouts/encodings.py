@@ -13,83 +13,49 @@ The errors are those of Triton's attribute verifiers (lib/Dialect/TritonGPU/IR/D
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from collections.abc import Sequence
+from typing import ClassVar
 
 from minitriton.errors import IRError
 from minitriton.layouts import f2
+from minitriton.layouts.encoding_base import (
+    Bases,
+    DistributedEncoding,
+    Encoding,
+    Ints,
+    SharedEncoding,
+    bases_per_dim,
+    cga_of_linear,
+    check_order,
+    encoding,
+    flatten_basis,
+    freeze_bases,
+    freeze_cga,
+    freeze_ints,
+    order_of_bases,
+)
 
-Ints = tuple[int, ...]
-Bases = tuple[Ints, ...]
-
-_T = TypeVar("_T")
-
-
-@dataclass_transform(frozen_default=True)
-def _encoding(cls: type[_T]) -> type[_T]:
-    """A frozen dataclass whose hash is computed once."""
-    made: Any = dataclass(frozen=True)(cls)
-    names = tuple(f.name for f in fields(made))
-
-    def cached_hash(self: Any) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            value = hash((made, *(getattr(self, name) for name in names)))
-            object.__setattr__(self, "_hash", value)
-            return value
-
-    made.__hash__ = cached_hash
-    return made
-
-
-class Encoding:
-    """Base of all encodings."""
-
-    mnemonic: ClassVar[str]
-    """The attribute's name in the textual IR, after `ttg.`."""
-
-    @property
-    def rank(self) -> int:
-        """Number of tensor dimensions the encoding speaks of."""
-        raise NotImplementedError
-
-    @property
-    def cga(self) -> Bases:
-        """The bases of `block`, one per bit of the CTA's number."""
-        raise NotImplementedError
-
-    @property
-    def ctas_per_cga(self) -> Ints:
-        """CTAs along each dimension, those that hold copies included."""
-        return bases_per_dim(self.cga, self.rank, skip_broadcast=False)
-
-    @property
-    def cta_split(self) -> Ints:
-        """Into how many parts the CTAs split each dimension."""
-        return bases_per_dim(self.cga, self.rank)
-
-    @property
-    def cta_order(self) -> Ints:
-        """The dimensions in the order in which consecutive CTAs walk them."""
-        return order_of_bases(self.cga, range(self.rank))
-
-    @property
-    def num_ctas(self) -> int:
-        """Number of CTAs in the cluster."""
-        return 1 << len(self.cga)
+__all__ = [
+    "Bases",
+    "Blocked",
+    "DistributedEncoding",
+    "DotOperand",
+    "Encoding",
+    "Ints",
+    "Linear",
+    "NVMMAShared",
+    "NvidiaMma",
+    "PaddedShared",
+    "SharedEncoding",
+    "SharedLinear",
+    "Slice",
+    "SwizzledShared",
+    "bases_per_dim",
+    "order_of_bases",
+]
 
 
-class DistributedEncoding(Encoding):
-    """Elements live in registers of threads."""
-
-
-class SharedEncoding(Encoding):
-    """Elements live in shared memory."""
-
-
-@_encoding
+@encoding
 class Blocked(DistributedEncoding):
     """Each thread owns a box of `size_per_thread` elements, boxes tile a warp, warps tile a CTA (`#ttg.blocked`)."""
 
@@ -102,7 +68,7 @@ class Blocked(DistributedEncoding):
     cga_layout: Bases = ()
 
     def __post_init__(self) -> None:
-        _freeze_ints(self, "size_per_thread", "threads_per_warp", "warps_per_cta", "order")
+        freeze_ints(self, "size_per_thread", "threads_per_warp", "warps_per_cta", "order")
         if not len(self.size_per_thread) == len(self.threads_per_warp) == len(self.warps_per_cta) == len(self.order):
             raise IRError("sizePerThread, threadsPerWarp, warpsPerCTA, and order must all have the same rank.")
         for name, values in (
@@ -112,8 +78,8 @@ class Blocked(DistributedEncoding):
         ):
             if not all(f2.is_power_of_two(v) for v in values):
                 raise IRError(f"Every element in {name} must be a power of two.", help=f"got {list(values)}")
-        _check_order(self.order)
-        _freeze_cga(self, self.rank)
+        check_order(self.order)
+        freeze_cga(self, self.rank)
 
     @property
     def rank(self) -> int:
@@ -124,7 +90,7 @@ class Blocked(DistributedEncoding):
         return self.cga_layout
 
 
-@_encoding
+@encoding
 class Slice(DistributedEncoding):
     """`parent` with dimension `dim` squeezed out (`#ttg.slice`): what a reduction over `dim` leaves behind."""
 
@@ -153,7 +119,7 @@ class Slice(DistributedEncoding):
         return (*shape[: self.dim], 1, *shape[self.dim :])
 
 
-@_encoding
+@encoding
 class Linear(DistributedEncoding):
     """A map given by its bases (`#ttg.linear`): `lane[i]` is what flipping bit `i` of the lane adds to the coordinates.
 
@@ -169,7 +135,7 @@ class Linear(DistributedEncoding):
     shape: Ints = ()
 
     def __post_init__(self) -> None:
-        _freeze_bases(self, "register", "lane", "warp", "block")
+        freeze_bases(self, "register", "lane", "warp", "block")
         for basis in self.all_bases:
             if sum(1 for v in basis if v) > 1:
                 raise IRError(
@@ -187,10 +153,10 @@ class Linear(DistributedEncoding):
 
     @property
     def cga(self) -> Bases:
-        return _cga_of_linear(self.register + self.lane + self.warp, self.block, self.shape)
+        return cga_of_linear(self.block, self.shape)
 
 
-@_encoding
+@encoding
 class NvidiaMma(DistributedEncoding):
     """The result of a tensor-core instruction (`#ttg.nvidia_mma`): version 2 is `mma.sync`, version 3 `wgmma`."""
 
@@ -203,8 +169,8 @@ class NvidiaMma(DistributedEncoding):
     cga_layout: Bases = ()
 
     def __post_init__(self) -> None:
-        _freeze_ints(self, "warps_per_cta", "instr_shape")
-        _freeze_cga(self, self.rank)
+        freeze_ints(self, "warps_per_cta", "instr_shape")
+        freeze_cga(self, self.rank)
 
     @property
     def rank(self) -> int:
@@ -225,7 +191,7 @@ class NvidiaMma(DistributedEncoding):
         return self.version_major == 3
 
 
-@_encoding
+@encoding
 class DotOperand(DistributedEncoding):
     """Operand `op_idx` (0: A, 1: B) of a dot whose result is laid out as `parent` (`#ttg.dot_op`).
 
@@ -274,7 +240,7 @@ class DotOperand(DistributedEncoding):
         return tuple((*basis[:k], 0, *basis[k + 1 :]) for basis in self.parent.cga)
 
 
-@_encoding
+@encoding
 class SwizzledShared(SharedEncoding):
     """Rows whose groups of `vec` elements are xor-ed with the row's phase (`#ttg.swizzled_shared`).
 
@@ -290,9 +256,9 @@ class SwizzledShared(SharedEncoding):
     cga_layout: Bases = ()
 
     def __post_init__(self) -> None:
-        _freeze_ints(self, "order")
-        _check_order(self.order)
-        _freeze_cga(self, self.rank)
+        freeze_ints(self, "order")
+        check_order(self.order)
+        freeze_cga(self, self.rank)
 
     @property
     def rank(self) -> int:
@@ -303,7 +269,7 @@ class SwizzledShared(SharedEncoding):
         return self.cga_layout
 
 
-@_encoding
+@encoding
 class NVMMAShared(SharedEncoding):
     """Tiles of 8 rows by `swizzling_byte_width` bytes, swizzled as wgmma and TMA want them (`#ttg.nvmma_shared`)."""
 
@@ -317,7 +283,7 @@ class NVMMAShared(SharedEncoding):
     rank: int = 2  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __post_init__(self) -> None:
-        _freeze_cga(self, self.rank)
+        freeze_cga(self, self.rank)
 
     @property
     def cga(self) -> Bases:
@@ -339,7 +305,7 @@ class NVMMAShared(SharedEncoding):
         return self.swizzling_byte_width // 16 if self.swizzling_byte_width else 1
 
 
-@_encoding
+@encoding
 class PaddedShared(SharedEncoding):
     """A linear arrangement with `paddings[i]` elements put in after every `intervals[i]` (`#ttg.padded_shared`)."""
 
@@ -352,8 +318,8 @@ class PaddedShared(SharedEncoding):
     shape: Ints = ()
 
     def __post_init__(self) -> None:
-        _freeze_ints(self, "intervals", "paddings")
-        _freeze_bases(self, "offset", "block")
+        freeze_ints(self, "intervals", "paddings")
+        freeze_bases(self, "offset", "block")
         if len(self.intervals) != len(self.paddings):
             raise IRError(f"intervals size ({len(self.intervals)}) must match paddings size ({len(self.paddings)})")
         if not self.intervals:
@@ -365,7 +331,7 @@ class PaddedShared(SharedEncoding):
         if len(set(self.intervals)) != len(self.intervals):
             raise IRError("interval values cannot have duplicates")
         bases = self.offset + self.block
-        flat = [_flatten(basis, self.shape) for basis in bases]
+        flat = [flatten_basis(basis, self.shape) for basis in bases]
         if len(bases) != sum(map(f2.log2, self.shape)) or f2.rank(flat) != len(bases):
             raise IRError("Broadcasting is not supported.")
         for basis in bases:
@@ -380,7 +346,7 @@ class PaddedShared(SharedEncoding):
 
     @property
     def cga(self) -> Bases:
-        return _cga_of_linear(self.offset, self.block, self.shape)
+        return cga_of_linear(self.block, self.shape)
 
     @property
     def order(self) -> Ints:
@@ -401,7 +367,7 @@ class PaddedShared(SharedEncoding):
         return self.padded_offset(size - 1) + 1
 
 
-@_encoding
+@encoding
 class SharedLinear(SharedEncoding):
     """Shared memory by the bases of its offset (`#ttg.shared_linear`); `alignment` is in bytes."""
 
@@ -413,12 +379,12 @@ class SharedLinear(SharedEncoding):
     shape: Ints = ()
 
     def __post_init__(self) -> None:
-        _freeze_bases(self, "offset", "block")
+        freeze_bases(self, "offset", "block")
         if not f2.is_power_of_two(self.alignment):
             raise IRError("alignment must be a positive power of two")
         if not self.shape:
             raise IRError("SharedLinearEncodingAttr requires at least one output dimension.")
-        flat = [_flatten(basis, self.shape) for basis in self.offset + self.block]
+        flat = [flatten_basis(basis, self.shape) for basis in self.offset + self.block]
         size = sum(map(f2.log2, self.shape))
         if f2.rank(flat) != size:
             raise IRError("The layout must be surjective")
@@ -431,100 +397,9 @@ class SharedLinear(SharedEncoding):
 
     @property
     def cga(self) -> Bases:
-        return _cga_of_linear(self.offset, self.block, self.shape)
+        return cga_of_linear(self.block, self.shape)
 
     @property
     def order(self) -> Ints:
         """Dimensions, fastest first."""
         return order_of_bases(self.offset, range(self.rank - 1, -1, -1))
-
-
-def bases_per_dim(bases: Bases, rank: int, skip_broadcast: bool = True) -> Ints:
-    """How many positions the bases take along each dimension.
-
-    A zero basis (a copy) counts for the dimension of the basis before it, if `skip_broadcast` is off.
-    """
-    sizes = [1] * rank
-    last = 0
-    for basis in bases:
-        dim = next((d for d, v in enumerate(basis) if v), None)
-        if dim is not None:
-            last = dim
-            sizes[dim] *= 2
-        elif not skip_broadcast:
-            sizes[last] *= 2
-    return tuple(sizes)
-
-
-def order_of_bases(bases: Iterable[Ints], default: Iterable[int]) -> Ints:
-    """The dimensions as the bases reach them, then those they never reach, in the `default` order."""
-    order: dict[int, None] = {}
-    for basis in bases:
-        dim = next((d for d, v in enumerate(basis) if v), None)
-        if dim is not None:
-            order[dim] = None
-    order.update(dict.fromkeys(default))
-    return tuple(order)
-
-
-def _freeze_ints(value: Encoding, *names: str) -> None:
-    for name in names:
-        object.__setattr__(value, name, tuple(getattr(value, name)))
-
-
-def _freeze_cga(value: Blocked | NvidiaMma | SwizzledShared | NVMMAShared, rank: int) -> None:
-    if not value.cga_layout:
-        object.__setattr__(value, "cga_layout", ())
-        return
-    bases = tuple(tuple(basis) for basis in value.cga_layout)
-    if any(len(basis) != rank for basis in bases):
-        raise IRError(f"every basis of CGALayout must have {rank} entries, one per dimension", help=f"got {bases}")
-    object.__setattr__(value, "cga_layout", bases)
-
-
-def _freeze_bases(value: Linear | PaddedShared | SharedLinear, *names: str) -> None:
-    """Make the bases tuples, and fill in or check `shape`."""
-    shape = tuple(value.shape)
-    rank = len(shape)
-    sizes = [1] * rank
-    for name in names:
-        bases = tuple(tuple(basis) for basis in getattr(value, name))
-        object.__setattr__(value, name, bases)
-        for basis in bases:
-            if not rank:
-                rank = len(basis)
-                sizes = [1] * rank
-            if len(basis) != rank:
-                raise IRError("all bases must have the same number of entries", help=f"got {list(basis)}, want {rank}")
-            for dim, v in enumerate(basis):
-                if v < 0:
-                    raise IRError("basis values must not be negative", help=f"got {list(basis)}")
-                if v >= sizes[dim]:
-                    sizes[dim] = 1 << v.bit_length()
-    if not shape:
-        shape = tuple(sizes)
-    elif any(have > size or not f2.is_power_of_two(size) for have, size in zip(sizes, shape, strict=True)):
-        raise IRError(f"the bases do not fit in the shape {list(shape)}", help=f"they reach {sizes}")
-    object.__setattr__(value, "shape", shape)
-
-
-def _check_order(order: Ints) -> None:
-    if sorted(order) != list(range(len(order))):
-        shown = ", ".join(map(str, order))
-        raise IRError(f"order must be a permutation of 0..(rank-1), but was [{shown}]")
-
-
-def _flatten(basis: Ints, shape: Ints) -> int:
-    flat = shift = 0
-    for v, size in zip(basis, shape, strict=True):
-        flat |= v << shift
-        shift += f2.log2(size)
-    return flat
-
-
-def _cga_of_linear(inner: Bases, block: Bases, shape: Ints) -> Bases:
-    """The bases of `block` in units of what one CTA covers."""
-    split = bases_per_dim(block, len(shape))
-    return tuple(
-        tuple(v // (size // parts) for v, size, parts in zip(basis, shape, split, strict=True)) for basis in block
-    )

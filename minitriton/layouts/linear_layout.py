@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from minitriton.errors import MinitritonError
 from minitriton.layouts import f2
@@ -586,6 +586,9 @@ class LinearLayout:
         if self._hash is None:
             self._hash = hash((tuple(self._bases.items()), tuple(self._outs.items())))
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (LinearLayout.trusted, (self._bases, self._outs))
 
     def __repr__(self) -> str:
         outs = ", ".join(f"{dim} (size {size})" for dim, size in self._outs.items())

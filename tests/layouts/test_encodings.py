@@ -1,5 +1,6 @@
 """Encodings: validation, equality, and what they say of CTAs."""
 
+import pickle
 from collections.abc import Callable
 
 import pytest
@@ -17,6 +18,7 @@ from minitriton.layouts.encodings import (
     Slice,
     SwizzledShared,
 )
+from minitriton.layouts.to_linear import to_linear_layout
 
 BLOCKED = Blocked((1, 4), (8, 4), (4, 1), (1, 0))
 VOLTA = NvidiaMma(1, 0, (1, 1), (16, 8))
@@ -66,6 +68,17 @@ def test_equal_parameters_make_equal_values_whatever_sequences_they_came_in() ->
 def test_encodings_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         BLOCKED.order = (0, 1)  # type: ignore[misc]
+
+
+def test_what_another_process_gets_is_equal_and_hashes_itself() -> None:
+    assert hash(BLOCKED)
+    layout = to_linear_layout(BLOCKED, (64, 64))
+    assert hash(layout)
+    copies = pickle.loads(pickle.dumps((BLOCKED, layout)))
+    assert copies == (BLOCKED, layout)
+    assert "_hash" not in vars(copies[0])
+    assert copies[1]._hash is None
+    assert hash(copies) == hash((BLOCKED, layout))
 
 
 def test_the_shape_of_a_linear_encoding_is_what_its_bases_reach() -> None:
