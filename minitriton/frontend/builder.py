@@ -18,6 +18,8 @@ from xdsl.dialects.builtin import (
     Float8E5M2FNUZType,
     Float8E5M2Type,
     LocationAttr,
+    NameLoc,
+    StringAttr,
     UnknownLoc,
     bf16,
     f16,
@@ -69,6 +71,18 @@ def ir_type(type: base_type) -> Attribute:
     return found
 
 
+_named: dict[tuple[str, LocationAttr], NameLoc] = {}
+
+
+def named_location(name: str, location: LocationAttr) -> NameLoc:
+    """`location` with a variable's name, which is how values get their names in printed IR."""
+    key = (name, location)
+    found = _named.get(key)
+    if found is None:
+        found = _named[key] = NameLoc(StringAttr(name), location)
+    return found
+
+
 class IRBuilder:
     """The state of one compilation: options, target, the current block and location.
 
@@ -81,21 +95,20 @@ class IRBuilder:
         self.block = Block()
         self.location: LocationAttr = UNKNOWN
         self.name: str | None = None
+        """The variable that the expression being compiled is assigned to."""
         self.call_function: Callable[[Any, list[Any], dict[str, Any]], Any] = _no_function
         self._constants: dict[Block, dict[Any, SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
 
     def insert(self, op: Operation) -> Operation:
-        """Puts `op` at the end of the current block."""
-        op.location = self.location
+        """Puts `op` at the end of the current block. It is named after the variable being assigned, if any."""
+        op.location = self.location if self.name is None else named_location(self.name, self.location)
         self.block.add_op(op)
         return op
 
     def value(self, op: Operation) -> SSAValue:
-        """Puts `op` at the end of the current block and gives its result."""
-        op.location = self.location
-        self.block.add_op(op)
-        return op.results[0]
+        """`insert`, which gives the op's result."""
+        return self.insert(op).results[0]
 
     def op(
         self,

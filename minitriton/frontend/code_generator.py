@@ -21,9 +21,7 @@ from xdsl.dialects.builtin import (
     FileLineColLoc,
     FunctionType,
     IntAttr,
-    LocationAttr,
     ModuleOp,
-    NameLoc,
     StringAttr,
     i32,
 )
@@ -31,7 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from minitriton.dialects import tt
 from minitriton.errors import MinitritonError
-from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.builder import IRBuilder, named_location
 from minitriton.frontend.errors import CompilationError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.functions import CompiledFunctions, flat_types
@@ -102,8 +100,7 @@ class CodeGenerator(CallVisitor):
             else:
                 value, cursor = _with_handles(arg, handles, cursor)
             for handle in handles[start:cursor]:
-                handle.name_hint = name
-                handle.location = _named_location(name, location)
+                handle.location = named_location(name, location)
             self.bind(name, value)
 
     def _end(self, b: IRBuilder) -> base_type:
@@ -121,10 +118,6 @@ CodeGenerator.handlers = {
     if isinstance(kind, type) and (handler := getattr(CodeGenerator, f"visit_{kind.__name__}", None)) is not None
 }
 CodeGenerator.handlers[ast.List] = CodeGenerator.visit_Tuple
-
-
-def _named_location(name: str, location: LocationAttr) -> NameLoc:
-    return NameLoc(StringAttr(name), location)
 
 
 def _flat_argument_types(arg: Any) -> list[Attribute]:

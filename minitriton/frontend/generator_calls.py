@@ -53,6 +53,8 @@ class CallVisitor(ControlFlowVisitor):
             if keyword.arg is None:
                 raise self.unsupported(node, "`**` in a call is not supported")
             kwargs[keyword.arg] = self.visit(keyword.value)
+            place: Any = keyword
+            self.b.location = place.ir_location
         args: list[Any] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):

@@ -18,7 +18,7 @@ from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import UnitAttr, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from minitriton.frontend.builder import ir_type
+from minitriton.frontend.builder import ir_type, named_location
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator_base import flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator_statements import StatementVisitor
@@ -152,12 +152,7 @@ class ControlFlowVisitor(StatementVisitor):
 
     def _bind_results(self, names: list[str], values: list[Any], op: Operation) -> None:
         for name, value in zip(names, rebuild_all([v.type for v in values], list(op.results)), strict=True):
-            self._name(name, value)
             self.bind(name, value)
-
-    def _name(self, name: str, value: Any) -> None:
-        for handle in flatten_all([value]):
-            handle.name_hint = name
 
     def _branching_if(self, condition: tensor, node: Any) -> None:
         b = self.b
@@ -266,7 +261,7 @@ class ControlFlowVisitor(StatementVisitor):
         names = self._carried(node, target)
         initial = [before[n] for n in names]
         region, block = b.region([low.handle.type, *(h.type for h in flatten_all(initial))])
-        block.args[0].name_hint = target
+        block.args[0].location = named_location(target, location)
         b.block = block
         self.lscope, self.local_defs = before.copy(), {}
         self._enter_with(names, initial, list(block.args[1:]))
@@ -279,7 +274,7 @@ class ControlFlowVisitor(StatementVisitor):
         self.region_depth -= 1
         self._check_carried(node, before, target)
         after = self.lscope
-        kept = self._drop_unchanged(names, initial, after, [block.args[1:]], [])
+        kept = self._drop_unchanged(names, initial, after, [block.args[1:]])
         b.location = location
         yielded = flatten_all(after[n] for n in kept)
         b.insert(scf.YieldOp(*yielded))
@@ -292,6 +287,8 @@ class ControlFlowVisitor(StatementVisitor):
         )
         b.block = outer
         b.insert(op)
+        if kept:
+            op.location = named_location(kept[-1], location)
         self.lscope, self.local_defs = before, defs
         before.pop(target, None)
         defs.pop(target, None)
@@ -299,12 +296,11 @@ class ControlFlowVisitor(StatementVisitor):
 
     def _enter_with(self, names: list[str], values: list[Any], arguments: list[Any]) -> None:
         for name, value in zip(names, rebuild_all([v.type for v in values], arguments), strict=True):
-            self._name(name, value)
+            for argument in flatten_all([value]):
+                argument.location = named_location(name, self.b.location)  # pyright: ignore[reportAttributeAccessIssue]
             self.bind(name, value)
 
-    def _drop_unchanged(
-        self, names: list[str], initial: list[Any], after: Scope, arguments: list[Any], others: list[Block]
-    ) -> list[str]:
+    def _drop_unchanged(self, names: list[str], initial: list[Any], after: Scope, arguments: list[Any]) -> list[str]:
         """Replaces the block arguments of variables that the loop did not change by the values before it.
 
         `arguments`: for each region of the loop, the block arguments that carry variables; the first are those that `after` may hold.
@@ -365,7 +361,7 @@ class ControlFlowVisitor(StatementVisitor):
         self.region_depth -= 1
         self._check_carried(node, before, None)
         after = self.lscope
-        kept = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args], [])
+        kept = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
         b.location = location
         b.insert(scf.YieldOp(*flatten_all(after[n] for n in kept)))
         b.block = test_block
@@ -376,5 +372,7 @@ class ControlFlowVisitor(StatementVisitor):
         )
         b.block = outer
         b.insert(op)
+        if kept:
+            op.location = named_location(kept[-1], location)
         self.lscope, self.local_defs = before, defs
         self._bind_results(kept, [before[n] for n in kept], op)

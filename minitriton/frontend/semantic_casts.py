@@ -55,6 +55,9 @@ def cast(b: IRBuilder, value: tensor, to: dtype, rounding: str | None = None) ->
             f"Source scalar type is {source} and destination type is {target}"
         )
     result = with_scalar(value.type, target)
+    direct = floats and (target.is_fp8() or rounding == "rtz")
+    if source.name in ("fp16", "bf16") and target.name != "fp32" and not direct:
+        return cast(b, cast(b, value, dt.float32), target)
     if floats:
         return _cast_float(b, value, source, target, result, narrower, rounding)
     if source.is_int() and target.is_int():
@@ -78,8 +81,6 @@ def _cast_float(
     if source.is_fp8() or target.is_fp8() or rounding == "rtz":
         op = tt.FpToFpOp(value.handle, b.ir_type(result), rounding=(rounding or "rtne") if narrower else None)
         return tensor(b.value(op), result)
-    if source.name in ("fp16", "bf16") and target.name != "fp32":
-        return cast(b, cast(b, value, dt.float32), target)
     op = arith.TruncFOp if narrower else arith.ExtFOp
     return tensor(b.op(op, (value.handle,), b.ir_type(result)), result)
 
