@@ -150,7 +150,7 @@ def to_float16(numbers: Array, *, toward_zero: bool = False) -> Array:
 def decode_e8m0(patterns: Array) -> Array:
     """Scales: pattern p is 2 to the power of p - 127, 255 is NaN; as float32."""
     exponents = np.asarray(patterns).view(np.uint8).astype(np.int32)
-    scales = np.ldexp(np.float32(1), exponents - 127).astype(np.float32)
+    scales = np.ldexp(np.float32(1), np.minimum(exponents, 254) - 127).astype(np.float32)
     return np.where(exponents == 255, _FLOAT32_NAN, scales)
 
 
