@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     FileLineColLoc,
@@ -21,6 +22,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     LocationAttr,
     ModuleOp,
+    NameLoc,
     StringAttr,
     UnregisteredOp,
 )
@@ -35,6 +37,7 @@ from minitriton.dialects.parser_upstream import PARSERS
 from minitriton.dialects.tt_enums import IntegerEnumAttr
 
 _ALIAS_DEFINITION = re.compile(r"^\s*([#!][A-Za-z_][\w$.-]*)\s*=\s*", re.MULTILINE)
+_DEFAULT_ARGUMENT = re.compile(r"arg\d+(_\d+)?")
 
 
 class TritonParser(Parser):
@@ -44,6 +47,7 @@ class TritonParser(Parser):
         super().__init__(context, text, name)
         self._file = StringAttr(name)
         self._location: LocationAttr | None = None
+        self._argument_names: dict[BlockArgument, str] = {}
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._definitions = {match.group(1): match.end() for match in _ALIAS_DEFINITION.finditer(text)}
 
@@ -100,7 +104,12 @@ class TritonParser(Parser):
         bound = self._parse_op_result_list()
         name = self._current_token
         op = self._parse_op_after_results()
-        op.location = self.location_at(name.span.start) if self._location is None else self._location
+        if self._location is None:
+            op.location = self.location_at(name.span.start)
+        else:
+            op.location = self._location
+            if isinstance(op, scf.ForOp | scf.WhileOp):
+                self._name_loop_arguments(op)
         if isinstance(op, IRDLOperation):
             complete_properties(op)
         given = sum(size for _, size in bound)
@@ -190,6 +199,22 @@ class TritonParser(Parser):
         for value in values:
             if isinstance(value, BlockArgument):
                 value.location = self.location_at(span.start)
+                self._argument_names[value] = name
+
+    def _name_loop_arguments(self, op: Operation) -> None:
+        """Keep the names of a loop's arguments, which come from places that the text of a loop does not show."""
+        for argument in op.regions[0].block.args:
+            name = self._argument_names[argument]
+            stem, _, suffix = name.rpartition("_")
+            if suffix.isdigit() and stem in self._names:
+                name = stem
+            if not name.isdigit() and not _DEFAULT_ARGUMENT.fullmatch(name):
+                argument.location = NameLoc(StringAttr(name), argument.location)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names of all values in the text."""
+        return frozenset(re.findall(r"%([\w$.-]+)", self.lexer.input.content))
 
 
 def _type_complaint(message: str) -> str:
