@@ -34,9 +34,23 @@ def find_ptxas() -> str | None:
     return None
 
 
+def chosen_assembler() -> str | None:
+    """`"ptxas"`, `"nvjitlink"` or None (the driver compiles the PTX when it is loaded); `MINITRITON_ASSEMBLER` overrides."""
+    given = os.environ.get("MINITRITON_ASSEMBLER")
+    if given in ("nvjitlink", "ptxas"):
+        return given
+    if given == "driver":
+        return None
+    if given:
+        raise MinitritonError(f"MINITRITON_ASSEMBLER={given!r} is none of nvjitlink, ptxas, driver")
+    if find_ptxas() is not None:
+        return "ptxas"
+    return "nvjitlink" if nvjitlink.load_library() is not None else None
+
+
 def assembler_available() -> bool:
     """Whether `ptx_to_cubin` can work here."""
-    return bool(os.environ.get("MINITRITON_PTXAS")) or nvjitlink.load_library() is not None or find_ptxas() is not None
+    return chosen_assembler() is not None
 
 
 def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
@@ -44,11 +58,11 @@ def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
 
     Raises `MinitritonError` with the assembler's message and the PTX line that it names.
     """
-    flags = ["-lineinfo"] if "\t.loc" in ptx or ".loc\t" in ptx else []
+    flags = ["-lineinfo"] if "\t.loc" in ptx else []
     if options.maxnreg:
         flags.append(f"-maxrregcount={options.maxnreg}")
     try:
-        if nvjitlink.load_library() is not None and not os.environ.get("MINITRITON_PTXAS"):
+        if chosen_assembler() == "nvjitlink":
             fusion = [] if options.enable_fp_fusion else ["-Xptxas", "--fmad=false"]
             return nvjitlink.assemble(ptx, [f"-arch={target.sm}", *flags, *fusion])
         fusion = [] if options.enable_fp_fusion else ["--fmad=false"]
