@@ -14,7 +14,7 @@ Answers to `ConvertLayoutOp::getCanonicalizationPatterns` of lib/Dialect/TritonG
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
@@ -29,6 +29,7 @@ from minitriton.passes.remove_layout_conversions.anchors import (
     is_expensive_view,
 )
 from minitriton.passes.tensor_layouts import layout_of_value, retyped_elements, shape_of, with_layout
+from minitriton.rewriting.constants import splat_bytes
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -99,8 +100,8 @@ def _of_local_load(rewriter: Rewriter, op: Operation, origin: Operation) -> bool
 
 
 def _of_constant(rewriter: Rewriter, op: Operation, origin: Operation) -> bool:
-    value: Any = origin.properties["value"]
-    if isinstance(value, DenseIntOrFPElementsAttr) and not value.is_splat():
+    value = origin.properties["value"]
+    if not isinstance(value, DenseIntOrFPElementsAttr) or splat_bytes(value) is None:
         return False
     constant = _again(origin, op)
     constant.properties["value"] = retyped_elements(value, op.results[0].type)

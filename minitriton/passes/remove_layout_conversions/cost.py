@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.properties import threads_per_warp, warps_per_cta
@@ -77,7 +77,7 @@ def byte_count(value: SSAValue, *, min_elements: int = 0, min_bits: int = 0) -> 
 
 def _recomputation_cost(convert: Operation, found: BackwardSlice) -> int | None:
     """None: the slice must not be repeated at any price."""
-    ops = {owner: None for owner in (v.owner for v in found.values) if isinstance(owner, Operation)}
+    ops = {cast(OpResult, value).op: None for value in found.values if value.__class__ is OpResult}
     alone: dict[Operation, bool] = {}
     cost = 0
     for op in ops:

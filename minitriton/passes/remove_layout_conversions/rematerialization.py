@@ -57,8 +57,8 @@ class Rematerialization:
 
     def existing(self, use: Use, layout: DistributedEncoding) -> SSAValue | None:
         """A version in `layout` of the operand `use` that is there before its op."""
-        op = use.operation
-        found = self.versions.get((op.operands[use.index], layout))
+        op = use._operation  # pyright: ignore[reportPrivateUsage]
+        found = self.versions.get((op._operands[use._index], layout))  # pyright: ignore[reportPrivateUsage]
         return found if found is not None and self.properly_dominates(found, op) else None
 
     def slice_of(self, use: Use, layout: DistributedEncoding, stop: Stop | None = None) -> BackwardSlice | None:

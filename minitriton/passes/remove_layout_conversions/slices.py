@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
@@ -72,9 +72,16 @@ def is_free_convert(op: Operation) -> bool:
 
 
 def backward_slice(
-    root: Use, layout: DistributedEncoding, stop: Stop | None = None, existing: Existing | None = None
+    root: Use,
+    layout: DistributedEncoding,
+    stop: Stop | None = None,
+    existing: Existing | None = None,
+    admits: Callable[[Operation], bool] | None = None,
 ) -> BackwardSlice | None:
-    """The slice of operand `root` for it to have `layout`; None if an op on the way does not allow it."""
+    """The slice of operand `root` for it to have `layout`; None if an op on the way does not allow it.
+
+    `admits` says which ops may be in the slice at all.
+    """
     found = BackwardSlice()
     seen = {(root, layout)}
     queue = [(root, layout)]
@@ -90,30 +97,33 @@ def backward_slice(
         value = use._operation._operands[use._index]  # pyright: ignore[reportPrivateUsage]
         if value.type.__class__ is not TensorType:
             continue
-        if _is_loop_result(value) or not found.add(value, wanted):
-            return None
-        if existing is not None:
-            known = existing(use, wanted)
-            if known is not None:
-                if not found.add(known, wanted):
-                    return None
-                value = known
-        owner = value.owner
-        if isinstance(owner, Block):
-            if not _enter_loop(value, wanted, enqueue):
+        known = existing(use, wanted) if existing is not None else None
+        for one in (value, known):
+            if one is not None and not (found.add(one, wanted) and (admits is None or _is_admitted(one, admits))):
                 return None
-        elif owner.name == "scf.if":
-            if stop is None or not stop(owner):
-                for index in (0, 1):
-                    enqueue(operand_use(yield_of(owner, index), cast(OpResult, value).index), wanted)
-        elif not _enter_op(owner, value, wanted, found, stop, enqueue):
+        if value.__class__ is OpResult and cast(OpResult, value).op.name in _LOOPS:
+            return None
+        if known is not None:
+            value = known
+        if value.__class__ is not OpResult:
+            if not _enter_loop(cast(BlockArgument, value), wanted, enqueue):
+                return None
+            continue
+        op = cast(OpResult, value).op
+        if op.name == "scf.if":
+            if stop is None or not stop(op):
+                for region in (0, 1):
+                    enqueue(operand_use(yield_of(op, region), cast(OpResult, value).index), wanted)
+        elif not _enter_op(op, value, wanted, found, stop, enqueue):
             return None
     return found
 
 
-def _is_loop_result(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, Operation) and owner.name in ("scf.for", "scf.while")
+_LOOPS = frozenset({"scf.for", "scf.while"})
+
+
+def _is_admitted(value: SSAValue, admits: Callable[[Operation], bool]) -> bool:
+    return value.__class__ is not OpResult or admits(cast(OpResult, value).op)
 
 
 def yield_of(op: Operation, region: int) -> Operation:
@@ -122,14 +132,14 @@ def yield_of(op: Operation, region: int) -> Operation:
 
 
 def _enter_loop(
-    value: SSAValue, wanted: DistributedEncoding, enqueue: Callable[[Use, DistributedEncoding], None]
+    value: BlockArgument, wanted: DistributedEncoding, enqueue: Callable[[Use, DistributedEncoding], None]
 ) -> bool:
     """The argument of a `scf.for` depends on the initial value and on what the body yields."""
-    block = cast(Block, value.owner)
+    block = value.block
     loop = block.parent_op()
     if loop is None or loop.name != "scf.for":
         return False
-    index = value.index - 1  # pyright: ignore[reportAttributeAccessIssue]
+    index = value.index - 1
     enqueue(operand_use(loop, index + 3), wanted)
     enqueue(operand_use(cast(Operation, block.last_op), index), wanted)
     return True
@@ -157,11 +167,13 @@ def _enter_op(
     if op.name == "tt.gather":
         enqueue(operand_use(op, 1), wanted)
         return True
-    source = operand_layout(op, wanted) if op.operands else None
-    for index, operand in enumerate(op.operands):
+    operands = op._operands  # pyright: ignore[reportPrivateUsage]
+    source = operand_layout(op, wanted) if operands else None
+    for index, operand in enumerate(operands):
         if source is None:
             return False
-        if layout_of_value(operand) != source:
+        now = layout_of_value(operand)
+        if now is not None and now != source:
             enqueue(operand_use(op, index), source)
     return True
 
@@ -170,11 +182,5 @@ def repeatable_slice(
     root: Use, layout: DistributedEncoding, stop: Stop | None = None, existing: Existing | None = None
 ) -> BackwardSlice | None:
     """A slice all of whose ops may run once more; None if there is none."""
-    found = backward_slice(root, layout, stop, existing)
-    if found is None or not found.values:
-        return None
-    for value in found.values:
-        owner = value.owner
-        if isinstance(owner, Operation) and not can_be_repeated(owner):
-            return None
-    return found
+    found = backward_slice(root, layout, stop, existing, can_be_repeated)
+    return found if found is not None and found.values else None
