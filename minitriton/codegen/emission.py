@@ -20,8 +20,13 @@ from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
 
 
-_NEWER_THAN_TRITON_S_LLVM = " nocreateundeforpoison"
-"""An attribute of intrinsics that LLVM 22.1 prints and Triton 3.6.0's LLVM (22.0git) does not parse; it is implied."""
+_SPELLED_FOR_TRITON_S_LLVM = {
+    " nocreateundeforpoison": "",
+    "@llvm.nvvm.ex2.approx.f32": "@llvm.nvvm.ex2.approx.f",
+    "@llvm.nvvm.ex2.approx.ftz.f32": "@llvm.nvvm.ex2.approx.ftz.f",
+}
+"""What LLVM 22.1 prints and Triton 3.6.0's LLVM (22.0git) does not know: an implied attribute, and new names of
+intrinsics whose old names both understand."""
 
 
 class LLVMModule:
@@ -34,7 +39,10 @@ class LLVMModule:
     def __str__(self) -> str:
         if self._text is None:
             with llvm_session.LOCK:
-                self._text = str(self.module).replace(_NEWER_THAN_TRITON_S_LLVM, "")
+                text = str(self.module)
+            for newer, known in _SPELLED_FOR_TRITON_S_LLVM.items():
+                text = text.replace(newer, known)
+            self._text = text
         return self._text
 
 
