@@ -1,0 +1,510 @@
+"""Runs lowered kernels on NumPy: all threads of a block in lockstep, one array element per thread.
+
+In: TTGIR text and arrays. Out: the arrays as the kernel leaves them. What is run is the `llvm` and `nvvm` dialects, op by op, so
+that a wrong register, lane, address or mask shows as a wrong number. Branches must go one way in all threads; what barriers
+are for is not checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, ModuleOp, VectorType
+
+from minitriton.analysis.allocation import allocate
+from minitriton.analysis.membar import insert_barriers
+from minitriton.codegen.llvm_text import write_module
+from minitriton.codegen.lowering.module import lower_module
+from minitriton.codegen.scratch import scratch_bytes
+from minitriton.dialects import llvm as ours
+from minitriton.dialects.text import parse_module
+
+SHARED_BYTES = 1 << 18
+
+
+def lower(text: str) -> ModuleOp:
+    """The LLVM level of TTGIR text, verified."""
+    module = parse_module(text)
+    allocation = allocate(module, scratch_bytes)
+    insert_barriers(module, allocation)
+    lowered = lower_module(module, allocation)
+    lowered.verify()
+    return lowered
+
+
+def _dtype(type_: Any) -> Any:
+    match type_:
+        case IntegerType():
+            return {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}[type_.width.data]
+        case Float16Type():
+            return np.float16
+        case Float32Type() | BFloat16Type():
+            return np.float32
+        case Float64Type():
+            return np.float64
+        case _:
+            return np.int64
+
+
+def _element(type_: Any) -> Any:
+    return type_.element_type if isinstance(type_, VectorType) else type_
+
+
+def _lanes(type_: Any) -> int:
+    return type_.get_shape()[0] if isinstance(type_, VectorType) else 1
+
+
+def _to_bits(values: np.ndarray, type_: Any) -> np.ndarray:
+    """Values as they lie in memory."""
+    if isinstance(_element(type_), BFloat16Type):
+        bits = values.astype(np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    return np.ascontiguousarray(values, dtype=_dtype(_element(type_)))
+
+
+def _from_bits(raw: np.ndarray, type_: Any) -> np.ndarray:
+    if isinstance(_element(type_), BFloat16Type):
+        return (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return raw.view(_dtype(_element(type_)))
+
+
+def _item_bytes(type_: Any) -> int:
+    return 2 if isinstance(_element(type_), BFloat16Type) else np.dtype(_dtype(_element(type_))).itemsize
+
+
+@dataclass
+class Kernel:
+    """A lowered module that can be run."""
+
+    module: ModuleOp
+
+    def __call__(self, *arguments: Any, program: tuple[int, int, int] = (0, 0, 0)) -> None:
+        function = next(op for op in self.module.ops if op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
+        _Machine(function, arguments, program).run()
+
+
+class _Machine:
+    def __init__(self, function: Any, arguments: Sequence[Any], program: tuple[int, int, int]):
+        self.threads = function.attributes["nvvm.reqntid"].get_values()[0]
+        self.program = program
+        self.function = function
+        self.shared = np.full(SHARED_BYTES, 0xA5, np.uint8)
+        self.arrays: list[tuple[int, np.ndarray]] = []
+        self.env: dict[Any, np.ndarray] = {}
+        base = 1 << 32
+        blocks = list(function.regions[0].blocks)
+        given = [*arguments, 0, 0]
+        for argument, value in zip(blocks[0].args, given, strict=True):
+            if isinstance(value, np.ndarray):
+                self.arrays.append((base, value.view(np.uint8).reshape(-1)))
+                value = base
+                base += 1 << 32
+            self.env[argument] = self.full(argument.type, value)
+
+    def full(self, type_: Any, value: Any) -> np.ndarray:
+        count = _lanes(type_)
+        shape = (self.threads, count) if isinstance(type_, VectorType) else (self.threads,)
+        return np.full(shape, value, _dtype(_element(type_)))
+
+    def memory(self, address: int, pointer_type: Any) -> tuple[np.ndarray, int]:
+        if getattr(pointer_type.addr_space, "data", 0) == 3:
+            return self.shared, int(address)
+        for base, array in self.arrays:
+            if base <= address < base + array.size:
+                return array, int(address) - base
+        raise AssertionError(f"access outside of every array at {int(address):#x}")
+
+    def load(self, address: int, pointer_type: Any, count: int, type_: Any) -> np.ndarray:
+        array, offset = self.memory(address, pointer_type)
+        size = count * _item_bytes(type_)
+        assert offset % size == 0, f"{size} bytes at the misaligned address {offset}"
+        assert offset + size <= array.size
+        return _from_bits(array[offset : offset + size].copy(), type_)
+
+    def store(self, address: int, pointer_type: Any, values: np.ndarray, type_: Any) -> None:
+        array, offset = self.memory(address, pointer_type)
+        raw = _to_bits(np.atleast_1d(values), type_).view(np.uint8)
+        assert offset % raw.size == 0, f"{raw.size} bytes at the misaligned address {offset}"
+        assert offset + raw.size <= array.size
+        array[offset : offset + raw.size] = raw
+
+    def run(self) -> None:
+        block = self.function.regions[0].first_block
+        while block is not None:
+            for op in block.ops:
+                if op.name in ("llvm.br", "llvm.cond_br"):
+                    block = self.branch(op)
+                    break
+                if op.name == "llvm.return":
+                    return
+                results = HANDLERS[op.name](self, op, *(self.env[v] for v in op.operands))
+                if len(op.results) == 1:
+                    self.env[op.results[0]] = results
+                else:
+                    assert not op.results
+
+    def branch(self, op: Any) -> Any:
+        if op.name == "llvm.br":
+            target, values = op.successors[0], op.operands
+        else:
+            condition = self.env[op.operands[0]]
+            assert condition.all() or not condition.any(), "threads would go different ways"
+            count = len(op.successors[0].args)
+            taken = bool(condition[0])
+            target = op.successors[0 if taken else 1]
+            values = op.operands[1 : 1 + count] if taken else op.operands[1 + count :]
+        found = [self.env[v] for v in values]
+        for argument, value in zip(target.args, found, strict=True):
+            self.env[argument] = value
+        return target
+
+
+Handler = Callable[..., Any]
+HANDLERS: dict[str, Handler] = {}
+
+
+def _handles(*names: str) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            HANDLERS[name] = handler
+        return handler
+
+    return register
+
+
+def _unsigned(a: np.ndarray) -> np.ndarray:
+    return a if a.dtype == np.bool_ else a.view(f"u{a.dtype.itemsize}")
+
+
+_BINARY: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "shl": lambda a, b: a << b,
+    "lshr": lambda a, b: (_unsigned(a) >> _unsigned(b)).view(a.dtype),
+    "ashr": lambda a, b: a >> b,
+    "sdiv": lambda a, b: np.trunc(a / b).astype(a.dtype),
+    "srem": lambda a, b: np.fmod(a, b),
+    "udiv": lambda a, b: (_unsigned(a) // _unsigned(b)).view(a.dtype),
+    "urem": lambda a, b: (_unsigned(a) % _unsigned(b)).view(a.dtype),
+    "fadd": lambda a, b: a + b,
+    "fsub": lambda a, b: a - b,
+    "fmul": lambda a, b: a * b,
+    "fdiv": lambda a, b: a / b,
+}
+for _name, _function in _BINARY.items():
+    HANDLERS[f"llvm.{_name}"] = lambda m, op, a, b, _f=_function: _f(a, b)
+
+_COMPARE = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "slt": lambda a, b: a < b,
+    "sle": lambda a, b: a <= b,
+    "sgt": lambda a, b: a > b,
+    "sge": lambda a, b: a >= b,
+    "ult": lambda a, b: _unsigned(a) < _unsigned(b),
+    "ule": lambda a, b: _unsigned(a) <= _unsigned(b),
+    "ugt": lambda a, b: _unsigned(a) > _unsigned(b),
+    "uge": lambda a, b: _unsigned(a) >= _unsigned(b),
+    "oeq": lambda a, b: a == b,
+    "ogt": lambda a, b: a > b,
+    "oge": lambda a, b: a >= b,
+    "olt": lambda a, b: a < b,
+    "ole": lambda a, b: a <= b,
+    "une": lambda a, b: a != b,
+    "uno": lambda a, b: np.isnan(a) | np.isnan(b),
+}
+
+
+@_handles("llvm.icmp", "llvm.fcmp")
+def _compare(m: _Machine, op: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    table = tuple(L.ICmpPredicateFlag) if op.name == "llvm.icmp" else tuple(L.FCmpPredicateFlag)
+    return _COMPARE[str(table[op.properties["predicate"].value.data])](a, b)
+
+
+@_handles("llvm.mlir.constant")
+def _constant(m: _Machine, op: Any) -> np.ndarray:
+    type_ = op.results[0].type
+    value = op.properties["value"]
+    if isinstance(type_, VectorType):
+        numbers = list(value.get_values())
+        row = np.array(numbers if len(numbers) > 1 else numbers * _lanes(type_)).astype(_dtype(_element(type_)))
+        return np.tile(row, (m.threads, 1))
+    return m.full(type_, value.value.data)
+
+
+@_handles("llvm.mlir.poison")
+def _poison(m: _Machine, op: Any) -> np.ndarray:
+    return m.full(op.results[0].type, 77)
+
+
+@_handles("llvm.mlir.addressof")
+def _address(m: _Machine, op: Any) -> np.ndarray:
+    return m.full(op.results[0].type, 0)
+
+
+@_handles("llvm.trunc", "llvm.sext", "llvm.sitofp", "llvm.fptosi", "llvm.fpext", "llvm.fptrunc", "llvm.inttoptr")
+def _convert(m: _Machine, op: Any, a: np.ndarray) -> np.ndarray:
+    type_ = op.results[0].type
+    element = _element(type_)
+    if isinstance(element, BFloat16Type):
+        return _from_bits(_to_bits(a, type_).view(np.uint16), type_).reshape(a.shape)
+    if isinstance(element, IntegerType) and element.width.data == 1:
+        return (a & 1).astype(np.bool_)
+    if a.dtype == np.bool_ and op.name == "llvm.sext":
+        return -a.astype(_dtype(element))
+    return a.astype(_dtype(element))
+
+
+@_handles("llvm.zext", "llvm.uitofp", "llvm.ptrtoint")
+def _convert_unsigned(m: _Machine, op: Any, a: np.ndarray) -> np.ndarray:
+    return _unsigned(a).astype(_dtype(_element(op.results[0].type)))
+
+
+@_handles("llvm.bitcast")
+def _bitcast(m: _Machine, op: Any, a: np.ndarray) -> np.ndarray:
+    type_ = op.results[0].type
+    raw = _to_bits(a, op.operands[0].type).reshape(m.threads, -1).view(np.uint8)
+    values = _from_bits(raw, type_).reshape(m.threads, -1)
+    return values if isinstance(type_, VectorType) else values[:, 0]
+
+
+@_handles("llvm.select")
+def _select(m: _Machine, op: Any, c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.where(c[:, None] if c.ndim < a.ndim else c, a, b)
+
+
+@_handles("llvm.extractelement")
+def _extract(m: _Machine, op: Any, vector: np.ndarray, index: np.ndarray) -> np.ndarray:
+    return vector[np.arange(m.threads), index].copy()
+
+
+@_handles("llvm.insertelement")
+def _insert(m: _Machine, op: Any, vector: np.ndarray, value: np.ndarray, index: np.ndarray) -> np.ndarray:
+    result = vector.copy()
+    result[np.arange(m.threads), index] = value
+    return result
+
+
+@_handles("llvm.shufflevector")
+def _shuffle(m: _Machine, op: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.concatenate([a, b], axis=1)[:, list(op.properties["mask"].get_values())]
+
+
+@_handles("llvm.getelementptr")
+def _gep(m: _Machine, op: Any, pointer: np.ndarray, *dynamic: np.ndarray) -> np.ndarray:
+    (index,) = op.properties["rawConstantIndices"].get_values()
+    element = op.properties["elem_type"]
+    step = dynamic[0].astype(np.int64) if index == ours.DYNAMIC_INDEX else index
+    if isinstance(step, np.ndarray) and step.ndim > pointer.ndim:
+        pointer = pointer[:, None]
+    if isinstance(step, np.ndarray) and step.ndim < pointer.ndim:
+        step = step[:, None]
+    return pointer + step * _item_bytes(element)
+
+
+@_handles("llvm.load")
+def _load(m: _Machine, op: Any, pointer: np.ndarray) -> np.ndarray:
+    type_ = op.results[0].type
+    rows = [m.load(p, op.operands[0].type, _lanes(type_), type_) for p in pointer]
+    values = np.stack(rows)
+    return values if isinstance(type_, VectorType) else values[:, 0]
+
+
+@_handles("llvm.store")
+def _store(m: _Machine, op: Any, value: np.ndarray, pointer: np.ndarray) -> None:
+    for v, p in zip(value, pointer, strict=True):
+        m.store(p, op.operands[1].type, v, op.operands[0].type)
+
+
+@_handles("llvm.call_intrinsic")
+def _intrinsic(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
+    name = op.properties["intrin"].data.removeprefix("llvm.").split(".")[0]
+    return {
+        "fma": lambda: (v[0].astype(np.float64) * v[1] + v[2]).astype(v[0].dtype),
+        "maxnum": lambda: np.fmax(v[0], v[1]),
+        "minnum": lambda: np.fmin(v[0], v[1]),
+        "maximum": lambda: np.maximum(v[0], v[1]),
+        "minimum": lambda: np.minimum(v[0], v[1]),
+        "smax": lambda: np.maximum(v[0], v[1]),
+        "smin": lambda: np.minimum(v[0], v[1]),
+        "umax": lambda: np.maximum(_unsigned(v[0]), _unsigned(v[1])).view(v[0].dtype),
+        "umin": lambda: np.minimum(_unsigned(v[0]), _unsigned(v[1])).view(v[0].dtype),
+        "fabs": lambda: np.abs(v[0]),
+        "rint": lambda: np.rint(v[0]),
+        "copysign": lambda: np.copysign(v[0], v[1]),
+    }[name]()
+
+
+@_handles("nvvm.each_lane")
+def _each_lane(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return {
+            "llvm.nvvm.ex2.approx.f": lambda: np.exp2(v[0]),
+            "llvm.nvvm.ex2.approx.ftz.f": lambda: np.exp2(v[0]),
+            "llvm.nvvm.div.full": lambda: v[0] / v[1],
+        }[op.properties["callee"].data]()
+
+
+@_handles("nvvm.read.ptx.sreg.tid.x")
+def _tid(m: _Machine, op: Any) -> np.ndarray:
+    return np.arange(m.threads, dtype=np.int32)
+
+
+@_handles("nvvm.read.ptx.sreg.ctaid.x")
+def _block(m: _Machine, op: Any) -> np.ndarray:
+    return m.full(op.results[0].type, m.program[0])
+
+
+@_handles("nvvm.barrier", "nvvm.bar.warp.sync", "nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group")
+def _barrier(m: _Machine, op: Any) -> None:
+    """Threads run in lockstep, and copies are done at once."""
+
+
+@_handles("nvvm.shfl.sync")
+def _shfl(m: _Machine, op: Any, value: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    lane = np.arange(m.threads) % 32
+    kind = op.properties["kind"].data
+    source = {"bfly": lane ^ offset, "up": lane - offset, "down": lane + offset, "idx": offset & 31}[kind]
+    source = np.where((source < 0) | (source > 31), lane, source)
+    return value[np.arange(m.threads) // 32 * 32 + source]
+
+
+@_handles("nvvm.redux.sync")
+def _redux(m: _Machine, op: Any, value: np.ndarray) -> np.ndarray:
+    warps = value.reshape(-1, 32)
+    kind = op.properties["kind"].data
+    reduced = {"add": np.add, "xor": np.bitwise_xor, "and": np.bitwise_and, "or": np.bitwise_or, "max": np.maximum}
+    return np.repeat(reduced[kind].reduce(warps, axis=1), 32).astype(value.dtype)
+
+
+def _segments(op: Any, values: Sequence[np.ndarray]) -> list[Sequence[np.ndarray]]:
+    parts, at = [], 0
+    for size in op.properties["operandSegmentSizes"].get_values():
+        parts.append(values[at : at + size])
+        at += size
+    return parts
+
+
+@_handles("nvvm.ld.global")
+def _ld_global(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
+    pointers, masks, others, _ = _segments(op, v)
+    type_ = op.results[0].type
+    width = op.properties["vector_width"].value.data
+    result = np.zeros((m.threads, _lanes(type_)), _dtype(_element(type_)))
+    if others:
+        result[:] = others[0] if others[0].ndim == 2 else others[0][:, None]
+    for number, pointer in enumerate(pointers):
+        for thread in range(m.threads):
+            if not masks or masks[number][thread]:
+                row = m.load(pointer[thread], op.operands[0].type, width, type_)
+                result[thread, number * width : (number + 1) * width] = row
+    return result if isinstance(type_, VectorType) else result[:, 0]
+
+
+@_handles("nvvm.st.global")
+def _st_global(m: _Machine, op: Any, *v: np.ndarray) -> None:
+    (value,), pointers, masks, _ = _segments(op, v)
+    width = op.properties["vector_width"].value.data
+    value = value.reshape(m.threads, -1)
+    for number, pointer in enumerate(pointers):
+        for thread in range(m.threads):
+            if not masks or masks[number][thread]:
+                piece = value[thread, number * width : (number + 1) * width]
+                m.store(pointer[thread], op.operands[1].type, piece, op.operands[0].type)
+
+
+@_handles("nvvm.st.shared")
+def _st_shared(m: _Machine, op: Any, value: np.ndarray, pointer: np.ndarray, mask: np.ndarray) -> None:
+    for thread in np.flatnonzero(mask):
+        m.store(pointer[thread], op.operands[1].type, value[thread], op.operands[0].type)
+
+
+@_handles("nvvm.cp.async.shared.global")
+def _cp_async(m: _Machine, op: Any, *v: np.ndarray) -> None:
+    (dst,), (src,), sizes, masks = _segments(op, v)
+    size = op.properties["size"].value.data
+    for thread in range(m.threads):
+        if masks and not masks[0][thread]:
+            continue
+        read = int(sizes[0][thread]) if sizes else size
+        data = np.zeros(size, np.uint8)
+        if read:
+            array, offset = m.memory(src[thread], op.operands[1].type)
+            assert offset % size == 0
+            data[:read] = array[offset : offset + read]
+        m.shared[dst[thread] : dst[thread] + size] = data
+
+
+@_handles("nvvm.atom")
+def _atom(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
+    (pointer,), values, masks = _segments(op, v)
+    type_ = op.results[0].type
+    kind = op.properties["operation"].data.split(".")[0]
+    result = m.full(type_, 0)
+    for thread in range(m.threads):
+        if masks and not masks[0][thread]:
+            continue
+        old = m.load(pointer[thread], op.operands[0].type, _lanes(type_), type_)
+        given = np.atleast_1d(values[-1][thread])
+        if kind == "cas":
+            new = np.where(old == values[0][thread], given, old)
+        else:
+            new = {"add": old + given, "max": np.maximum(old, given), "exch": given}[kind]
+        m.store(pointer[thread], op.operands[0].type, new, type_)
+        result[thread] = old if isinstance(type_, VectorType) else old[0]
+    return result
+
+
+def _matrix_rows(m: _Machine, pointer: np.ndarray, count: int) -> np.ndarray:
+    """The addresses of the rows: by warp, matrix and row."""
+    return pointer.reshape(-1, 32)[:, : 8 * count].reshape(-1, count, 8)
+
+
+@_handles("nvvm.ldmatrix")
+def _ldmatrix(m: _Machine, op: Any, pointer: np.ndarray) -> np.ndarray:
+    type_ = op.results[0].type
+    count = _lanes(type_)
+    rows = _matrix_rows(m, pointer, count)
+    assert not (rows % 16).any(), "rows of a matrix must be aligned to 16 bytes"
+    data = np.array([[[m.shared[p : p + 16].view(np.uint16) for p in mat] for mat in warp] for warp in rows])
+    if "transposed" in op.properties:
+        data = data.swapaxes(2, 3)
+    words = np.ascontiguousarray(data).view(np.int32).reshape(len(rows), count, 32)
+    result = words.transpose(0, 2, 1).reshape(m.threads, count)
+    return result if isinstance(type_, VectorType) else result[:, 0]
+
+
+@_handles("nvvm.stmatrix")
+def _stmatrix(m: _Machine, op: Any, value: np.ndarray, pointer: np.ndarray) -> None:
+    count = _lanes(op.operands[0].type)
+    rows = _matrix_rows(m, pointer, count)
+    assert not (rows % 16).any(), "rows of a matrix must be aligned to 16 bytes"
+    words = value.reshape(len(rows), 32, count).transpose(0, 2, 1)
+    data = np.ascontiguousarray(words).view(np.uint16).reshape(len(rows), count, 8, 8)
+    if "transposed" in op.properties:
+        data = data.swapaxes(2, 3)
+    for warp, matrices in zip(rows, data, strict=True):
+        for addresses, matrix in zip(warp, matrices, strict=True):
+            for address, row in zip(addresses, matrix, strict=True):
+                m.shared[address : address + 16] = np.ascontiguousarray(row).view(np.uint8)
+
+
+@pytest.fixture
+def kernel() -> Callable[[str], Kernel]:
+    """Lowers TTGIR text to a kernel that can be called with arrays and numbers."""
+    return lambda text: Kernel(lower(text))
+
+
+@pytest.fixture
+def llvm_ir() -> Callable[[str], str]:
+    """LLVM IR text of TTGIR text, without line numbers."""
+    return lambda text: write_module(lower(text), line_info=False)
