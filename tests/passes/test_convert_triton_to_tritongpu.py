@@ -138,9 +138,11 @@ def test_tensors_that_have_a_layout_keep_it() -> None:
     check(
         """
         #mine = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+        module attributes {"ttg.num-warps" = 4 : i32} {
         tt.func @f(%x: tensor<256xf32, #mine>) -> tensor<256xf32, #mine> {
           %0 = arith.addf %x, %x : tensor<256xf32, #mine>
           tt.return %0 : tensor<256xf32, #mine>
+        }
         }
         """,
         CONVERT,
