@@ -45,7 +45,7 @@ class DependenciesFinder(ast.NodeVisitor):
         elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):
             return
         elif getattr(value, "__triton_aggregate__", False):
-            for attribute in value.hash_attrs:
+            for attribute in value.hash_attrs:  # pyright: ignore
                 self._record(attribute)
         elif getattr(value, "__triton_builtin__", False):
             return

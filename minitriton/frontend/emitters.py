@@ -24,7 +24,7 @@ from minitriton.frontend import (
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.language import core as tl
-from minitriton.language import math
+from minitriton.language import math, target_info
 from minitriton.language.dtypes import dtype as language_dtype
 from minitriton.language.values import tensor
 
@@ -97,6 +97,12 @@ EMITTERS: dict[Any, Emitter] = {
     tl.atomic_and: semantic_atomics.atomic_and,
     tl.atomic_or: semantic_atomics.atomic_or,
     tl.atomic_xor: semantic_atomics.atomic_xor,
+    target_info.current_target: semantic_program.current_target,
+    target_info.is_cuda: semantic_program.is_cuda,
+    target_info.cuda_capability_geq: semantic_program.cuda_capability_geq,
+    target_info.is_hip: semantic_program.is_hip,
+    target_info.is_hip_cdna3: semantic_program.is_hip,
+    target_info.is_hip_cdna4: semantic_program.is_hip,
     math.umulhi: semantic_math.umulhi,
     math.exp: semantic_math.exp,
     math.exp2: semantic_math.exp2,

@@ -35,7 +35,7 @@ class CompilationError(MinitritonError):
         self.src = src
         self.node = node
         self.error_message = error_message
-        super().__init__(error_message or "in a function called from here", location, help=help)
+        super().__init__(error_message or "the error is in a function called from here", location, help=help)
 
     def _excerpt(self) -> str:
         if self.src is None:

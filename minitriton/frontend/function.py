@@ -193,7 +193,7 @@ class JITCallable:
             return self.hash
 
     def _digest(self) -> str:
-        nonlocals = inspect.getclosurevars(self.fn).nonlocals if self.fn.__code__.co_freevars else {}
+        nonlocals = dict(inspect.getclosurevars(self.fn).nonlocals) if self.fn.__code__.co_freevars else {}
         finder = DependenciesFinder(self._fn_name, self.__globals__, nonlocals, self.src)
         finder.visit(self.parse())
         self.used_global_vals = dict(sorted(finder.used_global_vals.items()))

@@ -124,6 +124,7 @@ class GeneratorBase:
             raise self.unsupported(node, f"unsupported AST node type: {type(node).__name__}")
         location = node.ir_location
         b = self.b
+        outer = self.current
         if location is not None:
             b.location = location
             self.current = node
@@ -136,9 +137,10 @@ class GeneratorBase:
                 raise
             place = node if location is not None else self.current
             raise self.error(place, self.describe(error), getattr(error, "help", None)) from None
+        self.current = outer
         if location is not None:
+            # Triton's rule: an op has the place of the last expression finished before it, not of the one it belongs to.
             b.location = location
-            self.current = node
         return result
 
     @staticmethod

@@ -25,6 +25,20 @@ from minitriton.language.values import constexpr, tensor, unwrap
 from minitriton.language.values import tuple as language_tuple
 
 
+class Semantic:
+    """What a user's own operation is given as `_semantic`: it emits the operations that the body calls."""
+
+    def __init__(self, generator: CallVisitor, node: ast.AST) -> None:
+        self._generator = generator
+        self._node = node
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._generator.call(self._node, function, list(args), kwargs)
+
+
+_IN_CALL = "in a function called from here"
+
+
 class CallVisitor(ControlFlowVisitor):
     """Compiles calls."""
 
@@ -85,11 +99,12 @@ class CallVisitor(ControlFlowVisitor):
     def _emit(self, node: ast.AST, function: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if function is core.static_print:
             return constexpr(print(*map(unwrap, args), **{k: unwrap(v) for k, v in kwargs.items()}))
-        emitter = EMITTERS.get(function)
-        if emitter is None:
-            raise self.unsupported(node, f"{function.__name__} is not implemented")
         try:
-            result = emitter(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
+            if function.has_body:
+                result = function.fn(*args, **kwargs, _semantic=Semantic(self, node))
+            else:
+                emitter = EMITTERS[function]
+                result = emitter(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
         except CompilationError:
             raise
         except Exception as error:
@@ -136,8 +151,15 @@ class CallVisitor(ControlFlowVisitor):
         except Exception as error:
             if DEBUG_FRONTEND:
                 raise
-            raise self.error(node, None) from error
+            raise self._error_in_call(node, error) from error
         return self._insert_call(record, bound)
+
+    def _error_in_call(self, node: ast.AST, error: Exception) -> CompilationError:
+        """The error at a call for one inside the function called: the reason first, its place is the cause's."""
+        raised = self.error(node, None, getattr(error, "help", None))
+        reason = getattr(error, "message", None) or str(error)
+        raised.message = reason if reason.startswith(_IN_CALL) else f"{_IN_CALL}: {reason}"
+        return raised
 
     def _insert_call(self, record: FunctionRecord, args: list[Any]) -> Any:
         type = record.return_type

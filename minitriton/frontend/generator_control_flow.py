@@ -195,7 +195,7 @@ class ControlFlowVisitor(StatementVisitor):
             raise self.unsupported(node, "`else` after `for` is not supported")
         iterator = self.visit(node.iter.func)
         args = [self.visit(a) for a in node.iter.args]
-        kwargs = {k.arg: self.visit(k.value) for k in node.iter.keywords}
+        kwargs = {str(k.arg): self.visit(k.value) for k in node.iter.keywords}
         if iterator is static_range:
             self._unrolled(node, static_range(*args, **kwargs))
         elif iterator is language_range or iterator is builtins.range:
@@ -245,7 +245,7 @@ class ControlFlowVisitor(StatementVisitor):
                         f"Loop carried variable {name} is not a triton value: cannot reassign {_type_text(old)} in the loop",
                         f"give {name} its run-time type before the loop, for example with tl.zeros or tl.full",
                     )
-            elif not is_ir_value(new) or new.type != old.type:
+            elif not is_ir_value(new) or type_of(new) != type_of(old):
                 raise LanguageTypeError(
                     f"Loop-carried variable {name} has initial type {type_of(old)} but is re-assigned to "
                     f"{type_of(new)} in loop! Please make sure that the type stays consistent.",

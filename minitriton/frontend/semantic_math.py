@@ -7,6 +7,7 @@ tl.sqrt_rn(x)     tt.precise_sqrt     tl.abs(x)          math.absf, math.absi, o
 from __future__ import annotations
 
 import builtins
+import math as pymath
 from collections.abc import Callable
 from typing import Any
 
@@ -149,6 +150,9 @@ def builtin_min(b: IRBuilder, *args: Any, propagate_nan: Any = None) -> Any:
 
 def _builtin_extreme(b: IRBuilder, args: tuple[Any, ...], propagate_nan: Any, static: Any, dynamic: Any) -> Any:
     if not any(isinstance(x, tensor) for x in args):
+        # Python and IEEE 754 disagree here, so the answer would depend on when it is computed.
+        if any(x != x or (x == 0 and pymath.copysign(1.0, x) < 0) for x in args):
+            raise LanguageValueError(f"min and max of {args} are not defined: one is NaN or -0.0")
         return static(*args)
     if len(args) < 2:
         raise LanguageTypeError("min and max of tensors take two values or more", "tl.max(x, axis) reduces one block")

@@ -37,6 +37,26 @@ def num_programs(b: IRBuilder, axis: Any) -> tensor:
     return tensor(b.value(tt.GetNumProgramsOp(_axis(axis, "num_programs"))), dt.int32)
 
 
+def current_target(b: IRBuilder) -> Any:
+    """The target compiled for."""
+    return b.target
+
+
+def is_cuda(b: IRBuilder) -> bool:
+    """NVIDIA?"""
+    return b.target.backend == "cuda"
+
+
+def cuda_capability_geq(b: IRBuilder, major: Any, minor: Any = 0) -> bool:
+    """At least this compute capability?"""
+    return is_cuda(b) and b.target.arch >= major * 10 + minor
+
+
+def is_hip(b: IRBuilder) -> bool:
+    """AMD? Never: there is no such target."""
+    return False
+
+
 def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tensor]:
     """The emitter of a promise about a value: an attribute on the op that makes it."""
 
@@ -51,7 +71,8 @@ def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tens
             raise LanguageValueError(f"Shape of input to {name} does not match the length of values")
         owner = x.handle.owner
         if isinstance(owner, Operation):
-            owner.attributes[attribute] = DenseIntOrFPElementsAttr.from_list(tensor_type((len(values),), i32), values)
+            type_: Any = tensor_type((len(values),), i32)
+            owner.attributes[attribute] = DenseIntOrFPElementsAttr.from_list(type_, values)
         return x
 
     return emit

@@ -107,9 +107,9 @@ def view(b: IRBuilder, x: Any, *shape: Any) -> tensor:
     return reshape(b, x, *shape, can_reorder=True)
 
 
-def broadcast(b: IRBuilder, x: Any, y: Any) -> tuple[tensor, tensor]:
+def broadcast(b: IRBuilder, input: Any, other: Any) -> tuple[tensor, tensor]:
     """Both broadcast to one shape."""
-    return broadcast_pair(b, to_tensor(b, x), to_tensor(b, y))
+    return broadcast_pair(b, to_tensor(b, input), to_tensor(b, other))
 
 
 def broadcast_to(b: IRBuilder, x: Any, *shape: Any) -> tensor:
@@ -155,7 +155,7 @@ def permute(b: IRBuilder, x: tensor, *dims: Any) -> tensor:
     """`x` with its dimensions in the order `dims`."""
     if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
         dims = tuple(dims[0])
-    shape = x.type.shape if x.type.is_block() else ()
+    shape: Any = x.type.shape if x.type.is_block() else ()
     if len(shape) != len(dims):
         raise LanguageValueError("permute dims must have the same length as input shape")
     if sorted(dims) != list(range(len(dims))):
@@ -176,29 +176,29 @@ def trans(b: IRBuilder, x: tensor, *dims: Any) -> tensor:
     return permute(b, x, *dims)
 
 
-def cat(b: IRBuilder, x: tensor, y: tensor, can_reorder: bool = False) -> tensor:
+def cat(b: IRBuilder, input: tensor, other: tensor, can_reorder: bool = False) -> tensor:
     """Two 1-D blocks in one, in any order."""
     if not can_reorder:
         raise LanguageValueError("current implementation of `cat` always may reorder elements", "pass can_reorder=True")
-    if not x.type.is_block() or len(x.type.shape) != 1 or x.type != y.type:
-        raise LanguageValueError(f"cat takes two 1-dimensional blocks of one type, got {x} and {y}")
-    result = block_of(x.dtype, (x.type.shape[0] + y.type.shape[0],))
-    return tensor(b.op(tt.CatOp, (x.handle, y.handle), ir_type(result)), result)
+    if not input.type.is_block() or len(input.type.shape) != 1 or input.type != other.type:
+        raise LanguageValueError(f"cat takes two 1-dimensional blocks of one type, got {input} and {other}")
+    result = block_of(input.dtype, (2 * input.type.shape[0],))
+    return tensor(b.op(tt.CatOp, (input.handle, other.handle), ir_type(result)), result)
 
 
-def join(b: IRBuilder, x: Any, y: Any) -> tensor:
+def join(builder: IRBuilder, a: Any, b: Any) -> tensor:
     """Two blocks stacked along a new last dimension."""
-    x, y = broadcast_pair(b, to_tensor(b, x), to_tensor(b, y))
+    x, y = broadcast_pair(builder, to_tensor(builder, a), to_tensor(builder, b))
     if x.dtype != y.dtype:
         raise LanguageTypeError(
             f"join takes blocks of one dtype, got {x.dtype} and {y.dtype}", "cast one with .to(...)"
         )
     scalars = not x.type.is_block()
     if scalars:
-        x, y = splat(b, x, (1,)), splat(b, y, (1,))
+        x, y = splat(builder, x, (1,)), splat(builder, y, (1,))
     result = block_of(x.dtype, (*x.type.shape, 2))
-    joined = tensor(b.op(tt.JoinOp, (x.handle, y.handle), ir_type(result)), result)
-    return reshape(b, joined, 2) if scalars else joined
+    joined = tensor(builder.op(tt.JoinOp, (x.handle, y.handle), ir_type(result)), result)
+    return reshape(builder, joined, 2) if scalars else joined
 
 
 def split(b: IRBuilder, x: tensor) -> tuple[tensor, tensor]:

@@ -3,7 +3,7 @@
 This package only declares; what each function becomes in the IR is in `minitriton.frontend`.
 """
 
-from minitriton.language import core, dtypes, math, random, standard
+from minitriton.language import core, dtypes, math, random, standard, target_info
 from minitriton.language.core import (
     PropagateNan,
     add,
@@ -276,6 +276,7 @@ __all__ = [
     "sub",
     "sum",
     "swizzle2d",
+    "target_info",
     "tensor",
     "to_tensor",
     "topk",

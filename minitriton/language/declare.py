@@ -26,13 +26,18 @@ class Declaration:
 
     __triton_builtin__ = True
     _must_use_result: bool | str = False
+    __name__: str
+    __qualname__: str
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
         self.__signature__ = inspect.signature(fn)
         functools.update_wrapper(self, fn, updated=())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
+        """Inside an operation written by a user, `_semantic` (which it was given) is what emits."""
+        if _semantic is not None:
+            return _semantic.call(self, args, kwargs)
         raise ValueError(
             f"Did you forget to add @triton.jit ? (`{self.__name__}` works only inside a function compiled by it)"
         )
@@ -42,7 +47,14 @@ class Declaration:
 
 
 class Builtin(Declaration):
-    """An operation of the language; `frontend.emitters` says what it emits."""
+    """An operation of the language; `frontend.emitters` says what it emits.
+
+    A user's own operation has a body, which calls others: `def double(x, _semantic=None): return tl.add(x, x, _semantic=_semantic)`.
+    """
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        super().__init__(fn)
+        self.has_body = "_semantic" in self.__signature__.parameters
 
 
 class LibraryFunction(Declaration):

@@ -3,6 +3,9 @@
 A block of 2^n elements is seen as an n-cube; comparing along one of its axes is an exclusive or with the other half.
 """
 
+# The annotation `constexpr` speaks to the kernel compiler; to Python it is any value.
+# pyright: reportArgumentType=false, reportAssignmentType=false
+
 from __future__ import annotations
 
 from typing import Any

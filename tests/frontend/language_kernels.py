@@ -1,5 +1,7 @@
 """Small kernels, each about one feature of the language. Loaded once with `triton` meaning minitriton and once Triton."""
 
+# ruff: noqa: B007 (kernels are written to be compiled, not to be run)
+
 import triton
 import triton.language as tl
 
@@ -321,7 +323,7 @@ def constexpr_branches(out_ptr, n, FLAG: tl.constexpr, N: tl.constexpr):
         x = tl.full([N], 1.0, tl.float32)
     else:
         x = tl.full([N], 2.0, tl.float16)
-    if FLAG is None or N == 8 and not FLAG:
+    if FLAG is None or (N == 8 and not FLAG):
         x = x + 1
     K: tl.constexpr = N * 2 if FLAG else N // 2
     if K > LIMIT:
@@ -581,7 +583,7 @@ def doubled(n):
 def python_at_compile_time(out_ptr, N: tl.constexpr, T: tl.constexpr):
     M: tl.constexpr = doubled(N)
     x = tl.full([M], float("inf"), tl.float32)
-    if T == tl.float16:
+    if tl.float16 == T:
         x = x + 1
     if T.is_floating() and isinstance(N, int):
         x = x * T.primitive_bitwidth

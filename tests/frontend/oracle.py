@@ -77,7 +77,7 @@ def parse_signature(fn: Any, text: str, language: ModuleType) -> tuple[dict[str,
     return {n: types[n] for n in fn.arg_names}, constants, attrs
 
 
-def own_ttir(fn: Any, signature: str, *, arch: int = 90, **options: Any) -> str:
+def own_ttir(fn: Any, signature: str, *, arch: int = 90, locations: bool = False, **options: Any) -> str:
     """Our front end's output, as it leaves it."""
     import minitriton.language as tl
 
@@ -85,10 +85,10 @@ def own_ttir(fn: Any, signature: str, *, arch: int = 90, **options: Any) -> str:
     types, constants, attrs = parse_signature(fn, signature, tl)
     module = ast_to_ttir(fn, types, constants, attrs, CUDAOptions.for_target(target, **options), target)
     module.verify()
-    return print_module(module)
+    return print_module(module, locations=locations)
 
 
-def wheel_ttir(fn: Any, signature: str, *, arch: int = 90, **options: Any) -> str:
+def wheel_ttir(fn: Any, signature: str, *, arch: int = 90, locations: bool = False, **options: Any) -> str:
     """Triton's front end's output, as it leaves it."""
     import triton.language as tl
     from triton._C.libtriton import ir
@@ -106,7 +106,7 @@ def wheel_ttir(fn: Any, signature: str, *, arch: int = 90, **options: Any) -> st
     module = source.make_ir(
         target, parsed, backend.get_codegen_implementation(parsed), backend.get_module_map(), context
     )
-    return module.str_nodebug()
+    return str(module) if locations else module.str_nodebug()
 
 
 def cleaned(text: str) -> str:
