@@ -10,11 +10,11 @@ result type and are cheap: they do not go through IRDL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
-from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowAttr, IntegerOverflowFlag
+from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowFlag
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseIntOrFPElementsAttr,
@@ -27,10 +27,12 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
+from xdsl.dialects.utils import BitEnumAttribute
 from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -44,6 +46,22 @@ from xdsl.traits import Commutative, ConditionallySpeculatable, ConstantLike, No
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.tt_constraints import Kind, var
+
+
+@irdl_attr_definition
+class IntegerOverflowAttr(BitEnumAttribute[IntegerOverflowFlag]):
+    """What an integer op promises of its result: `overflow<nsw, nuw>`."""
+
+    name = "arith.overflow"
+    none_value = "none"
+
+    def __init__(self, flags: Iterable[IntegerOverflowFlag] | str | None) -> None:
+        super().__init__(flags)
+
+    def print_parameter(self, printer: Printer) -> None:
+        flags = [flag.value for flag in IntegerOverflowFlag if flag in self.data]
+        printer.print_string(f"<{', '.join(flags) or self.none_value}>")
+
 
 NO_FASTMATH = FastMathFlagsAttr("none")
 NO_OVERFLOW_FLAGS = IntegerOverflowAttr("none")

@@ -17,12 +17,15 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     AnyFloat,
+    ArrayAttr,
     FileLineColLoc,
+    FusedLoc,
     IntAttr,
     IntegerAttr,
     LocationAttr,
     ModuleOp,
     NameLoc,
+    NoneAttr,
     StringAttr,
     UnregisteredOp,
 )
@@ -47,6 +50,7 @@ class TritonParser(Parser):
         super().__init__(context, text, name)
         self._file = StringAttr(name)
         self._location: LocationAttr | None = None
+        self._op_classes: list[type[Operation]] = []
         self._argument_names: dict[BlockArgument, str] = {}
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._definitions = {match.group(1): match.end() for match in _ALIAS_DEFINITION.finditer(text)}
@@ -128,6 +132,7 @@ class TritonParser(Parser):
         name = self.expect(self.parse_optional_str_literal, "operation name expected") if token is None else token.text
         op_class = self._get_op_by_name(name)
         self._parser_state.dialect_stack.append(op_class.dialect_name())
+        self._op_classes.append(op_class)
         if token is None:
             op = self._parse_generic_operation(op_class)
         else:
@@ -137,7 +142,15 @@ class TritonParser(Parser):
                 self.raise_error(f"custom op '{name}' {_type_complaint(str(error))}", token.span)
             self.parse_optional_location()
         self._parser_state.dialect_stack.pop()
+        self._op_classes.pop()
         return op
+
+    def parse_optional_attr_dict(self) -> dict[str, Attribute]:
+        attributes = super().parse_optional_attr_dict()
+        op_class = self._op_classes[-1]
+        if attributes and issubclass(op_class, IRDLOperation):
+            _spell_enumerations(op_class, attributes)
+        return attributes
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         op_class = super()._get_op_by_name(name)
@@ -163,6 +176,16 @@ class TritonParser(Parser):
         if is_bits:
             return _Bits(element.is_negative, element.value, element.span)
         return element
+
+    def _parse_location(self) -> LocationAttr:
+        if self.parse_optional_keyword("fused") is None:
+            return super()._parse_location()
+        metadata: Attribute = NoneAttr()
+        if self.parse_optional_punctuation("<") is not None:
+            metadata = self.parse_attribute()
+            self.parse_punctuation(">")
+        places = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
+        return FusedLoc(ArrayAttr(places), metadata)
 
     def _parse_external_resources(self) -> None:
         depth = 0
@@ -236,19 +259,24 @@ class _Bits(AttrParser._TensorLiteralElement):
 
 def complete_properties(op: IRDLOperation) -> None:
     """Give `op` the properties that its text left out for having a default, and enumerations instead of their numbers."""
-    enumerations, defaults = _completions(type(op))
+    defaults = _completions(type(op))[1]
     if op.attributes:
         known = op.get_irdl_definition().properties
         for name in [name for name in op.attributes if name in known and name not in op.properties]:
             op.properties[name] = op.attributes.pop(name)
-    for name, attribute_class in enumerations:
-        value = op.properties.get(name)
+    _spell_enumerations(type(op), op.properties)
+    for name, value in defaults:
+        op.properties.setdefault(name, value)
+
+
+def _spell_enumerations(op_class: type[IRDLOperation], values: dict[str, Attribute]) -> None:
+    """Replace the numbers of enumerations among the properties `values` of an op by their cases."""
+    for name, attribute_class in _completions(op_class)[0]:
+        value = values.get(name)
         if isinstance(value, IntegerAttr):
             found = attribute_class.from_code(value.value.data)
             if found is not None:
-                op.properties[name] = found
-    for name, value in defaults:
-        op.properties.setdefault(name, value)
+                values[name] = found
 
 
 @cache

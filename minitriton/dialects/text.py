@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.parser import TritonParser
@@ -26,17 +26,21 @@ def parse_module(text: str, name: str = "<string>", *, check: bool = True) -> Mo
     try:
         module = parser.parse_module()
     except ParseError as error:
-        place = parser.location_at(error.span.start)
-        line = place.line.data
-        lines = text.split("\n")
-        raise IRError(
-            error.msg,
-            SourceLocation(name, line, place.column.data),
-            source_line=lines[line - 1],
-        ) from None
+        raise _located(parser, error.msg, error.span.start) from None
+    except VerifyException as error:
+        raise _located(parser, str(error), parser.pos) from None
     if check:
         verify(module)
     return module
+
+
+def _located(parser: TritonParser, message: str, position: int) -> IRError:
+    """An error at a character of the parser's text."""
+    text = parser.lexer.input
+    place = parser.location_at(position)
+    line = place.line.data
+    source_line = text.content.split("\n")[line - 1]
+    return IRError(message, SourceLocation(text.name, line, place.column.data), source_line=source_line)
 
 
 def print_module(module: Operation, locations: bool = False) -> str:
