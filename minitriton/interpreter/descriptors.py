@@ -91,6 +91,13 @@ def from_host(machine: Machine, type_: TensorDescType, arg: Any) -> Descriptor:
     return Descriptor(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element)
 
 
+def flattened(arg: Any) -> tuple[Any, ...]:
+    """A host descriptor followed by its sizes and strides, as a kernel takes them; any other argument by itself."""
+    if all(hasattr(arg, name) for name in ("base", "shape", "strides", "block_shape")):
+        return (arg, *arg.shape, *arg.strides)
+    return (arg,)
+
+
 def _load(op: Operation, machine: Machine) -> Callable[..., Array]:
     memory, shape = machine.memory, shape_of(op.results[0].type)
 

@@ -10,6 +10,7 @@ gives a function from operand values to the result (a tuple, if there are severa
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,8 +63,7 @@ class Code:
                         frame[slot] = part
         except MinitritonError as error:
             if error.location is None and op is not None:
-                error.location = source_location(op.location)
-                self.machine.note_program(error)
+                self.machine.locate(error, op)
             raise
         return [frame[slot] for slot in self.yielded]
 
@@ -142,8 +142,11 @@ class Machine:
             )
         return self.run_region(function.regions[0], arguments)
 
-    def note_program(self, error: MinitritonError) -> None:
-        """Say in an error's message in which program it happened."""
+    def locate(self, error: MinitritonError, op: Operation) -> None:
+        """Say in an error where in the source, and in which program, it happened."""
+        error.location = source_location(op.location)
+        if error.location is not None:
+            error.source_line = linecache.getline(error.location.file, error.location.line) or None
         error.message = f"{error.message} (program {self.program})"
         error.args = (error.message,)
 
@@ -151,7 +154,8 @@ class Machine:
 def interpret(module: ModuleOp, name: str, args: Sequence[Any], grid: Sequence[int] = (1, 1, 1)) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
-    `args` are NumPy arrays (for pointers; bf16 and fp8 as arrays of their bits) and numbers, one per argument of the function.
+    `args` are NumPy arrays (for pointers; bf16 and fp8 as arrays of their bits) and numbers, one per argument of the function,
+    and tensor descriptors over arrays, whose shape and strides the front end makes arguments of their own behind them.
     Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like.
     """
     size = (*grid, 1, 1)[:3]
@@ -169,6 +173,8 @@ def _arguments(machine: Machine, name: str, args: Sequence[Any]) -> list[Array]:
     function = machine.functions.get(name)
     block = function.regions[0].first_block if function is not None else None
     types = [argument.type for argument in block.args] if block is not None else []
+    if len(types) != len(args):
+        args = [part for arg in args for part in meanings.flattened(arg)]
     if block is not None and len(types) != len(args):
         raise InterpreterError(f"{name} takes {len(types)} arguments, got {len(args)}")
     values: list[Array] = []
@@ -177,5 +183,8 @@ def _arguments(machine: Machine, name: str, args: Sequence[Any]) -> list[Array]:
             arg = machine.memory.add(arg, f"argument {index}")
         elif isinstance(type_, PointerType) and not isinstance(arg, int | np.integer):
             raise InterpreterError(f"argument {index} of {name} is a pointer, got {type(arg).__name__}")
-        values.append(meanings.descriptor_argument(machine, type_, arg) or held_scalar(arg.item() if isinstance(arg, np.generic) else arg, type_))
+        values.append(
+            meanings.descriptor_argument(machine, type_, arg)
+            or held_scalar(arg.item() if isinstance(arg, np.generic) else arg, type_)
+        )
     return values

@@ -74,3 +74,8 @@ def descriptor_argument(machine: Machine, type_: Attribute, arg: Any) -> Any:
     if isinstance(type_, TensorDescType):
         return descriptors.from_host(machine, type_, arg)
     return None
+
+
+def flattened(arg: Any) -> tuple[Any, ...]:
+    """A host tensor descriptor followed by its shape and strides; any other argument by itself."""
+    return descriptors.flattened(arg)

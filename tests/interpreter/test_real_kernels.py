@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,28 @@ def test_descriptors_cut_off_what_lies_outside():
     o = np.zeros((24, 40), np.float32)
     launch(tiles_by_descriptor, [x, o, 40, 24], (3, 2), B=16)
     assert (o == x.T).all()
+
+
+@triton.jit
+def tile_of_host_descriptor(descriptor, o, column, B: tl.constexpr):
+    i, j = tl.arange(0, B), tl.arange(0, B)
+    tl.store(o + i[:, None] * B + j[None, :], descriptor.load([B, column]))
+
+
+@dataclass
+class HostDescriptor:
+    base: np.ndarray
+    shape: list[int]
+    strides: list[int]
+    block_shape: list[int]
+
+
+def test_a_descriptor_made_on_the_host_is_an_argument():
+    x, o = np.arange(40 * 24, dtype=np.float32).reshape(40, 24), np.zeros((16, 16), np.float32)
+    descriptor = HostDescriptor(x, [40, 24], [24, 1], [16, 16])
+    types = {"descriptor": "tensordesc<fp32[16,16]>"}
+    launch(tile_of_host_descriptor, [descriptor, o, 16], (1,), types, B=16)
+    assert (o[:, :8] == x[16:32, 16:]).all() and (o[:, 8:] == 0).all()
 
 
 @triton.jit
