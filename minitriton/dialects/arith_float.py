@@ -1,0 +1,126 @@
+"""Ops of `arith` on floating-point numbers.
+
+%3 = arith.mulf %0, %1 fastmath<contract> : tensor<64xf32>
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Commutative, Pure
+
+from minitriton.dialects.arith_base import FLOAT, NO_FASTMATH
+from minitriton.dialects.tt_constraints import var
+
+
+class _FloatBinaryOp(IRDLOperation):
+    """Base of ops on two floating-point numbers of one type."""
+
+    T: ClassVar = var("T", FLOAT)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
+        Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type,), properties={"fastmath": fastmath})
+
+
+@irdl_op_definition
+class AddfOp(_FloatBinaryOp):
+    """Sum."""
+
+    name = "arith.addf"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class SubfOp(_FloatBinaryOp):
+    """Difference."""
+
+    name = "arith.subf"
+
+
+@irdl_op_definition
+class MulfOp(_FloatBinaryOp):
+    """Product."""
+
+    name = "arith.mulf"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class DivfOp(_FloatBinaryOp):
+    """Quotient."""
+
+    name = "arith.divf"
+
+
+@irdl_op_definition
+class RemfOp(_FloatBinaryOp):
+    """Remainder, with the sign of the dividend."""
+
+    name = "arith.remf"
+
+
+@irdl_op_definition
+class MaximumfOp(_FloatBinaryOp):
+    """Maximum; NaN if either is NaN."""
+
+    name = "arith.maximumf"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class MaxnumfOp(_FloatBinaryOp):
+    """Maximum; the other number if one is NaN."""
+
+    name = "arith.maxnumf"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class MinimumfOp(_FloatBinaryOp):
+    """Minimum; NaN if either is NaN."""
+
+    name = "arith.minimumf"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class MinnumfOp(_FloatBinaryOp):
+    """Minimum; the other number if one is NaN."""
+
+    name = "arith.minnumf"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class NegfOp(IRDLOperation):
+    """The number with its sign changed."""
+
+    T: ClassVar = var("T", FLOAT)
+    name = "arith.negf"
+    operand = operand_def(T)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
+
+    def __init__(self, operand: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
+        Operation.__init__(self, operands=(operand,), result_types=(operand.type,), properties={"fastmath": fastmath})
+
+
+OPS = (AddfOp, DivfOp, MaximumfOp, MaxnumfOp, MinimumfOp, MinnumfOp, MulfOp, NegfOp, RemfOp, SubfOp)
