@@ -19,7 +19,6 @@ from minitriton.errors import PipelineError
 from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
 
-
 _SPELLED_FOR_TRITON_S_LLVM = {
     " nocreateundeforpoison": "",
     "@llvm.nvvm.ex2.approx.f32": "@llvm.nvvm.ex2.approx.f",

@@ -198,7 +198,9 @@ class _Packed:
         if self.lanes == 1:
             piece = w.let(f"insertelement {self.piece} poison, {self.element} {name}, i32 0")
         else:
-            mask = ", ".join(f"i32 {i if i < self.lanes else 'poison'}" for i in range(first, first + self.per_register))
+            mask = ", ".join(
+                f"i32 {i if i < self.lanes else 'poison'}" for i in range(first, first + self.per_register)
+            )
             piece = w.let(f"shufflevector {type_} {name}, {type_} poison, <{self.per_register} x i32> <{mask}>")
         return f"{self.type} {w.let(f'bitcast {self.piece} {piece} to {self.type}')}"
 

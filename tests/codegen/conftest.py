@@ -1,8 +1,8 @@
 """Runs lowered kernels on NumPy: all threads of a block in lockstep, one array element per thread.
 
 In: TTGIR text and arrays. Out: the arrays as the kernel leaves them. What is run is the `llvm` and `nvvm` dialects, op by op, so
-that a wrong register, lane, address or mask shows as a wrong number. Branches must go one way in all threads; what barriers
-are for is not checked here.
+that a wrong register, lane, address or mask shows as a wrong number. Branches must go one way in all threads (or be harmless
+for those taken along); what barriers are for is not checked here.
 """
 
 from __future__ import annotations
@@ -153,9 +153,10 @@ class _Machine:
             target, values = op.successors[0], op.operands
         else:
             condition = self.env[op.operands[0]]
-            assert condition.all() or not condition.any(), "threads would go different ways"
             count = len(op.successors[0].args)
-            taken = bool(condition[0])
+            taken = bool(condition.any())
+            # A thread may be taken along where the target only computes (the long way of `sin`).
+            assert condition.all() or not taken or not op.successors[0].args, "threads would go different ways"
             target = op.successors[0 if taken else 1]
             values = op.operands[1 : 1 + count] if taken else op.operands[1 + count :]
         found = [self.env[v] for v in values]
@@ -269,6 +270,11 @@ def _convert_unsigned(m: _Machine, op: Any, a: np.ndarray) -> np.ndarray:
     return _unsigned(a).astype(_dtype(_element(op.results[0].type)))
 
 
+@_handles("llvm.fneg")
+def _fneg(m: _Machine, op: Any, a: np.ndarray) -> np.ndarray:
+    return -a
+
+
 @_handles("llvm.bitcast")
 def _bitcast(m: _Machine, op: Any, a: np.ndarray) -> np.ndarray:
     type_ = op.results[0].type
@@ -341,6 +347,7 @@ def _intrinsic(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
         "fabs": lambda: np.abs(v[0]),
         "rint": lambda: np.rint(v[0]),
         "copysign": lambda: np.copysign(v[0], v[1]),
+        "vector": lambda: v[0].any(axis=1),
     }[name]()
 
 

@@ -109,7 +109,9 @@ LAYOUTS = ROWS + COLUMNS + SPREAD
 rng = np.random.default_rng(1)
 
 
-@pytest.mark.parametrize("element,dtype", [("f32", np.float32), ("f16", np.float16), ("i8", np.int8), ("i64", np.int64)])
+@pytest.mark.parametrize(
+    "element,dtype", [("f32", np.float32), ("f16", np.float16), ("i8", np.int8), ("i64", np.int64)]
+)
 @pytest.mark.parametrize("source,target", [("#r", "#c"), ("#c", "#s"), ("#s", "#r"), ("#r", "#s")])
 def test_a_layout_conversion_moves_every_element_to_its_place(kernel, element, dtype, source, target):
     x = rng.integers(-100, 100, (32, 64)).astype(dtype)
@@ -130,7 +132,13 @@ def _reduction(axis: int, layout: str, combine: str, element: str = "f32") -> st
       tt.reduce.return %y : {element}
     }}) : (tensor<32x64x{element}, {layout}>) -> tensor<{count}x{element}, {slice_}>"""
     return _tile(
-        body + _store_rows("%z", element, slice_, count), LAYOUTS, x=element, out=element, rows=32, columns=64, load=layout
+        body + _store_rows("%z", element, slice_, count),
+        LAYOUTS,
+        x=element,
+        out=element,
+        rows=32,
+        columns=64,
+        load=layout,
     )
 
 
@@ -173,9 +181,7 @@ def test_an_argmax_reduces_values_and_indices_together(kernel, layout, axis):
       %at = arith.select %t, %i, %j : i32
       tt.reduce.return %best, %at : f32, i32
     }}) : (tensor<32x64xf32, {layout}>, tensor<32x64xi32, {layout}>) -> (tensor<{count}xf32, {slice_}>, tensor<{count}xi32, {slice_}>)"""
-    text = _tile(
-        body + _store_rows("%z#1", "i32", slice_, count), LAYOUTS, out="i32", rows=32, columns=64, load=layout
-    )
+    text = _tile(body + _store_rows("%z#1", "i32", slice_, count), LAYOUTS, out="i32", rows=32, columns=64, load=layout)
     x = rng.integers(0, 9, (32, 64)).astype(np.float32)
     out = np.zeros(count, np.int32)
     kernel(text)(x, out)
@@ -201,7 +207,9 @@ def test_a_scan_in_both_directions_along_either_axis(kernel, layout, axis, rever
     np.testing.assert_array_equal(out, expected)
 
 
-SWIZZLED = "#sh = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 8, order = [1, 0]}>\n#smem = #ttg.shared_memory\n"
+SWIZZLED = (
+    "#sh = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 8, order = [1, 0]}>\n#smem = #ttg.shared_memory\n"
+)
 
 
 @pytest.mark.parametrize("element,dtype", [("f32", np.float32), ("f16", np.float16)])

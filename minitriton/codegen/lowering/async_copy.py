@@ -61,7 +61,8 @@ def _plan(
     encoding = layout_of(source.type)
     assert isinstance(encoding, DistributedEncoding)
     offsets = registers_to_offsets(
-        to_linear_layout(encoding, source.type.get_shape()), to_linear_layout(shared_encoding(type_), buffer_shape(type_))
+        to_linear_layout(encoding, source.type.get_shape()),
+        to_linear_layout(shared_encoding(type_), buffer_shape(type_)),
     )
     offset = slice_offset(type_, view.offsets)
     return plan_access(offsets, bits, width, offset), offset * bits // 8

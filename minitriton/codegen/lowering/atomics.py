@@ -217,5 +217,3 @@ def flat_offsets(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
         for name in ("register", "lane", "warp")
     }
     return LinearLayout(bases, {"offset": strides[0] * shape[0]})
-
-

@@ -86,5 +86,3 @@ def _wait(f: FunctionLowering, plan: SharedMemoryRoundTrip) -> None:
         f.b.operation(nvvm.BarWarpSyncOp, (), ())
     else:
         f.barrier()
-
-

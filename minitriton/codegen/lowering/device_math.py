@@ -1,6 +1,6 @@
 """Elementary functions of f32 that the hardware has no accurate instruction for, as polynomials on whole vectors.
 
-Each reduces its argument, evaluates a polynomial in Horner form with `fma`, and selects the special cases; no branches. The
+Each reduces its argument, evaluates a polynomial in Horner form with `fma`, and selects the special cases. The
 coefficients are minimax fits of our own (Lawson's algorithm in double precision); the errors given are of the polynomials.
 """
 
@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
-from minitriton.codegen.builder import Builder
+from minitriton.codegen.builder import Builder, mangled
 from minitriton.codegen.lowering.elementwise import each_lane
-from minitriton.codegen.types import F32, F64, I32, I64, lanes, vector_type
+from minitriton.codegen.types import F32, F64, I1, I32, lanes, vector_type
 from minitriton.dialects import llvm as ours
 
 # (log(1 + f) - f) / f^2 on [sqrt(1/2) - 1, sqrt(2) - 1], error of the logarithm 4e-9 |f|.
@@ -60,8 +60,12 @@ _SQRT_HALF_BITS = 0x3F3504F3
 _EXPONENT_MASK = -(1 << 23)
 _INFINITY_BITS = 0x7F800000
 _LOG2_E = 1 / math.log(2)
-_HALF_PI_HIGH = math.pi / 2
-_HALF_PI_LOW = 6.123233995736766e-17
+# pi/2 as the sum of three floats, for `x - q pi/2` by fused multiply-adds.
+_HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+# 2/pi = sum of piece[i] 2^(-24 (i + 1)).
+_TWO_OVER_PI = (10680707, 7228996, 1387004, 2578385, 16069853, 12639074, 9804092, 4427841)
+_LARGE = 65536.0
+"""From here on `q` has too many bits for the short way."""
 
 
 def _polynomial(b: Builder, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
@@ -113,14 +117,54 @@ def log2(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
 
 
 def _quadrant(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """`x - q pi/2`, and `q` modulo 2^32. In double precision, so exact enough for |x| up to 2^50."""
+    """`x - q pi/2`, and `q` modulo 2^32. Threads that hold a large number take a longer way."""
+    q = b.overloaded("llvm.rint", (b.fmul(x, b.constant(x.type, 2 / math.pi)),))
+    minus = b.fneg(q)
+    rest = x
+    for part in _HALF_PI:
+        rest = _fma(b, minus, b.constant(x.type, part), rest)
+    number = b.cast(ours.FPToSIOp, q, I32)
+    large = b.fcmp("uge", b.overloaded("llvm.fabs", (x,)), b.constant(x.type, _LARGE))
+    any_large = large
+    if lanes(x.type) > 1:
+        reduced = b.intrinsic(f"llvm.vector.reduce.or.{mangled(large.type)}", (large,), I1)
+        assert reduced is not None
+        any_large = reduced
+    region = b.block.parent_region()
+    assert region is not None
+    long_way, after = Block(), Block(arg_types=(x.type, number.type))
+    region.add_block(long_way)
+    region.add_block(after)
+    b.cond_branch(any_large, long_way, after, (), (rest, number))
+    b.move_to(long_way)
+    b.branch(after, _quadrant_of_large(b, x))
+    b.move_to(after)
+    return after.args[0], after.args[1]
+
+
+def _quadrant_of_large(b: Builder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The same in double precision for any finite x.
+
+    2/pi is cut into pieces of 24 bits, so that each product with x is exact; of each product only the rest modulo 4 counts, and
+    that is exact too. The sum's whole part is subtracted from the largest product, before small ones are added.
+    """
     wide = b.cast(L.FPExtOp, x, F64)
-    turns = b.overloaded("llvm.rint", (b.fmul(wide, b.constant(wide.type, 2 / math.pi)),))
-    minus = b.fneg(turns)
-    rest = _fma(b, minus, b.constant(wide.type, _HALF_PI_HIGH), wide)
-    rest = _fma(b, minus, b.constant(wide.type, _HALF_PI_LOW), rest)
-    number = b.cast(L.TruncOp, b.cast(ours.FPToSIOp, turns, I64), I32)
-    return b.cast(L.FPTruncOp, rest, F32), number
+    type_ = wide.type
+    quarter, four = b.constant(type_, 0.25), b.constant(type_, -4.0)
+    products: list[SSAValue] = []
+    for place, piece in enumerate(_TWO_OVER_PI, 1):
+        product = b.fmul(wide, b.constant(type_, math.ldexp(piece, -24 * place)))
+        turns = b.overloaded("llvm.rint", (b.fmul(product, quarter),))
+        products.append(_fma(b, turns, four, product))
+    total = products[0]
+    for product in products[1:]:
+        total = b.fadd(total, product)
+    q = b.overloaded("llvm.rint", (total,))
+    rest = b.fsub(products[0], q)
+    for product in products[1:]:
+        rest = b.fadd(rest, product)
+    angle = b.fmul(rest, b.constant(type_, math.pi / 2))
+    return b.cast(L.FPTruncOp, angle, F32), b.cast(ours.FPToSIOp, q, I32)
 
 
 def _sine(b: Builder, x: SSAValue, quarter: int) -> SSAValue:

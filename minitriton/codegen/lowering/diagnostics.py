@@ -1,7 +1,7 @@
 """`tt.print`, `tt.assert` and `llvm.intr.assume`.
 
-    tt.print " x: " %v : tensor<4xf32>     vprintf("pid (%u, %u, %u) idx (%1u) x: %f\\n", {...}) for every register
-    tt.assert %c, "message"                one branch to __assertfail if any register is false
+tt.print " x: " %v : tensor<4xf32>     vprintf("pid (%u, %u, %u) idx (%1u) x: %f\\n", {...}) for every register
+tt.assert %c, "message"                one branch to __assertfail if any register is false
 """
 
 from __future__ import annotations
@@ -132,5 +132,3 @@ def assert_(f: FunctionLowering, op: Operation) -> None:
 @lowers("llvm.intr.assume")
 def assume(f: FunctionLowering, op: Operation) -> None:
     f.b.intrinsic("llvm.assume", (f.scalar(op.operands[0]),))
-
-

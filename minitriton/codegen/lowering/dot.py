@@ -54,5 +54,3 @@ def _as_element(f: FunctionLowering, value: SSAValue, element: Attribute) -> SSA
     if element.name.startswith(("f", "bf")):
         return resized(f.b, value, element)
     return f.b.cast(L.SExtOp, value, element) if lane_type(value.type) is not element else value
-
-

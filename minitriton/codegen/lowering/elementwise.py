@@ -222,7 +222,9 @@ def addptr(f: FunctionLowering, op: Operation) -> None:
     unit = scalar_type(pointer.pointee_type)
     if bit_width(unit) < 8:
         unit = I8
-    f.values[result] = apply_lazily(f, operands_of(f, op), lambda b, v: b.gep(v[0], v[1], unit), scalar_type(result.type))
+    f.values[result] = apply_lazily(
+        f, operands_of(f, op), lambda b, v: b.gep(v[0], v[1], unit), scalar_type(result.type)
+    )
 
 
 @lowers("tt.mulhiui")

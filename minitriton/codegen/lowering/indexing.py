@@ -146,9 +146,7 @@ def fp4_to_fp(f: FunctionLowering, op: Operation) -> None:
     rest = b.shl(b.and_(words, b.constant(words.type, 7)), 9)
     numbers = b.bitcast(b.or_disjoint(sign, rest), vector_type(F16, lanes(words.type)))
     values = b.fmul(numbers, b.constant(numbers.type, 16384.0))
-    places = [
-        register_of[(*o[:dim], o[dim] // 2, *o[dim + 1 :])] + count * (o[dim] & 1) for o in facts.layout.offsets
-    ]
+    places = [register_of[(*o[:dim], o[dim] // 2, *o[dim + 1 :])] + count * (o[dim] & 1) for o in facts.layout.offsets]
     f.values[result] = resized(b, b.permute(values, places), facts.element)
 
 
@@ -177,5 +175,3 @@ def map_elementwise(f: FunctionLowering, op: Operation) -> None:
             into += returned[number * step : (number + 1) * step]
     for result, values in zip(op.results, outputs, strict=True):
         f.values[result] = f.b.pack(values)
-
-

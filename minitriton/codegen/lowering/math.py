@@ -176,5 +176,3 @@ def elementwise_inline_asm(f: FunctionLowering, op: Operation) -> None:
     made = f.b.operation(nvvm.InlinePtxOp, operands, types, given)
     for result, value in zip(op.results, made.results, strict=True):
         f.values[result] = value
-
-

@@ -14,6 +14,7 @@ A reverse scan is the same with every index mirrored. Answers to Triton's ScanOp
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -76,8 +77,8 @@ def plan_scan(facts: LayoutFacts, axis: int, reverse: bool) -> ScanPlan:
     lane_bits, warp_bits = along("lane"), along("warp")
     steps = [bases["lane"][i][axis] for i in lane_bits] + [bases["warp"][i][axis] for i in warp_bits]
     limit = min(steps, default=1 << 30)
-    nested = all(b == a << 1 for a, b in zip(steps, steps[1:], strict=False))
-    adjacent = all(b == a + 1 for a, b in zip(lane_bits, lane_bits[1:], strict=False))
+    nested = all(b == a << 1 for a, b in itertools.pairwise(steps))
+    adjacent = all(b == a + 1 for a, b in itertools.pairwise(lane_bits))
     if not (nested and adjacent):
         raise LoweringError("a scan needs a layout whose registers, lanes and warps follow each other along the axis")
     rows: dict[int, dict[int, dict[tuple[int, ...], int]]] = {}

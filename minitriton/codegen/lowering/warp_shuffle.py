@@ -90,7 +90,8 @@ def _shuffle(f: FunctionLowering, step: Shuffle, words: list[SSAValue]) -> list[
     b = f.b
     if step.is_xor:
         return [
-            shuffle(f, word, b.i32(mask), "bfly") if mask else word for word, mask in zip(words, step.masks, strict=True)
+            shuffle(f, word, b.i32(mask), "bfly") if mask else word
+            for word, mask in zip(words, step.masks, strict=True)
         ]
     own = f.shared_index(step.lane_columns)
     lanes_ = {mask: b.xor(own, b.i32(mask)) if mask else own for mask in set(step.masks)}
