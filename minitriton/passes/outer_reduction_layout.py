@@ -1,19 +1,20 @@
-"""Column sums in a loop: add up in registers, exchange between threads once, behind the loop.
+"""Reductions in a loop: combine in registers, exchange between threads once, behind the loop.
 
-In: TTGIR whose loads have coalesced layouts. Out: loops whose accumulator keeps what different threads hold of the reduced axis
-apart. Not a pass of Triton's, which reduces across warps, with two barriers, in every iteration.
+In: TTGIR whose loads have coalesced layouts. Out: loops whose accumulator keeps apart what different threads hold of the
+reduced axis. Not a pass of Triton's, which exchanges in every iteration: shuffles, shared memory and two barriers.
 
     for i: %r = reduce(%x : 128x64, axis 0) : 64          for i: %v = reshape %x : 128x64 -> 8x16x64
            acc = acc + %r : 64                      =>           acc = acc + reduce(%v, axis 0) : 16x64
                                                           acc = init + reduce(acc, axis 0) : 64
 
-Here 8 is how many of the 128 rows a thread holds: its registers repeat along the rows after lanes and warps, so the rows of one
-thread are the high bits of the row's number, and the reshape moves nothing. A thread goes on holding full 16-byte vectors along
-the contiguous axis, all its loads are in flight together, and no barrier stands between one iteration's loads and the next's.
+Column sums are what it is for: 8 is how many of the 128 rows a thread holds. Its registers repeat along the rows after lanes
+and warps, so the rows of one thread are the high bits of the row's number (along the contiguous axis also the low ones), and the
+reshape moves nothing. A thread goes on holding full 16-byte vectors along the contiguous axis, all its loads are in flight
+together, and no barrier stands between the loads of one iteration and the next.
 
-Done for one commutative and associative combination (`acc` and the reduction use the same), along an axis that is not the
-contiguous one, where the accumulator does nothing else in the loop. Sums of floats are added in another order, as Triton does
-for the contiguous axis. `enable=false` switches it off.
+Done for one commutative and associative combination (accumulator and reduction use the same), where the accumulator does nothing
+else in the loop; whole tensors reduced to a number count too. Sums of floats are added in another order, as Triton does where it
+moves a reduction (`tritongpu-optimize-thread-locality`: of a load, along the contiguous axis). `enable=false` switches it off.
 """
 
 from __future__ import annotations
@@ -33,12 +34,11 @@ from xdsl.dialects.builtin import (
     TensorType,
     i32,
 )
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
-from minitriton.layouts.properties import get_order
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.layout_rules import axis_of
@@ -66,7 +66,7 @@ _INTEGER_NEUTRAL = {
 @register_pass
 @dataclass(frozen=True)
 class OuterReductionLayout(Pass):
-    """Keeps reductions along an axis that is not contiguous inside threads while a loop runs."""
+    """Keeps reductions that a loop accumulates inside threads while it runs; threads exchange behind it."""
 
     name = "minitriton-outer-reduction-layout"
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
@@ -84,15 +84,21 @@ class OuterReductionLayout(Pass):
                 found.keep_threads_apart()
 
 
-def registers_above(layout: DistributedEncoding, shape: Sequence[int], axis: int) -> int:
-    """How many positions along `axis` a thread holds by the high bits of the position: a power of two, 1 if none."""
+def own_positions(layout: DistributedEncoding, shape: Sequence[int], axis: int) -> tuple[int, int]:
+    """How many positions along `axis` a thread holds by the high bits of the position, and by the low ones.
+
+    Powers of two, 1 if none. A bit counts if one register bit sets it, and no lane, warp or CTA does.
+    """
     linear = to_linear_layout(layout, shape)
     registers = {basis[axis] for basis in linear.bases["register"] if sum(1 for v in basis if v) == 1}
-    others = {basis[axis] for name in ("lane", "warp", "block") for basis in linear.bases[name]}
-    count, position = 1, shape[axis] // 2
-    while position and position in registers and position not in others:
-        count, position = count * 2, position // 2
-    return count
+    free = registers - {basis[axis] for name in ("lane", "warp", "block") for basis in linear.bases[name]}
+    high, position = 1, shape[axis] // 2
+    while position and position in free:
+        high, position = high * 2, position // 2
+    low = 1
+    while low < shape[axis] // high and low in free:
+        low *= 2
+    return high, low
 
 
 def match_accumulation(reduce: Operation) -> Accumulation | None:
@@ -101,18 +107,16 @@ def match_accumulation(reduce: Operation) -> Accumulation | None:
     layout, shape, axis = layout_of_value(source), shape_of(source), axis_of(reduce)
     body = reduce.regions[0].block
     combine = cast(Operation, body.first_op)
-    if len(reduce.operands) != 1 or combine.next_op is not body.last_op or len(shape) < 2:
+    if len(reduce.operands) != 1 or combine.next_op is not body.last_op or not isinstance(layout, Blocked):
         return None
-    if not isinstance(layout, Blocked) or get_order(layout, shape)[0] == axis:
-        return None
-    count = registers_above(layout, shape, axis)
-    if count in (1, shape[axis]):  # a thread has one position, or all of them and nothing to exchange
+    high, low = own_positions(layout, shape, axis)
+    if high * low in (1, shape[axis]):  # a thread has one position, or all of them and nothing to exchange
         return None
     update = reduce.results[0].get_user_of_unique_use()
     loop = reduce.parent_op()
     if update is None or update.name != combine.name or loop is None or loop.name != "scf.for":
         return None
-    if _neutral(combine.name, cast(TensorType, source.type)) is None:
+    if _neutral(combine.name, cast(TensorType, source.type).element_type) is None:
         return None
     end = update.results[0].get_unique_use()
     if end is None or end.operation.name != "scf.yield" or end.operation.parent is not reduce.parent:
@@ -120,12 +124,11 @@ def match_accumulation(reduce: Operation) -> Accumulation | None:
     argument = loop.regions[0].block.args[end.index + 1]
     if argument not in update.operands or not argument.has_one_use():
         return None
-    return Accumulation(reduce, update, loop, end.index, count)
+    return Accumulation(reduce, update, loop, end.index, high, low)
 
 
-def _neutral(combine: str, type_: TensorType) -> float | int | None:
-    """What leaves any element of `type_` as it is when combined with it; None if not known."""
-    element = type_.element_type
+def _neutral(combine: str, element: Attribute) -> float | int | None:
+    """What leaves any number as it is when combined with it; None if not known."""
     if isinstance(element, AnyFloat):
         return _FLOAT_NEUTRAL.get(combine)
     if not isinstance(element, IntegerType) or element.width.data == 1:
@@ -136,13 +139,14 @@ def _neutral(combine: str, type_: TensorType) -> float | int | None:
 
 @dataclass(frozen=True)
 class Accumulation:
-    """`argument = update(argument, reduce(x))` in a loop, where a thread holds `count` positions along the reduced axis."""
+    """`argument = update(argument, reduce(x))` in a loop; `high` and `low` as `own_positions` gives them."""
 
     reduce: Operation
     update: Operation
     loop: Operation
     index: int
-    count: int
+    high: int
+    low: int
 
     def keep_threads_apart(self) -> None:
         """Accumulate what each thread reduces by itself; reduce across threads behind the loop."""
@@ -150,22 +154,23 @@ class Accumulation:
         result, argument = loop.results[index], loop.regions[0].block.args[index + 1]
         init, type_ = loop.operands[index + 3], result.type
         partial = self._partial_reduction()
-        wide = partial.results[0].type
         for value in (result, argument, self.update.results[0]):
-            set_type(value, wide)
-        self.update.operands[[*self.update.operands].index(reduce.results[0])] = partial.results[0]
+            set_type(value, partial.type)
+        self.update.operands[[*self.update.operands].index(reduce.results[0])] = partial
         cast(Block, reduce.parent).erase_op(reduce)
-        loop.operands[index + 3] = self._neutral_value(cast(TensorType, wide))
+        loop.operands[index + 3] = self._neutral_value(cast(TensorType, partial.type))
         users = tuple(result.uses)
-        final = self._total(result, init, cast(TensorType, type_))
+        final = self._total(result, init, type_)
         for use in users:
             use.operation.operands[use.index] = final
 
-    def _partial_reduction(self) -> Operation:
+    def _partial_reduction(self) -> SSAValue:
         """The reduction over a thread's own positions, before the old one."""
         source = self.reduce.operands[0]
         shape, axis = shape_of(source), axis_of(self.reduce)
-        split = (*shape[:axis], self.count, shape[axis] // self.count, *shape[axis + 1 :])
+        high = (self.high,) if self.high > 1 else ()
+        low = (self.low,) if self.low > 1 else ()
+        split = (*shape[:axis], *high, shape[axis] // (self.high * self.low), *low, *shape[axis + 1 :])
         layout = reshape_dst(shape, cast(DistributedEncoding, layout_of_value(source)), split)
         assert layout is not None, "a reshape that keeps all elements has a layout"
         element = cast(TensorType, source.type).element_type
@@ -174,44 +179,55 @@ class Accumulation:
             result_types=(TensorType(element, split, ttg.encoding_attr(layout)),),
             location=self.reduce.location,
         )
-        cast(Block, self.reduce.parent).insert_op_before(view, self.reduce)
-        narrow = (*split[:axis], *split[axis + 1 :])
-        partial = self._reduction(view.results[0], TensorType(element, narrow, ttg.encoding_attr(Slice(axis, layout))))
-        cast(Block, self.reduce.parent).insert_op_before(partial, self.reduce)
+        place = cast(Block, self.reduce.parent)
+        place.insert_op_before(view, self.reduce)
+        partial = view.results[0]
+        for own in (*(axis + len(high) + 1 for _ in low), *(axis for _ in high)):
+            reduction = self._reduction(partial, own)
+            place.insert_op_before(reduction, self.reduce)
+            partial = reduction.results[0]
         return partial
 
-    def _reduction(self, source: SSAValue, type_: TensorType) -> Operation:
-        """The reduction of `source` along the same axis."""
+    def _reduction(self, source: SSAValue, axis: int) -> Operation:
+        """The reduction of `source` along `axis`, not placed yet."""
         copy = self.reduce.clone(value_mapper={self.reduce.operands[0]: source})
         copy.location = self.reduce.location
-        copy.properties["axis"] = IntegerAttr(axis_of(self.reduce), i32)
-        set_type(copy.results[0], type_)
+        copy.properties["axis"] = IntegerAttr(axis, i32)
+        shape = shape_of(source)
+        element = cast(TensorType, source.type).element_type
+        if len(shape) > 1:
+            layout = Slice(axis, cast(DistributedEncoding, layout_of_value(source)))
+            narrow = (*shape[:axis], *shape[axis + 1 :])
+            set_type(copy.results[0], TensorType(element, narrow, ttg.encoding_attr(layout)))
+        else:
+            set_type(copy.results[0], element)
         return copy
 
     def _neutral_value(self, type_: TensorType) -> SSAValue:
         """The initial value of the accumulator, before the loop."""
-        neutral = _neutral(self.update.name, type_)
+        neutral = _neutral(self.update.name, type_.element_type)
         value = DenseIntOrFPElementsAttr.from_list(cast("TensorType[AnyFloat]", type_), [cast(float, neutral)])
         constant = arith.ConstantOp.create(result_types=(type_,), properties={"value": value})
         constant.location = self.loop.location
         cast(Block, self.loop.parent).insert_op_before(constant, self.loop)
         return constant.results[0]
 
-    def _total(self, result: SSAValue, init: SSAValue, type_: TensorType) -> SSAValue:
+    def _total(self, result: SSAValue, init: SSAValue, type_: Attribute) -> SSAValue:
         """What the loop gave before: the initial value combined with all threads' parts."""
-        layout = cast(DistributedEncoding, layout_of_value(result))
-        across = TensorType(type_.element_type, type_.shape, ttg.encoding_attr(Slice(axis_of(self.reduce), layout)))
-        reduced = self._reduction(result, across)
+        reduced = self._reduction(result, axis_of(self.reduce))
         insert_after_value(reduced, result)
-        convert = ttg.ConvertLayoutOp(reduced.results[0], type_)
-        convert.location = self.reduce.location
-        insert_after_value(convert, reduced.results[0])
+        total = reduced.results[0]
+        if isinstance(type_, TensorType):
+            convert = ttg.ConvertLayoutOp(total, type_)
+            convert.location = self.reduce.location
+            insert_after_value(convert, total)
+            total = convert.results[0]
         final = type(self.update).create(
-            operands=(init, convert.results[0]),
+            operands=(init, total),
             result_types=(type_,),
             properties=self.update.properties,
             attributes=self.update.attributes,
             location=self.update.location,
         )
-        insert_after_value(final, convert.results[0])
+        insert_after_value(final, total)
         return final.results[0]

@@ -105,6 +105,38 @@ def test_reductions_of_tiles_in_a_loop(
     np.testing.assert_array_equal(outcome(run(source, *PASSES), x, left, tiles), expected)
 
 
+def test_a_sum_of_all_elements_in_a_loop() -> None:
+    source = """
+    tt.func @f(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %o: !tt.ptr<f32>, %n: i32) {
+      %z = arith.constant 2.0 : f32
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %size = arith.constant 1024 : i32
+      %at = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+      %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (f32) : i32 {
+        %start = arith.muli %i, %size : i32
+        %tile = tt.addptr %x, %start : !tt.ptr<f32>, i32
+        %base = tt.splat %tile : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+        %p = tt.addptr %base, %at : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+        %v = tt.load %p : tensor<1024x!tt.ptr<f32>>
+        %red = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+        ^bb0(%a: f32, %b: f32):
+          %s = arith.addf %a, %b : f32
+          tt.reduce.return %s : f32
+        }) : (tensor<1024xf32>) -> f32
+        %next = arith.addf %acc, %red : f32
+        scf.yield %next : f32
+      }
+      tt.store %o, %sum : !tt.ptr<f32>
+      tt.return
+    }
+    """
+    x = np.random.default_rng(0).integers(-9, 9, (3, 1024)).astype(np.float32)
+    after = run(source, *PASSES)
+    assert "tt.reshape" in after
+    assert outcome(after, x, 1, 3) == outcome(source, x, 1, 3) == x.sum() + 2
+
+
 def test_the_column_sums_above_are_ones_that_the_outer_reduction_rewrites() -> None:
     text = run(tile_reduction("arith.addf", "f32", "1.5", 0, 128, 64), *PASSES)
     assert "tt.reshape" in text and text.count('"tt.reduce"') == 2

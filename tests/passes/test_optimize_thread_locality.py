@@ -14,7 +14,7 @@ HEADER = """
 #h = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #rows = #ttg.slice<{dim = 1, parent = #a}>
 #cols = #ttg.slice<{dim = 0, parent = #h}>
-#flat = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#wide = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
 """
 
@@ -166,11 +166,67 @@ WHOLE_COLUMNS = column_sums().replace(
 
 @pytest.mark.parametrize(
     "source",
-    [column_sums(update="arith.subf"), column_sums(update="arith.mulf"), row_sums("arith.addf"), WHOLE_COLUMNS],
-    ids=["difference", "product of sums", "contiguous axis", "threads hold whole columns"],
+    [column_sums(update="arith.subf"), column_sums(update="arith.mulf"), WHOLE_COLUMNS],
+    ids=["difference", "product of sums", "threads hold whole columns"],
 )
 def test_other_accumulations_are_left_alone(source: str) -> None:
     assert run(source, OuterReductionLayout()) == run(source)
+
+
+def test_row_sums_of_something_computed_add_up_per_thread_too() -> None:
+    """As in a product of a matrix and a vector. Triton moves only sums of what was loaded."""
+    source = row_sums("arith.addf").replace('"tt.reduce"(%1)', '"tt.reduce"(%x)')
+    source = source.replace("%2 = ", "%x = arith.mulf %1, %1 : tensor<32x128xf32, #a>\n            %2 = ")
+    assert run(source, OptimizeThreadLocality(), Canonicalize()) == run(source, Canonicalize())
+    check(
+        source,
+        OuterReductionLayout(),
+        """
+        // CHECK: scf.for {{.*}} -> (tensor<32x32xf32
+        // CHECK: arith.mulf
+        // CHECK-NEXT: tt.reshape {{.*}} -> tensor<32x32x4xf32
+        // CHECK-NEXT: "tt.reduce"{{.*}}axis = 2
+        // CHECK: arith.addf {{.*}} : tensor<32x32xf32
+        // CHECK-NEXT: scf.yield
+        // CHECK: "tt.reduce"{{.*}}axis = 1
+        """,
+    )
+
+
+def test_a_whole_tile_reduced_to_a_number_in_each_iteration_is_reduced_once() -> None:
+    check(
+        module("""
+        tt.func @f(%p: tensor<1024x!tt.ptr<f32>, #wide>, %n: i32) -> f32 {
+          %z = arith.constant 0.000000e+00 : f32
+          %c0 = arith.constant 0 : i32
+          %c1 = arith.constant 1 : i32
+          %0 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (f32) : i32 {
+            %1 = tt.load %p : tensor<1024x!tt.ptr<f32>, #wide>
+            %2 = "tt.reduce"(%1) <{axis = 0 : i32}> ({
+            ^bb0(%l: f32, %r: f32):
+              %4 = arith.addf %l, %r : f32
+              tt.reduce.return %4 : f32
+            }) : (tensor<1024xf32, #wide>) -> f32
+            %3 = arith.addf %acc, %2 : f32
+            scf.yield %3 : f32
+          }
+          tt.return %0 : f32
+        }
+        """),
+        OuterReductionLayout(),
+        """
+        // CHECK: scf.for {{.*}} -> (tensor<128xf32
+        // CHECK: tt.reshape {{.*}} -> tensor<2x128x4xf32
+        // CHECK-NEXT: "tt.reduce"{{.*}}axis = 2
+        // CHECK: "tt.reduce"{{.*}}axis = 0
+        // CHECK: arith.addf {{.*}} : tensor<128xf32
+        // CHECK-NEXT: scf.yield
+        // CHECK: "tt.reduce"{{.*}}axis = 0
+        // CHECK: -> f32
+        // CHECK-NEXT: arith.addf {{.*}} : f32
+        // CHECK-NEXT: tt.return
+        """,
+    )
 
 
 def test_it_can_be_switched_off() -> None:
