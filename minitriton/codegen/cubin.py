@@ -1,4 +1,4 @@
-"""PTX to cubin: nvJitLink in this process where installed, else a `ptxas` that is found.
+"""PTX to cubin: by nvJitLink in this process where installed, else by a `ptxas` that is found.
 
 In: PTX text, a target and options. Out: the cubin's bytes. Where neither assembler is at hand the driver compiles the PTX
 when the kernel is loaded, so `assembler_available()` is asked first.
@@ -43,9 +43,9 @@ def chosen_assembler() -> str | None:
         return None
     if given:
         raise MinitritonError(f"MINITRITON_ASSEMBLER={given!r} is none of nvjitlink, ptxas, driver")
-    if find_ptxas() is not None:
-        return "ptxas"
-    return "nvjitlink" if nvjitlink.load_library() is not None else None
+    if nvjitlink.load_library() is not None:
+        return "nvjitlink"
+    return "ptxas" if find_ptxas() is not None else None
 
 
 def assembler_available() -> bool:
@@ -64,11 +64,35 @@ def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
     try:
         if chosen_assembler() == "nvjitlink":
             fusion = [] if options.enable_fp_fusion else ["-Xptxas", "--fmad=false"]
-            return nvjitlink.assemble(ptx, [f"-arch={target.sm}", *flags, *fusion])
+            return _link(ptx, [f"-arch={target.sm}", *flags, *fusion])
         fusion = [] if options.enable_fp_fusion else ["--fmad=false"]
         return _run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *fusion, *(options.ptx_options or "").split()])
     except MinitritonError as error:
         raise _with_ptx_line(error, ptx) from None
+
+
+FULL_OCCUPANCY_REGISTERS = 32
+"""Registers a thread with which an SM still holds as many threads as it can (65,536 registers, 2,048 threads)."""
+
+WORTH_LIMITING = 48
+"""Kernels of up to this many registers are assembled again with a limit of `FULL_OCCUPANCY_REGISTERS`."""
+
+
+def _link(ptx: str, flags: list[str]) -> bytes:
+    """Assembles by nvJitLink, and again under a register limit where that fills the SM without spilling.
+
+    nvJitLink assembles relocatable code, for which ptxas schedules loads early and spends registers on it, without regard
+    to occupancy. Big tiles gain by that (layer norm 16384x8192 runs at 1.21 of Triton's speed against 0.95 with the plain
+    ptxas, row sums of 262144x1024 at 1.17 against 0.96), small ones lose a wave or their latency hiding (layer norm
+    65536x1024 0.93 with 48 registers against 1.00 with 32; measured on an H200, 2026-11-21).
+    """
+    free = nvjitlink.assemble(ptx, flags)
+    entry = re.search(r"\.reqntid[^\n]*\n", ptx)
+    if entry is None or not FULL_OCCUPANCY_REGISTERS < free.registers <= WORTH_LIMITING or ".maxnreg" in ptx:
+        return free.cubin
+    limit = f".maxnreg {FULL_OCCUPANCY_REGISTERS}\n"
+    limited = nvjitlink.assemble(ptx[: entry.end()] + limit + ptx[entry.end() :], flags)
+    return free.cubin if limited.spilled_bytes else limited.cubin
 
 
 def _run_ptxas(ptx: str, flags: list[str]) -> bytes:

@@ -11,7 +11,9 @@ import functools
 import glob
 import importlib.util
 import os
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +60,18 @@ def _function(name: str) -> Any:
     raise MinitritonError(f"nvJitLink has no function {name}", help="install nvidia-nvjitlink 12.4 or newer")
 
 
-def assemble(ptx: str, options: list[str]) -> bytes:
+@dataclass(frozen=True)
+class Assembled:
+    """A cubin and what the assembler says of its kernel: registers a thread, bytes of registers spilled."""
+
+    cubin: bytes
+    registers: int
+    spilled_bytes: int
+
+
+def assemble(ptx: str, options: list[str]) -> Assembled:
     """The cubin of `ptx`. `options` are nvJitLink's, such as `-arch=sm_90a`. Raises `MinitritonError` with the library's log."""
+    options = [*options, "-Xptxas=-v"]
     handle = ctypes.c_void_p()
     encoded = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
     code = _function("Create")(ctypes.byref(handle), len(options), encoded)
@@ -70,20 +82,23 @@ def assemble(ptx: str, options: list[str]) -> bytes:
         code = _function("AddData")(handle, _INPUT_PTX, data, ctypes.c_size_t(len(data)), b"kernel.ptx")
         code = code or _function("Complete")(handle)
         if code:
-            raise MinitritonError(_log(handle) or f"nvJitLink error {code}")
+            raise MinitritonError(_log(handle, "Error") or f"nvJitLink error {code}")
         size = ctypes.c_size_t()
         _function("GetLinkedCubinSize")(handle, ctypes.byref(size))
         cubin = ctypes.create_string_buffer(size.value)
         _function("GetLinkedCubin")(handle, cubin)
-        return cubin.raw
+        log = _log(handle, "Info")
+        registers = [int(n) for n in re.findall(r"Used (\d+) registers", log)]
+        spills = [int(n) for n in re.findall(r"(\d+) bytes spill stores", log)]
+        return Assembled(cubin.raw, max(registers, default=0), max(spills, default=0))
     finally:
         _function("Destroy")(ctypes.byref(handle))
 
 
-def _log(handle: ctypes.c_void_p) -> str:
-    """What nvJitLink says of a failure."""
+def _log(handle: ctypes.c_void_p, kind: str) -> str:
+    """nvJitLink's `Error` or `Info` log."""
     size = ctypes.c_size_t()
-    _function("GetErrorLogSize")(handle, ctypes.byref(size))
+    _function(f"Get{kind}LogSize")(handle, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value + 1)
-    _function("GetErrorLog")(handle, log)
+    _function(f"Get{kind}Log")(handle, log)
     return log.value.decode(errors="replace").strip()
