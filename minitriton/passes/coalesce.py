@@ -112,7 +112,8 @@ class _Chooser:
         self.accesses = accesses
         self._slices: ConnectedSlices | None = None
         self.module = module
-        self._widest: dict[tuple[object, ...], int] = {}
+        self._widths: dict[tuple[Operation, tuple[int, ...]], int] = {}
+        self._alike: dict[tuple[tuple[int, ...], ...], list[tuple[int, _Access]]] = {}
 
     def layout(self, access: _Access) -> Blocked:
         """The layout for one access."""
@@ -120,7 +121,7 @@ class _Chooser:
         per_cta = shape_of_cta(access.cga, access.shape)
         num_warps = ttg.num_warps(access.op)
         own = self._elements_per_thread(access, order, per_cta)
-        width = max(own, self._connected_width(access, order, per_cta))
+        width = self._connected_width(access, order, per_cta, own)
         width = min(width, max(prod(per_cta) // (num_warps * self.threads_per_warp), 1))
         if access.op.name != "tt.load":
             # A thread that stores more than one vector leaves gaps between the vectors of neighbouring threads.
@@ -131,31 +132,33 @@ class _Chooser:
 
     def _elements_per_thread(self, access: _Access, order: tuple[int, ...], per_cta: tuple[int, ...]) -> int:
         """Aligned neighbours of one thread along the fastest dimension that fit the widest access."""
-        fact, fastest = self.axis_info.get(access.pointer), order[0]
-        bits = pointee_bits(access.type)
-        aligned = max(fact.divisibility[fastest] // max(bits // 8, 1), 1)
-        contiguous = min(fact.contiguity[fastest], per_cta[fastest])
-        return min(aligned, contiguous, MAX_ACCESS_BITS // bits)
+        key = (access.op, per_cta)
+        found = self._widths.get(key)
+        if found is None:
+            fact, fastest = self.axis_info.get(access.pointer), order[0]
+            bits = pointee_bits(access.type)
+            aligned = max(fact.divisibility[fastest] // max(bits // 8, 1), 1)
+            contiguous = min(fact.contiguity[fastest], per_cta[fastest])
+            found = self._widths[key] = min(aligned, contiguous, MAX_ACCESS_BITS // bits)
+        return found
 
-    def _connected_width(self, access: _Access, order: tuple[int, ...], per_cta: tuple[int, ...]) -> int:
-        """The most elements a thread takes among connected accesses of the same shape and order."""
-        if not isinstance(access.pointer.owner, Operation) or len(self.accesses) == 1:
-            return 1
+    def _connected_width(self, access: _Access, order: tuple[int, ...], per_cta: tuple[int, ...], own: int) -> int:
+        """The most elements a thread takes among connected accesses of the same shape and order, `own` being its number."""
+        if not isinstance(access.pointer.owner, Operation):
+            return own
+        key = (access.shape, order, per_cta)
+        alike = self._alike.get(key)
+        if alike is None:
+            others = [other for other in self.accesses if (other.shape, self.orders[other.op]) == (access.shape, order)]
+            alike = [(self._elements_per_thread(other, order, per_cta), other) for other in others]
+            alike = self._alike[key] = sorted(alike, key=lambda pair: pair[0], reverse=True)
+        if alike[0][0] <= own:
+            return own
         if self._slices is None:
             self._slices = ConnectedSlices(self.module)
         slices = self._slices
         reached = slices.reachable(access.op)
-        key = (reached, access.shape, order, per_cta)
-        found = self._widest.get(key)
-        if found is None:
-            found = self._widest[key] = max(
-                self._elements_per_thread(other, order, per_cta)
-                for other in self.accesses
-                if other.shape == access.shape
-                and self.orders[other.op] == order
-                and slices.component(other.op) in reached
-            )
-        return found
+        return max([own, *(width for width, other in alike if slices.component(other.op) in reached)])
 
 
 def _descriptor_layout(op: Operation) -> Blocked:
