@@ -97,6 +97,8 @@ class IRBuilder:
         self.name: str | None = None
         """The variable that the expression being compiled is assigned to."""
         self.call_function: Callable[[Any, list[Any], dict[str, Any]], Any] = _no_function
+        self.argument_hints: list[tuple[Any, str, Attribute]] = []
+        """Promises about block arguments, (argument, name, promise), for the loop they belong to."""
         self._constants: dict[Block, dict[Any, SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
 

@@ -36,8 +36,10 @@ from minitriton.frontend.functions import CompiledFunctions, flat_types
 from minitriton.frontend.generator_base import rebuild
 from minitriton.frontend.generator_calls import CallVisitor
 from minitriton.frontend.prepared_tree import prepared_tree
-from minitriton.language.dtypes import base_type, constexpr_type, str_to_ty, tuple_type, void
-from minitriton.language.values import constexpr, tensor, type_of
+from minitriton.language.descriptors import tensor_descriptor
+from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
+from minitriton.language.signatures import str_to_ty
+from minitriton.language.values import constexpr, tensor
 from minitriton.language.values import tuple as language_tuple
 from minitriton.rewriting.constants import int_attr
 from minitriton.target import CUDAOptions, GPUTarget
@@ -60,7 +62,7 @@ class CodeGenerator(CallVisitor):
         tree = prepared_tree(self.fn)
         self._check_parameters(tree)
         location: Any = tree
-        types = [t for arg in args for t in _flat_argument_types(arg)]
+        types = [t for arg in args if (type := _run_time_type(arg)) is not None for t in flat_types(type)]
         entry = Block(arg_types=types)
         region = Region(entry)
         b = self.b
@@ -95,10 +97,10 @@ class CodeGenerator(CallVisitor):
         cursor = 0
         for name, arg in zip(self.fn.arg_names, args, strict=True):
             start = cursor
-            if isinstance(arg, base_type):
-                value, cursor = rebuild(arg, handles, cursor)
-            else:
-                value, cursor = _with_handles(arg, handles, cursor)
+            type = _run_time_type(arg)
+            value = arg
+            if type is not None:
+                value, cursor = rebuild(type, handles, cursor)
             for handle in handles[start:cursor]:
                 handle.location = named_location(name, location)
             self.bind(name, value)
@@ -120,23 +122,11 @@ CodeGenerator.handlers = {
 CodeGenerator.handlers[ast.List] = CodeGenerator.visit_Tuple
 
 
-def _flat_argument_types(arg: Any) -> list[Attribute]:
+def _run_time_type(arg: Any) -> base_type | None:
+    """The type of an argument that the function takes at run time, None for a compile-time value."""
     if isinstance(arg, base_type):
-        return flat_types(arg)
-    return flat_types(type_of(arg)) if isinstance(arg, (tensor, language_tuple)) else []
-
-
-def _with_handles(arg: Any, handles: list[Any], cursor: int) -> tuple[Any, int]:
-    """An argument of a call as the callee sees it: compile-time values as they are, the rest from `handles`."""
-    if isinstance(arg, tensor):
-        return tensor(handles[cursor], arg.type), cursor + 1
-    if isinstance(arg, language_tuple):
-        values = []
-        for element in arg.values:
-            value, cursor = _with_handles(element, handles, cursor)
-            values.append(value)
-        return language_tuple(values, arg.type), cursor
-    return arg, cursor
+        return arg
+    return arg.type if isinstance(arg, (tensor, language_tuple, tensor_descriptor)) else None
 
 
 def ast_to_ttir(
@@ -189,6 +179,7 @@ def _kernel_arguments(
         if isinstance(type, constexpr_type):
             return constexpr(None)
         arg_attrs.append({name: int_attr(i32, value) for name, value in attrs.get(path, [])})
+        arg_attrs.extend({} for _ in flat_types(type)[1:])
         return type
 
     for i, name in enumerate(fn.arg_names):

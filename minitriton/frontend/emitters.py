@@ -13,6 +13,7 @@ from minitriton.frontend import (
     semantic_arithmetic,
     semantic_atomics,
     semantic_casts,
+    semantic_descriptors,
     semantic_dot,
     semantic_math,
     semantic_memory,
@@ -24,7 +25,7 @@ from minitriton.frontend import (
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.language import core as tl
-from minitriton.language import math, target_info
+from minitriton.language import descriptors, math, target_info
 from minitriton.language.dtypes import dtype as language_dtype
 from minitriton.language.values import tensor
 
@@ -89,6 +90,17 @@ EMITTERS: dict[Any, Emitter] = {
     tl.store: semantic_memory.store,
     tl.make_block_ptr: semantic_memory.make_block_ptr,
     tl.advance: semantic_memory.advance,
+    descriptors.make_tensor_descriptor: semantic_descriptors.make_tensor_descriptor,
+    descriptors.load_tensor_descriptor: semantic_descriptors.load_tensor_descriptor,
+    descriptors.store_tensor_descriptor: semantic_descriptors.store_tensor_descriptor,
+    descriptors.descriptor_atomic_add: semantic_descriptors.descriptor_atomic_add,
+    descriptors.descriptor_atomic_min: semantic_descriptors.descriptor_atomic_min,
+    descriptors.descriptor_atomic_max: semantic_descriptors.descriptor_atomic_max,
+    descriptors.descriptor_atomic_and: semantic_descriptors.descriptor_atomic_and,
+    descriptors.descriptor_atomic_or: semantic_descriptors.descriptor_atomic_or,
+    descriptors.descriptor_atomic_xor: semantic_descriptors.descriptor_atomic_xor,
+    descriptors.descriptor_gather: semantic_descriptors.descriptor_gather,
+    descriptors.descriptor_scatter: semantic_descriptors.descriptor_scatter,
     tl.atomic_cas: semantic_atomics.atomic_cas,
     tl.atomic_xchg: semantic_atomics.atomic_xchg,
     tl.atomic_add: semantic_atomics.atomic_add,

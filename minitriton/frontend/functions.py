@@ -18,6 +18,8 @@ from minitriton.frontend.builder import ir_type
 from minitriton.frontend.errors import LanguageError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.generator_base import is_static
+from minitriton.frontend.semantic_descriptors import descriptor_ir_type
+from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.values import tuple as language_tuple
 
@@ -61,6 +63,8 @@ def flat_types(type: base_type) -> list[Attribute]:
     """The types of the SSA values that make up a value of `type`."""
     if isinstance(type, tuple_type):
         return [t for element in type.types for t in flat_types(element)]
+    if isinstance(type, tensor_descriptor_type):
+        return [descriptor_ir_type(type.block_type), *flat_types(type.shape_type), *flat_types(type.strides_type)]
     return [] if isinstance(type, constexpr_type) or type == void else [ir_type(type)]
 
 

@@ -20,6 +20,7 @@ from minitriton.frontend.function import JITCallable
 from minitriton.frontend.semantic_values import to_tensor
 from minitriton.language import core
 from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, LibraryFunction
+from minitriton.language.descriptors import tensor_descriptor, tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, dtype, tuple_type
 from minitriton.language.values import base_value, constexpr, tensor, type_of, unwrap
 from minitriton.language.values import tuple as language_tuple
@@ -43,6 +44,10 @@ def flatten(value: Any, into: list[SSAValue]) -> list[SSAValue]:
     """Appends the SSA values that make up `value`."""
     if type(value) is tensor:
         into.append(value.handle)
+    elif type(value) is tensor_descriptor:
+        into.append(value.handle)
+        flatten(value.shape, into)
+        flatten(value.strides, into)
     elif type(value) is language_tuple:
         for element in value.values:
             flatten(element, into)
@@ -67,6 +72,10 @@ def rebuild(type: base_type, handles: list[SSAValue], cursor: int) -> tuple[Any,
         return language_tuple(values, type), cursor
     if isinstance(type, constexpr_type):
         return constexpr(type.value), cursor
+    if isinstance(type, tensor_descriptor_type):
+        shape, after = rebuild(type.shape_type, handles, cursor + 1)
+        strides, after = rebuild(type.strides_type, handles, after)
+        return tensor_descriptor(handles[cursor], shape.values, strides.values, type.block_type), after
     return tensor(handles[cursor], type), cursor + 1
 
 
@@ -81,7 +90,9 @@ def rebuild_all(types: Iterable[base_type], handles: list[SSAValue]) -> list[Any
 
 def is_ir_value(value: Any) -> bool:
     """Whether `value` is a tensor, or a tuple that contains one."""
-    return type(value) is tensor or (type(value) is language_tuple and any(map(is_ir_value, value.values)))
+    return type(value) in (tensor, tensor_descriptor) or (
+        type(value) is language_tuple and any(map(is_ir_value, value.values))
+    )
 
 
 def wrapped(value: Any) -> Any:

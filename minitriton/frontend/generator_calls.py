@@ -20,6 +20,7 @@ from minitriton.frontend.generator_control_flow import ControlFlowVisitor
 from minitriton.frontend.generator_expressions import BoundMethod
 from minitriton.language import core
 from minitriton.language.declare import Builtin, ConstexprFunction, LibraryFunction
+from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import void
 from minitriton.language.values import constexpr, tensor, unwrap
 from minitriton.language.values import tuple as language_tuple
@@ -172,7 +173,7 @@ class CallVisitor(ControlFlowVisitor):
 
 def _argument(value: Any) -> Any:
     """An argument as the callee sees it: what is known at compile time is a `constexpr` (or None)."""
-    if isinstance(value, (tensor, language_tuple, constexpr)) or value is None:
+    if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor)) or value is None:
         return value
     if isinstance(value, (tuple, list)):
         return wrapped(tuple(value))

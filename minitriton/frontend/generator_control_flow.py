@@ -33,7 +33,15 @@ from minitriton.language.values import constexpr, tensor, type_of, unwrap
 from minitriton.rewriting.constants import int_attr
 
 Scope = dict[str, Any]
+Hint = tuple[Any, str, Attribute]
 UNIT = UnitAttr()
+
+
+def _placed(hints: list[Hint]) -> dict[str, Attribute]:
+    """Promises about block arguments as attributes of the loop, numbered by argument."""
+    return {
+        f"{name}_arg{argument.index}": promise for argument, name, promise in hints if argument in argument.block.args
+    }
 
 
 def _type_text(value: Any) -> str:
@@ -274,6 +282,7 @@ class ControlFlowVisitor(StatementVisitor):
         self.region_depth -= 1
         self._check_carried(node, before, target)
         after = self.lscope
+        hints = self._argument_hints(flatten_all(initial), [block.args[1:]])
         kept = self._drop_unchanged(names, initial, after, [block.args[1:]])
         b.location = location
         yielded = flatten_all(after[n] for n in kept)
@@ -283,7 +292,7 @@ class ControlFlowVisitor(StatementVisitor):
             operands=(low.handle, high.handle, step.handle, *inits),
             result_types=[h.type for h in inits],
             regions=(region,),
-            attributes=self._loop_hints(loop),
+            attributes=self._loop_hints(loop) | _placed(hints),
         )
         b.block = outer
         b.insert(op)
@@ -299,6 +308,23 @@ class ControlFlowVisitor(StatementVisitor):
             for argument in flatten_all([value]):
                 argument.location = named_location(name, self.b.location)  # pyright: ignore[reportAttributeAccessIssue]
             self.bind(name, value)
+
+    def _argument_hints(self, initial: list[SSAValue], arguments: list[Any]) -> list[Hint]:
+        """The promises that the loop's body makes about its variables. They hold for the values before the loop too."""
+        mine: list[Hint] = []
+        rest: list[Hint] = []
+        for argument, name, promise in self.b.argument_hints:
+            if not any(argument in args for args in arguments):
+                rest.append((argument, name, promise))
+                continue
+            mine.append((argument, name, promise))
+            for args in arguments:
+                if argument in args:
+                    owner = initial[list(args).index(argument)].owner
+                    if isinstance(owner, Operation):
+                        owner.attributes[name] = promise
+        self.b.argument_hints = rest
+        return mine
 
     def _drop_unchanged(self, names: list[str], initial: list[Any], after: Scope, arguments: list[Any]) -> list[str]:
         """Replaces the block arguments of variables that the loop did not change by the values before it.
@@ -361,6 +387,7 @@ class ControlFlowVisitor(StatementVisitor):
         self.region_depth -= 1
         self._check_carried(node, before, None)
         after = self.lscope
+        hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])
         kept = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
         b.location = location
         b.insert(scf.YieldOp(*flatten_all(after[n] for n in kept)))
@@ -368,7 +395,10 @@ class ControlFlowVisitor(StatementVisitor):
         b.insert(scf.ConditionOp(holds.handle, *test_block.args))
         inits = flatten_all(before[n] for n in kept)
         op = scf.WhileOp.create(
-            operands=inits, result_types=[h.type for h in inits], regions=(test_region, body_region)
+            operands=inits,
+            result_types=[h.type for h in inits],
+            regions=(test_region, body_region),
+            attributes=_placed(hints),
         )
         b.block = outer
         b.insert(op)

@@ -24,6 +24,7 @@ from minitriton.frontend.semantic_shapes import index, permute
 from minitriton.frontend.semantic_values import to_tensor
 from minitriton.language import core
 from minitriton.language import dtypes as dt
+from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.values import base_value, constexpr, tensor, unwrap
 from minitriton.language.values import slice as language_slice
 from minitriton.language.values import tuple as language_tuple
@@ -275,6 +276,10 @@ class ExpressionVisitor(GeneratorBase):
             if name == "T":
                 return permute(self.b, owner, 1, 0)
             found = core.cast if name == "to" else tensor.members.get(name)
+            if found is not None:
+                return BoundMethod(owner, found)
+        elif type(owner) is tensor_descriptor:
+            found = tensor_descriptor.members.get(name)
             if found is not None:
                 return BoundMethod(owner, found)
         elif type(owner) is constexpr and name not in ("value", "type"):

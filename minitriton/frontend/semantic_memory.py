@@ -20,7 +20,7 @@ from minitriton.language.values import tensor
 _LOAD_CACHES = {"": "none", ".ca": "ca", ".cg": "cg", ".cv": "cv"}
 _STORE_CACHES = {"": "none", ".wb": "wb", ".cg": "cg", ".cs": "cs", ".wt": "wt"}
 _EVICTIONS = {"": "evict_normal", "evict_last": "evict_last", "evict_first": "evict_first"}
-_PADDINGS = {"": None, "zero": "zero", "nan": "nan"}
+PADDINGS = {"": None, "zero": "zero", "nan": "nan"}
 
 
 def choice(table: dict[str, Any], given: Any, what: str) -> Any:
@@ -62,7 +62,7 @@ def load(
         "evict": choice(_EVICTIONS, eviction_policy, "Eviction policy"),
         "is_volatile": bool(volatile),
     }
-    padding = choice(_PADDINGS, padding_option, "Padding option")
+    padding = choice(PADDINGS, padding_option, "Padding option")
     _require_pointer(pointer, "tl.load")
     mask = None if mask is None else to_tensor(b, mask)
     other = None if other is None else to_tensor(b, other)

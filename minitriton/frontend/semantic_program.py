@@ -70,9 +70,12 @@ def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tens
         if (max(1, rank) if scalar_allowed else rank) != len(values):
             raise LanguageValueError(f"Shape of input to {name} does not match the length of values")
         owner = x.handle.owner
+        type_: Any = tensor_type((len(values),), i32)
+        promise = DenseIntOrFPElementsAttr.from_list(type_, values)
         if isinstance(owner, Operation):
-            type_: Any = tensor_type((len(values),), i32)
-            owner.attributes[attribute] = DenseIntOrFPElementsAttr.from_list(type_, values)
+            owner.attributes[attribute] = promise
+        else:
+            b.argument_hints.append((x.handle, attribute, promise))
         return x
 
     return emit

@@ -68,6 +68,13 @@ from minitriton.language.core import (
     view,
     where,
 )
+from minitriton.language.descriptors import (
+    load_tensor_descriptor,
+    make_tensor_descriptor,
+    store_tensor_descriptor,
+    tensor_descriptor,
+    tensor_descriptor_type,
+)
 from minitriton.language.dtypes import (
     TRITON_MAX_TENSOR_NUMEL,
     bfloat16,
@@ -90,7 +97,6 @@ from minitriton.language.dtypes import (
     int64,
     pi32_t,
     pointer_type,
-    str_to_ty,
     tuple_type,
     uint8,
     uint16,
@@ -129,6 +135,7 @@ from minitriton.language.random import (
     randn4x,
     uint_to_uniform_float,
 )
+from minitriton.language.signatures import str_to_ty
 from minitriton.language.sorting import bitonic_merge, flip, sort, topk
 from minitriton.language.standard import (
     argmax,
@@ -225,9 +232,11 @@ __all__ = [
     "item",
     "join",
     "load",
+    "load_tensor_descriptor",
     "log",
     "log2",
     "make_block_ptr",
+    "make_tensor_descriptor",
     "map_elementwise",
     "math",
     "max",
@@ -272,12 +281,15 @@ __all__ = [
     "static_print",
     "static_range",
     "store",
+    "store_tensor_descriptor",
     "str_to_ty",
     "sub",
     "sum",
     "swizzle2d",
     "target_info",
     "tensor",
+    "tensor_descriptor",
+    "tensor_descriptor_type",
     "to_tensor",
     "topk",
     "trans",

@@ -9,6 +9,14 @@ import enum
 from typing import Any
 
 from minitriton.language.declare import builtin, must_use_result
+from minitriton.language.descriptors import (
+    load_tensor_descriptor,
+    make_tensor_descriptor,
+    store_tensor_descriptor,
+    tensor_descriptor,
+    tensor_descriptor_base,
+    tensor_descriptor_type,
+)
 from minitriton.language.dtypes import (
     TRITON_MAX_TENSOR_NUMEL,
     base_type,
@@ -34,7 +42,6 @@ from minitriton.language.dtypes import (
     pi32_t,
     pointer_type,
     slice_type,
-    str_to_ty,
     tuple_type,
     uint8,
     uint16,
@@ -344,7 +351,9 @@ __all__ = [
     "item",
     "join",
     "load",
+    "load_tensor_descriptor",
     "make_block_ptr",
+    "make_tensor_descriptor",
     "map_elementwise",
     "max_constancy",
     "max_contiguous",
@@ -369,9 +378,12 @@ __all__ = [
     "static_print",
     "static_range",
     "store",
-    "str_to_ty",
+    "store_tensor_descriptor",
     "sub",
     "tensor",
+    "tensor_descriptor",
+    "tensor_descriptor_base",
+    "tensor_descriptor_type",
     "to_tensor",
     "trans",
     "tuple",

@@ -410,26 +410,3 @@ def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     if bitwidth not in (8, 16, 32, 64):
         raise ValueError(f"Unsupported bitwidth {bitwidth} and signedness {signed}")
     return dtype(f"{'' if signed else 'u'}int{bitwidth}")
-
-
-_SHORT_NAMES = {
-    **{t.name: t for t in (float8e4nv, float8e4b8, float8e5, float8e5b16, float8e4b15)},
-    "fp16": float16, "bf16": bfloat16, "fp32": float32, "fp64": float64,
-    "i1": int1, "i8": int8, "i16": int16, "i32": int32, "i64": int64,
-    "u1": int1, "u8": uint8, "u16": uint16, "u32": uint32, "u64": uint64, "B": int1,
-}  # fmt: skip
-
-
-def str_to_ty(name: Any, value: Any = None) -> Any:
-    """The type that a launch signature names: `*fp32`, `*ki8` (const), `i32`, `constexpr`, or a tuple of such."""
-    if isinstance(name, (tuple, list)):
-        return tuple_type([str_to_ty(n, value) for n in name], getattr(type(name), "_fields", None))
-    if name.startswith("*"):
-        const = name.startswith("*k")
-        return pointer_type(str_to_ty(name[2:] if const else name[1:], value), const=const)
-    if name.startswith("constexpr"):
-        return constexpr_type(value)
-    found = _SHORT_NAMES.get(name)
-    if found is None:
-        raise TypeError(f"{name!r} is not the name of an argument type; known: {', '.join(_SHORT_NAMES)}")
-    return found

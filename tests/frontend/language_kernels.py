@@ -297,6 +297,49 @@ def hints(x_ptr, out_ptr, n, N: tl.constexpr):
 
 
 @triton.jit
+def hints_in_loops(x_ptr, out_ptr, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    pointers = x_ptr + i
+    others = out_ptr + i
+    acc = tl.zeros([N], tl.float32)
+    for k in range(n):
+        tl.multiple_of(pointers, [16])
+        tl.multiple_of(others, [16])
+        acc += tl.load(pointers) + tl.load(others)
+        pointers += N
+    tl.store(out_ptr + i, acc)
+
+
+@triton.jit
+def descriptors(x_ptr, out_ptr, m, n, M: tl.constexpr, N: tl.constexpr):
+    src = tl.make_tensor_descriptor(x_ptr, shape=[m, n], strides=[n, 1], block_shape=[M, N])
+    dst = tl.make_tensor_descriptor(out_ptr, [m, n], [n, 1], [M, N], padding_option="nan")
+    for j in range(0, n, N):
+        x = src.load([0, j])
+        dst.store([tl.program_id(0) * M, j], x * 2)
+        dst.atomic_add([0, j], x)
+        tl.store_tensor_descriptor(dst, [0, j], tl.load_tensor_descriptor(src, [j, 0]))
+
+
+@triton.jit
+def descriptor_rows(x_ptr, out_ptr, rows_ptr, n, N: tl.constexpr):
+    src = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [1, N])
+    rows = tl.load(rows_ptr + tl.arange(0, 16))
+    src.scatter(src.gather(rows, n), rows, 0)
+
+
+@triton.jit
+def copy_block(src, dst, offset):
+    tl.static_assert(isinstance(src, tl.tensor_descriptor))
+    dst.store([offset, src.shape[1] - src.block_shape[1]], src.load([offset, 0]).to(dst.dtype))
+
+
+@triton.jit
+def descriptor_arguments(src, dst, n):
+    copy_block(src, dst, n)
+
+
+@triton.jit
 def if_else(x_ptr, out_ptr, n, N: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(x_ptr + i)
@@ -634,6 +677,10 @@ KERNELS: dict[str, list[str]] = {
     "spin_lock": ["*i32, *i32, *fp32, *fp32, N=64"],
     "block_pointers": ["*fp16, *fp16, i32, i64, M=16, N=32"],
     "hints": ["*fp32, *fp32, i32, N=64"],
+    "hints_in_loops": ["*fp32, *fp32, i32, N=64"],
+    "descriptors": ["*fp16, *fp16, i32, i32, M=16, N=32"],
+    "descriptor_rows": ["*fp32, *fp32, *i32, i32, N=16"],
+    "descriptor_arguments": ["tensordesc<fp16[16,64]>, tensordesc<fp32[16,64]>, i32"],
     "if_else": ["*fp32, *fp32, i32, N=16"],
     "constexpr_branches": ["*fp32, i32, FLAG=True, N=16", "*fp32, i32, FLAG=False, N=8", "*fp32, i32, FLAG=None, N=2"],
     "for_loops": ["*fp32, *fp32, i32, i32, N=16", "*fp32, *fp32, i64, i32, N=16"],

@@ -54,7 +54,7 @@ def parse_signature(fn: Any, text: str, language: ModuleType) -> tuple[dict[str,
     types: dict[str, Any] = {}
     constants: dict[Any, Any] = {}
     attrs: dict[Any, Any] = {}
-    items = [item.strip() for item in re.split(r",(?![^(]*\))", text) if item.strip()]
+    items = [item.strip() for item in re.split(r",(?![^(\[]*[)\]])", text) if item.strip()]
     position = 0
     for item in items:
         name, _, value = item.partition("=")

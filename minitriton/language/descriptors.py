@@ -1,0 +1,138 @@
+"""Tensor descriptors: a tensor in memory that is read and written block by block, by TMA where the target has it.
+
+desc = tl.make_tensor_descriptor(ptr, shape=[M, N], strides=[N, 1], block_shape=[64, 64])
+x = desc.load([i, j])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from minitriton.language.declare import builtin
+from minitriton.language.dtypes import base_type, block_type, dtype, tuple_type
+from minitriton.language.values import base_value
+from minitriton.language.values import tuple as language_tuple
+
+
+class tensor_descriptor_type(base_type):
+    """The type of a descriptor: its blocks, and the types of its shape and strides."""
+
+    def __init__(self, block_type: block_type, shape_type: tuple_type, strides_type: tuple_type) -> None:
+        self.block_type = block_type
+        self.shape_type = shape_type
+        self.strides_type = strides_type
+        self.name = f"tensor_descriptor<{block_type}, {shape_type}, {strides_type}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tensor_descriptor_type) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return f"tensor_descriptor<{self.block_type}>"
+
+    def mangle(self) -> str:
+        return f"TD{self.block_type.mangle()}"
+
+
+class tensor_descriptor(base_value):
+    """A descriptor in a kernel. Methods are `members`; `shape` and `strides` are those of the whole tensor."""
+
+    members: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, handle: Any, shape: Sequence[Any], strides: Sequence[Any], block_type: block_type) -> None:
+        self.handle = handle
+        self.shape = language_tuple(shape)
+        self.strides = language_tuple(strides)
+        self.type = tensor_descriptor_type(block_type, self.shape.type, self.strides.type)
+
+    @property
+    def block_type(self) -> block_type:
+        return self.type.block_type
+
+    @property
+    def block_shape(self) -> tuple[int, ...]:
+        return self.type.block_type.shape
+
+    @property
+    def dtype(self) -> dtype:
+        return self.type.block_type.element_ty
+
+    def __str__(self) -> str:
+        return str(self.type)
+
+    __repr__ = __str__
+
+
+tensor_descriptor_base = tensor_descriptor
+
+
+@builtin
+def make_tensor_descriptor(base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero") -> Any:
+    """A descriptor of the tensor of `shape` and `strides` (the last 1) at pointer `base`. Outside of it reads give zeros or NaNs."""
+
+
+@builtin
+def load_tensor_descriptor(desc: Any, offsets: Any) -> Any:
+    """The block at `offsets`: `desc.load(offsets)`."""
+
+
+@builtin
+def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> Any:
+    """Stores a block at `offsets`: `desc.store(offsets, value)`."""
+
+
+@builtin
+def descriptor_atomic_add(desc: Any, offsets: Any, value: Any) -> Any:
+    """Adds a block to memory, each element atomically."""
+
+
+@builtin
+def descriptor_atomic_min(desc: Any, offsets: Any, value: Any) -> Any:
+    """Takes the minimum with memory, each element atomically."""
+
+
+@builtin
+def descriptor_atomic_max(desc: Any, offsets: Any, value: Any) -> Any:
+    """Takes the maximum with memory, each element atomically."""
+
+
+@builtin
+def descriptor_atomic_and(desc: Any, offsets: Any, value: Any) -> Any:
+    """Bitwise and with memory, each element atomically."""
+
+
+@builtin
+def descriptor_atomic_or(desc: Any, offsets: Any, value: Any) -> Any:
+    """Bitwise or with memory, each element atomically."""
+
+
+@builtin
+def descriptor_atomic_xor(desc: Any, offsets: Any, value: Any) -> Any:
+    """Bitwise exclusive or with memory, each element atomically."""
+
+
+@builtin
+def descriptor_gather(desc: Any, x_offsets: Any, y_offset: Any) -> Any:
+    """The rows that `x_offsets` names, from column `y_offset` on."""
+
+
+@builtin
+def descriptor_scatter(desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> Any:
+    """Stores to the rows that `x_offsets` names, from column `y_offset` on."""
+
+
+tensor_descriptor.members.update(
+    load=load_tensor_descriptor,
+    store=store_tensor_descriptor,
+    atomic_add=descriptor_atomic_add,
+    atomic_min=descriptor_atomic_min,
+    atomic_max=descriptor_atomic_max,
+    atomic_and=descriptor_atomic_and,
+    atomic_or=descriptor_atomic_or,
+    atomic_xor=descriptor_atomic_xor,
+    gather=descriptor_gather,
+    scatter=descriptor_scatter,
+)

@@ -1,0 +1,45 @@
+"""Types by the names that launches use.
+
+str_to_ty("*kfp16")                     const pointer to float16
+str_to_ty("tensordesc<fp16[128, 64]>")  descriptor with blocks of 128 x 64
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from minitriton.language import dtypes as dt
+from minitriton.language.descriptors import tensor_descriptor_type
+from minitriton.language.dtypes import block_of, constexpr_type, pointer_type, tuple_type
+
+_SCALARS = {
+    **{t.name: t for t in (dt.float8e4nv, dt.float8e4b8, dt.float8e5, dt.float8e5b16, dt.float8e4b15)},
+    "fp16": dt.float16, "bf16": dt.bfloat16, "fp32": dt.float32, "fp64": dt.float64,
+    "i1": dt.int1, "i8": dt.int8, "i16": dt.int16, "i32": dt.int32, "i64": dt.int64,
+    "u1": dt.int1, "u8": dt.uint8, "u16": dt.uint16, "u32": dt.uint32, "u64": dt.uint64, "B": dt.int1,
+}  # fmt: skip
+
+_DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d\s,]+)\].*>")
+
+
+def str_to_ty(name: Any, value: Any = None) -> Any:
+    """The type that a launch signature names, a tuple of types for a tuple. `value` is that of a `constexpr`."""
+    if isinstance(name, (tuple, list)):
+        return tuple_type([str_to_ty(n, value) for n in name], getattr(type(name), "_fields", None))
+    if name.startswith("*"):
+        const = name.startswith("*k")
+        return pointer_type(str_to_ty(name[2:] if const else name[1:], value), const=const)
+    if name.startswith("constexpr"):
+        return constexpr_type(value)
+    descriptor = _DESCRIPTOR.fullmatch(name)
+    if descriptor is not None:
+        shape = tuple(int(size) for size in descriptor[2].split(","))
+        rank = len(shape)
+        return tensor_descriptor_type(
+            block_of(str_to_ty(descriptor[1]), shape), tuple_type([dt.int32] * rank), tuple_type([dt.int64] * rank)
+        )
+    found = _SCALARS.get(name)
+    if found is None:
+        raise TypeError(f"{name!r} is not the name of an argument type; known: {', '.join(_SCALARS)}")
+    return found
