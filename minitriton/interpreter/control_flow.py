@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import SymbolRefAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, SymbolRefAttr
+from xdsl.ir import Block, Operation
 
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
@@ -85,6 +85,23 @@ def _call(op: Operation, machine: Machine) -> Callable[..., Any]:
     assert isinstance(callee, SymbolRefAttr)
     name = callee.string_value()
     return lambda *arguments: results_of(machine.call(name, arguments))
+
+
+def next_block(terminator: Operation, values: Sequence[Array]) -> tuple[Block, Sequence[Array]]:
+    """Where a branch goes, given the values of its operands, and the arguments it passes on."""
+    successors = terminator.successors
+    if terminator.name == "cf.br":
+        return successors[0], values
+    if terminator.name == "cf.cond_br":
+        chosen = 0 if values[0] else 1
+    elif terminator.name == "cf.switch":
+        cases = terminator.properties.get("case_values")
+        numbers = [int(n) for n in cases.get_values()] if isinstance(cases, DenseIntOrFPElementsAttr) else []
+        chosen = 1 + numbers.index(int(values[0])) if int(values[0]) in numbers else 0
+    else:
+        raise InterpreterError(f"the interpreter has no meaning for {terminator.name}")
+    start = 1 + sum(len(block.args) for block in successors[:chosen])
+    return successors[chosen], values[start : start + len(successors[chosen].args)]
 
 
 WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {

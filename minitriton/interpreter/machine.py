@@ -22,6 +22,7 @@ from minitriton.analysis.locations import source_location
 from minitriton.dialects.tt_types import PointerType
 from minitriton.errors import MinitritonError
 from minitriton.interpreter import meanings
+from minitriton.interpreter.control_flow import next_block
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory import Memory
 from minitriton.interpreter.values import held_scalar
@@ -123,15 +124,7 @@ class Machine:
             last = code.terminator
             if last is None or not last.successors:
                 return values
-            if last.name == "cf.br":
-                block, arguments = last.successors[0], values
-            else:
-                first, second = last.successors
-                taken = len(first.args)
-                if values[0]:
-                    block, arguments = first, values[1 : 1 + taken]
-                else:
-                    block, arguments = second, values[1 + taken :]
+            block, arguments = next_block(last, values)
 
     def call(self, name: str, arguments: Sequence[Array]) -> list[Array]:
         """Call a function of the module. Raises `InterpreterError` if there is none of this name."""

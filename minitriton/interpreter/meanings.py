@@ -59,6 +59,7 @@ TERMINATORS = frozenset(
     {
         "cf.br",
         "cf.cond_br",
+        "cf.switch",
         "scf.condition",
         "scf.yield",
         "tt.map_elementwise.return",

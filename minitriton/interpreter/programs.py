@@ -67,7 +67,7 @@ def _reader(op: Operation, index: int, signed: bool) -> Callable[[Array], Array]
 
 
 def _assert(op: Operation, machine: Machine) -> Callable[[Array], None]:
-    message = op.properties["message"]
+    message = op.properties["msg" if op.name == "cf.assert" else "message"]
     assert isinstance(message, StringAttr)
 
     def run(condition: Array) -> None:
@@ -87,6 +87,13 @@ def _assume(op: Operation, machine: Machine) -> Callable[[Array], None]:
     return run
 
 
+def _unreachable(op: Operation, machine: Machine) -> Callable[[], None]:
+    def run() -> None:
+        raise InterpreterError("the program reached a place that it promised never to reach")
+
+    return run
+
+
 def _nothing(op: Operation, machine: Machine) -> Callable[[], None]:
     return lambda: None
 
@@ -96,6 +103,8 @@ WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
     "tt.get_num_programs": _num_programs,
     "tt.print": _print,
     "tt.assert": _assert,
+    "cf.assert": _assert,
+    "ub.unreachable": _unreachable,
     "llvm.intr.assume": _assume,
     "gpu.barrier": _nothing,
     "ttg.local_barrier": _nothing,

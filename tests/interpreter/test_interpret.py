@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.cf import Cf
+from xdsl.dialects.ub import UB
 
+from minitriton.dialects.arith import ARITH
+from minitriton.dialects.math import MATH
 from minitriton.dialects.text import parse_module
-from minitriton.interpreter import InterpreterError, formats, interpret
+from minitriton.dialects.tt import TT
+from minitriton.interpreter import InterpreterError, formats, interpret, meanings
 
 
 def run(text: str, *args: Any, grid: tuple[int, ...] = (1,)) -> None:
@@ -244,6 +249,28 @@ tt.func public @f(%o: !tt.ptr<i32>, %n: i32) {
     assert o[0] == 45
 
 
+def test_a_switch_takes_the_case_of_its_flag():
+    text = """
+tt.func public @f(%o: !tt.ptr<i32>, %n: i32) {
+  %a = arith.constant 10 : i32
+  %b = arith.constant 20 : i32
+  %c = arith.constant 30 : i32
+  cf.switch %n : i32, [
+    default: ^end(%a : i32),
+    4: ^end(%b : i32),
+    7: ^end(%c : i32)
+  ]
+^end(%r: i32):
+  tt.store %o, %r : !tt.ptr<i32>
+  tt.return
+}
+"""
+    o = np.zeros(1, np.int32)
+    for n, expected in ((4, 20), (7, 30), (5, 10)):
+        run(text, o, n)
+        assert o[0] == expected
+
+
 def test_atomics_on_one_address_happen_one_after_the_other():
     body = """
   %zero = arith.constant dense<0> : tensor<8xi32>
@@ -434,6 +461,12 @@ def test_an_op_without_a_meaning_is_named_with_its_place():
     text = kernel("%n: i32", '  %r = "test.mystery"(%n) : (i32) -> i32 loc("k.py":2:3)')
     with pytest.raises(InterpreterError, match=r"k.py:2:3: error: the interpreter has no meaning for"):
         run(text, 1)
+
+
+def test_every_op_of_the_dialects_has_a_meaning():
+    known = meanings.TERMINATORS | meanings.PURE.keys() | meanings.WITH_MACHINE.keys()
+    ops = {op.name for dialect in (TT, ARITH, MATH, Cf, UB) for op in dialect.operations}
+    assert ops - known == {"tt.func", "tt.elementwise_inline_asm"}
 
 
 def test_arguments_must_fit_the_kernel():
