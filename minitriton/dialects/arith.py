@@ -28,6 +28,7 @@ from minitriton.dialects.arith_base import (
     ConstantOp,
     IntegerOverflowAttr,
     bool_like,
+    splat_attr,
 )
 from minitriton.dialects.arith_casts import (
     BitcastOp,
@@ -147,6 +148,7 @@ __all__ = [
     "UIToFPOp",
     "XOrIOp",
     "bool_like",
+    "splat_attr",
 ]
 
 

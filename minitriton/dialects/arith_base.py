@@ -6,10 +6,12 @@ bool_like(tensor<64xf32>)      tensor<64xi1>
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowFlag
 from xdsl.dialects.builtin import (
     AnyFloat,
+    BytesAttr,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
@@ -119,6 +121,14 @@ def width_of(type_: Attribute) -> int:
     if isinstance(element, IntegerType):
         return element.width.data
     return element.bitwidth if isinstance(element, AnyFloat) else 0
+
+
+def splat_attr(type_: TensorType | VectorType, value: float) -> DenseIntOrFPElementsAttr:
+    """`dense<value>` of `type_`, its element stored once. Raises `VerifyException` for an integer that does not fit."""
+    element: Any = type_.element_type
+    if isinstance(element, IntegerType | IndexType):
+        value = IntegerAttr(int(value), element).value.data
+    return DenseIntOrFPElementsAttr(type_, BytesAttr(element.pack((value,))))
 
 
 @irdl_op_definition

@@ -18,16 +18,21 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
+    DenseIntOrFPElementsAttr,
     FileLineColLoc,
     FusedLoc,
+    IndexType,
     IntAttr,
     IntegerAttr,
+    IntegerType,
     LocationAttr,
     ModuleOp,
     NameLoc,
     NoneAttr,
     StringAttr,
+    TensorType,
     UnregisteredOp,
+    VectorType,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
@@ -36,6 +41,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from minitriton.dialects.arith import splat_attr
 from minitriton.dialects.parser_upstream import PARSERS
 from minitriton.dialects.tt_enums import IntegerEnumAttr
 
@@ -87,12 +93,12 @@ class TritonParser(Parser):
         value = self.parse_attribute()
         self.attribute_aliases.setdefault(token.text, value)
 
-    def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Attribute:
+    def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Any:
         alias = ("!" if is_type else "#") + attr_or_dialect_name
         if alias not in self.attribute_aliases and alias in self._definitions:
             here = self._current_token.span.start
             if self._current_token.kind != MLIRTokenKind.LESS:
-                self._resume_from(self._definitions[alias])
+                self._resume_from(self._definitions.pop(alias))
                 self.attribute_aliases[alias] = self.parse_attribute()
                 self._resume_from(here)
         return super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
@@ -169,6 +175,25 @@ class TritonParser(Parser):
         return super().resolve_operand(operand, type)
 
     # Attributes
+
+    def parse_dense_int_or_fp_elements_attr(self, type: Any) -> DenseIntOrFPElementsAttr:
+        """`<0.0> : tensor<64xf32>`; splats without going through a list of all elements."""
+        start = self._current_token.span.start
+        self.parse_punctuation("<", " in dense attribute")
+        if self._current_token.kind in (MLIRTokenKind.L_SQUARE, MLIRTokenKind.STRING_LIT, MLIRTokenKind.GREATER):
+            self._resume_from(start)
+            return super().parse_dense_int_or_fp_elements_attr(type)
+        element = self._parse_tensor_literal_element()
+        self.parse_punctuation(">", " in dense attribute")
+        if type is None:
+            self.parse_punctuation(":", " in dense attribute")
+            type = self.parse_type()
+        if not isinstance(type, TensorType | VectorType) or not isinstance(
+            type.element_type, IntegerType | IndexType | AnyFloat
+        ):
+            self.raise_error("expected a tensor or vector of numbers", element.span)
+        one: Any = element.to_type(self, type.element_type)
+        return splat_attr(type, one)
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
         is_bits = self._current_token.text[:2] in ("0x", "0X")

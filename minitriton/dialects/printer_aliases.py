@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
     NameLoc,
     NoneAttr,
     TensorType,
-    TypeAttribute,
     UnknownLoc,
     UnregisteredOp,
     VectorType,
@@ -131,7 +130,7 @@ def _parts(attribute: Attribute) -> Iterable[Attribute]:
         nested = tuple(attribute.locations) if isinstance(attribute.locations, ArrayAttr) else ()
         return nested if isinstance(attribute.metadata, NoneAttr) else (attribute.metadata, *nested)
     type_ = getattr(attribute, "type", None)
-    return (type_,) if isinstance(type_, TypeAttribute) and isinstance(type_, TensorType) else ()
+    return (type_,) if isinstance(type_, TensorType) else ()
 
 
 @dataclass(frozen=True)

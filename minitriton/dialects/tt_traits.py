@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
-from xdsl.traits import AlwaysSpeculatable, EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait
+from xdsl.traits import ConditionallySpeculatable, EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.ttg_traits import GLOBAL, VerifyTensorLayouts
@@ -49,7 +49,7 @@ class LoadEffects(MemoryEffect):
         return effects
 
 
-class PureIfDeclared(MemoryEffect, AlwaysSpeculatable):
+class PureIfDeclared(MemoryEffect, ConditionallySpeculatable):
     """No effects when the op's property `pure` is true, else it may read and write anything."""
 
     @classmethod
