@@ -22,29 +22,22 @@ from minitriton.layouts import inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.passes.tensor_layouts import shape_of
 
-_SAME_LAYOUT = frozenset(
+_ELEMENTWISE = frozenset(
     {
         "tt.addptr",
-        "tt.atomic_cas",
-        "tt.atomic_rmw",
         "tt.bitcast",
-        "tt.broadcast",
         "tt.clampf",
         "tt.elementwise_inline_asm",
         "tt.extern_elementwise",
         "tt.fp_to_fp",
         "tt.int_to_ptr",
-        "tt.map_elementwise",
         "tt.mulhiui",
         "tt.precise_divf",
         "tt.precise_sqrt",
         "tt.ptr_to_int",
-        "tt.splat",
     }
 )
-_ELEMENTWISE_TT = (
-    frozenset(_SAME_LAYOUT) - {"tt.atomic_cas", "tt.atomic_rmw", "tt.broadcast", "tt.splat"} - {"tt.map_elementwise"}
-)
+_SAME_LAYOUT = _ELEMENTWISE | {"tt.atomic_cas", "tt.atomic_rmw", "tt.broadcast", "tt.map_elementwise", "tt.splat"}
 _TRANSPARENT = frozenset({"scf.condition", "scf.while", "scf.yield", "ttng.warp_group_dot_wait"})
 
 
@@ -56,7 +49,7 @@ def same_layout(op: Operation) -> bool:
 
 def is_elementwise(op: Operation) -> bool:
     """Whether `op` computes each element from the same element of its operands."""
-    return op.name in _ELEMENTWISE_TT or _is_scalar_dialect(op.name)
+    return op.name in _ELEMENTWISE or _is_scalar_dialect(op.name)
 
 
 def _is_scalar_dialect(name: str) -> bool:
