@@ -1,0 +1,167 @@
+"""Runs Triton's lit tests of the passes that minitriton has, from a checkout of Triton, through `minitriton-opt`.
+
+    TRITON_SRC=/path/to/triton python tests/conformance/lit_runner.py [SUBSTRING ...]
+
+A test's RUN lines are read from its file; each `// -----` chunk with expectations is run and checked by itself with
+FileCheck (the one in Triton's wheel where installed, else the Python package), so that the table counts chunks.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from minitriton.errors import MinitritonError
+from minitriton.opt import Invocation, check_diagnostics, parse_arguments, run_chunk
+
+FILES = [
+    "Triton/canonicalize.mlir",
+    "Triton/combine.mlir",
+    "Triton/loop-invariant-code-motion.mlir",
+    "Triton/loop-unroll.mlir",
+    "Triton/loop_cse.mlir",
+    "Triton/reorder-broadcast.mlir",
+    "TritonGPU/canonicalize.mlir",
+    "TritonGPU/coalesce.mlir",
+    "TritonGPU/combine.mlir",
+    "TritonGPU/inline.mlir",
+    "TritonGPU/optimize-locality.mlir",
+    "TritonGPU/reduce-data-duplication.mlir",
+    "TritonGPU/reorder-instructions.mlir",
+    "Conversion/triton_to_tritongpu.mlir",
+]
+"""The lit tests of the passes that minitriton has so far."""
+
+KNOWN_DIFFERENCES = {
+    ("TritonGPU/coalesce.mlir", "load_3D_contig_1"): "the wheel orders ties [0, 1, 2]; the wheel is followed",
+}
+"""Chunks in which the wheel disagrees with the lit test, by a name that they contain."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One chunk of one RUN line."""
+
+    file: str
+    chunk: int
+    passed: bool
+    detail: str = ""
+    excused: str = ""
+
+
+def filecheck_binary() -> str | None:
+    """The FileCheck of Triton's wheel, or None."""
+    spec = importlib.util.find_spec("triton")
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        path = Path(root) / "FileCheck"
+        if path.exists():
+            return str(path)
+    return None
+
+
+def check_text(output: str, expectations: str, flags: list[str]) -> str:
+    """What FileCheck says of `output`; empty if it is satisfied."""
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+        file.write(expectations)
+        file.flush()
+        binary = filecheck_binary()
+        command = [binary] if binary else [sys.executable, "-m", "filecheck"]
+        done = subprocess.run([*command, file.name, *flags], input=output, capture_output=True, text=True)
+    return "" if done.returncode == 0 else (done.stderr or done.stdout)[:2000]
+
+
+def run_lines(text: str) -> list[tuple[Invocation, list[str] | None]]:
+    """The invocation of each RUN line, and FileCheck's flags if its output is checked. Raises for passes we do not have."""
+    joined = re.sub(r"\\\n\s*//\s*RUN:", "", text)
+    found: list[tuple[Invocation, list[str] | None]] = []
+    for line in re.findall(r"^\s*//\s*RUN:\s*(.*)$", joined, re.MULTILINE):
+        command, _, check = line.partition("|")
+        words = [w for w in shlex.split(command) if w not in ("triton-opt", "%s", "2>&1")]
+        flags: list[str] | None = None
+        if check:
+            flags = [w for w in shlex.split(check) if w not in ("FileCheck", "%s")]
+        found.append((parse_arguments(words), flags))
+    return found
+
+
+def prefixes(flags: list[str]) -> list[str]:
+    """The check prefixes that FileCheck is told to use."""
+    for flag in flags:
+        match = re.match(r"-?-check-prefix(?:es)?=(.*)", flag)
+        if match:
+            return match[1].split(",")
+    return ["CHECK"]
+
+
+def run_file(root: Path, name: str) -> list[Outcome]:
+    """The outcome of every chunk with expectations in one lit test."""
+    text = (root / "test" / name).read_text()
+    outcomes: list[Outcome] = []
+    for invocation, flags in run_lines(text):
+        chunks = re.split(r"^// ?-----.*$", text, flags=re.MULTILINE) if invocation.split else [text]
+        for number, chunk in enumerate(chunks):
+            if flags is not None and not re.search(rf"({'|'.join(prefixes(flags))})(-[A-Z0-9{{}}-]+)?:", chunk):
+                continue
+            detail = _run_chunk(chunk, name, invocation, flags)
+            excused = next((why for (f, part), why in KNOWN_DIFFERENCES.items() if f == name and part in chunk), "")
+            outcomes.append(Outcome(name, number, not detail, detail, excused))
+    return outcomes
+
+
+def _run_chunk(chunk: str, name: str, invocation: Invocation, flags: list[str] | None) -> str:
+    error: MinitritonError | None = None
+    output = ""
+    try:
+        output = run_chunk(chunk, name, invocation, [])
+    except MinitritonError as caught:
+        error = caught
+    except Exception as caught:
+        return f"{type(caught).__name__}: {caught}"
+    if invocation.verify_diagnostics:
+        problems = check_diagnostics(chunk, error)
+        if problems:
+            return "\n".join(problems)
+    elif error is not None:
+        return str(error)
+    return check_text(output, chunk, flags) if flags is not None else ""
+
+
+def main() -> int:
+    import minitriton.codegen.all_passes
+    import minitriton.passes.all_passes  # noqa: F401
+
+    source = os.environ.get("TRITON_SRC")
+    if not source:
+        print("set TRITON_SRC to a checkout of Triton at the commit of 3.6.0", file=sys.stderr)
+        return 2
+    wanted = sys.argv[1:]
+    total = passed = 0
+    for name in FILES:
+        if wanted and not any(w in name for w in wanted):
+            continue
+        try:
+            outcomes = [o for o in run_file(Path(source), name) if not o.excused]
+        except MinitritonError as error:
+            print(f"{name:45} {error.message}")
+            continue
+        good = sum(o.passed for o in outcomes)
+        total, passed = total + len(outcomes), passed + good
+        failing = ", ".join(str(o.chunk) for o in outcomes if not o.passed)
+        print(f"{name:45} {good:3}/{len(outcomes):3}" + (f"  failing chunks: {failing}" if failing else ""))
+        if wanted:
+            for outcome in outcomes:
+                if not outcome.passed:
+                    print(f"--- chunk {outcome.chunk}\n{outcome.detail}")
+    print(f"{passed} of {total} chunks pass ({100 * passed / max(total, 1):.1f} %)")
+    return 0 if passed == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
