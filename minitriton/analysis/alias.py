@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects.ttg_attributes import SharedMemorySpaceAttr
@@ -28,7 +27,7 @@ Aliases = dict[SSAValue, tuple[SSAValue, ...]]
 def is_shared_memdesc(value: SSAValue) -> bool:
     """Whether `value` describes a buffer in shared memory."""
     type_ = value.type
-    return isinstance(type_, MemDescType) and isinstance(type_.memory_space, SharedMemorySpaceAttr | NoneAttr)
+    return isinstance(type_, MemDescType) and isinstance(type_.memory_space, SharedMemorySpaceAttr)
 
 
 def shared_memory_aliases(root: Operation) -> Aliases:

@@ -48,6 +48,7 @@ from minitriton.dialects.tt_enums import (
     EvictionPolicyAttr,
 )
 from minitriton.dialects.tt_types import TensorDescType
+from minitriton.dialects.ttg_memory_ops import LocalDeallocOp
 from minitriton.dialects.ttg_text import (
     parse_attr_dict,
     parse_cache_clauses,
@@ -174,6 +175,9 @@ class ArefCreateOp(IRDLOperation):
         cast(ArefType, self.result.type).print_parameters(printer)
 
     def verify_(self) -> None:
+        users = [use.operation for value in self.buffers for use in value.uses]
+        if not all(isinstance(user, ArefCreateOp | LocalDeallocOp) for user in users):
+            raise VerifyException("Aref buffer is used elsewhere, Aref cannot guarantee async safety")
         if len({cast(MemDescType, value.type).get_shape()[0] for value in self.buffers}) > 1:
             raise VerifyException("Leading dims of sliced aref inputs don't match.")
 
@@ -377,7 +381,7 @@ class WarpGroupOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_op_attributes(dict(sorted(self.attributes.items())), print_keyword=True)
         for index, (region, warps) in enumerate(zip(self.regions, self.num_warps.get_values(), strict=True)):
-            printer.print_string(f"\npartition{index}  num_warps({warps}) ")
+            printer.print_string(f"\npartition{index} num_warps({warps}) ")
             printer.print_region(region, print_entry_block_args=False)
 
     def verify_(self) -> None:

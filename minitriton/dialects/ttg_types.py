@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, NoneAttr, ShapedType, i1
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, ShapedType, i1
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -104,14 +104,12 @@ class MemDescType(ParametrizedAttribute, TypeAttribute, ShapedType):
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
         with parser.in_angle_brackets():
             shape, element_type = parser.parse_ranked_shape()
-            encoding: Attribute = NoneAttr()
-            memory_space: Attribute = NoneAttr()
+            parser.parse_punctuation(",")
+            encoding = parser.parse_attribute()
+            parser.parse_punctuation(",")
+            memory_space = parser.parse_attribute()
             mutable = False
             alloc_shape = shape
-            if parser.parse_optional_punctuation(",") is not None:
-                encoding = parser.parse_attribute()
-            if parser.parse_optional_punctuation(",") is not None:
-                memory_space = parser.parse_attribute()
             while parser.parse_optional_punctuation(",") is not None:
                 if parser.parse_optional_keyword("mutable") is not None:
                     mutable = True
@@ -131,12 +129,9 @@ class MemDescType(ParametrizedAttribute, TypeAttribute, ShapedType):
             for dim in self.get_shape():
                 printer.print_string(f"{dim}x")
             printer.print_attribute(self.element_type)
-            if not isinstance(self.encoding, NoneAttr):
+            for part in (self.encoding, self.memory_space):
                 printer.print_string(", ")
-                printer.print_attribute(self.encoding)
-            if not isinstance(self.memory_space, NoneAttr):
-                printer.print_string(", ")
-                printer.print_attribute(self.memory_space)
+                printer.print_attribute(part)
             if self.mutable:
                 printer.print_string(", mutable")
             if self.alloc_shape != self.shape:

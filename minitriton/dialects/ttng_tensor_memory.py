@@ -387,7 +387,7 @@ class TMEMAllocOp(IRDLOperation):
 
     name = "ttng.tmem_alloc"
 
-    src = opt_operand_def(TensorType)
+    src = opt_operand_def()
     result = result_def(MemDescType)
     token = opt_result_def(_TOKEN)
     traits = traits_def(
