@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     LocationAttr,
     StringAttr,
+    SymbolRefAttr,
     UnitAttr,
     UnknownLoc,
     VectorType,
@@ -408,7 +409,7 @@ class Builder:
     def call(self, callee: str, args: Sequence[SSAValue], result: Attribute = VOID) -> SSAValue | None:
         """Calls a function of the module."""
         properties: dict[str, Attribute] = {
-            "callee": L.SymbolRefAttr(callee),
+            "callee": SymbolRefAttr(callee),
             "fastmathFlags": _NO_FLAGS,
             "CConv": _CCC,
             "op_bundle_sizes": _NO_BUNDLES,
@@ -483,14 +484,14 @@ def make(
 
 def _constant_attr(type_: Attribute, value: int | float) -> Attribute:
     if isinstance(type_, VectorType):
-        return DenseIntOrFPElementsAttr.from_list(type_, [value])
+        return DenseIntOrFPElementsAttr.from_list(type_, [value])  # pyright: ignore[reportCallIssue, reportArgumentType]
     if isinstance(value, float):
-        return FloatAttr(value, type_)  # pyright: ignore[reportArgumentType]
+        return FloatAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
     width = bit_width(type_)
     wrapped = value & ((1 << width) - 1)
     if wrapped >> (width - 1):
         wrapped -= 1 << width
-    return IntegerAttr(wrapped, type_)  # pyright: ignore[reportArgumentType]
+    return IntegerAttr(wrapped, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def mangled(type_: Attribute) -> str:

@@ -61,7 +61,9 @@ class Expression(ABC):
             return self.element(b, 0)
         self._enter(b.block)
         if self._vector is None:
-            self._vector = self._make_vector(b)
+            known = self._elements
+            complete = len(known) == self.count
+            self._vector = b.pack([known[i] for i in range(self.count)]) if complete else self._make_vector(b)
         return self._vector
 
     @abstractmethod

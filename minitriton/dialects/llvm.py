@@ -13,6 +13,7 @@ scalars although a thread's part of a tensor is a vector (`llvm.fcmp`, `llvm.sel
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar
 
@@ -268,7 +269,7 @@ class GEPOp(IRDLOperation):
         ptr: SSAValue,
         indices: list[int],
         elem_type: Attribute,
-        ssa_indices: list[SSAValue] | None = None,
+        ssa_indices: Sequence[SSAValue] | None = None,
         result_type: Attribute | None = None,
         *,
         inbounds: bool = False,

@@ -25,7 +25,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder, string_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.registers import Expression, Pointwise, Range, Registers
+from minitriton.codegen.registers import Expression, Pointwise, Range, Registers, View
 from minitriton.codegen.types import I8, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
@@ -55,11 +55,23 @@ def apply(f: FunctionLowering, reps: Sequence[Registers], emit: Emit) -> Registe
     return emit(f.b, [registers.vector(f.b, rep, count) for rep in reps])
 
 
-def apply_lazily(f: FunctionLowering, reps: Sequence[Registers], emit: Emit, element: Attribute) -> Registers:
-    """Applies a pure lane-by-lane op, later if no operand is data."""
+def apply_lazily(f: FunctionLowering, result: SSAValue, reps: Sequence[Registers], emit: Emit) -> Registers:
+    """Applies a pure lane-by-lane op, later if no operand is data; once for all registers that are known to be equal."""
     if any(registers.is_vector(rep) for rep in reps) or not any(isinstance(rep, Expression) for rep in reps):
         return apply(f, reps, emit)
-    return Pointwise(emit, reps, width(reps), element, f.b.location)
+    element = scalar_type(result.type)
+    same = f.equal_registers(result)
+    if same is None:
+        return Pointwise(emit, reps, width(reps), element, f.b.location)
+    distinct, places = same
+    chosen = [registers.permuted(rep, distinct, _element(rep)) for rep in reps]
+    if len(distinct) == 1:
+        return emit(f.b, [registers.element(f.b, rep, 0) for rep in chosen])
+    return View(Pointwise(emit, chosen, len(distinct), element, f.b.location), places, element)
+
+
+def _element(rep: Registers) -> Attribute:
+    return rep.element_type if isinstance(rep, Expression) else lane_type(rep.type)
 
 
 def operands_of(f: FunctionLowering, op: Operation) -> list[Registers]:
@@ -131,7 +143,7 @@ def integer(f: FunctionLowering, op: Operation) -> None:
         if moved is not None:
             f.values[result] = moved
             return
-    f.values[result] = apply_lazily(f, reps, _INTEGER_OPS[op.name], scalar_type(result.type))
+    f.values[result] = apply_lazily(f, result, reps, _INTEGER_OPS[op.name])
 
 
 def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) -> Range | None:
@@ -149,9 +161,7 @@ def cmpi(f: FunctionLowering, op: Operation) -> None:
     """Integer comparison."""
     predicate = _PREDICATES[_number(op, "predicate")]
     result = op.results[0]
-    f.values[result] = apply_lazily(
-        f, operands_of(f, op), lambda b, v: b.icmp(predicate, v[0], v[1]), scalar_type(result.type)
-    )
+    f.values[result] = apply_lazily(f, result, operands_of(f, op), lambda b, v: b.icmp(predicate, v[0], v[1]))
 
 
 def _number(op: Operation, name: str) -> int:
@@ -193,7 +203,7 @@ def integer_cast(f: FunctionLowering, op: Operation) -> None:
     """Casts among integers and pointers."""
     result = op.results[0]
     element = scalar_type(result.type)
-    f.values[result] = apply_lazily(f, operands_of(f, op), _INTEGER_CASTS[op.name](element), element)
+    f.values[result] = apply_lazily(f, result, operands_of(f, op), _INTEGER_CASTS[op.name](element))
 
 
 @lowers("arith.select")
@@ -209,7 +219,7 @@ def select(f: FunctionLowering, op: Operation) -> None:
         return
     emit: Emit = lambda b, v: b.select(v[0], v[1], v[2])  # noqa: E731
     f.values[result] = (
-        apply(f, reps, emit) if element.name.startswith(("f", "bf")) else apply_lazily(f, reps, emit, element)
+        apply(f, reps, emit) if element.name.startswith(("f", "bf")) else apply_lazily(f, result, reps, emit)
     )
 
 
@@ -222,9 +232,7 @@ def addptr(f: FunctionLowering, op: Operation) -> None:
     unit = scalar_type(pointer.pointee_type)
     if bit_width(unit) < 8:
         unit = I8
-    f.values[result] = apply_lazily(
-        f, operands_of(f, op), lambda b, v: b.gep(v[0], v[1], unit), scalar_type(result.type)
-    )
+    f.values[result] = apply_lazily(f, result, operands_of(f, op), lambda b, v: b.gep(v[0], v[1], unit))
 
 
 @lowers("tt.mulhiui")

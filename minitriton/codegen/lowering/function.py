@@ -46,6 +46,7 @@ class FunctionLowering:
         self.is_kernel = True
         self._facts: dict[int, TensorFacts] = {}
         self._indices: dict[tuple[int, int], tuple[SSAValue | None, int]] = {}
+        self._equal: dict[tuple[int, ...], tuple[list[int], list[int]] | None] = {}
         self._sums: dict[tuple[int, ...], SSAValue] = {}
         self._representatives: dict[int, SSAValue | None] = {}
         self._thread: SSAValue | None = None
@@ -152,6 +153,23 @@ class FunctionLowering:
         if base is not None and any(offset & used for offset in offsets):
             return registers.Elements([self.b.xor(base, self.b.i32(o)) if o else base for o in offsets])
         return registers.range_of(base, offsets, self.b, used)
+
+    def equal_registers(self, value: SSAValue) -> tuple[list[int], list[int]] | None:
+        """Registers of a tensor that are known to be equal: those that differ, and for each register its place among them.
+
+        None if nothing is known. Runs of equal elements (constancy) are aligned, so registers of one run have offsets that
+        differ in the low bits only.
+        """
+        if not isinstance(value.type, TensorType):
+            return None
+        constancy = self.module.axis.get(value).constancy
+        if all(run == 1 for run in constancy):
+            return None
+        facts = self.facts(value.type).layout
+        key = (id(facts), *constancy)
+        if key not in self._equal:
+            self._equal[key] = _runs(facts, constancy)
+        return self._equal[key]
 
     def representative(self, facts: LayoutFacts | None) -> SSAValue | None:
         """True in one of the threads that hold the same elements; None if all differ. A scalar (no `facts`) is in all."""
@@ -266,3 +284,16 @@ def _bit_sum(
         used |= bits
         position += length
     return total, used
+
+
+def _runs(facts: LayoutFacts, constancy: Sequence[int]) -> tuple[list[int], list[int]] | None:
+    first: dict[tuple[int, ...], int] = {}
+    distinct: list[int] = []
+    places: list[int] = []
+    for register, offset in enumerate(facts.offsets):
+        run = tuple(o // (c & -c) for o, c in zip(offset, constancy, strict=True))
+        if run not in first:
+            first[run] = len(distinct)
+            distinct.append(register)
+        places.append(first[run])
+    return None if len(distinct) == facts.count else (distinct, places)
