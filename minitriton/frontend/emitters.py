@@ -15,6 +15,7 @@ from minitriton.frontend import (
     semantic_casts,
     semantic_descriptors,
     semantic_dot,
+    semantic_dot_scaled,
     semantic_math,
     semantic_memory,
     semantic_program,
@@ -24,6 +25,7 @@ from minitriton.frontend import (
 )
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
+from minitriton.frontend.semantic_extra import EXTRA_EMITTERS
 from minitriton.language import core as tl
 from minitriton.language import descriptors, math, target_info
 from minitriton.language.dtypes import dtype as language_dtype
@@ -50,6 +52,7 @@ EMITTERS: dict[Any, Emitter] = {
     tl.full: semantic_shapes.full,
     tl.cast: cast,
     tl.dot: semantic_dot.dot,
+    tl.dot_scaled: semantic_dot_scaled.dot_scaled,
     tl.where: semantic_arithmetic.where,
     tl.add: semantic_arithmetic.add,
     tl.sub: semantic_arithmetic.sub,
@@ -132,4 +135,5 @@ EMITTERS: dict[Any, Emitter] = {
     math.floor: semantic_math.floor,
     math.ceil: semantic_math.ceil,
     math.fma: semantic_math.fma,
+    **EXTRA_EMITTERS,
 }

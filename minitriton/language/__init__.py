@@ -3,7 +3,7 @@
 This package only declares; what each function becomes in the IR is in `minitriton.frontend`.
 """
 
-from minitriton.language import core, dtypes, math, random, standard, target_info
+from minitriton.language import core, dtypes, extra, math, random, standard, target_info
 from minitriton.language.core import (
     PropagateNan,
     add,
@@ -31,6 +31,7 @@ from minitriton.language.core import (
     device_assert,
     device_print,
     dot,
+    dot_scaled,
     expand_dims,
     extern_elementwise,
     full,
@@ -199,6 +200,7 @@ __all__ = [
     "device_print",
     "div_rn",
     "dot",
+    "dot_scaled",
     "dtype",
     "dtypes",
     "erf",
@@ -206,6 +208,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "extern_elementwise",
+    "extra",
     "fdiv",
     "flip",
     "float8e4b8",

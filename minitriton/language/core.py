@@ -146,6 +146,24 @@ def dot(
 
 
 @builtin
+def dot_scaled(
+    lhs: Any,
+    lhs_scale: Any,
+    lhs_format: Any,
+    rhs: Any,
+    rhs_scale: Any,
+    rhs_format: Any,
+    acc: Any = None,
+    fast_math: Any = False,
+    lhs_k_pack: Any = True,
+    rhs_k_pack: Any = True,
+    out_dtype: Any = float32,
+) -> Any:
+    """Matrix product of blocks in microscaled formats ("e2m1", "e4m3", "e5m2", "bf16", "fp16") with e8m0 scales (uint8)
+    for each 32 elements along K. `..._k_pack`: e2m1 is packed along K, else along M or N."""
+
+
+@builtin
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where `condition` holds, else `y`, all broadcast together. Both are computed."""
 
@@ -328,6 +346,7 @@ __all__ = [
     "device_assert",
     "device_print",
     "dot",
+    "dot_scaled",
     "dtype",
     "expand_dims",
     "extern_elementwise",

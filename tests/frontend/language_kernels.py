@@ -4,6 +4,7 @@
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 LIMIT = tl.constexpr(7)
 
@@ -337,6 +338,37 @@ def copy_block(src, dst, offset):
 @triton.jit
 def descriptor_arguments(src, dst, n):
     copy_block(src, dst, n)
+
+
+@triton.jit
+def library_functions(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    y = libdevice.asin(x) + libdevice.pow(x, x) + libdevice.fma_rn(x, x, x)
+    tl.store(out_ptr + i, y, mask=libdevice.isnan(x))
+
+
+@triton.jit
+def special_registers(out_ptr):
+    tl.extra.cuda.gdc_wait()
+    time = tl.extra.cuda.globaltimer() + tl.extra.cuda.smid() + tl.extra.cuda.num_warps() + tl.extra.cuda.num_threads()
+    tl.store(out_ptr, time)
+    tl.extra.cuda.gdc_launch_dependents()
+
+
+@triton.jit
+def scaled_dots(a_ptr, b_ptr, s_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, 32)
+    k = tl.arange(0, 64)
+    a = tl.load(a_ptr + i[:, None] * 64 + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * 32 + i[None, :])
+    pack: tl.constexpr = 2 if A == "e2m1" else 1
+    scale = tl.load(s_ptr + i[:, None] * 2 * pack + tl.arange(0, 2 * pack)[None, :])
+    if A == "e2m1":
+        b = tl.join(b, b).permute(0, 2, 1).reshape(128, 32)
+    c = tl.dot_scaled(a, scale, A, b, None, B)
+    c = tl.dot_scaled(a, scale, A, b, scale, B, c, fast_math=True)
+    tl.store(out_ptr + i[:, None] * 32 + i[None, :], c)
 
 
 @triton.jit
@@ -681,6 +713,9 @@ KERNELS: dict[str, list[str]] = {
     "descriptors": ["*fp16, *fp16, i32, i32, M=16, N=32"],
     "descriptor_rows": ["*fp32, *fp32, *i32, i32, N=16"],
     "descriptor_arguments": ["tensordesc<fp16[16,64]>, tensordesc<fp32[16,64]>, i32"],
+    "library_functions": ["*fp32, *fp32, N=32", "*fp64, *fp64, N=32"],
+    "special_registers": ["*i64"],
+    "scaled_dots": ['*u8, *u8, *u8, *fp32, A="e5m2", B="e4m3"', '*u8, *u8, *u8, *fp32, A="e2m1", B="e5m2"'],
     "if_else": ["*fp32, *fp32, i32, N=16"],
     "constexpr_branches": ["*fp32, i32, FLAG=True, N=16", "*fp32, i32, FLAG=False, N=8", "*fp32, i32, FLAG=None, N=2"],
     "for_loops": ["*fp32, *fp32, i32, i32, N=16", "*fp32, *fp32, i64, i32, N=16"],

@@ -29,8 +29,8 @@ def _load(path: Path, compiler: str) -> ModuleType:
     name = f"_{compiler}_{path.stem}"
     if name in sys.modules:
         return sys.modules[name]
-    names = ("triton", "triton.language")
-    importlib.import_module(f"{compiler}.language")
+    names = ("triton", "triton.language", "triton.language.extra")
+    importlib.import_module(f"{compiler}.language.extra.libdevice")
     saved = {n: sys.modules.get(n) for n in names}
     try:
         for n in names:
