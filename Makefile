@@ -24,7 +24,7 @@ lint: setup
 	$(BIN)/ruff format --check minitriton tests benchmarks examples
 
 types: setup
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

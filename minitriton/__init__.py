@@ -28,7 +28,7 @@ _EXPORTS = {
 }
 _MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target")
 
-__all__ = ["__version__", *_EXPORTS, *_MODULES]
+__all__ = ["__version__", *_EXPORTS, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

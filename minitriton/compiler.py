@@ -183,7 +183,7 @@ def _entry_of_text(text: str, ext: str) -> tuple[str, dict[str, str]]:
             "b16": "i16",
             "b8": "i8",
         }
-        types = ["*i8" if pointer else names.get(kind, kind) for kind, pointer in found]
+        types: list[str] = ["*i8" if pointer else names.get(kind, kind) for kind, pointer in found]
     else:
         kinds = [p.split()[0] for p in match[2].split(", ") if p]
         types = [{"ptr": "*i8", "float": "fp32", "double": "fp64", "half": "fp16"}.get(k, k) for k in kinds]

@@ -188,6 +188,7 @@ def main(argv: list[str] | None = None) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments else 2
+    invocation = Invocation()
     try:
         invocation = parse_arguments(arguments)
         if invocation.run_reproducer:

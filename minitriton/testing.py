@@ -50,7 +50,7 @@ def do_bench(
     return_mode: str = "mean",
 ) -> Any:
     """Milliseconds that `fn` takes on the GPU, its L2 cache cold. `warmup` and `rep` are milliseconds of running."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     fn()
     torch.cuda.synchronize()
@@ -85,7 +85,7 @@ def do_bench_cudagraph(
     fn: Callable[[], Any], rep: float = 20, grad_to_none: Any = None, quantiles: Any = None, return_mode: str = "mean"
 ) -> Any:
     """Milliseconds of `fn` replayed from a CUDA graph, so that launch overhead does not count."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     with torch.cuda.stream(torch.cuda.Stream()):
         fn()
@@ -160,7 +160,7 @@ class Mark:
         self.benchmarks = benchmarks
 
     def _measure(self, bench: Benchmark, diff_col: bool, **kwargs: Any) -> Any:
-        import pandas
+        import pandas  # pyright: ignore[reportMissingImports]
 
         columns = [*bench.x_names]
         for name in bench.line_names:
@@ -181,7 +181,7 @@ class Mark:
         return table
 
     def _plot(self, bench: Benchmark, table: Any, save_path: str, show_plots: bool) -> None:
-        import matplotlib.pyplot as plt
+        import matplotlib.pyplot as plt  # pyright: ignore[reportMissingImports]
 
         axes = plt.subplots()[1]
         x = bench.x_names[0]

@@ -59,7 +59,7 @@ def host_view(array: Any) -> np.ndarray:
     try:
         return tensor.numpy()
     except TypeError:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
 
         bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
         return tensor.view(bits).numpy()
