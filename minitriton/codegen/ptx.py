@@ -11,11 +11,14 @@ one already.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import llvmlite.binding as llvm
 
 from minitriton.codegen import llvm_session
+from minitriton.codegen.device_library import link_device_library
 from minitriton.errors import IRError, MinitritonError
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -59,8 +62,11 @@ def parse_llvm_ir(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     return module
 
 
-def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int = 3) -> None:
-    """Runs LLVM's pipeline of `level` on `module`, in place."""
+def optimize(
+    module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int = 3, libraries: Sequence[Path] = ()
+) -> None:
+    """Links the device functions that `module` lacks and runs LLVM's pipeline of `level` on it, in place."""
+    link_device_library(module, libraries)
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False

@@ -1,0 +1,102 @@
+"""Links the device functions that a module calls and does not define: NVIDIA's libdevice (`__nv_*`), or a given bitcode file.
+
+In: a live LLVM module. Out: the same module with those functions, internal to it. From the library only what is needed is taken;
+what a set of functions needs is kept as bitcode, so that the library is read once a process.
+
+Libdevice is no part of minitriton: it is searched for in a CUDA toolkit, in NVIDIA's Python packages, and beside an installed
+Triton; `MINITRITON_LIBDEVICE` or `TRITON_LIBDEVICE_PATH` name it. No kernel needs it that keeps to `tl` and 32-bit floats.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from minitriton.errors import MinitritonError
+
+PREFIX = "__nv_"
+_FILE = "libdevice.10.bc"
+
+
+def _candidates() -> Iterator[Path]:
+    for variable in ("MINITRITON_LIBDEVICE", "TRITON_LIBDEVICE_PATH"):
+        if given := os.environ.get(variable):
+            yield Path(given)
+    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if home:
+            yield Path(home) / "nvvm" / "libdevice" / _FILE
+    for package, inside in (("nvidia", "cuda_nvcc/nvvm/libdevice"), ("triton", "backends/nvidia/lib")):
+        spec = importlib.util.find_spec(package)
+        for place in (spec.submodule_search_locations or ()) if spec else ():
+            yield Path(place) / inside / _FILE
+
+
+def find_libdevice() -> Path | None:
+    """Where libdevice lies on this machine, or None."""
+    return next((path for path in _candidates() if path.is_file()), None)
+
+
+def missing_functions(module: llvm.ModuleRef) -> list[str]:
+    """Functions that `module` calls, and that neither it nor the driver defines."""
+    return sorted(f.name for f in module.functions if f.is_declaration and f.name.startswith(PREFIX))
+
+
+def link_device_library(module: llvm.ModuleRef, libraries: Sequence[Path] = ()) -> None:
+    """Links what `module` lacks, from `libraries` first and then from libdevice. Raises if a function is nowhere found."""
+    names = missing_functions(module)
+    if not names and not libraries:
+        return
+    for library in libraries:
+        _link(module, library, sorted(f.name for f in module.functions if f.is_declaration))
+    names = missing_functions(module)
+    if not names:
+        return
+    libdevice = find_libdevice()
+    if libdevice is None:
+        raise MinitritonError(
+            f"the kernel calls {names[0]}, which is in NVIDIA's libdevice, and none is installed",
+            help=f"install a CUDA toolkit, or name {_FILE} in MINITRITON_LIBDEVICE",
+        )
+    _link(module, libdevice, names)
+    if names := missing_functions(module):
+        raise MinitritonError(f"libdevice has no function {names[0]}", help="check the name of the device function")
+
+
+def _link(module: llvm.ModuleRef, library: Path, names: Sequence[str]) -> None:
+    wanted = frozenset(names) & _functions(library)
+    if not wanted:
+        return
+    part = llvm.parse_bitcode(_extracted(library, wanted))
+    part.triple, part.data_layout = module.triple, module.data_layout
+    module.link_in(part)
+    for function in module.functions:
+        if function.name in wanted:
+            function.linkage = "internal"
+
+
+@lru_cache(maxsize=8)
+def _functions(library: Path) -> frozenset[str]:
+    """What a library defines."""
+    parsed = llvm.parse_bitcode(library.read_bytes())
+    return frozenset(f.name for f in parsed.functions if not f.is_declaration)
+
+
+@lru_cache(maxsize=64)
+def _extracted(library: Path, names: frozenset[str]) -> bytes:
+    """The part of a library that `names` need, as bitcode."""
+    parsed = llvm.parse_bitcode(library.read_bytes())
+    for function in parsed.functions:
+        if not function.is_declaration and function.name not in names:
+            function.linkage = "internal"
+    manager = llvm.create_new_module_pass_manager()
+    manager.add_global_dead_code_eliminate_pass()
+    builder = llvm.create_pass_builder(
+        llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(), llvm.create_pipeline_tuning_options()
+    )
+    manager.run(parsed, builder)
+    return parsed.as_bitcode()
