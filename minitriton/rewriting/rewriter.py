@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from minitriton.rewriting.constants import constant_op
+from minitriton.rewriting.locations import fused
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -83,6 +84,10 @@ class Rewriter:
         anchor.parent.insert_op_before(op, anchor)
         self.add(op)
         return op
+
+    def at(self, *ops: Operation) -> None:
+        """New ops come from the places of all of `ops`."""
+        self.location = fused(*(op.location for op in ops))
 
     def constant(self, attr: Attribute) -> SSAValue:
         """A new constant of value `attr` at the insertion point."""

@@ -1,0 +1,198 @@
+"""`triton-combine`: pairs of ops that one op can do.
+
+    tt.dot %a, %b, 0  + %c                        =>  tt.dot %a, %b, %c
+    tt.addptr (tt.addptr %p, %i), %j              =>  tt.addptr %p, (%i + %j), where the sum cannot overflow
+    select %c, (tt.load %p, splat %c, _), %other  =>  tt.load %p, splat %c, %other
+    sum over k of x[:, :, None] * y[None, :, :]   =>  tt.dot %x, %y, 0
+    reshape to one dimension, then reduce         =>  the same reshape, free to reorder
+    reshape of a descriptor load of a unit dim    =>  a load of fewer dimensions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from minitriton.dialects import arith, tt
+from minitriton.pass_registry import Pass, register_pass
+from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
+from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+
+patterns = PatternSet()
+
+_KEPT_ON_ADDPTR = ("tt.divisibility", "tt.contiguity", "tt.constancy")
+_SMALLEST_DOT = 16
+
+
+def _defining(value: SSAValue, cls: type[Operation]) -> Operation | None:
+    return value.op if isinstance(value, OpResult) and value.op.__class__ is cls else None
+
+
+def _integer(attr: Attribute | None) -> int | None:
+    return attr.value.data if attr is not None else None  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _add_into_dot(imprecise_sum_allowed: bool) -> Callable[[Operation, Rewriter], bool]:
+    def rewrite(op: Operation, rewriter: Rewriter) -> bool:
+        lhs, rhs = op._operands
+        dot, other = _defining(rhs, tt.DotOp), lhs
+        if dot is None:
+            dot, other = _defining(lhs, tt.DotOp), rhs
+        if dot is None or not dot.results[0].has_one_use():
+            return False
+        if number_of(constant_attr(dot._operands[2])) != 0:
+            return False
+        if not imprecise_sum_allowed and _integer(dot.properties.get("maxNumImpreciseAcc")):
+            return False
+        dot.operands[2] = other
+        rewriter.move_before(dot, op)
+        rewriter.replace_all_uses(op.results[0], dot.results[0])
+        return True
+
+    return rewrite
+
+
+patterns.pattern(arith.AddiOp)(_add_into_dot(imprecise_sum_allowed=True))
+patterns.pattern(arith.AddfOp)(_add_into_dot(imprecise_sum_allowed=False))
+
+
+@patterns.pattern(arith.SelectOp, benefit=3)
+def select_of_masked_load(op: Operation, rewriter: Rewriter) -> bool:
+    """select(c, load(p, splat c, _), other) = load(p, splat c, other)"""
+    condition, true, false = op._operands
+    load = _defining(true, tt.LoadOp)
+    if not isinstance(load, tt.LoadOp) or load.mask is None:
+        return False
+    splat = _defining(load.mask, tt.SplatOp)
+    if splat is None or splat._operands[0] is not condition:
+        return False
+    properties = dict(load.properties)
+    sizes = properties["operandSegmentSizes"]
+    properties["operandSegmentSizes"] = sizes.__class__.from_list(sizes.elt_type, [1, 1, 1])  # pyright: ignore
+    new = tt.LoadOp.create(
+        operands=[load.ptr, load.mask, false], result_types=[op.results[0].type], properties=properties
+    )
+    rewriter.replace_with(op, new)
+    return True
+
+
+def _offset_constant(value: SSAValue) -> int | None:
+    splat = _defining(value, tt.SplatOp)
+    return int_constant(value if splat is None else splat._operands[0])
+
+
+def _sum_fits(first: SSAValue, second: SSAValue) -> bool:
+    """True if the offsets have one type and their sum, as wide as a pointer or constant, does not overflow."""
+    if first.type != second.type:
+        return False
+    width = width_of(first.type)
+    if width == 64:
+        return True
+    a, b = _offset_constant(first), _offset_constant(second)
+    if a is None or b is None:
+        return False
+    return -(1 << (width - 1)) <= a + b < 1 << (width - 1)
+
+
+@patterns.pattern(tt.AddPtrOp, benefit=2)
+def merge_offsets(op: Operation, rewriter: Rewriter) -> bool:
+    """(p + i) + j = p + (i + j)"""
+    inner = _defining(op._operands[0], tt.AddPtrOp)
+    if inner is None or not _sum_fits(inner._operands[1], op._operands[1]):
+        return False
+    rewriter.at(op, inner)
+    total = rewriter.insert(arith.AddiOp(inner._operands[1], op._operands[1]))
+    kept = {name: attr for name, attr in op.attributes.items() if name in _KEPT_ON_ADDPTR}
+    rewriter.replace_with(
+        op,
+        tt.AddPtrOp.create(
+            operands=[inner._operands[0], total.results[0]], result_types=[op.results[0].type], attributes=kept
+        ),
+    )
+    return True
+
+
+def _is_f32_sum(op: Operation) -> bool:
+    block = op.regions[0].first_block
+    if block is None or block.next_block is not None:
+        return False
+    first = block.first_op
+    if first is None or first.__class__ is not arith.AddfOp or first._next_op is not block.last_op:
+        return False
+    return width_of(first.results[0].type) <= 32
+
+
+@patterns.pattern(tt.ReduceOp)
+def sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
+    """sum(broadcast(expand_dims(x, 2)) * broadcast(expand_dims(y, 0))) = dot(x, y, 0)"""
+    product = _defining(op._operands[0], arith.MulfOp)
+    if product is None or not _is_f32_sum(op):
+        return False
+    factors: list[Operation] = []
+    for value, axis in zip(product._operands, (2, 0), strict=True):
+        broadcast = _defining(value, tt.BroadcastOp)
+        expanded = None if broadcast is None else _defining(broadcast._operands[0], tt.ExpandDimsOp)
+        if expanded is None or _integer(expanded.properties["axis"]) != axis:
+            return False
+        factors.append(expanded)
+    full = product._operands[0].type
+    assert isinstance(full, TensorType)
+    shape = full.get_shape()
+    if shape[2] < _SMALLEST_DOT or shape[0] < _SMALLEST_DOT:
+        return False
+    zero = rewriter.constant(float_attr(f32, 0.0))
+    accumulator = rewriter.insert(tt.SplatOp(zero, TensorType(full.element_type, [shape[0], shape[2]])))
+    lhs, rhs = (factor._operands[0] for factor in factors)
+    rewriter.replace_with(op, tt.DotOp(lhs, rhs, accumulator.results[0], input_precision="tf32"))
+    return True
+
+
+@patterns.pattern(tt.ReshapeOp)
+def reorder_before_reduction(op: Operation, rewriter: Rewriter) -> bool:
+    """Whole reductions and histograms take their elements in any order."""
+    if "allow_reorder" in op.properties:
+        return False
+    result = op.results[0]
+    if not isinstance(result.type, TensorType) or len(result.type.get_shape()) != 1:
+        return False
+    if any(use.operation.__class__ not in (tt.ReduceOp, tt.HistogramOp) for use in result.uses):
+        return False
+    op.properties["allow_reorder"] = UnitAttr()
+    rewriter.modified(op)
+    return True
+
+
+@patterns.pattern(tt.ReshapeOp)
+def load_fewer_dimensions(op: Operation, rewriter: Rewriter) -> bool:
+    """A descriptor load gives the shape without leading dimensions of size 1 directly."""
+    load = _defining(op._operands[0], tt.DescriptorLoadOp)
+    if load is None or not load.results[0].has_one_use():
+        return False
+    loaded, result_type = load.results[0].type, op.results[0].type
+    assert isinstance(loaded, TensorType) and isinstance(result_type, TensorType)
+    full, reduced = loaded.get_shape(), result_type.get_shape()
+    dropped = len(full) - len(reduced)
+    if dropped <= 0 or any(size != 1 for size in full[:dropped]) or full[dropped:] != reduced:
+        return False
+    rewriter.set_type(load.results[0], result_type)
+    rewriter.add(load)
+    rewriter.replace_op(op, load.results[0])
+    return True
+
+
+@register_pass
+@dataclass(frozen=True)
+class Combine(Pass):
+    """Combines pairs of ops: sums into dots, offsets of pointers, selects into masked loads."""
+
+    name: ClassVar[str] = "triton-combine"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_patterns_greedily(op, patterns)
