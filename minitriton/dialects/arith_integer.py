@@ -32,7 +32,6 @@ class _IntegerBinaryOp(IRDLOperation):
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(T)
-    traits = traits_def(Pure())
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
@@ -217,6 +216,7 @@ class ShRSIOp(_IntegerBinaryOp):
     """Shift to the right that keeps the sign."""
 
     name = "arith.shrsi"
+    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -224,6 +224,7 @@ class ShRUIOp(_IntegerBinaryOp):
     """Shift to the right that fills with zeros."""
 
     name = "arith.shrui"
+    traits = traits_def(Pure())
 
 
 class _ExtendedProductOp(IRDLOperation):

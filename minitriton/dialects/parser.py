@@ -287,7 +287,7 @@ def complete_properties(op: IRDLOperation) -> None:
     defaults = _completions(type(op))[1]
     if op.attributes:
         known = op.get_irdl_definition().properties
-        for name in [name for name in op.attributes if name in known and name not in op.properties]:
+        for name in [name for name in op.attributes if name in known]:
             op.properties[name] = op.attributes.pop(name)
     _spell_enumerations(type(op), op.properties)
     for name, value in defaults:

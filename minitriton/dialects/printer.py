@@ -74,7 +74,7 @@ class TritonPrinter(Printer):
 
     def print_ssa_value(self, value: SSAValue) -> str:
         name = self.names.name_of(value)
-        self.parts.append(f"%{name}")
+        self.parts.append(name if name is UNKNOWN else f"%{name}")
         return name
 
     def _print_results(self, op: Operation) -> None:

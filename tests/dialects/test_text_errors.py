@@ -1,0 +1,87 @@
+"""Text that is malformed or invalid is refused with the place and what was expected."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minitriton.dialects.text import parse_module
+from minitriton.errors import IRError
+
+CHUNKS = (Path(__file__).parents[1] / "conformance" / "chunks" / "tt.mlir").read_text().split("// -----\n")
+
+
+def refused(text):
+    with pytest.raises(IRError) as error:
+        parse_module(text, "k.ttir")
+    return error.value
+
+
+def test_malformed_text_is_refused_at_its_line_and_column():
+    error = refused("module {\n  tt.func @f() {\n    tt.return 3\n  }\n}")
+    assert str(error.location) == "k.ttir:3:15"
+    assert error.source_line == "    tt.return 3"
+
+
+def test_an_invalid_op_is_refused_at_its_place():
+    error = refused(
+        "tt.func @f() {\n  %0 = tt.make_range {start = 3 : i32, end = 3 : i32} : tensor<1xi32>\n  tt.return\n}"
+    )
+    assert str(error.location) == "k.ttir:2:8"
+    assert error.message == "'tt.make_range' op start must be less than end"
+
+
+def test_a_place_given_in_the_text_is_the_place_of_the_error():
+    error = refused(
+        'tt.func @f(%x: tensor<2xi32>) {\n  %0 = tt.unsplat %x : tensor<2xi32> loc("k.py":7:3)\n  tt.return\n}'
+    )
+    assert str(error.location) == "k.py:7:3"
+
+
+def test_a_value_used_with_another_type_shows_both():
+    error = refused("tt.func @f(%x: i32) {\n  %0 = arith.addi %x, %x : i64\n  tt.return\n}")
+    assert error.message == "use of value '%x' expects different type than prior uses: 'i64' vs 'i32'"
+
+
+def test_an_undefined_value_is_named():
+    error = refused("tt.func @f() {\n  %0 = arith.addi %y, %y : i64\n  tt.return\n}")
+    assert "undeclared SSA value name '%y'" in error.message
+
+
+def test_a_block_without_terminator_is_refused():
+    assert refused("tt.func @f(%x: i32) {\n  %0 = arith.addi %x, %x : i32\n}").message.startswith(
+        "block with no terminator"
+    )
+
+
+def test_an_unknown_op_in_its_own_form_is_named():
+    assert refused("tt.func @f() {\n  foo.bar\n}").message == "custom op 'foo.bar' is unknown"
+
+
+def test_an_alias_that_means_itself_is_refused():
+    assert "undefined symbol alias" in refused("#a = #a\nmodule attributes {x = #a} {}").message
+
+
+def test_types_that_do_not_follow_from_each_other_are_refused():
+    error = refused(
+        '"tt.func"() <{sym_name = "f", function_type = (!tt.ptr<f32>) -> ()}> ({\n^bb0(%p: !tt.ptr<f32>):\n'
+        '  %0 = "tt.load"(%p) <{operandSegmentSizes = array<i32: 1, 0, 0>}> : (!tt.ptr<f32>) -> i32\n'
+        "  tt.return\n}) : () -> ()"
+    )
+    assert error.message == "'tt.load' op failed to verify that result matches ptr type"
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_damaged_text_is_refused_with_a_place_or_still_valid(seed):
+    dice = random.Random(seed)
+    tokens = re.findall(r'"[^"\n]*"|[%#!@^]?[\w.$]+|\s+|->|.', dice.choice(CHUNKS))
+    index = dice.randrange(len(tokens))
+    tokens[index : index + dice.randrange(2)] = [dice.choice(tokens)] * dice.randrange(2)
+    try:
+        parse_module("".join(tokens), "k.ttir")
+    except IRError as error:
+        assert error.location is not None
