@@ -16,8 +16,8 @@ from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFai
 from minitriton.frontend.function import JITCallable, compiled_function
 from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
 from minitriton.frontend.generator_base import DEBUG_FRONTEND, flatten_all, is_static, rebuild, wrapped
-from minitriton.frontend.generator_control_flow import ControlFlowVisitor
 from minitriton.frontend.generator_expressions import BoundMethod
+from minitriton.frontend.generator_loops import LoopVisitor
 from minitriton.language import core
 from minitriton.language.declare import Builtin, ConstexprFunction, LibraryFunction
 from minitriton.language.descriptors import tensor_descriptor
@@ -40,7 +40,7 @@ class Semantic:
 _IN_CALL = "in a function called from here"
 
 
-class CallVisitor(ControlFlowVisitor):
+class CallVisitor(LoopVisitor):
     """Compiles calls."""
 
     functions: CompiledFunctions
