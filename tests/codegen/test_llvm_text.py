@@ -1,0 +1,179 @@
+"""LLVM IR text: what it says, and that LLVM and ptxas take it."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+
+from minitriton.analysis.allocation import allocate
+from minitriton.codegen import ptx
+from minitriton.codegen.llvm_text import write_module
+from minitriton.codegen.llvm_text_values import float_text, string_text, symbol_text
+from minitriton.codegen.lowering.module import lower_module
+from minitriton.codegen.scratch import scratch_bytes
+from minitriton.dialects.text import parse_module
+from minitriton.errors import IRError, LoweringError
+from minitriton.target import CUDAOptions, GPUTarget
+
+HOPPER = GPUTarget("cuda", 90)
+
+KERNEL = """
+#b = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#loc = loc("k.py":3:0)
+#loc1 = loc("k.py":4:8)
+#loc2 = loc("lib.py":7:2)
+#loc3 = loc(callsite(#loc2 at #loc1))
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @fma(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc(#loc), %n: i32 loc(#loc)) {
+    %r = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32, #b> loc(#loc1)
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>, #b> loc(#loc1)
+    %xp = tt.addptr %xs, %r : tensor<1024x!tt.ptr<f32>, #b>, tensor<1024xi32, #b> loc(#loc1)
+    %ns = tt.splat %n : i32 -> tensor<1024xi32, #b> loc(#loc1)
+    %m = arith.cmpi slt, %r, %ns : tensor<1024xi32, #b> loc(#loc1)
+    %other = arith.constant dense<1.5> : tensor<1024xf32, #b> loc(#loc1)
+    %v = tt.load %xp, %m, %other : tensor<1024x!tt.ptr<f32>, #b> loc(#loc1)
+    %w = arith.mulf %v, %v : tensor<1024xf32, #b> loc(#loc3)
+    %y = arith.addf %w, %v : tensor<1024xf32, #b> loc(#loc3)
+    tt.store %xp, %y : tensor<1024x!tt.ptr<f32>, #b> loc(#loc1)
+    tt.return loc(#loc1)
+  } loc(#loc)
+} loc(#loc)
+"""
+
+
+def written(text: str, *, line_info: bool = True) -> str:
+    """LLVM IR text of TTGIR text."""
+    module = parse_module(text)
+    return write_module(lower_module(module, allocate(module, scratch_bytes)), line_info=line_info)
+
+
+def assemble(text: str, arch: str = "sm_90a") -> None:
+    """Runs a `ptxas` on PTX, if there is one."""
+    found = os.environ.get("MINITRITON_PTXAS") or shutil.which("ptxas") or _ptxas_of_triton()
+    if found is None:
+        pytest.skip("no ptxas")
+    result = subprocess.run(
+        [found, f"--gpu-name={arch}", "-o", os.devnull, "/dev/stdin"], input=text, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def _ptxas_of_triton() -> str | None:
+    triton = pytest.importorskip("triton")
+    path = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
+    return str(path) if path.exists() else None
+
+
+def test_a_kernel_has_its_convention_its_threads_and_two_hidden_arguments():
+    text = written(KERNEL)
+    assert (
+        "define ptx_kernel void @fma(ptr addrspace(1) %a0, i32 %a1, ptr addrspace(1) %a2, ptr addrspace(1) %a3)" in text
+    )
+    assert '"nvvm.reqntid"="128"' in text
+
+
+def test_a_masked_load_is_one_predicated_instruction_per_vector_with_its_other_value_as_an_immediate():
+    text = written(KERNEL)
+    # The mask has no known run of equal elements (n is any number), so the load is element by element.
+    assert text.count("@$2 ld.global.b32 $0, [ $1 + 0 ];") == 8
+    assert text.count("mov.b32 $0, 0x3fc00000;") == 8
+
+
+def test_an_unmasked_store_is_a_plain_vector_store():
+    stores = re.findall(r"store <4 x float> %\w+, ptr addrspace\(1\) %\w+, align 16", written(KERNEL))
+    assert len(stores) == 2
+
+
+def test_locations_become_line_tables_and_inlined_places():
+    text = written(KERNEL)
+    assert re.search(r'distinct !DISubprogram\(name: "fma".*line: 3', text)
+    inner = re.search(r"!DILocation\(line: 7, column: 2, scope: !(\d+), inlinedAt: !(\d+)\)", text)
+    assert inner
+    assert f"!{inner[2]} = !DILocation(line: 4, column: 8" in text
+    assert re.search(rf"!{inner[1]} = !DILexicalBlockFile\(scope: !\d+, file: !\d+, discriminator: 0\)", text)
+    emitted = ptx.compile_llvm_ir(text, HOPPER, CUDAOptions()).ptx
+    assert ".loc" in emitted and "k.py" in emitted
+    assemble(emitted)
+
+
+def test_without_line_information_there_is_none():
+    text = written(KERNEL, line_info=False)
+    assert "!dbg" not in text and "DISubprogram" not in text
+
+
+def test_multiplications_and_additions_are_fused_only_if_asked():
+    text = written(KERNEL, line_info=False)
+    fused = ptx.compile_llvm_ir(text, HOPPER, CUDAOptions()).ptx
+    assert "fma.rn.f32" in fused and "mul.f32" not in fused
+    apart = ptx.compile_llvm_ir(text, HOPPER, CUDAOptions(enable_fp_fusion=False)).ptx
+    assert "fma.rn" not in apart and "mul.rn.f32" in apart and "add.rn.f32" in apart
+    again = ptx.compile_llvm_ir(text, HOPPER, CUDAOptions()).ptx
+    assert again == fused
+
+
+@pytest.mark.parametrize("arch,name", [(80, "sm_80"), (86, "sm_86"), (89, "sm_89"), (90, "sm_90a")])
+def test_every_architecture_gets_its_target_and_assembles(arch, name):
+    text = written(KERNEL.replace("cuda:90", f"cuda:{arch}"), line_info=False)
+    emitted = ptx.compile_llvm_ir(text, GPUTarget("cuda", arch), CUDAOptions()).ptx
+    assert f".target {name}" in emitted and ".version 8.7" in emitted
+    assemble(emitted, name)
+
+
+def test_optimising_and_emitting_apart_gives_the_same_instructions_as_together():
+    text = written(KERNEL, line_info=False)
+    together = ptx.compile_llvm_ir(text, HOPPER, CUDAOptions())
+    assert ptx.optimize_llvm_ir(text, HOPPER, CUDAOptions()) == together.llvm_ir
+    apart = ptx.llvm_to_ptx(together.llvm_ir, HOPPER, CUDAOptions())
+
+    def instructions(emitted: str) -> list[str]:
+        return sorted(re.sub(r"%\w+", "%", line.split("//")[0].strip()) for line in emitted.splitlines())
+
+    assert instructions(apart) == instructions(together.ptx)
+
+
+def test_text_from_elsewhere_is_read_in_a_child_process_first():
+    with pytest.raises(IRError, match="no valid LLVM IR"):
+        ptx.compile_llvm_ir("define void @f() { ret i32 %x }", HOPPER, CUDAOptions(), trusted=False)
+
+
+def test_an_unknown_ptx_version_is_refused_before_llvm_ends_the_process():
+    with pytest.raises(Exception, match="PTX version 1234 is not supported"):
+        ptx.compile_llvm_ir("", HOPPER, CUDAOptions(ptx_version=1234))
+
+
+def test_an_op_without_a_rule_is_an_error_at_its_place():
+    text = KERNEL.replace("arith.mulf %v, %v", "math.cbrt %v").replace(
+        "tensor<1024xf32, #b> loc(#loc3)\n    %y", "tensor<1024xf32, #b> loc(#loc3)\n    %y", 1
+    )
+    with pytest.raises(LoweringError) as error:
+        written(text)
+    assert str(error.value).startswith("lib.py:7:2: error: no lowering to LLVM for 'math.cbrt'")
+
+
+@pytest.mark.parametrize(
+    "number,type_,text",
+    [
+        (1.5, Float32Type(), "0x3FF8000000000000"),
+        (0.1, Float32Type(), "0x3FB99999A0000000"),
+        (-math.inf, Float32Type(), "0xFFF0000000000000"),
+        (1.5, Float16Type(), "0xH3E00"),
+        (1e9, Float16Type(), "0xH7C00"),
+        (1.5, BFloat16Type(), "0xR3FC0"),
+        (1.00390625, BFloat16Type(), "0xR3F80"),
+    ],
+)
+def test_floats_are_spelled_by_their_bits(number, type_, text):
+    assert float_text(number, type_) == text
+
+
+def test_symbols_and_strings_are_quoted_where_they_must_be():
+    assert symbol_text("add_kernel") == "@add_kernel"
+    assert symbol_text("m.f__(0,)c") == '@"m.f__(0,)c"'
+    assert string_text('a"\n\0') == 'c"a\\22\\0A\\00"'
