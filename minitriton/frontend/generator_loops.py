@@ -8,6 +8,7 @@ out again, so that the body is compiled only once.
 
 from __future__ import annotations
 
+import ast
 import builtins
 from typing import Any
 
