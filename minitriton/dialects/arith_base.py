@@ -39,6 +39,7 @@ from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.tt_constraints import Kind
+from minitriton.dialects.tt_types import with_element
 
 
 @irdl_attr_definition
@@ -108,8 +109,6 @@ ANY = Kind("any type", lambda _: True)
 def bool_like(type_: Attribute) -> Attribute:
     """The type of a comparison of values of `type_`: `i1`, or a tensor or vector of it."""
     if isinstance(type_, TensorType):
-        from minitriton.dialects.tt_types import with_element
-
         return with_element(type_, i1)
     if isinstance(type_, VectorType):
         return VectorType(i1, type_.shape, type_.scalable_dims)

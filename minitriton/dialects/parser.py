@@ -45,7 +45,11 @@ from minitriton.dialects.arith import splat_attr
 from minitriton.dialects.parser_upstream import PARSERS
 from minitriton.dialects.tt_enums import IntegerEnumAttr
 
+NUMBERS = IntegerType | IndexType | AnyFloat
 _ALIAS_DEFINITION = re.compile(r"^\s*([#!][A-Za-z_][\w$.-]*)\s*=\s*", re.MULTILINE)
+_TYPE = re.compile(
+    r"(?:tensor|!tt\.ptr|!tt\.tensordesc|!ttg\.memdesc)<(?:[^<>\"]|<(?:[^<>\"]|<(?:[^<>\"]|<[^<>\"]*>)*>)*>)*>"
+)
 _DEFAULT_ARGUMENT = re.compile(r"arg\d+(_\d+)?")
 
 
@@ -56,6 +60,7 @@ class TritonParser(Parser):
         super().__init__(context, text, name)
         self._file = StringAttr(name)
         self._location: LocationAttr | None = None
+        self._types: dict[str, Attribute] = {}
         self._op_classes: list[type[Operation]] = []
         self._argument_names: dict[BlockArgument, str] = {}
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -174,7 +179,27 @@ class TritonParser(Parser):
             )
         return super().resolve_operand(operand, type)
 
-    # Attributes
+    # Attributes and types
+
+    def parse_optional_type(self) -> Any:
+        """A type. The texts of modules repeat a few types over and over: each is parsed once."""
+        match = _TYPE.match(self.lexer.input.content, self._current_token.span.start)
+        if match is None:
+            return super().parse_optional_type()
+        known = self._types.get(match[0])
+        if known is not None:
+            self._resume_from(match.end())
+            return known
+        parsed = super().parse_optional_type()
+        if parsed is not None:
+            self._types[match[0]] = parsed
+        return parsed
+
+    def _parse_dense_literal_type(self) -> Any:
+        type_ = self.parse_type()
+        if not isinstance(type_, TensorType | VectorType) or not isinstance(type_.element_type, NUMBERS):
+            self.raise_error("expected a tensor or vector of numbers")
+        return type_
 
     def parse_dense_int_or_fp_elements_attr(self, type: Any) -> DenseIntOrFPElementsAttr:
         """`<0.0> : tensor<64xf32>`; splats without going through a list of all elements."""
@@ -187,11 +212,7 @@ class TritonParser(Parser):
         self.parse_punctuation(">", " in dense attribute")
         if type is None:
             self.parse_punctuation(":", " in dense attribute")
-            type = self.parse_type()
-        if not isinstance(type, TensorType | VectorType) or not isinstance(
-            type.element_type, IntegerType | IndexType | AnyFloat
-        ):
-            self.raise_error("expected a tensor or vector of numbers", element.span)
+            type = self._parse_dense_literal_type()
         one: Any = element.to_type(self, type.element_type)
         return splat_attr(type, one)
 
