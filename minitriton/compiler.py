@@ -204,6 +204,12 @@ class AsmDict(dict[str, Any]):
         return self[key]
 
 
+def _starts_lowering(step: Step) -> bool:
+    """Whether `step` is the first after the `ttgir` stage: it places shared memory, or leaves the IR's structure."""
+    leaves = {Property.SHARED_ALLOCATED, Property.LLVM_DIALECT} & step.establishes
+    return bool(leaves) or Property.STRUCTURED in step.destroys
+
+
 @dataclass
 class _StageTexts(Hook):
     """Notes the text of each stage as the pipeline leaves it, the metadata, and the seconds that each stage took."""
@@ -217,9 +223,7 @@ class _StageTexts(Hook):
     def before(self, step: Step, value: Any) -> None:
         if self.stage == "ttir" and Property.ENCODINGS in step.establishes:
             self._leave("ttir", value, "ttgir")
-        elif self.stage == "ttgir" and (
-            Property.STRUCTURED in step.destroys or Property.LLVM_DIALECT in step.establishes
-        ):
+        elif self.stage == "ttgir" and _starts_lowering(step):
             self._leave("ttgir", value, "llir")
         elif self.stage == "llir" and Property.LLVM_IR in step.establishes:
             self.metadata.update(_module_metadata(value))
@@ -271,7 +275,7 @@ def _remaining(pipeline: Pipeline, ext: str) -> Pipeline:
     for index, step in enumerate(pipeline.steps):
         starts_next = {
             "ttir": Property.ENCODINGS in step.establishes,
-            "ttgir": Property.STRUCTURED in step.destroys or Property.LLVM_DIALECT in step.establishes,
+            "ttgir": _starts_lowering(step),
             "llir": Property.PTX in step.establishes,
         }
         if starts_next.get(ext):

@@ -37,6 +37,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "tritongpu-coalesce",
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
+        "minitriton-outer-reduction-layout",
         "tritongpu-remove-layout-conversions",
         "triton-loop-aware-cse",
         "canonicalize",
@@ -54,9 +55,8 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
 
 
 def llvm_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
-    """Lowers to the LLVM dialect: branches, shared memory, registers."""
+    """Lowers to the LLVM dialect: shared memory, barriers, branches, registers."""
     return [
-        "convert-scf-to-cf",
         "allocate-shared-memory-nv",
         "convert-triton-gpu-to-llvm",
     ]

@@ -12,6 +12,9 @@ import minitriton.passes.combine
 import minitriton.passes.convert_triton_to_tritongpu
 import minitriton.passes.cse
 import minitriton.passes.inline
+import minitriton.passes.licm
+import minitriton.passes.loop_aware_cse
+import minitriton.passes.loop_unroll
 import minitriton.passes.optimize_thread_locality
 import minitriton.passes.outer_reduction_layout
 import minitriton.passes.reduce_data_duplication

@@ -1,0 +1,133 @@
+"""Loop-invariant code moves in front of the loop.
+
+    scf.for ... {                                      %0 = arith.muli %a, %b
+      %0 = arith.muli %a, %b                =>         scf.for ... { use %0 }
+      use %0 }
+
+`loop-invariant-code-motion` moves ops without effects that are harmless if the loop never runs. `triton-licm` also moves
+loads out of `scf.for` loops that write nothing, masked by whether the loop runs at all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from minitriton.dialects import arith, tt
+from minitriton.pass_registry import Pass, register_pass
+from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
+from minitriton.rewriting.regions import is_defined_outside
+
+_LOOPS = (scf.ForOp, scf.WhileOp)
+
+
+def _depends_only_on_outside(op: Operation, loop: Operation) -> bool:
+    """True if all that `op` and the ops in it use comes from outside `loop` or from inside `op`."""
+    if op.has_trait(IsTerminator, value_if_unregistered=False):
+        return False
+    return all(
+        is_defined_outside(value, loop) or (op.regions and not is_defined_outside(value, op))
+        for inner in op.walk()
+        for value in inner._operands
+    )
+
+
+class _Hoister:
+    """Moves ops out of one loop."""
+
+    def __init__(self, loop: Operation, with_loads: bool) -> None:
+        self.loop = loop
+        self.with_loads = with_loads
+        self.loop_only_reads: bool | None = None
+
+    def run(self) -> None:
+        for region in self.loop.regions:
+            block = region.first_block
+            if block is not None:
+                self._block(block)
+
+    def _block(self, block: Block) -> None:
+        pending = deque(block.ops)
+        while pending:
+            op = pending.popleft()
+            if op.parent is not block or not self._may_move(op) or not _depends_only_on_outside(op, self.loop):
+                continue
+            self._move(op)
+            for result in op.results:
+                pending.extend(use.operation for use in result.uses if use.operation.parent is block)
+
+    def _may_move(self, op: Operation) -> bool:
+        if op.__class__ is not tt.LoadOp:
+            return is_memory_effect_free(op) and is_safe_to_speculate(op)
+        if not self.with_loads or not only_reads(op):
+            return False
+        if self.loop_only_reads is None:
+            self.loop_only_reads = only_reads(self.loop)
+        return self.loop_only_reads
+
+    def _move(self, op: Operation) -> None:
+        if isinstance(op, tt.LoadOp):
+            if self.loop.__class__ is not scf.ForOp:
+                return
+            self._mask(op)
+        block, outer = op.parent, self.loop.parent
+        assert block is not None and outer is not None
+        block.detach_op(op)
+        outer.insert_op_before(op, self.loop)
+
+    def _mask(self, load: tt.LoadOp) -> None:
+        """The load happens only if the loop would run."""
+        low, high = self.loop._operands[:2]
+        mask = self._before_loop(arith.CmpiOp(low, high, "slt"))
+        if isinstance(load.ptr.type, TensorType):
+            shape = load.ptr.type
+            mask = self._before_loop(tt.SplatOp(mask, TensorType(mask.type, shape.shape, shape.encoding)))
+        if load.mask is not None:
+            mask = self._before_loop(arith.AndIOp(mask, load.mask))
+            load.operands[1] = mask
+            return
+        sizes = load.properties["operandSegmentSizes"]
+        counts = [1, 1, int(load.other is not None)]
+        load.properties["operandSegmentSizes"] = sizes.__class__.from_list(sizes.elt_type, counts)  # pyright: ignore
+        load.operands = [load._operands[0], mask, *load._operands[1:]]
+
+    def _before_loop(self, op: Operation) -> SSAValue:
+        assert self.loop.parent is not None
+        op.location = self.loop.location
+        self.loop.parent.insert_op_before(op, self.loop)
+        return op.results[0]
+
+
+def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> None:
+    """Moves invariant ops out of all loops below `root`, innermost loops first."""
+    for loop in [op for op in root.walk(region_first=True) if op.__class__ in _LOOPS]:
+        _Hoister(loop, with_loads).run()
+
+
+@register_pass
+@dataclass(frozen=True)
+class LoopInvariantCodeMotion(Pass):
+    """Moves ops without effects that do not depend on the loop in front of it."""
+
+    name: ClassVar[str] = "loop-invariant-code-motion"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        hoist_loop_invariants(op, with_loads=False)
+
+
+@register_pass
+@dataclass(frozen=True)
+class TritonLoopInvariantCodeMotion(Pass):
+    """Moves ops without effects, and loads out of loops that write nothing, in front of the loop."""
+
+    name: ClassVar[str] = "triton-licm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        hoist_loop_invariants(op, with_loads=True)

@@ -1,0 +1,167 @@
+"""`triton-loop-unroll`: loops marked `tt.loop_unroll_factor` do several iterations at a time.
+
+    scf.for %i = %l to %u step %s { f(%i) }  {tt.loop_unroll_factor = 2}
+        =>
+    scf.for %i = %l to %e step %2s { f(%i); f(%i + %s) }       %e: the bound that a whole number of double steps reaches
+    scf.for %i = %e to %u step %s { f(%i) }  {tt.num_stages = 1}
+
+The second loop is left out if the trip count is known to be a multiple; either is replaced by its body if it runs once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.ir import Block, Operation, SSAValue
+
+from minitriton.dialects import arith
+from minitriton.pass_registry import Pass, register_pass
+from minitriton.rewriting.constants import constant_op, int_attr, int_constant
+from minitriton.rewriting.regions import clone_op
+
+UNROLL_FACTOR = "tt.loop_unroll_factor"
+NUM_STAGES = "tt.num_stages"
+
+
+def _before(anchor: Operation, op: Operation, location: Operation) -> SSAValue:
+    """Inserts `op` before `anchor`, with the location of `location`; its result."""
+    assert anchor.parent is not None
+    op.location = location.location
+    anchor.parent.insert_op_before(op, anchor)
+    return op.results[0]
+
+
+def trip_count(loop: scf.ForOp) -> int | None:
+    """How often `loop` runs, if its bounds and step are constants."""
+    low, high, step = (int_constant(value) for value in loop._operands[:3])
+    if low is None or high is None or not step or step < 0:
+        return None
+    return max(0, -(-(high - low) // step))
+
+
+def _dynamic_bounds(loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValue]:
+    """The end and the step of the unrolled loop, computed at run time. The step must be positive."""
+    low, high, step = loop._operands[:3]
+    type = low.type
+    difference = _before(loop, arith.SubiOp(high, low), loop)
+    one = _before(loop, constant_op(int_attr(type, 1)), loop)
+    step_less_one = _before(loop, arith.SubiOp(step, one), loop)
+    rounded = _before(loop, arith.AddiOp(difference, step_less_one), loop)
+    count = _before(loop, arith.DivUIOp(rounded, step), loop)
+    factor_value = _before(loop, constant_op(int_attr(type, factor)), loop)
+    rest = _before(loop, arith.RemSIOp(count, factor_value), loop)
+    even = _before(loop, arith.SubiOp(count, rest), loop)
+    length = _before(loop, arith.MuliOp(even, step), loop)
+    end = _before(loop, arith.AddiOp(low, length), loop)
+    return end, _before(loop, arith.MuliOp(step, factor_value), loop)
+
+
+def _static_bounds(loop: scf.ForOp, count: int, factor: int) -> tuple[SSAValue, SSAValue, bool]:
+    """The end and the step of the unrolled loop as constants, and whether iterations are left over."""
+    low, high, step = (int_constant(value) for value in loop._operands[:3])
+    assert low is not None and high is not None and step is not None
+    type = loop._operands[0].type
+    end = low + (count - count % factor) * step
+    is_rest = end < high
+    end_value = _before(loop, constant_op(int_attr(type, end)), loop) if is_rest else loop._operands[1]
+    return end_value, _before(loop, constant_op(int_attr(type, step * factor)), loop), is_rest
+
+
+def _body(loop: Operation) -> Block:
+    block = loop.regions[0].first_block
+    assert block is not None
+    return block
+
+
+def _append_copies(loop: scf.ForOp, step: SSAValue, factor: int) -> None:
+    """Puts `factor - 1` copies of the body behind it, each fed by what the one before yields."""
+    block = _body(loop)
+    terminator = block.last_op
+    assert terminator is not None
+    induction = block.args[0]
+    ops = [op for op in block.ops if op is not terminator]
+    yielded = list(terminator._operands)
+    last = list(yielded)
+    for index in range(1, factor):
+        values: dict[SSAValue, SSAValue] = dict(zip(block.args[1:], last, strict=True))
+        if induction.first_use is not None:
+            number = _before(terminator, constant_op(int_attr(induction.type, index)), loop)
+            offset = _before(terminator, arith.MuliOp(step, number), loop)
+            values[induction] = _before(terminator, arith.AddiOp(induction, offset), loop)
+        for op in ops:
+            block.insert_op_before(clone_op(op, values), terminator)
+        last = [values.get(value, value) for value in yielded]
+    terminator.operands = last
+
+
+def _inline_if_single(loop: scf.ForOp) -> bool:
+    """Replaces a loop that runs exactly once by its body."""
+    if trip_count(loop) != 1:
+        return False
+    block, outer = _body(loop), loop.parent
+    assert outer is not None
+    for argument, value in zip(block.args, (loop._operands[0], *loop._operands[3:]), strict=True):
+        argument.replace_all_uses_with(value)
+    terminator = block.last_op
+    assert terminator is not None
+    for op in list(block.ops):
+        if op is not terminator:
+            block.detach_op(op)
+            outer.insert_op_before(op, loop)
+    for result, value in zip(loop.results, terminator._operands, strict=True):
+        result.replace_all_uses_with(value)
+    outer.erase_op(loop)
+    return True
+
+
+def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
+    """Unrolls `loop` by `factor`; the loop that does the iterations left over, if there is one."""
+    if _body(loop).first_op is _body(loop).last_op:
+        return None
+    step = loop._operands[2]
+    count = trip_count(loop)
+    is_rest = True
+    if count is None:
+        end, new_step = _dynamic_bounds(loop, factor)
+    else:
+        end, new_step, is_rest = _static_bounds(loop, count, factor)
+    rest: scf.ForOp | None = None
+    if is_rest:
+        rest = clone_op(loop, {})  # pyright: ignore[reportAssignmentType]
+        assert isinstance(rest, scf.ForOp) and loop.parent is not None
+        loop.parent.insert_op_after(rest, loop)
+        for old, new in zip(loop.results, rest.results, strict=True):
+            old.replace_all_uses_with(new)
+        rest.operands = [end, *rest._operands[1:3], *loop.results]
+        if _inline_if_single(rest):
+            rest = None
+    loop.operands[1] = end
+    loop.operands[2] = new_step
+    _append_copies(loop, step, factor)
+    _inline_if_single(loop)
+    return rest
+
+
+@register_pass
+@dataclass(frozen=True)
+class LoopUnroll(Pass):
+    """Unrolls loops that carry the attribute `tt.loop_unroll_factor`."""
+
+    name: ClassVar[str] = "triton-loop-unroll"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        marked: list[tuple[scf.ForOp, int]] = []
+        for loop in op.walk(region_first=True):
+            if loop.__class__ is scf.ForOp:
+                factor = loop.attributes.get(UNROLL_FACTOR)
+                if isinstance(factor, IntegerAttr) and factor.value.data > 1:
+                    marked.append((loop, factor.value.data))  # pyright: ignore[reportArgumentType]
+        for loop, factor in marked:
+            del loop.attributes[UNROLL_FACTOR]
+            rest = unroll(loop, factor)
+            if rest is not None:
+                rest.attributes[NUM_STAGES] = IntegerAttr(1, i32)
