@@ -419,14 +419,6 @@ class Builder:
         op = self.operation(L.CallOp, args, () if result is VOID else (result,), properties)
         return op.results[0] if op.results else None
 
-    def call_external(self, callee: str, args: Sequence[SSAValue], result: Attribute = VOID) -> SSAValue | None:
-        """Calls a function that the module only declares."""
-        made = self.call(callee, args, result)
-        last = self.block.last_op
-        assert last is not None
-        last.attributes["external"] = _UNIT
-        return made
-
     def gep_field(self, base: SSAValue, index: int, struct: Attribute) -> SSAValue:
         """The address of a field of the struct at `base`."""
         properties = {"elem_type": struct, "rawConstantIndices": DenseArrayBase.from_list(i32, (0, index))}

@@ -276,8 +276,8 @@ def _binary(keyword: str) -> Writer:
     def write(w: FunctionWriter, op: Operation) -> None:
         a, b = op._operands
         names = w.names
-        flags = f"{keyword} {_flags(op)}" if op.properties else keyword
-        text = f"{flags} {type_text(a.type)} {names[a]}, {names[b]}"
+        flags = _flags(op) if op.properties else ""
+        text = f"{keyword} {flags}{type_text(a.type)} {names[a]}, {names[b]}"
         w.lines.append(f"  {w.define(op.results[0])} = {text}{w.dbg}")
 
     return write
@@ -287,19 +287,21 @@ _NO_FLAGS = L.FastMathAttr(None)
 
 
 def _flags(op: Operation) -> str:
+    """The flags between an instruction's name and its type, each with a blank after it."""
     properties = op.properties
     fast = properties.get("fastmathFlags")
     if fast is not None:
         if fast is _NO_FLAGS or not fast.data:  # pyright: ignore[reportAttributeAccessIssue]
             return ""
-        return " ".join(flag.value for flag in fast.data)  # pyright: ignore[reportAttributeAccessIssue]
-    if "isDisjoint" in properties:
-        return "disjoint"
-    if "isExact" in properties:
-        return "exact"
-    if "nonNeg" in properties:
-        return "nneg"
-    return ""
+        return "".join(f"{flag.value} " for flag in fast.data)  # pyright: ignore[reportAttributeAccessIssue]
+    overflow = properties.get("overflowFlags")
+    if isinstance(overflow, IntegerAttr):
+        bits = overflow.value.data
+        return ("nsw " if bits & 1 else "") + ("nuw " if bits & 2 else "")
+    return "".join(text for name, text in _UNIT_FLAGS if name in properties)
+
+
+_UNIT_FLAGS = (("isDisjoint", "disjoint "), ("isExact", "exact "))
 
 
 for _name, _keyword in {
@@ -493,7 +495,7 @@ def _call_function(w: FunctionWriter, op: Operation) -> None:
     callee = op.properties["callee"].string_value()  # pyright: ignore[reportAttributeAccessIssue]
     known = w.dbg
     w.dbg = known or w.module.debug.some_suffix()
-    _call(w, op, callee, declared="external" in op.attributes)
+    _call(w, op, callee, declared=False)
     w.dbg = known
 
 

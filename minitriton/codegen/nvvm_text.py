@@ -133,9 +133,9 @@ def _shfl_sync(w: FunctionWriter, op: Operation) -> None:
 
 def _shuffled_element(w: FunctionWriter, element: Attribute, name: str, shuffled: Callable[[str], str]) -> str:
     type_ = type_text(element)
-    if element is I32:
+    if element == I32:
         return shuffled(name)
-    if element is F32:
+    if element == F32:
         return w.let(f"bitcast i32 {shuffled(w.let(f'bitcast float {name} to i32'))} to float")
     bits = 64 if isinstance(element, L.LLVMPointerType) else bit_width(element)
     to_int, from_int = ("ptrtoint", "inttoptr") if isinstance(element, L.LLVMPointerType) else ("bitcast", "bitcast")
@@ -448,7 +448,7 @@ def pack_words(w: FunctionWriter, value: SSAValue, words: Words, total: int) -> 
     if bits >= 32:
         return name, type_
     if words.bits == 8:
-        if element is not I8:
+        if element != I8:
             name = w.let(f"bitcast {type_} {name} to {_vector_text('i8', total)}")
         wide = _vector_text("i16", total)
         return w.let(f"zext {_vector_text('i8', total)} {name} to {wide}"), wide

@@ -83,12 +83,15 @@ def _convert(type_: Attribute) -> Attribute:
 
 
 def bit_width(type_: Attribute) -> int:
-    """Bits of an interned scalar type."""
+    """Bits of a scalar type."""
     width = _widths.get(id(type_))
     if width is None:
-        if not isinstance(type_, IntegerType):
+        if isinstance(type_, IntegerType):
+            return type_.width.data
+        interned = _interned.get(type_)
+        if interned is None:
             raise LoweringError(f"a value of type {type_} has no size in a register")
-        width = type_.width.data
+        width = _widths[id(interned)]
     return width
 
 

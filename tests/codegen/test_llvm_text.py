@@ -10,15 +10,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr
 
 from minitriton.analysis.allocation import allocate
 from minitriton.codegen import ptx
+from minitriton.codegen.convert_triton_gpu_to_llvm import ConvertTritonGPUToLLVM
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.llvm_text_values import float_text, string_text, symbol_text
 from minitriton.codegen.lowering.module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.dialects.text import parse_module
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module, print_module
 from minitriton.errors import IRError, LoweringError
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -177,3 +179,19 @@ def test_symbols_and_strings_are_quoted_where_they_must_be():
     assert symbol_text("add_kernel") == "@add_kernel"
     assert symbol_text("m.f__(0,)c") == '@"m.f__(0,)c"'
     assert string_text('a"\n\0') == 'c"a\\22\\0A\\00"'
+
+
+def test_the_llvm_level_is_text_that_can_be_read_again():
+    module = parse_module(KERNEL)
+    lowered = lower_module(module, allocate(module, scratch_bytes))
+    again = parse_module(print_module(lowered))
+    again.verify()
+    assert write_module(again, line_info=False) == write_module(lowered, line_info=False)
+
+
+def test_the_pass_replaces_the_module_and_says_how_much_shared_memory_it_needs():
+    module = parse_module(KERNEL)
+    ConvertTritonGPUToLLVM().apply(make_context(), module)
+    module.verify()
+    assert [op.name for op in module.ops] == ["llvm.func"]
+    assert module.attributes["ttg.shared"] == IntegerAttr(0, 32)

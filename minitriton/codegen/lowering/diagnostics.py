@@ -17,7 +17,7 @@ from minitriton.codegen.locations import source_location
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.program import program_id
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.types import F32, F64, I16, I32, I64, PTR, bit_width, struct_type
+from minitriton.codegen.types import F32, F64, I16, I32, I64, PTR, VOID, bit_width, struct_type
 
 MAX_ARGUMENTS = 32
 """What `vprintf` takes; more are printed wrong."""
@@ -90,7 +90,8 @@ def _printf(f: FunctionLowering, text: str, arguments: Sequence[SSAValue]) -> No
         buffer = b.value(L.AllocaOp, (one,), PTR, {"elem_type": type_, "alignment": IntegerAttr(8, 64)})
     for number, argument in enumerate(arguments):
         b.store(argument, b.gep_field(buffer, number, type_))
-    b.call_external("vprintf", (_string(f, text + "\n", "printfFormat_"), buffer), I32)
+    f.module.declare("vprintf", (PTR, PTR), I32)
+    b.call("vprintf", (_string(f, text + "\n", "printfFormat_"), buffer), I32)
 
 
 def _string(f: FunctionLowering, text: str, prefix: str) -> SSAValue:
@@ -122,7 +123,8 @@ def assert_(f: FunctionLowering, op: Operation) -> None:
         _string(f, "unknown", "assertFunc_"),
         b.constant(I64, 1),
     )
-    b.call_external("__assertfail", arguments)
+    f.module.declare("__assertfail", [argument.type for argument in arguments], VOID)
+    b.call("__assertfail", arguments)
     b.branch(after)
     b.move_to(after)
     if isinstance(condition.type, TensorType):

@@ -9,16 +9,18 @@ dialects with one `llvm.func` for each `tt.func`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.allocation import Allocation
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import families  # noqa: F401  (fills the table)
 from minitriton.codegen.scratch import capability_of
-from minitriton.codegen.types import I8, SHARED
+from minitriton.codegen.types import I8, SHARED, VOID
 from minitriton.errors import LoweringError
 
 SHARED_MEMORY = "global_smem"
@@ -60,6 +62,12 @@ class ModuleLowering:
                 L.LLVMArrayType(0, I8), SHARED_MEMORY, "external", addr_space=3, alignment=16
             )
         return b.once(SHARED_MEMORY, L.AddressOfOp, SHARED, {"global_name": SymbolRefAttr(SHARED_MEMORY)})
+
+    def declare(self, name: str, inputs: Sequence[Attribute], output: Attribute) -> None:
+        """Makes sure that the module declares a function of the driver's."""
+        if name not in self.globals:
+            type_ = L.LLVMFunctionType(list(inputs), None if output is VOID else output)
+            self.globals[name] = L.FuncOp(name, type_, linkage=L.LinkageAttr("external"))
 
     def string(self, text: str, prefix: str) -> str:
         """The symbol of a constant, 0-terminated string."""
