@@ -1,11 +1,11 @@
 """`triton-combine`: pairs of ops that one op can do.
 
-    tt.dot %a, %b, 0  + %c                        =>  tt.dot %a, %b, %c
-    tt.addptr (tt.addptr %p, %i), %j              =>  tt.addptr %p, (%i + %j), where the sum cannot overflow
-    select %c, (tt.load %p, splat %c, _), %other  =>  tt.load %p, splat %c, %other
-    sum over k of x[:, :, None] * y[None, :, :]   =>  tt.dot %x, %y, 0
-    reshape to one dimension, then reduce         =>  the same reshape, free to reorder
-    reshape of a descriptor load of a unit dim    =>  a load of fewer dimensions
+tt.dot %a, %b, 0  + %c                        =>  tt.dot %a, %b, %c
+tt.addptr (tt.addptr %p, %i), %j              =>  tt.addptr %p, (%i + %j), where the sum cannot overflow
+select %c, (tt.load %p, splat %c, _), %other  =>  tt.load %p, splat %c, %other
+sum over k of x[:, :, None] * y[None, :, :]   =>  tt.dot %x, %y, 0
+reshape to one dimension, then reduce         =>  the same reshape, free to reorder
+reshape of a descriptor load of a unit dim    =>  a load of fewer dimensions
 """
 
 from __future__ import annotations

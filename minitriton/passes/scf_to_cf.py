@@ -1,0 +1,153 @@
+"""`convert-scf-to-cf`: structured loops and conditionals as blocks and branches.
+
+%r = scf.for %i = %l to %u step %s iter_args(%a = %x) { B }        cf.br ^cond(%l, %x)
+                                                            =>   ^cond(%i, %a): %c = arith.cmpi slt, %i, %u
+                                                                   cf.cond_br %c, ^body, ^end
+                                                                 ^body: B; %n = arith.addi %i, %s
+                                                                   cf.br ^cond(%n, <yielded>)
+                                                                 ^end: ...            %a for %r
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import cf, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from minitriton.dialects import arith
+from minitriton.errors import PassError
+from minitriton.pass_registry import Pass, Property, register_pass
+
+
+def _end_with(block: Block, op: Operation, like: Operation) -> None:
+    op.location = like.location
+    block.add_op(op)
+
+
+def _split_at(op: Operation) -> tuple[Block, Block]:
+    """The block of `op` in two: what is before, and `op` with what follows."""
+    block = op.parent
+    assert block is not None
+    return block, block.split_before(op)
+
+
+def _move_before(region: Region, target: Block) -> None:
+    blocks = list(region.blocks)
+    for block in blocks:
+        region.detach_block(block)
+    assert target.parent is not None
+    target.parent.insert_block_before(blocks, target)
+
+
+def _take_terminator(block: Block) -> Operation:
+    last = block.last_op
+    assert last is not None
+    return last
+
+
+def _erase(op: Operation, values: Sequence[SSAValue]) -> None:
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    assert op.parent is not None
+    op.parent.erase_op(op)
+
+
+def _lower_for(op: scf.ForOp) -> None:
+    low, high, step = op._operands[:3]
+    inits = op._operands[3:]
+    region = op.regions[0]
+    condition, last_body = region.first_block, region.last_block
+    assert condition is not None and last_body is not None and condition.first_op is not None
+    start, end = _split_at(op)
+    body = condition.split_before(condition.first_op)
+    if last_body is condition:
+        last_body = body
+    _move_before(region, end)
+    terminator = _take_terminator(last_body)
+    stepped = arith.AddiOp(condition.args[0], step)
+    _end_with(last_body, stepped, op)
+    values = terminator._operands
+    last_body.detach_op(terminator)
+    _end_with(last_body, cf.BranchOp(condition, stepped.results[0], *values), op)
+    terminator.drop_all_references()
+    _end_with(start, cf.BranchOp(condition, low, *inits), op)
+    comparison = arith.CmpiOp(condition.args[0], high, "slt")
+    _end_with(condition, comparison, op)
+    branch = cf.ConditionalBranchOp(comparison.results[0], body, [], end, [])
+    branch.attributes.update({name: attr for name, attr in op.attributes.items() if name == "llvm.loop_annotation"})
+    _end_with(condition, branch, op)
+    _erase(op, condition.args[1:])
+
+
+def _lower_branch(region: Region, target: Block, op: Operation) -> Block:
+    """Moves the blocks of one side of `op` before `target`, ending with a branch to it; the first of them."""
+    first, last = region.first_block, region.last_block
+    assert first is not None and last is not None
+    terminator = _take_terminator(last)
+    values = terminator._operands
+    last.detach_op(terminator)
+    _end_with(last, cf.BranchOp(target, *values), op)
+    terminator.drop_all_references()
+    _move_before(region, target)
+    return first
+
+
+def _lower_if(op: scf.IfOp) -> None:
+    start, rest = _split_at(op)
+    join = rest
+    if op.results:
+        join = Block(arg_types=[result.type for result in op.results])
+        assert rest.parent is not None
+        rest.parent.insert_block_before(join, rest)
+        _end_with(join, cf.BranchOp(rest), op)
+    then = _lower_branch(op.regions[0], join, op)
+    other = join if op.regions[1].first_block is None else _lower_branch(op.regions[1], join, op)
+    _end_with(start, cf.ConditionalBranchOp(op._operands[0], then, [], other, []), op)
+    _erase(op, join.args if op.results else ())
+
+
+def _lower_while(op: scf.WhileOp) -> None:
+    start, rest = _split_at(op)
+    before, after = op.regions[0].block, op.regions[1].block
+    _move_before(op.regions[0], rest)
+    _move_before(op.regions[1], rest)
+    _end_with(start, cf.BranchOp(before, *op._operands), op)
+    condition = _take_terminator(before)
+    flag, *values = condition._operands
+    before.detach_op(condition)
+    _end_with(before, cf.ConditionalBranchOp(flag, after, values, rest, []), condition)
+    condition.drop_all_references()
+    terminator = _take_terminator(after)
+    yielded = terminator._operands
+    after.detach_op(terminator)
+    _end_with(after, cf.BranchOp(before, *yielded), terminator)
+    terminator.drop_all_references()
+    _erase(op, values)
+
+
+_LOWERINGS = {scf.ForOp: _lower_for, scf.IfOp: _lower_if, scf.WhileOp: _lower_while}
+_OTHERS = (scf.ParallelOp, scf.IndexSwitchOp, scf.ExecuteRegionOp)
+
+
+@register_pass
+@dataclass(frozen=True)
+class ConvertScfToCf(Pass):
+    """Replaces `scf` ops by blocks and branches."""
+
+    name: ClassVar[str] = "convert-scf-to-cf"
+    destroys: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            lower = _LOWERINGS.get(inner.__class__)
+            if lower is not None:
+                lower(inner)  # pyright: ignore[reportArgumentType]
+            elif isinstance(inner, _OTHERS):
+                raise PassError(
+                    f"{inner.name} has no lowering to branches", help="Triton kernels use scf.for, scf.if and scf.while"
+                )
