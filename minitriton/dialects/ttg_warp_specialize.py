@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerType, i32
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerType, LocationAttr, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -127,11 +127,15 @@ class WarpSpecializeOp(IRDLOperation):
         num_warps: list[int] = []
         regions: list[Region] = []
         while parser.parse_optional_keyword(f"partition{len(regions)}") is not None:
-            arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+            arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_argument(parser))
             parser.parse_keyword("num_warps")
             with parser.in_parens():
                 num_warps.append(parser.parse_integer())
-            regions.append(parser.parse_region(arguments))
+            region = parser.parse_region([argument for argument, _ in arguments])
+            regions.append(region)
+            if region.first_block is not None:
+                for value, (_, location) in zip(region.first_block.args, arguments, strict=False):
+                    value.location = value.location if location is None else location
         parser.parse_punctuation(":")
         types = parser.parse_type()
         if not isinstance(types, FunctionType):
@@ -287,3 +291,8 @@ def _bytes_in_shared_memory(type_: Attribute) -> int:
         return (type_.width.data + 7) // 8
     width = getattr(type_, "bitwidth", 64)
     return (width + 7) // 8
+
+
+def _parse_argument(parser: Parser) -> tuple[Parser.Argument, LocationAttr | None]:
+    """`%name: type`, and its place if the text gives one."""
+    return parser.parse_argument(), parser.parse_optional_location()
