@@ -76,13 +76,60 @@ def cast(b: IRBuilder, value: tensor, to: dtype, rounding: str | None = None) ->
 def _cast_float(
     b: IRBuilder, value: tensor, source: dtype, target: dtype, result: Any, narrower: bool, rounding: str | None
 ) -> tensor:
-    if source.is_fp8e4b15() or target.is_fp8e4b15():
-        raise LanguageTypeError(f"cannot cast {source} to {target}: fp8e4b15 has no conversion", "use tl.float8e4nv")
+    if source.is_fp8e4b15():
+        return cast(b, _widen_fp8e4b15(b, value), target)
+    if target.is_fp8e4b15():
+        return _narrow_to_fp8e4b15(b, value)
     if source.is_fp8() or target.is_fp8() or rounding == "rtz":
         op = tt.FpToFpOp(value.handle, b.ir_type(result), rounding=(rounding or "rtne") if narrower else None)
         return tensor(b.value(op), result)
     op = arith.TruncFOp if narrower else arith.ExtFOp
     return tensor(b.op(op, (value.handle,), b.ir_type(result)), result)
+
+
+# fp8e4b15 is fp16 with 4 bits of exponent (of the same bias) and 3 of mantissa, and no infinity or NaN:
+#
+#     fp16      s eeeee mmmmmmmmmm          fp8e4b15      s eeee mmm
+#
+# MLIR does not have it, so its bits are an i8 in the IR and integer ops convert them.
+_FP16_MAGNITUDE = 0x7FFF
+_LARGEST_FP8E4B15 = 0x3F00
+"""The bits of 1.75, the largest number of fp8e4b15, as fp16."""
+
+
+def _widen_fp8e4b15(b: IRBuilder, value: tensor) -> tensor:
+    """fp8e4b15 as fp16, exactly."""
+    words = with_scalar(value.type, dt.uint16)
+    word = b.ir_type(words)
+
+    def constant(number: int) -> Any:
+        return b.constant(words, number)
+
+    bits = b.op(arith.ExtUIOp, (value.handle,), word)
+    sign = b.value(arith.ShLIOp(b.value(arith.AndIOp(bits, constant(0x80))), constant(8)))
+    magnitude = b.value(arith.ShLIOp(b.value(arith.AndIOp(bits, constant(0x7F))), constant(7)))
+    return bitcast(b, tensor(b.value(arith.OrIOp(sign, magnitude)), words), dt.float16)
+
+
+def _narrow_to_fp8e4b15(b: IRBuilder, value: tensor) -> tensor:
+    """A float as fp8e4b15: to nearest, what is too large (and NaN) as the largest number."""
+    if not value.dtype.is_fp16():
+        value = cast(b, value, dt.float32) if not value.dtype.is_fp32() else value
+        value = cast(b, value, dt.float16, "rtz")
+    words = with_scalar(value.type, dt.uint16)
+    bits = bitcast(b, value, dt.uint16).handle
+
+    def constant(number: int) -> Any:
+        return b.constant(words, number)
+
+    magnitude = b.value(arith.AndIOp(bits, constant(_FP16_MAGNITUDE)))
+    magnitude = b.value(arith.MinUIOp(magnitude, constant(_LARGEST_FP8E4B15)))
+    rounded = b.value(arith.AddiOp(b.value(arith.ShLIOp(magnitude, constant(1))), constant(0x80)))
+    sign = b.value(arith.AndIOp(bits, constant(0x8000)))
+    both = b.value(arith.OrIOp(b.value(arith.AndIOp(rounded, constant(0x7F00))), sign))
+    high = b.value(arith.ShRUIOp(both, constant(8)))
+    result = with_scalar(value.type, dt.float8e4b15)
+    return tensor(b.op(arith.TruncIOp, (high,), b.ir_type(result)), result)
 
 
 def _cast_integer(b: IRBuilder, value: tensor, source: dtype, target: dtype, result: Any) -> tensor:

@@ -14,7 +14,7 @@ from typing import Any
 from minitriton.dialects import arith, math, tt
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
-from minitriton.frontend.semantic_casts import cast
+from minitriton.frontend.semantic_casts import cast, with_scalar
 from minitriton.frontend.semantic_values import binary_operands, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.core import PropagateNan
@@ -60,6 +60,9 @@ sqrt_rn = unary(tt.PreciseSqrtOp, ("fp32",))
 def abs(b: IRBuilder, x: Any) -> tensor:
     """|x|; unsigned integers are themselves."""
     x = to_tensor(b, x)
+    if x.dtype.is_fp8e4b15():
+        mask = b.constant(with_scalar(x.type, dt.int8), 0x7F)
+        return tensor(b.value(arith.AndIOp(x.handle, mask)), x.type)
     if x.dtype.is_floating():
         return tensor(b.value(math.AbsFOp(x.handle)), x.type)
     if x.dtype.is_int_signed():
