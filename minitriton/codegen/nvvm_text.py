@@ -608,3 +608,31 @@ def _stmatrix(w: FunctionWriter, op: Operation) -> None:
     name, type_ = w.names[value], type_text(value.type)
     words = ", ".join(f"i32 {_lane(w, name, type_, i)}" for i in range(count))
     w.emit(f"call void @{intrinsic}({w.typed(pointer)}, {words})")
+
+
+# Tensor cores ---------------------------------------------------------------------------------------------------------
+
+
+@writes("nvvm.mma.sync")
+def _mma_sync(w: FunctionWriter, op: Operation) -> None:
+    result = op.results[0]
+    element, count = lane_type(result.type), lanes(result.type)
+    words = Words(element, count)
+    numbers = iter(range(words.count + 4 + 2 + words.count))
+    listed: list[str] = []
+    arguments: list[str] = []
+    for size in (words.count, 4, 2, words.count):
+        listed.append("{ " + ", ".join(f"${next(numbers)}" for _ in range(size)) + " }")
+    for value, size in zip(op._operands, (4, 2, words.count), strict=True):
+        name, type_ = w.names[value], type_text(value.type)
+        if size == words.count and value is op._operands[2]:
+            name, type_ = pack_words(w, value, words, count)
+        scalar = words.type if value is op._operands[2] else "i32"
+        arguments += [f"{scalar} {_lane(w, name, type_, i)}" for i in range(size)]
+    saturated = ".satfinite" if _data(op, "types").startswith("s32") else ""
+    text = f"mma.sync.aligned.{_data(op, 'shape')}.row.col{saturated}.{_data(op, 'types')} {', '.join(listed)};"
+    kinds = [f"={words.constraint}"] * words.count + ["r"] * 6 + [words.constraint] * words.count
+    fields = "{ " + ", ".join([words.type] * words.count) + " }"
+    got = asm(w, fields, text, ",".join(kinds), arguments)
+    pieces = [w.let(f"extractvalue {fields} {got}, {i}") for i in range(words.count)]
+    w.names[result] = assemble(w, pieces, words, element, count)

@@ -495,6 +495,32 @@ class StMatrixOp(IRDLOperation):
         _check_matrices(self, self.value.type)
 
 
+# Tensor cores ---------------------------------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class MmaSyncOp(IRDLOperation):
+    """`a b + c` of a warp on tensor cores (PTX `mma.sync`): 4, 2 words of a and b, as many registers of d as of c.
+
+    `shape` and `types` are spelled as in PTX: `m16n8k16`, `f32.f16.f16.f32` (d, a, b, c).
+    """
+
+    name = "nvvm.mma.sync"
+
+    a = operand_def(AnyAttr())
+    b = operand_def(AnyAttr())
+    c = operand_def(AnyAttr())
+    d = result_def(AnyAttr())
+    shape = prop_def(StringAttr)
+    types = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        if lanes(self.a.type) != 4 or lanes(self.b.type) != 2:
+            raise VerifyException("nvvm.mma.sync takes 4 words of a and 2 of b")
+        if self.c.type != self.d.type:
+            raise VerifyException("nvvm.mma.sync returns the type of c")
+
+
 NVVM = Dialect(
     "nvvm",
     [
@@ -512,6 +538,7 @@ NVVM = Dialect(
         LdMatrixOp,
         LoadGlobalOp,
         LoadSharedOp,
+        MmaSyncOp,
         ReduxSyncOp,
         ShflSyncOp,
         StMatrixOp,

@@ -1,0 +1,103 @@
+"""`tt.dot` by `mma.sync`: tensor cores from Ampere on.
+
+In: operands in `#ttg.dot_op` layouts of an `#ttg.nvidia_mma` (version 2) layout. Out: one `nvvm.mma.sync` for each tile of 16 x 8
+elements of the result and each step along k.
+
+A thread's part of an operand is read as 32-bit words along k: step i takes words 2i and 2i + 1 of rows m and m + 8 of a and of
+column n of b. Which k these are does not matter as long as both operands agree, so every `kWidth` works alike.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen.builder import string_attr
+from minitriton.codegen.lowering.dot import DOT_RULES
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.tensor_facts import LayoutFacts
+from minitriton.codegen.types import I32, bit_width, element_type, lane_type, lanes, vector_type
+from minitriton.dialects import nvvm
+from minitriton.layouts.encodings import NvidiaMma
+
+ROWS, COLUMNS = 16, 8
+_KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
+
+
+def _kind(type_: Attribute) -> str:
+    """An element as `mma` names it."""
+    element = element_type(type_)
+    return _KINDS.get(element.name) or f"s{bit_width(element)}"
+
+
+def _words_along_k(facts: LayoutFacts, k_dim: int, per_word: int) -> list[int]:
+    """The offsets along k of the words of a thread's first row, in the order of its registers."""
+    found: list[int] = []
+    for offset in facts.offsets[::per_word]:
+        if not any(o for d, o in enumerate(offset) if d != k_dim) and offset[k_dim] not in found:
+            found.append(offset[k_dim])
+    return found
+
+
+def _as_words(f: FunctionLowering, value: SSAValue) -> SSAValue:
+    vector = f.vector(value)
+    bits = bit_width(lane_type(vector.type))
+    return f.b.bitcast(vector, vector_type(I32, lanes(vector.type) * bits // 32))
+
+
+def mma_sync(f: FunctionLowering, op: Operation) -> None:
+    """All tiles, k outermost in each tile."""
+    b = f.b
+    first, second, third = op.operands[:3]
+    result = op.results[0]
+    total = f.vector(third)
+    left, right = _as_words(f, first), _as_words(f, second)
+    bits = bit_width(f.element_type(first))
+    per_word = 32 // bits
+    facts_a, facts_b = f.facts(first.type).layout, f.facts(second.type).layout
+    facts = f.facts(result.type).layout
+    rank = len(facts.offsets[0])
+    steps = _words_along_k(facts_a, rank - 1, per_word)
+    if steps != _words_along_k(facts_b, rank - 2, per_word) or len(steps) % 2:
+        raise f.unsupported(op, "operands whose k is spread differently", help="give both the same kWidth")
+    kind_a, kind_b, kind_c = _kind(first.type), _kind(second.type), lane_type(total.type).name
+    out = "s32" if kind_a.startswith("s") else kind_c
+    properties = {
+        "shape": string_attr(f"m{ROWS}n{COLUMNS}k{8 * per_word}"),
+        "types": string_attr(f"{out}.{kind_a}.{kind_b}.{out}"),
+    }
+    tiles: list[SSAValue] = []
+    places: dict[int, int] = {}
+    for offset, register in facts.register_of.items():
+        *batch, m, n = offset
+        if m & 8 or n & 1:
+            continue
+        registers = [facts.register_of[(*batch, m + dm, n + dn)] for dm in (0, 8) for dn in (0, 1)]
+        tile = b.permute(total, registers)
+        for k in range(0, len(steps), 2):
+            words_a = [
+                facts_a.register_of[(*batch, m + dm, steps[k + dk])] // per_word for dk in (0, 1) for dm in (0, 8)
+            ]
+            words_b = [facts_b.register_of[(*batch, steps[k + dk], n)] // per_word for dk in (0, 1)]
+            operands = (b.permute(left, words_a), b.permute(right, words_b), tile)
+            tile = b.value(nvvm.MmaSyncOp, operands, tile.type, properties)
+        places.update({r: 4 * len(tiles) + i for i, r in enumerate(registers)})
+        tiles.append(tile)
+    joined = b.concat(tiles)
+    copies = [facts.register_of[offset] for offset in facts.offsets]
+    f.values[result] = b.permute(joined, [places[register] for register in copies])
+
+
+def tensor_cores(f: FunctionLowering, op: Operation) -> None:
+    """By the version of the tensor cores."""
+    encoding = f.facts(op.results[0].type).encoding
+    assert isinstance(encoding, NvidiaMma)
+    if encoding.version_major != 2 or bit_width(f.element_type(op.operands[0])) > 32:
+        raise f.unsupported(
+            op,
+            f"tt.dot on tensor cores of version {encoding.version_major}",
+            help="version 3 multiplies through ttng.warp_group_dot",
+        )
+    mma_sync(f, op)
+
+
+DOT_RULES[NvidiaMma] = tensor_cores
