@@ -125,9 +125,11 @@ def width_of(type_: Attribute) -> int:
 def splat_attr(type_: TensorType | VectorType, value: float) -> DenseIntOrFPElementsAttr:
     """`dense<value>` of `type_`, its element stored once. Raises `VerifyException` for an integer that does not fit."""
     element: Any = type_.element_type
-    if isinstance(element, IntegerType | IndexType):
-        value = IntegerAttr(int(value), element).value.data
-    return DenseIntOrFPElementsAttr(type_, BytesAttr(element.pack((value,))))
+    stored: Any = (
+        IntegerAttr(int(value), element).value.data if isinstance(element, IntegerType | IndexType) else value,
+    )
+    numbers: Any = type_
+    return DenseIntOrFPElementsAttr(numbers, BytesAttr(element.pack(stored)))
 
 
 @irdl_op_definition

@@ -65,6 +65,18 @@ def test_an_alias_that_means_itself_is_refused():
     assert "undefined symbol alias" in refused("#a = #a\nmodule attributes {x = #a} {}").message
 
 
+def test_a_call_must_fit_the_function():
+    text = "tt.func @g(%x: i32) {{\n  tt.return\n}}\ntt.func @f(%x: i64) {{\n  tt.call @{} : {}\n  tt.return\n}}"
+    assert "'h' does not reference a valid function" in refused(text.format("h()", "() -> ()")).message
+    assert "incorrect number of operands" in refused(text.format("g()", "() -> ()")).message
+    assert "expected operand type 'i32', but provided 'i64'" in refused(text.format("g(%x)", "(i64) -> ()")).message
+
+
+def test_a_function_returns_what_it_says():
+    message = refused("tt.func @f(%x: i64) -> i32 {\n  tt.return %x : i64\n}").message
+    assert message == "type of return operand 0 ('i64') doesn't match function result type ('i32') in function @f"
+
+
 def test_types_that_do_not_follow_from_each_other_are_refused():
     error = refused(
         '"tt.func"() <{sym_name = "f", function_type = (!tt.ptr<f32>) -> ()}> ({\n^bb0(%p: !tt.ptr<f32>):\n'
