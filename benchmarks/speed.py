@@ -11,8 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
 from workloads import Workload, workloads

@@ -69,6 +69,7 @@ class JITFunction(JITCallable):
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._repr = repr
         self._dispatch: Callable[..., Any] | None = None
+        self._last_launcher: tuple[Any, Any] = (None, None)
         self._kernels: dict[Any, CompiledKernel] = {}
         self._interpreted: dict[Any, Any] = {}
 
@@ -77,7 +78,13 @@ class JITFunction(JITCallable):
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
-        return functools.partial(self._dispatch or self._make_dispatch(), grid)
+        known = self._last_launcher
+        if known[0] == grid:
+            return known[1]
+        launcher = functools.partial(self._dispatch or self._make_dispatch(), grid)
+        if self._dispatch is not None and grid.__class__ is tuple:
+            self._last_launcher = (grid, launcher)
+        return launcher
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
@@ -89,6 +96,7 @@ class JITFunction(JITCallable):
         """Calls `hook(*args, **kwargs)` before every launch."""
         self.pre_run_hooks.append(hook)
         self._dispatch = None
+        self._last_launcher = (None, None)
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Any:
         """Triton's launch method: `warmup` compiles only. Returns the compiled kernel."""
@@ -111,6 +119,7 @@ class JITFunction(JITCallable):
             interpret=self._interpret,
             slow=self._launch_slowly,
             always_interpret=interpreting(),
+            kernel=self.__name__,
         )
         first = dispatcher.first()
         if self.pre_run_hooks:
@@ -135,7 +144,10 @@ class JITFunction(JITCallable):
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All parameters in order, and the compile options that were among the keywords. Raises `TypeError` as a call would."""
         options = {k: kwargs.pop(k) for k in list(kwargs) if k not in self.arg_names}
-        bound = self.signature.bind(*args, **kwargs)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}() {error}") from None
         bound.apply_defaults()
         return tuple(bound.arguments.values()), options
 
