@@ -79,7 +79,7 @@ class JITFunction(JITCallable):
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
         known = self._last_launcher
-        if known[0] == grid:
+        if grid.__class__ is tuple and known[0] == grid:
             return known[1]
         launcher = functools.partial(self._dispatch or self._make_dispatch(), grid)
         if self._dispatch is not None and grid.__class__ is tuple:
