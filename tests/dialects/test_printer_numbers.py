@@ -4,7 +4,7 @@ import math
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import bf16, f8E4M3FN, f8E5M2, f16, f32, f64
 
@@ -49,6 +49,7 @@ def test_every_fp8_number_is_printed_losslessly(type_):
 
 
 @pytest.mark.parametrize(("type_", "code", "size"), [(f32, "<f", 4), (f16, "<e", 2), (f64, "<d", 8)])
+@settings(deadline=None)
 @given(data=st.data())
 def test_printed_numbers_are_read_back_bit_by_bit(type_, code, size, data):
     bits = data.draw(st.binary(min_size=size, max_size=size))
@@ -62,6 +63,7 @@ def test_printed_numbers_are_read_back_bit_by_bit(type_, code, size, data):
         assert struct.pack(code, float(text)) == bits
 
 
+@settings(deadline=None)
 @given(bits=st.integers(0, 2**32 - 1))
 def test_a_constant_survives_reading_and_printing(bits):
     text = f"module {{\n  %cst = arith.constant dense<0x{bits:08X}> : tensor<4xf32>\n}}\n"
