@@ -45,7 +45,7 @@ def _as_words(f: FunctionLowering, value: SSAValue) -> SSAValue:
 
 
 def mma_sync(f: FunctionLowering, op: Operation) -> None:
-    """All tiles, k outermost in each tile."""
+    """Step by step along k, all tiles in each: neighbouring instructions do not wait for each other."""
     b = f.b
     first, second, third = op.operands[:3]
     result = op.results[0]
@@ -65,23 +65,21 @@ def mma_sync(f: FunctionLowering, op: Operation) -> None:
         "shape": string_attr(f"m{ROWS}n{COLUMNS}k{8 * per_word}"),
         "types": string_attr(f"{out}.{kind_a}.{kind_b}.{out}"),
     }
-    tiles: list[SSAValue] = []
+    corners = [offset for offset in facts.register_of if not offset[-2] & 8 and not offset[-1] & 1]
     places: dict[int, int] = {}
-    for offset, register in facts.register_of.items():
-        *batch, m, n = offset
-        if m & 8 or n & 1:
-            continue
+    tiles: list[SSAValue] = []
+    for *batch, m, n in corners:
         registers = [facts.register_of[(*batch, m + dm, n + dn)] for dm in (0, 8) for dn in (0, 1)]
-        tile = b.permute(total, registers)
-        for k in range(0, len(steps), 2):
+        places.update({r: 4 * len(tiles) + i for i, r in enumerate(registers)})
+        tiles.append(b.permute(total, registers))
+    for k in range(0, len(steps), 2):
+        for number, (*batch, m, n) in enumerate(corners):
             words_a = [
                 facts_a.register_of[(*batch, m + dm, steps[k + dk])] // per_word for dk in (0, 1) for dm in (0, 8)
             ]
             words_b = [facts_b.register_of[(*batch, steps[k + dk], n)] // per_word for dk in (0, 1)]
-            operands = (b.permute(left, words_a), b.permute(right, words_b), tile)
-            tile = b.value(nvvm.MmaSyncOp, operands, tile.type, properties)
-        places.update({r: 4 * len(tiles) + i for i, r in enumerate(registers)})
-        tiles.append(tile)
+            operands = (b.permute(left, words_a), b.permute(right, words_b), tiles[number])
+            tiles[number] = b.value(nvvm.MmaSyncOp, operands, tiles[number].type, properties)
     joined = b.concat(tiles)
     copies = [facts.register_of[offset] for offset in facts.offsets]
     f.values[result] = b.permute(joined, [places[register] for register in copies])
