@@ -62,6 +62,8 @@ class BranchVisitor(StatementVisitor):
         (then_scope, then_defs), (else_scope, else_defs) = then, other
         names: list[str] = []
         for name, value in before.items():
+            if name not in then_scope or name not in else_scope:
+                continue
             if name not in then_defs and name not in else_defs:
                 continue
             after_then, after_else = then_scope[name], else_scope[name]
@@ -90,15 +92,20 @@ class BranchVisitor(StatementVisitor):
             names.append(name)
         return names
 
-    def _leave_branches(self, before: Scope, defs: Scope, then: Scope, other: Scope, names: list[str]) -> None:
-        """The scope after a branch: as before it, less what only one branch made of a variable that was no tensor."""
+    def _leave_branches(
+        self, before: Scope, defs: Scope, then: tuple[Scope, Scope], other: tuple[Scope, Scope], names: list[str]
+    ) -> None:
+        """The scope after a branch: as before it, less what only one branch made of a variable that was no tensor, and less
+        the loop variables of the branches."""
         self.lscope, self.local_defs = before, defs
+        for name in before.keys() - (then[0].keys() & other[0].keys()):
+            del before[name]
         merged = set(names)
-        for name in then.keys() | other.keys():
+        for name in then[1].keys() | other[1].keys():
             if name in merged:
                 continue
-            a, b = then.get(name), other.get(name)
-            if name in then and name in other and _same_values(a, b):
+            a, b = then[1].get(name), other[1].get(name)
+            if name in then[1] and name in other[1] and _same_values(a, b):
                 self.bind(name, a)
             elif name in before and not is_ir_value(before[name]) and unwrap(a) != unwrap(b):
                 del before[name]
@@ -132,7 +139,7 @@ class BranchVisitor(StatementVisitor):
         )
         b.block = outer
         b.insert(op)
-        self._leave_branches(before, defs, then[1], other[1], names)
+        self._leave_branches(before, defs, then, other, names)
         self._bind_results(names, values, op)
 
     def _bind_results(self, names: list[str], values: list[Any], op: Operation) -> None:
@@ -167,6 +174,6 @@ class BranchVisitor(StatementVisitor):
             b.block = block
             b.insert(cf.BranchOp(end, *passed))
         b.block = end
-        self._leave_branches(before, defs, then[1], other[1], names)
+        self._leave_branches(before, defs, then, other, names)
         for name, value in zip(names, rebuild_all([v.type for v in values], list(end.args)), strict=True):
             self.bind(name, value)

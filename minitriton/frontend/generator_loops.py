@@ -94,7 +94,7 @@ class LoopVisitor(BranchVisitor):
     def _check_carried(self, node: Any, before: Scope, ignored: str | None) -> None:
         """A variable that a loop changes keeps its type, and was a tensor before."""
         for name in self.local_defs:
-            if name not in before or name == ignored:
+            if name not in before or name not in self.lscope or name == ignored:
                 continue
             old, new = before[name], self.lscope.get(name)
             if not is_ir_value(old):
@@ -132,6 +132,7 @@ class LoopVisitor(BranchVisitor):
         self.region_depth -= 1
         self._check_carried(node, before, target)
         after = self.lscope
+        lost = self._forget_loop_variables(names, initial, [block.args[1:]])
         hints = self._argument_hints(flatten_all(initial), [block.args[1:]])
         kept = self._drop_unchanged(names, initial, after, [block.args[1:]])
         b.location = location
@@ -149,8 +150,9 @@ class LoopVisitor(BranchVisitor):
         if kept:
             op.location = named_location(kept[-1], location)
         self.lscope, self.local_defs = before, defs
-        before.pop(target, None)
-        defs.pop(target, None)
+        for name in (target, *lost):
+            before.pop(name, None)
+            defs.pop(name, None)
         self._bind_results(kept, [before[n] for n in kept], op)
 
     def _enter_with(self, names: list[str], values: list[Any], arguments: list[Any]) -> None:
@@ -158,6 +160,25 @@ class LoopVisitor(BranchVisitor):
             for argument in flatten_all([value]):
                 argument.location = named_location(name, self.b.location)  # pyright: ignore[reportAttributeAccessIssue]
             self.bind(name, value)
+
+    def _forget_loop_variables(self, names: list[str], initial: list[Any], arguments: list[Any]) -> list[str]:
+        """Variables that an inner loop counted with: they have no value after it, so this loop does not carry them.
+
+        Raises if the body reads one before the inner loop: what it would read in the next iteration is not defined.
+        """
+        lost: list[str] = []
+        carried = [rebuild_all([v.type for v in initial], list(args)) for args in arguments]
+        for name, *values in zip(names, *carried, strict=True):
+            if name in self.lscope:
+                continue
+            if any(handle.first_use is not None for handle in flatten_all(values)):
+                raise LanguageTypeError(
+                    f"{name} is the variable of an inner loop, and is read before it in the next iteration",
+                    "give the inner loop's variable another name",
+                )
+            self.lscope[name] = values[0]
+            lost.append(name)
+        return lost
 
     def _argument_hints(self, initial: list[SSAValue], arguments: list[Any]) -> list[Hint]:
         """The promises that the loop's body makes about its variables. They hold for the values before the loop too."""
@@ -237,6 +258,7 @@ class LoopVisitor(BranchVisitor):
         self.region_depth -= 1
         self._check_carried(node, before, None)
         after = self.lscope
+        lost = self._forget_loop_variables(names, initial, [body_block.args, test_block.args])
         hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])
         kept = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
         b.location = location
@@ -255,4 +277,7 @@ class LoopVisitor(BranchVisitor):
         if kept:
             op.location = named_location(kept[-1], location)
         self.lscope, self.local_defs = before, defs
+        for name in lost:
+            before.pop(name, None)
+            defs.pop(name, None)
         self._bind_results(kept, [before[n] for n in kept], op)

@@ -75,6 +75,53 @@ def test_starred_elements_are_unpacked() -> None:
 
 
 @triton.jit
+def reuses_a_name_as_loop_variable(ptr, n):
+    k = n * 2
+    tl.store(ptr, k)
+    for i in range(n):
+        for k in range(i):
+            tl.store(ptr + k, i)
+        if i > 3:
+            for k in range(2):
+                tl.store(ptr + k, i)
+    k = 7
+    tl.store(ptr, k)
+
+
+def test_a_name_can_become_a_loop_variable_and_a_variable_again() -> None:
+    text = ttir(reuses_a_name_as_loop_variable, "*i32", "i32")
+    assert text.count("scf.for") == 3 and "iter_args" not in text
+
+
+@triton.jit
+def reads_a_spent_loop_variable(ptr, n):
+    k = n * 2
+    for i in range(n):
+        tl.store(ptr, k)
+        for k in range(i):
+            tl.store(ptr + k, i)
+
+
+def test_reading_a_spent_loop_variable_in_the_next_iteration_is_an_error() -> None:
+    with pytest.raises(triton.CompilationError, match="give the inner loop's variable another name"):
+        ttir(reads_a_spent_loop_variable, "*i32", "i32")
+
+
+@triton.jit
+def loop_variable_of_one_branch(ptr, n):
+    k = n * 2
+    if n > 0:
+        for k in range(n):
+            tl.store(ptr + k, n)
+    tl.store(ptr, k)
+
+
+def test_loop_variable_of_a_branch_is_not_defined_afterwards() -> None:
+    with pytest.raises(triton.CompilationError, match="k is not defined"):
+        ttir(loop_variable_of_one_branch, "*i32", "i32")
+
+
+@triton.jit
 def iterates_until_nothing(ptr, n):
     while n:
         n -= 1
