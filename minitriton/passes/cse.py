@@ -17,28 +17,20 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.ir import Block, Operation, Region
-from xdsl.traits import IsTerminator, MemoryEffectKind
+from xdsl.traits import MemoryEffectKind
 
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.rewriting.constant_pool import is_isolated
 from minitriton.rewriting.dominance import immediate_dominators
 from minitriton.rewriting.effects import (
+    EffectKind,
+    effect_kind,
     is_memory_effect_free,
-    is_trivially_dead,
     own_effects,
     recursive_effects,
+    would_be_trivially_dead,
 )
-from minitriton.rewriting.equivalence import operation_key
-
-_terminators: dict[type[Operation], bool] = {}
-
-
-def _is_terminator(op: Operation) -> bool:
-    cls = op.__class__
-    known = _terminators.get(cls)
-    if known is None:
-        known = _terminators[cls] = op.has_trait(IsTerminator)
-    return known
+from minitriton.rewriting.equivalence import OperationKeys
 
 
 class _Cse:
@@ -48,6 +40,7 @@ class _Cse:
         self.known: dict[Hashable, Operation] = {}
         self.undo: list[tuple[Hashable, Operation | None]] = []
         self.dead: list[Operation] = []
+        self.keys = OperationKeys()
 
     def run(self, root: Operation) -> bool:
         """Merges and erases below `root`; True if anything changed."""
@@ -120,17 +113,22 @@ class _Cse:
                 self._region(region)
 
     def _op(self, op: Operation) -> None:
-        if _is_terminator(op):
+        kind = effect_kind(op)
+        if kind is EffectKind.PINNED:
             return
-        if is_trivially_dead(op):
-            self.dead.append(op)
-            return
+        for result in op.results:
+            if result.first_use is not None:
+                break
+        else:
+            if kind is EffectKind.FREE or would_be_trivially_dead(op):
+                self.dead.append(op)
+                return
         if op.regions and any(r.first_block is not None and r.first_block.next_block is not None for r in op.regions):
             return
-        if not is_memory_effect_free(op):
+        if kind is not EffectKind.FREE and not is_memory_effect_free(op):
             self._reading_op(op)
             return
-        key = operation_key(op)
+        key = self.keys.of(op)
         existing = self.known.get(key)
         if existing is not None:
             self._replace(op, existing)
@@ -142,7 +140,7 @@ class _Cse:
         effects = own_effects(op)
         if not effects or any(effect.kind is not MemoryEffectKind.READ for effect in effects):
             return
-        key = operation_key(op)
+        key = self.keys.of(op)
         existing = self.known.get(key)
         if existing is not None and existing.parent is op.parent and not _writes_between(existing, op):
             self._replace(op, existing)

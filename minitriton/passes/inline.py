@@ -11,7 +11,6 @@ calls; private ones that nobody calls any more are erased. An inlined op's locat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,14 +24,26 @@ from minitriton.dialects import tt
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.symbol_dce import is_private
+from minitriton.rewriting.effects import nested_ops
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.regions import clone_region
 
 MAX_ROUNDS = 4
 
 
-def _calls_in(func: Operation) -> Iterator[tt.CallOp]:
-    return (op for op in func.walk() if isinstance(op, tt.CallOp))
+def _calls_in(func: Operation) -> list[tt.CallOp]:
+    """All calls in `func`, in the order of the text."""
+    found: list[tt.CallOp] = []
+    _collect_calls(func, found)
+    return found
+
+
+def _collect_calls(op: Operation, found: list[tt.CallOp]) -> None:
+    for inner in nested_ops(op):
+        if inner.__class__ is tt.CallOp:
+            found.append(inner)  # pyright: ignore[reportArgumentType]
+        elif inner.regions:
+            _collect_calls(inner, found)
 
 
 def _callee_name(call: tt.CallOp) -> str:
@@ -50,13 +61,12 @@ class _Inliner:
     def __init__(self, module: ModuleOp) -> None:
         self.module = module
         self.functions = {op.sym_name.data: op for op in module.body.ops if isinstance(op, tt.FuncOp)}
-        self.calls = {
-            name: list(dict.fromkeys(map(_callee_name, _calls_in(func)))) for name, func in self.functions.items()
-        }
+        self.calls: dict[str, list[str]] = {}
         self.uses: dict[str, int] = {}
-        for func in self.functions.values():
-            for call in _calls_in(func):
-                self.uses[_callee_name(call)] = self.uses.get(_callee_name(call), 0) + 1
+        for name, func in self.functions.items():
+            callees = self.calls[name] = [_callee_name(call) for call in _calls_in(func)]
+            for callee in callees:
+                self.uses[callee] = self.uses.get(callee, 0) + 1
 
     def run(self) -> None:
         """Inlines everywhere, callees first."""
@@ -69,19 +79,19 @@ class _Inliner:
         if name in finished or name in active or name not in self.functions:
             return
         active.add(name)
-        for callee in self.calls[name]:
+        for callee in dict.fromkeys(self.calls[name]):
             self._visit(callee, active, finished)
         func = self.functions[name]
         for _ in range(MAX_ROUNDS):
             apply_patterns_greedily(func, canonicalization_patterns(), top_down=True)
-            if not self._inline_calls(func, active):
+            if not self.calls[name] or not self._inline_calls(func, active):
                 break
         active.discard(name)
         finished.add(name)
 
     def _inline_calls(self, func: tt.FuncOp, active: set[str]) -> bool:
         inlined = False
-        for call in list(_calls_in(func)):
+        for call in _calls_in(func):
             name = _callee_name(call)
             callee = self.functions.get(name)
             if callee is None or name in active or not _may_inline(callee):

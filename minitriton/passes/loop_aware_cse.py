@@ -26,6 +26,8 @@ from minitriton.rewriting.equivalence import is_commutative
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.scf_patterns import SCF_PATTERNS
 
+_LOOP_PATTERNS = SCF_PATTERNS.subset(scf.ForOp)
+
 
 class _LoopEquality:
     """Which values of one loop body are equal in every iteration."""
@@ -90,11 +92,14 @@ class _LoopEquality:
         return self.values_equal(w, z) and self.values_equal(y, x)
 
 
-def merge_equal_arguments(loop: scf.ForOp) -> None:
-    """Uses of carried values that equal an earlier one become uses of that one; they themselves are yielded unchanged."""
+def merge_equal_arguments(loop: scf.ForOp) -> bool:
+    """Uses of carried values that equal an earlier one become uses of that one; they themselves are yielded unchanged.
+
+    True if there were any.
+    """
     count = len(loop.results)
     if count < 2:
-        return
+        return False
     equality = _LoopEquality(loop)
     leader = list(range(count))
     for i in range(count):
@@ -110,6 +115,7 @@ def merge_equal_arguments(loop: scf.ForOp) -> None:
             arguments[j].replace_all_uses_with(arguments[i])
             terminator.operands[j] = arguments[j]
             loop.results[j].replace_all_uses_with(loop.results[i])
+    return leader != list(range(count))
 
 
 @register_pass
@@ -120,8 +126,9 @@ class LoopAwareCse(Pass):
     name: ClassVar[str] = "triton-loop-aware-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        eliminate_common_subexpressions(op)
-        for loop in [inner for inner in op.walk(region_first=True) if isinstance(inner, scf.ForOp)]:
-            merge_equal_arguments(loop)
-        eliminate_common_subexpressions(op)
-        apply_patterns_greedily(op, SCF_PATTERNS.subset(scf.ForOp))
+        changed = eliminate_common_subexpressions(op)
+        for loop in [inner for inner in op.walk(region_first=True) if inner.__class__ is scf.ForOp]:
+            changed |= merge_equal_arguments(loop)  # pyright: ignore[reportArgumentType]
+        if changed:
+            eliminate_common_subexpressions(op)
+        apply_patterns_greedily(op, _LOOP_PATTERNS)

@@ -31,36 +31,41 @@ from xdsl.traits import (
 from minitriton.rewriting.constants import int_constant
 
 
-class _Kind(Enum):
+class EffectKind(Enum):
     """What an op's class alone says about its effects."""
 
     FREE = auto()
+    """None, ever."""
     RECURSIVE = auto()
+    """Those of the ops in its regions."""
     ASK = auto()
+    """The single op must be asked."""
     UNKNOWN = auto()
     PINNED = auto()
+    """A terminator or a symbol: never deleted, whatever its effects."""
 
 
-_kinds: dict[type[Operation], _Kind] = {}
+_kinds: dict[type[Operation], EffectKind] = {}
 
 
-def _kind_of_class(op: Operation) -> _Kind:
-    """The effects that the class of `op` implies; `PINNED` is never deleted whatever its effects (terminators, symbols)."""
+def _kind_of_class(op: Operation) -> EffectKind:
+    """The effects that the class of `op` implies."""
     if op.has_trait(IsTerminator, value_if_unregistered=False):
-        return _Kind.PINNED
+        return EffectKind.PINNED
     if op.get_traits_of_type(SymbolOpInterface):
-        return _Kind.PINNED
+        return EffectKind.PINNED
     interfaces = op.get_traits_of_type(MemoryEffect)
     if not interfaces:
-        return _Kind.UNKNOWN
+        return EffectKind.UNKNOWN
     if all(isinstance(it, NoMemoryEffect) for it in interfaces):
-        return _Kind.FREE
+        return EffectKind.FREE
     if all(isinstance(it, RecursiveMemoryEffect) for it in interfaces):
-        return _Kind.RECURSIVE
-    return _Kind.ASK
+        return EffectKind.RECURSIVE
+    return EffectKind.ASK
 
 
-def _kind(op: Operation) -> _Kind:
+def effect_kind(op: Operation) -> EffectKind:
+    """The effects that the class of `op` implies, remembered."""
     cls = op.__class__
     kind = _kinds.get(cls)
     if kind is None:
@@ -113,10 +118,10 @@ def recursive_effects(op: Operation) -> list[EffectInstance] | None:
 
 def is_memory_effect_free(op: Operation) -> bool:
     """True if `op` (and everything in it) neither reads nor writes memory."""
-    kind = _kind(op)
-    if kind is _Kind.FREE:
+    kind = effect_kind(op)
+    if kind is EffectKind.FREE:
         return True
-    if kind is _Kind.UNKNOWN:
+    if kind is EffectKind.UNKNOWN:
         return False
     return not _effects_or_unknown(op)
 
@@ -129,7 +134,7 @@ def _effects_or_unknown(op: Operation) -> bool:
 
 def only_reads(op: Operation) -> bool:
     """True if `op` and everything in it at most reads memory."""
-    if _kind(op) is _Kind.FREE:
+    if effect_kind(op) is EffectKind.FREE:
         return True
     effects = recursive_effects(op)
     return effects is not None and all(e.kind is MemoryEffectKind.READ for e in effects)
@@ -137,16 +142,16 @@ def only_reads(op: Operation) -> bool:
 
 def would_be_trivially_dead(op: Operation) -> bool:
     """True if `op` could be deleted were its results unused: it only reads, or only touches what it allocates itself."""
-    kind = _kind(op)
-    if kind is _Kind.FREE:
+    kind = effect_kind(op)
+    if kind is EffectKind.FREE:
         return True
-    if kind is _Kind.UNKNOWN or kind is _Kind.PINNED:
+    if kind is EffectKind.UNKNOWN or kind is EffectKind.PINNED:
         return False
     pending = [op]
     while pending:
         current = pending.pop()
-        kind = _kind(current)
-        if kind is _Kind.FREE:
+        kind = effect_kind(current)
+        if kind is EffectKind.FREE:
             continue
         effects = own_effects(current)
         if effects is None or not _droppable(current, effects):
