@@ -134,9 +134,6 @@ def _like(accepts: Callable[[Attribute], bool]) -> Callable[[Attribute], bool]:
     return lambda type_: accepts(type_.element_type if isinstance(type_, TensorType) else type_)
 
 
-I1 = Kind("1-bit signless integer", _integer(1))
-I32 = Kind("32-bit signless integer", _integer(32))
-I64 = Kind("64-bit signless integer", _integer(64))
 BOOL_LIKE = Kind("1-bit signless integer or ranked tensor of 1-bit signless integer values", _like(_integer(1)))
 I64_LIKE = Kind("64-bit signless integer or tensor of 64-bit signless integer values", _like(_integer(64)))
 I32_TENSOR = Kind("ranked tensor of 32-bit signless integer values", _tensor_of(_integer(32)))
