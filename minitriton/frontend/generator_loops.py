@@ -13,7 +13,7 @@ import builtins
 from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import UnitAttr, i32
+from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.frontend.builder import ir_type, named_location
@@ -32,6 +32,11 @@ from minitriton.rewriting.constants import int_attr
 
 Hint = tuple[Any, str, Attribute]
 UNIT = UnitAttr()
+LOOP_ANNOTATION = "llvm.loop_annotation"
+KEEP_INVARIANTS = UnregisteredAttr.with_name_and_type(LOOP_ANNOTATION, False)(
+    LOOP_ANNOTATION, False, False, "licm = <disable = true, versioningDisable = true>"
+)
+"""Tells LLVM not to move loop-invariant code out of a loop."""
 
 
 def _placed(hints: list[Hint]) -> dict[str, Attribute]:
@@ -230,6 +235,8 @@ class LoopVisitor(BranchVisitor):
         for name in ("disallow_acc_multi_buffer", "flatten", "warp_specialize"):
             if unwrap(getattr(loop, name)):
                 hints[f"tt.{name}"] = UNIT
+        if unwrap(loop.disable_licm):
+            hints[LOOP_ANNOTATION] = KEEP_INVARIANTS
         return hints
 
     def visit_While(self, node: Any) -> None:
@@ -248,7 +255,10 @@ class LoopVisitor(BranchVisitor):
         self.lscope, self.local_defs = before.copy(), {}
         self._enter_with(names, initial, list(test_block.args))
         condition = self.visit(node.test)
+        annotations: dict[str, Attribute] = {}
         if isinstance(condition, language_condition):
+            if unwrap(condition.disable_licm):
+                annotations[LOOP_ANNOTATION] = KEEP_INVARIANTS
             condition = condition.condition
         holds = cast(b, to_tensor(b, unwrap(condition)), dt.int1)
         b.block = body_block
@@ -270,7 +280,7 @@ class LoopVisitor(BranchVisitor):
             operands=inits,
             result_types=[h.type for h in inits],
             regions=(test_region, body_region),
-            attributes=_placed(hints),
+            attributes=annotations | _placed(hints),
         )
         b.block = outer
         b.insert(op)

@@ -452,6 +452,11 @@ def loop_hints(x_ptr, out_ptr, n, N: tl.constexpr):
         acc += tl.load(x_ptr + i + k)
     for k in tl.range(n, warp_specialize=True):
         acc += tl.load(x_ptr + i + k)
+    for k in tl.range(n, disable_licm=True):
+        acc += tl.load(x_ptr + i + k)
+    while tl.condition(n > 3, disable_licm=True):
+        n -= 1
+        acc += n
     tl.store(out_ptr + i, acc)
 
 
