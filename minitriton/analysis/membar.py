@@ -142,11 +142,16 @@ def _has_waits(function: Operation) -> bool:
 
 @dataclass
 class _Access:
-    """What one op does to shared memory; `scratch` is where its own scratch lies."""
+    """What one op does to shared memory.
+
+    `pending` is what no barrier has followed when the op is done, `scratch` where its own scratch lies, `claims` what it may
+    access before its first barrier where that is not `pending`.
+    """
 
     op: Operation
     pending: Pending
     scratch: Interval | None = None
+    claims: Pending | None = None
     is_barrier: bool = False
     is_wait: bool = False
 
@@ -213,9 +218,7 @@ class _Function:
         pending = Pending()
         callee = self.callees.get(op)
         if callee is not None:
-            base = self.placed.of_op.get(op)
-            pending = self.callee_pending[callee].moved_by(0 if base is None else base.offset)
-            return _Access(op, pending) if pending.reads or pending.writes else None
+            return self._call(op, callee)
         self._add_effects(op, pending)
         if op.name == "ttng.arrive_barrier":
             pending.reads[_EVERYTHING] = {op: None}
@@ -224,6 +227,14 @@ class _Function:
         if scratch is None and not pending.reads and not pending.writes:
             return None
         return _Access(op, pending, None if scratch is None else scratch.bytes)
+
+    def _call(self, op: Operation, callee: Operation) -> _Access | None:
+        """A callee may write all its memory at once; what is pending at its return lies where the call's memory does."""
+        memory = self.placed.of_op.get(op)
+        if memory is None:
+            return None
+        pending = self.callee_pending[callee].moved_by(memory.offset)
+        return _Access(op, pending, claims=Pending(writes={memory.bytes: {op: None}}))
 
     def _add_effects(self, op: Operation, pending: Pending) -> None:
         aliases = self.placed.aliases
@@ -257,7 +268,7 @@ class _Function:
             elif access.scratch is not None:
                 position += self._pass_scratch(accesses, position, state)
             else:
-                if state.conflicts_with(access.pending, self.skip):
+                if state.conflicts_with(access.claims or access.pending, self.skip):
                     self._insert(accesses, position, access.op)
                     position += 1
                     state.clear()
