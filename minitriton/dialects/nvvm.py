@@ -1,7 +1,7 @@
 """The `nvvm` dialect: what NVIDIA hardware does that LLVM has no instruction for.
 
 Ops are named after the PTX instruction and verified; they become LLVM intrinsics or inline assembly only when LLVM IR text
-is written (`codegen/nvvm_text.py`). An op works on a thread's whole register vector where that is useful: one
+is written (`codegen/text`). An op works on a thread's whole register vector where that is useful: one
 `nvvm.ld.global` below is two predicated `ld.global.v4.b32`, one `nvvm.shfl.sync` moves every lane of its vector.
 
     %v = "nvvm.ld.global"(%p0, %p1, %m0, %m1) <{vector_width = 4 : i32, ...}> : (...) -> vector<8xf32>

@@ -1,0 +1,343 @@
+"""Writes the ops of the `llvm` dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from minitriton.codegen.text.values import constant_text, symbol_text, type_text
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
+from minitriton.dialects import llvm as ours
+
+# Values without an instruction ----------------------------------------------------------------------------------------
+
+
+@writes("llvm.mlir.constant")
+def _constant(w: FunctionWriter, op: Operation) -> None:
+    result = op.results[0]
+    w.names[result] = constant_text(op.properties["value"], result.type)
+
+
+@writes("llvm.mlir.poison")
+def _poison(w: FunctionWriter, op: Operation) -> None:
+    w.names[op.results[0]] = "poison"
+
+
+@writes("llvm.mlir.undef")
+def _undef(w: FunctionWriter, op: Operation) -> None:
+    w.names[op.results[0]] = "undef"
+
+
+@writes("llvm.mlir.zero")
+def _zero(w: FunctionWriter, op: Operation) -> None:
+    result = op.results[0]
+    w.names[result] = "null" if isinstance(result.type, L.LLVMPointerType) else "zeroinitializer"
+
+
+@writes("llvm.mlir.addressof")
+def _address(w: FunctionWriter, op: Operation) -> None:
+    w.names[op.results[0]] = symbol_text(op.properties["global_name"].string_value())  # pyright: ignore[reportAttributeAccessIssue]
+
+
+# Arithmetic -----------------------------------------------------------------------------------------------------------
+
+
+def _binary(keyword: str) -> Writer:
+    def write(w: FunctionWriter, op: Operation) -> None:
+        a, b = op._operands
+        names = w.names
+        flags = _flags(op) if op.properties else ""
+        text = f"{keyword} {flags}{type_text(a.type)} {names[a]}, {names[b]}"
+        w.lines.append(f"  {w.define(op.results[0])} = {text}{w.dbg}")
+
+    return write
+
+
+_NO_FLAGS = L.FastMathAttr(None)
+
+
+def _flags(op: Operation) -> str:
+    """The flags between an instruction's name and its type, each with a blank after it."""
+    properties = op.properties
+    fast = properties.get("fastmathFlags")
+    if fast is not None:
+        if fast is _NO_FLAGS or not fast.data:  # pyright: ignore[reportAttributeAccessIssue]
+            return ""
+        return "".join(f"{flag.value} " for flag in fast.data)  # pyright: ignore[reportAttributeAccessIssue]
+    overflow = properties.get("overflowFlags")
+    if isinstance(overflow, IntegerAttr):
+        bits = overflow.value.data
+        return ("nsw " if bits & 1 else "") + ("nuw " if bits & 2 else "")
+    return "".join(text for name, text in _UNIT_FLAGS if name in properties)
+
+
+_UNIT_FLAGS = (("isDisjoint", "disjoint "), ("isExact", "exact "))
+
+
+for _name, _keyword in {
+    **{
+        f"llvm.{k}": k
+        for k in ("add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "and", "or", "xor", "shl", "lshr", "ashr")
+    },
+    **{f"llvm.{k}": k for k in ("fadd", "fsub", "fmul", "fdiv", "frem")},
+}.items():
+    WRITERS[_name] = _binary(_keyword)
+
+
+def _cast(keyword: str) -> Writer:
+    def write(w: FunctionWriter, op: Operation) -> None:
+        a = op._operands[0]
+        result = op.results[0]
+        text = f"{keyword} {type_text(a.type)} {w.names[a]} to {type_text(result.type)}"
+        w.lines.append(f"  {w.define(result)} = {text}{w.dbg}")
+
+    return write
+
+
+for _keyword in (
+    "trunc", "zext", "sext", "fptrunc", "fpext", "fptosi", "fptoui", "sitofp", "uitofp", "bitcast", "inttoptr", "ptrtoint",
+    "addrspacecast",
+):  # fmt: skip
+    WRITERS[f"llvm.{_keyword}"] = _cast(_keyword)
+
+
+@writes("llvm.fneg")
+def _fneg(w: FunctionWriter, op: Operation) -> None:
+    a = op._operands[0]
+    w.emit(f"{w.define(op.results[0])} = fneg {w.typed(a)}")
+
+
+_ICMP = tuple(str(p) for p in L.ICmpPredicateFlag)
+_FCMP = tuple(str(p).lstrip("_") for p in L.FCmpPredicateFlag)
+
+
+@writes("llvm.icmp")
+def _icmp(w: FunctionWriter, op: Operation) -> None:
+    a, b = op._operands
+    predicate = _ICMP[op.properties["predicate"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
+    w.emit(f"{w.define(op.results[0])} = icmp {predicate} {w.typed(a)}, {w.names[b]}")
+
+
+@writes("llvm.fcmp")
+def _fcmp(w: FunctionWriter, op: Operation) -> None:
+    a, b = op._operands
+    predicate = _FCMP[op.properties["predicate"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
+    w.emit(f"{w.define(op.results[0])} = fcmp {predicate} {w.typed(a)}, {w.names[b]}")
+
+
+@writes("llvm.select")
+def _select(w: FunctionWriter, op: Operation) -> None:
+    c, a, b = map(w.typed, op._operands)
+    w.emit(f"{w.define(op.results[0])} = select {c}, {a}, {b}")
+
+
+# Vectors and aggregates -----------------------------------------------------------------------------------------------
+
+
+@writes("llvm.extractelement")
+def _extract_element(w: FunctionWriter, op: Operation) -> None:
+    vector, index = map(w.typed, op._operands)
+    w.emit(f"{w.define(op.results[0])} = extractelement {vector}, {index}")
+
+
+@writes("llvm.insertelement")
+def _insert_element(w: FunctionWriter, op: Operation) -> None:
+    vector, value, index = map(w.typed, op._operands)
+    w.emit(f"{w.define(op.results[0])} = insertelement {vector}, {value}, {index}")
+
+
+@writes("llvm.shufflevector")
+def _shuffle_vector(w: FunctionWriter, op: Operation) -> None:
+    a, b = map(w.typed, op._operands)
+    mask = op.properties["mask"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    if not any(mask):
+        lanes = "zeroinitializer"
+    else:
+        lanes = "<" + ", ".join(f"i32 {i}" if i >= 0 else "i32 poison" for i in mask) + ">"
+    w.emit(f"{w.define(op.results[0])} = shufflevector {a}, {b}, <{len(mask)} x i32> {lanes}")
+
+
+def _position(op: Operation) -> str:
+    return ", ".join(map(str, op.properties["position"].get_values()))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@writes("llvm.extractvalue")
+def _extract_value(w: FunctionWriter, op: Operation) -> None:
+    w.emit(f"{w.define(op.results[0])} = extractvalue {w.typed(op._operands[0])}, {_position(op)}")
+
+
+@writes("llvm.insertvalue")
+def _insert_value(w: FunctionWriter, op: Operation) -> None:
+    container, value = map(w.typed, op._operands)
+    w.emit(f"{w.define(op.results[0])} = insertvalue {container}, {value}, {_position(op)}")
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+@writes("llvm.getelementptr")
+def _gep(w: FunctionWriter, op: Operation) -> None:
+    pointer, *dynamic = op._operands
+    element = type_text(op.properties["elem_type"])
+    rest = iter(dynamic)
+    indices = ", ".join(
+        w.typed(next(rest)) if index == ours.DYNAMIC_INDEX else f"i32 {index}"
+        for index in op.properties["rawConstantIndices"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    )
+    inbounds = "inbounds " if "inbounds" in op.properties else ""
+    w.emit(f"{w.define(op.results[0])} = getelementptr {inbounds}{element}, {w.typed(pointer)}, {indices}")
+
+
+def _alignment(op: Operation) -> str:
+    attr = op.properties.get("alignment")
+    return "" if attr is None else f", align {attr.value.data}"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@writes("llvm.load")
+def _load(w: FunctionWriter, op: Operation) -> None:
+    result = op.results[0]
+    w.emit(f"{w.define(result)} = load {type_text(result.type)}, {w.typed(op._operands[0])}{_alignment(op)}")
+
+
+@writes("llvm.store")
+def _store(w: FunctionWriter, op: Operation) -> None:
+    value, pointer = map(w.typed, op._operands)
+    volatile = "volatile " if "volatile_" in op.properties else ""
+    w.emit(f"store {volatile}{value}, {pointer}{_alignment(op)}")
+
+
+@writes("llvm.alloca")
+def _alloca(w: FunctionWriter, op: Operation) -> None:
+    element = type_text(op.properties["elem_type"])
+    w.emit(f"{w.define(op.results[0])} = alloca {element}, {w.typed(op._operands[0])}{_alignment(op)}")
+
+
+def _scope(op: Operation) -> str:
+    scope = op.properties.get("syncscope")
+    return f' syncscope("{scope.data}")' if isinstance(scope, StringAttr) and scope.data else ""
+
+
+def _text(op: Operation, name: str) -> str:
+    return op.properties[name].data  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@writes("llvm.atomicrmw")
+def _atomicrmw(w: FunctionWriter, op: Operation) -> None:
+    pointer, value = map(w.typed, op._operands)
+    name = w.define(op.results[0])
+    w.emit(f"{name} = atomicrmw {_text(op, 'bin_op')} {pointer}, {value}{_scope(op)} {_text(op, 'ordering')}")
+
+
+@writes("llvm.cmpxchg")
+def _cmpxchg(w: FunctionWriter, op: Operation) -> None:
+    pointer, old, new = map(w.typed, op._operands)
+    orders = f"{_text(op, 'success_ordering')} {_text(op, 'failure_ordering')}"
+    w.emit(f"{w.define(op.results[0])} = cmpxchg {pointer}, {old}, {new}{_scope(op)} {orders}")
+
+
+@writes("llvm.fence")
+def _fence(w: FunctionWriter, op: Operation) -> None:
+    w.emit(f"fence{_scope(op)} {_text(op, 'ordering')}")
+
+
+# Calls ----------------------------------------------------------------------------------------------------------------
+
+
+def _call(w: FunctionWriter, op: Operation, callee: str, *, declared: bool) -> None:
+    arguments = ", ".join(map(w.typed, op._operands))
+    if op.results:
+        result = type_text(op.results[0].type)
+        w.emit(f"{w.define(op.results[0])} = call {result} {symbol_text(callee)}({arguments})")
+    else:
+        result = "void"
+        w.emit(f"call void {symbol_text(callee)}({arguments})")
+    if declared:
+        w.module.declare(callee, result, ", ".join(type_text(v.type) for v in op._operands))
+
+
+@writes("llvm.call_intrinsic")
+def _call_intrinsic(w: FunctionWriter, op: Operation) -> None:
+    _call(w, op, _text(op, "intrin"), declared=True)
+
+
+@writes("llvm.call")
+def _call_function(w: FunctionWriter, op: Operation) -> None:
+    callee = op.properties["callee"].string_value()  # pyright: ignore[reportAttributeAccessIssue]
+    known = w.dbg
+    w.dbg = known or w.module.debug.some_suffix()
+    _call(w, op, callee, declared=False)
+    w.dbg = known
+
+
+@writes("llvm.inline_asm")
+def _inline_asm(w: FunctionWriter, op: Operation) -> None:
+    properties = op.properties
+    effects = " sideeffect" if "has_side_effects" in properties else ""
+    text, constraints = escaped(_text(op, "asm_string")), escaped(_text(op, "constraints"))
+    arguments = ", ".join(map(w.typed, op._operands))
+    w.module.asm_attributes_used = True
+    call = f'asm{effects} "{text}", "{constraints}"({arguments}) #0'
+    if op.results:
+        w.emit(f"{w.define(op.results[0])} = call {type_text(op.results[0].type)} {call}")
+    else:
+        w.emit(f"call void {call}")
+
+
+# Control flow ---------------------------------------------------------------------------------------------------------
+
+
+def _edge(w: FunctionWriter, op: Operation, target: Block, values: Any) -> str:
+    parent = op.parent
+    assert parent is not None
+    if target.args:
+        w.predecessors.setdefault(target, []).append((w.labels[parent], values))
+    return f"label %{w.labels[target]}"
+
+
+@writes("llvm.br")
+def _br(w: FunctionWriter, op: Operation) -> None:
+    w.emit(f"br {_edge(w, op, op._successors[0], op._operands)}")
+
+
+@writes("llvm.cond_br")
+def _cond_br(w: FunctionWriter, op: Operation) -> None:
+    condition = op._operands[0]
+    then, otherwise = op._successors
+    count = len(then.args)
+    first, second = op._operands[1 : 1 + count], op._operands[1 + count :]
+    if then is otherwise and then.args:
+        chosen = [_chosen(w, condition, a, b) for a, b in zip(first, second, strict=True)]
+        w.emit(f"br {_edge(w, op, then, chosen)}")
+        return
+    w.emit(f"br {w.typed(condition)}, {_edge(w, op, then, first)}, {_edge(w, op, otherwise, second)}")
+
+
+def _chosen(w: FunctionWriter, condition: SSAValue, a: SSAValue, b: SSAValue) -> object:
+    """A value that exists in the text only, for two edges to the same block."""
+    key = object()
+    name = w.let(f"select {w.typed(condition)}, {w.typed(a)}, {w.typed(b)}")
+    w.names[key] = name  # pyright: ignore[reportArgumentType]
+    return key
+
+
+@writes("llvm.switch")
+def _switch(w: FunctionWriter, op: Operation) -> None:
+    value = op._operands[0]
+    default, *targets = op._successors
+    numbers = op.properties["case_values"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    type_ = type_text(value.type)
+    cases = " ".join(f"{type_} {n}, {_edge(w, op, t, ())}" for n, t in zip(numbers, targets, strict=True))
+    w.emit(f"switch {w.typed(value)}, {_edge(w, op, default, ())} [ {cases} ]")
+
+
+@writes("llvm.return")
+def _return(w: FunctionWriter, op: Operation) -> None:
+    w.emit(f"ret {w.typed(op._operands[0])}" if op._operands else "ret void")
+
+
+@writes("llvm.unreachable")
+def _unreachable(w: FunctionWriter, op: Operation) -> None:
+    w.emit("unreachable")

@@ -1,0 +1,127 @@
+"""What writing LLVM IR text needs everywhere: names of values, lines, declarations, and the table of writers.
+
+@writes("llvm.fneg")
+def fneg(w: FunctionWriter, op: Operation) -> None:
+    w.emit(f"{w.define(op.results[0])} = fneg {w.typed(op.operands[0])}")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
+from minitriton.codegen.text.values import symbol_text, type_text
+
+Writer = Callable[["FunctionWriter", Any], None]
+
+WRITERS: dict[str, Writer] = {}
+"""How each op is written, by its name."""
+
+
+def writes(*names: str) -> Callable[[Writer], Writer]:
+    """Registers the writer of the ops of these names."""
+
+    def register(writer: Writer) -> Writer:
+        for name in names:
+            WRITERS[name] = writer
+        return writer
+
+    return register
+
+
+class ModuleWriter:
+    """What the functions of a module share: declarations, attribute groups, metadata."""
+
+    def __init__(self, debug: DebugInfo | NoDebugInfo, ptx_version: int):
+        self.debug = debug
+        self.ptx_version = ptx_version
+        self.declarations: dict[str, str] = {}
+        self.asm_attributes_used = False
+
+    def declare(self, name: str, result: str, parameters: str) -> None:
+        """Makes sure that a function is declared."""
+        if name not in self.declarations:
+            self.declarations[name] = f"declare {result} {symbol_text(name)}({parameters})"
+
+
+class FunctionWriter:
+    """Writes the body of one function: `lines` so far, and what every value is called."""
+
+    __slots__ = ("_count", "dbg", "labels", "lines", "module", "names", "predecessors")
+
+    def __init__(self, module: ModuleWriter):
+        self.module = module
+        self.lines: list[str] = []
+        self.names: dict[SSAValue, str] = {}
+        self.labels: dict[Block, str] = {}
+        self.predecessors: dict[Block, list[tuple[str, Any]]] = {}
+        self.dbg = ""
+        self._count = 0
+
+    def new_name(self) -> str:
+        """A name for a value that is only in the text."""
+        self._count += 1
+        return f"%t{self._count}"
+
+    def define(self, value: SSAValue) -> str:
+        """Names the value that the next line defines."""
+        self._count += 1
+        name = self.names[value] = f"%v{self._count}"
+        return name
+
+    def typed(self, value: SSAValue) -> str:
+        """`i32 %v4`"""
+        return f"{type_text(value.type)} {self.names[value]}"
+
+    def emit(self, text: str) -> None:
+        """One instruction."""
+        self.lines.append(f"  {text}{self.dbg}")
+
+    def let(self, text: str) -> str:
+        """One instruction whose result is only in the text; returns its name."""
+        name = self.new_name()
+        self.lines.append(f"  {name} = {text}{self.dbg}")
+        return name
+
+
+def escaped(text: str) -> str:
+    """A text inside LLVM's quotes."""
+    return text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A").replace("\t", "\\09")
+
+
+def asm(w: FunctionWriter, result: str, text: str, constraints: str, arguments: Sequence[str]) -> str:
+    """An inline PTX call with side effects; returns the name of its result (empty if `void`)."""
+    w.module.asm_attributes_used = True
+    call = f'call {result} asm sideeffect "{escaped(text)}", "{constraints}"({", ".join(arguments)}) #0'
+    if result == "void":
+        w.emit(call)
+        return ""
+    return w.let(call)
+
+
+def data_of(op: Operation, name: str) -> str:
+    """A text property, empty if it is missing."""
+    attr = op.properties.get(name)
+    return attr.data if isinstance(attr, StringAttr) else ""
+
+
+def integer_of(op: Operation, name: str, default: int = 0) -> int:
+    """An integer property."""
+    attr = op.properties.get(name)
+    return attr.value.data if isinstance(attr, IntegerAttr) else default
+
+
+def segments_of(op: Operation) -> list[Sequence[SSAValue]]:
+    """The operands by their groups."""
+    sizes = op.properties["operandSegmentSizes"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    operands = op._operands
+    parts: list[Sequence[SSAValue]] = []
+    at = 0
+    for size in sizes:
+        parts.append(operands[at : at + size])
+        at += size
+    return parts
