@@ -20,7 +20,7 @@ from minitriton.frontend import semantic_arithmetic as arithmetic
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator_base import GeneratorBase, is_function, wrapped
 from minitriton.frontend.semantic_casts import cast
-from minitriton.frontend.semantic_shapes import index, permute
+from minitriton.frontend.semantic_shapes import index, permute, unsplat
 from minitriton.frontend.semantic_values import to_tensor
 from minitriton.language import core
 from minitriton.language import dtypes as dt
@@ -262,8 +262,6 @@ class ExpressionVisitor(GeneratorBase):
                 f'"if ({ast.unparse(node.test)}).item()" instead',
                 stacklevel=2,
             )
-            from minitriton.frontend.semantic_shapes import unsplat
-
             condition = unsplat(self.b, condition)
         return cast(self.b, condition, dt.int1)
 
@@ -301,9 +299,6 @@ class ExpressionVisitor(GeneratorBase):
         if isinstance(key, language_slice):
             key = builtins.slice(key.start, key.stop, key.step)
         return wrapped(unwrap(owner)[key])
-
-    def visit_Index(self, node: Any) -> Any:
-        return self.visit(node.value)
 
 
 def _is_static_tuple(value: Any) -> bool:

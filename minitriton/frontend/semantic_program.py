@@ -6,6 +6,7 @@ import string
 from collections.abc import Callable
 from typing import Any
 
+from xdsl.dialects import gpu
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, i32
 from xdsl.ir import Operation
 
@@ -93,8 +94,6 @@ def assume(b: IRBuilder, cond: Any) -> None:
 
 def debug_barrier(b: IRBuilder) -> None:
     """A barrier of the whole program."""
-    from xdsl.dialects import gpu
-
     b.insert(gpu.BarrierOp())
 
 
