@@ -72,6 +72,8 @@ class FunctionAllocation:
     """The buffers of one function."""
 
     function: Operation
+    callees: dict[Operation, Operation] = field(default_factory=dict)
+    """The function that each call in it calls."""
     total_bytes: int = 0
     of_value: dict[SSAValue, Buffer] = field(default_factory=dict)
     """The buffer that a `local_alloc`'s result is."""
@@ -176,7 +178,7 @@ def _allocate_function(
     callees: dict[Operation, Operation],
     allocation: Allocation,
 ) -> FunctionAllocation:
-    placed = FunctionAllocation(function)
+    placed = FunctionAllocation(function, callees)
     for op in function.walk():
         if op.name == "ttg.local_alloc":
             if is_shared_memdesc(op.results[0]):

@@ -21,17 +21,16 @@ STRUCTURED = frozenset({"scf.for", "scf.if", "scf.while", "scf.execute_region", 
 
 def is_segment_end(op: Operation) -> bool:
     """Whether control may leave the straight line at `op`."""
-    return op.name in STRUCTURED or op.has_trait(IsTerminator, value_if_unregistered=False)
+    return op.name in STRUCTURED or (op.next_op is None and op.has_trait(IsTerminator, value_if_unregistered=False))
 
 
 def entry_blocks(root: Operation) -> Iterator[Block]:
     """Blocks that control enters from nowhere else in `root`: the body of a function, of each partition, of a reduction."""
     for op in root.walk():
-        if op.name in STRUCTURED:
-            continue
-        for region in op.regions:
-            if region.first_block is not None:
-                yield region.first_block
+        if op.regions and op.name not in STRUCTURED:
+            for region in op.regions:
+                if region.first_block is not None:
+                    yield region.first_block
 
 
 def successors_of(end: Operation | None) -> list[Point]:

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from minitriton.analysis.allocation import Allocation, FunctionAllocation, callees_first
+from minitriton.analysis.allocation import Allocation, FunctionAllocation
 from minitriton.analysis.control_flow import Point, entry_blocks, is_segment_end, successors_of
 from minitriton.analysis.liveness import Interval, intersects
 from minitriton.dialects.ttg_attributes import layout_of
@@ -126,14 +126,13 @@ def can_skip_barrier(before: Operation, after: Operation) -> bool:
 
 
 def insert_barriers(module: ModuleOp, allocation: Allocation, skip: Filter = can_skip_barrier) -> None:
-    """Insert the barriers that `module` needs, function by function, callees first."""
+    """Insert the barriers that `module` needs, function by function, callees first; `allocation` is that of `module`."""
     at_return: dict[Operation, Pending] = {}
-    for function, callees in callees_first(module):
-        placed = allocation.functions[function]
-        if not placed.of_value and not placed.of_op and not callees and not _has_waits(function):
+    for function, placed in allocation.functions.items():
+        if placed.of_value or placed.of_op or _has_waits(function):
+            at_return[function] = _Function(placed, at_return, skip).run()
+        else:
             at_return[function] = Pending()
-            continue
-        at_return[function] = _Function(placed, callees, at_return, skip).run()
 
 
 def _has_waits(function: Operation) -> bool:
@@ -162,12 +161,10 @@ class _Function:
     def __init__(
         self,
         placed: FunctionAllocation,
-        callees: dict[Operation, Operation],
         at_return: dict[Operation, Pending],
         skip: Filter,
     ) -> None:
         self.placed = placed
-        self.callees = callees
         self.callee_pending = at_return
         self.skip = skip
         self.segments: dict[Point, tuple[list[_Access], Operation | None]] = {}
@@ -216,7 +213,7 @@ class _Function:
         if op.name in _WAITS:
             return _Access(op, Pending(), is_wait=True)
         pending = Pending()
-        callee = self.callees.get(op)
+        callee = self.placed.callees.get(op)
         if callee is not None:
             return self._call(op, callee)
         self._add_effects(op, pending)
