@@ -1,0 +1,182 @@
+"""What can be compiled: a Python kernel with its argument types, or the IR text of a stage.
+
+In: a function and a signature, or a path to a `.ttir`, `.ttgir`, `.llir` or `.ptx` file. Out: a source, which knows its name, a
+hash of everything that its result depends on, and how to make the first IR. Names and shapes are Triton's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from minitriton.errors import IRError, MinitritonError
+from minitriton.target import CUDAOptions, GPUTarget
+
+STAGES = ("ttir", "ttgir", "llir", "ptx")
+"""The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
+
+
+class ASTSource:
+    """A Python kernel with its argument types.
+
+    `signature`: parameter name → type name (`*fp32`, `i32`, `constexpr`); `constexprs`: name or path → value;
+    `attrs`: path → `[["tt.divisibility", 16]]`.
+    """
+
+    ext = "source"
+
+    def __init__(
+        self, fn: Any, signature: dict[str, Any], constexprs: dict[Any, Any] | None = None, attrs: Any = None
+    ) -> None:
+        self.fn = fn
+        self.name: str = fn.__name__
+        self.signature = signature
+        self.constants: dict[tuple[int, ...], Any] = {}
+        for key, value in (constexprs or {}).items():
+            path = (fn.arg_names.index(key),) if isinstance(key, str) else key
+            self.constants[path] = value
+        self.attrs: dict[tuple[int, ...], Any] = attrs or {}
+        for name in signature:
+            if not isinstance(name, str):
+                raise TypeError("Signature keys must be string")
+
+    def hash(self) -> str:
+        """A digest of everything in the source that the result depends on."""
+        constants = [(path, getattr(v, "cache_key", None) or repr(v)) for path, v in sorted(self.constants.items())]
+        text = f"{self.fn.cache_key}-{self.attrs}-{list(self.signature.items())}-{constants}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp:
+        """The frontend's TTIR. Raises `CompilationError` with the kernel's line."""
+        from minitriton.frontend.code_generator import ast_to_ttir
+
+        return ast_to_ttir(self.fn, self.signature, self.constants, self.attrs, options, target, context)
+
+    def parse_options(self) -> dict[str, Any]:
+        return {}
+
+    def runtime_parameters(self) -> list[str]:
+        """The type names of the parameters that a launch passes, tuples flattened."""
+        return [t for t in _flatten(self.signature.values()) if t != "constexpr"]
+
+
+def _flatten(types: Any) -> list[str]:
+    out: list[str] = []
+    for t in types:
+        if isinstance(t, (tuple, list)):
+            out.extend(_flatten(t))
+        else:
+            out.append(t)
+    return out
+
+
+class IRSource:
+    """IR text of one stage, read from a file whose suffix names the stage."""
+
+    def __init__(self, path: str | Path, context: Context) -> None:
+        self.path = Path(path)
+        self.ext = self.path.suffix[1:]
+        if self.ext not in STAGES:
+            raise MinitritonError(
+                f"cannot compile {str(path)!r}: unknown stage {self.ext!r}",
+                help="use a file named *." + ", *.".join(STAGES),
+            )
+        try:
+            self.src = self.path.read_text()
+        except OSError as error:
+            raise MinitritonError(f"cannot read {str(path)!r}: {error.strerror}") from error
+        self.module: ModuleOp | None = None
+        if self.ext in ("ttir", "ttgir"):
+            from minitriton.dialects.text import parse_module
+
+            self.module = parse_module(self.src, str(path))
+            self.name, self.signature = _entry_function(self.module)
+        else:
+            self.name, self.signature = entry_of_text(self.src, self.ext)
+
+    def hash(self) -> str:
+        return hashlib.sha256(self.src.encode()).hexdigest()
+
+    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
+        if self.ext == "llir":
+            from minitriton.codegen.llvm_session import check_in_child
+
+            check_in_child(self.src)
+        return self.module if self.module is not None else self.src
+
+    def parse_options(self) -> dict[str, Any]:
+        """Options that the IR itself fixes: the number of warps and CTAs."""
+        if self.module is not None:
+            names = {"ttg.num-warps": "num_warps", "ttg.num-ctas": "num_ctas"}
+            attributes = self.module.attributes
+            return {o: v.value.data for a, o in names.items() if isinstance(v := attributes.get(a), IntegerAttr)}
+        threads = re.search(r"(?:reqntid|nvvm\.reqntid)\"?\D+(\d+)", self.src)
+        return {"num_warps": int(threads[1]) // 32} if threads else {}
+
+    def known_metadata(self) -> dict[str, Any]:
+        """What the text does not say but the `.json` beside it does (Triton's cache and dumps put one there): `shared`."""
+        beside = self.path.with_suffix(".json")
+        if not beside.exists():
+            return {}
+        try:
+            found = json.loads(beside.read_text())
+        except ValueError:
+            return {}
+        return {"shared": found["shared"]} if isinstance(found.get("shared"), int) else {}
+
+    def runtime_parameters(self) -> list[str]:
+        return list(self.signature.values())
+
+
+def _entry_function(module: ModuleOp) -> tuple[str, dict[str, str]]:
+    from minitriton.dialects import tt
+
+    for op in module.body.block.ops:
+        if isinstance(op, tt.FuncOp) and (op.sym_visibility is None or op.sym_visibility.data == "public"):
+            types = [_type_name(t) for t in op.function_type.inputs]
+            return op.sym_name.data, {str(i): t for i, t in enumerate(types)}
+    raise IRError("the module has no public tt.func", help="declare the kernel as `tt.func public @name(...)`")
+
+
+def _type_name(attribute: Any) -> str:
+    """Triton's name of an IR type: `!tt.ptr<f32>` is `*fp32`, `i32` is `i32`."""
+    text = str(attribute)
+    pointer = re.match(r"!tt\.ptr<([^,>]+)", text)
+    if pointer:
+        return "*" + _type_name(pointer[1])
+    return {"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}.get(text, text)
+
+
+_PTX_ENTRY = re.compile(r"\.(?:visible|extern)\s+\.entry\s+(\w+)\s*\(([^)]*)\)")
+_LLVM_ENTRY = re.compile(r"define (?:\w+ )*ptx_kernel [^@]*@\"?([\w.$]+)\"?\((.*)\)")
+_HIDDEN_PARAMETERS = 2
+
+
+def entry_of_text(text: str, ext: str) -> tuple[str, dict[str, str]]:
+    """Name and parameter types of the kernel in LLVM IR or PTX text. Raises `IRError` if there is none."""
+    match = (_PTX_ENTRY if ext == "ptx" else _LLVM_ENTRY).search(text)
+    if match is None:
+        raise IRError(f"no kernel entry found in the {ext} text")
+    if ext == "ptx":
+        found = re.findall(r"\.param\s+\.(\w+)(\s+\.ptr)?", match[2])
+        names: dict[str, str] = {
+            "b64": "i64",
+            "u64": "u64",
+            "b32": "i32",
+            "u32": "u32",
+            "f32": "fp32",
+            "f64": "fp64",
+            "b16": "i16",
+            "b8": "i8",
+        }
+        types = ["*i8" if pointer else names.get(str(kind), str(kind)) for kind, pointer in found]
+    else:
+        kinds = [p.split()[0] for p in match[2].split(", ") if p]
+        types = [{"ptr": "*i8", "float": "fp32", "double": "fp64", "half": "fp16"}.get(k, str(k)) for k in kinds]
+    return match[1], {str(i): t for i, t in enumerate(types[: len(types) - _HIDDEN_PARAMETERS])}
