@@ -13,11 +13,11 @@ LAYERS = {
     "rewriting": 2, "analysis": 2,
     "frontend": 3, "passes": 3, "codegen": 3, "interpreter": 3,
     "pipeline_spec": 4, "pass_manager": 4, "pipelines": 4, "compiler": 4, "sources": 4, "dumps": 4,
-    "runtime": 5, "backends": 5,
+    "runtime": 5, "backends": 5, "emulator": 5,
     "opt": 6, "cli": 6, "demo": 6, "testing": 6, "tools": 6, "run_as_triton": 6, "__main__": 6,
 }  # fmt: skip
 
-APART = {"layouts", "language", "frontend", "passes", "codegen", "interpreter"}
+APART = {"layouts", "language", "frontend", "passes", "codegen", "interpreter", "emulator", "runtime"}
 """Packages that do not import the other packages of their layer."""
 
 

@@ -1,0 +1,16 @@
+"""A PTX emulator: runs PTX text on the CPU and reports faults and costs.
+
+from minitriton import emulator
+
+report = emulator.run(ptx, "vector_add", (4,), [x, y, out, 4000], 0)    # `out` holds the sum
+print(report.listing())
+"""
+
+from __future__ import annotations
+
+from minitriton.emulator.launch import run
+from minitriton.emulator.parser import parse
+from minitriton.emulator.program import EmulationError, Module
+from minitriton.emulator.report import Finding, Report, Traffic
+
+__all__ = ["EmulationError", "Finding", "Module", "Report", "Traffic", "parse", "run"]

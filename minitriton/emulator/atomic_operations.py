@@ -1,0 +1,104 @@
+"""Atomics: threads act one after the other, in order of their number, where several hit one place.
+
+threads 0 and 1 add 5.0 to a word that holds 1.0   →   they see 1.0 and 6.0; 11.0 remains
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator import packed_math
+from minitriton.emulator.float_math import minmax32
+from minitriton.emulator.machine import Machine
+from minitriton.emulator.memory_operations import locate, measure
+
+
+def _increment(old: Any, limit: Any) -> Any:
+    return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
+
+
+def _decrement(old: Any, limit: Any) -> Any:
+    return np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
+
+
+def _extreme(largest: bool) -> Callable[[Any, Any], Any]:
+    def choose(old: Any, new: Any) -> Any:
+        if old.dtype == np.float32:
+            return minmax32(old, new, largest, False)
+        return np.maximum(old, new) if largest else np.minimum(old, new)
+
+    return choose
+
+
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda old, new: old + new,
+    "and": lambda old, new: old & new,
+    "or": lambda old, new: old | new,
+    "xor": lambda old, new: old ^ new,
+    "exch": lambda old, new: new,
+    "min": _extreme(False),
+    "max": _extreme(True),
+    "inc": _increment,
+    "dec": _decrement,
+}
+
+
+def atomic(
+    x: Machine,
+    site: int,
+    space: str,
+    operation: str,
+    packed: str,
+    address: Any,
+    mask: Any,
+    values: list[Any],
+    dtype: np.dtype,
+) -> list[np.ndarray]:
+    """One atomic per thread and vector element; returns the old values. `packed` names f16/bf16 element formats."""
+    mask = x.mask(mask)
+    compare = values[: len(values) // 2] if operation == "cas" else None
+    operands = values[len(values) // 2 :] if operation == "cas" else values
+    width = dtype.itemsize
+    offset, mask = locate(x, site, space, address, mask, width * len(operands))
+    lanes = x.index if mask is None else np.nonzero(mask)[0]
+    results = [np.zeros(x.count, dtype) for _ in operands]
+    if not lanes.size:
+        return results
+    if x.check:
+        measure(x, site, space, offset, lanes, width * len(operands))
+        if space == "shared" and x.shared.shadowed:
+            x.shared.initialised[x.shared.granules(offset[lanes], width * len(operands))] = True
+    memory = (x.memory.views if space == "global" else x.shared.views)[width].view(dtype)
+    for k, value in enumerate(operands):
+        place = offset[lanes] // width + k
+        new = x.spread(value)[lanes]
+        expected = None if compare is None else x.spread(compare[k])[lanes]
+        results[k][lanes] = _in_order(memory, place, new, expected, operation, packed)
+    x.changes += 1
+    return results
+
+
+def _in_order(memory: np.ndarray, place: Any, new: Any, expected: Any, operation: str, packed: str) -> np.ndarray:
+    """Rounds: in each, the first remaining thread of every place acts."""
+    old = np.empty(len(place), memory.dtype)
+    remaining = np.arange(len(place))
+    while remaining.size:
+        _, first = np.unique(place[remaining], return_index=True)
+        chosen = remaining[first]
+        where = place[chosen]
+        before = memory[where]
+        if operation == "cas":
+            after = np.where(before == expected[chosen], new[chosen], before)
+        elif packed:
+            function, format = packed.split(":")
+            act = packed_math.pairs if function == "pairs" else packed_math.narrow
+            after = new[chosen] if operation == "exch" else act(operation, format, before, new[chosen])
+        else:
+            after = _OPERATIONS[operation](before, new[chosen])
+        old[chosen] = before
+        memory[where] = after
+        remaining = np.delete(remaining, first)
+    return old

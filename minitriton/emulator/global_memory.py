@@ -1,0 +1,158 @@
+"""Device memory: the arguments' bytes in one buffer, with guard gaps, bounds, and who wrote what.
+
+In: NumPy arrays. Out: a 64-bit address for each; overlapping arrays share one allocation, so that in-place kernels work.
+
+    array at bytes 0..15999 of the first allocation   →   address BASE + 4096
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+BASE = 0x7F0000000000
+GAP = 4096
+NOBODY, SEVERAL = -1, -2
+
+
+@dataclass
+class Allocation:
+    """Bytes `start` to `end` of the buffer; `host` is where they came from and go back to."""
+
+    start: int
+    end: int
+    name: str
+    host: np.ndarray | None = None
+    item: int = 4
+    initialised: bool = True
+
+
+class GlobalMemory:
+    """The buffer, its allocations, and per 4-byte (or narrower) granule the CTA that last wrote and read it."""
+
+    def __init__(self) -> None:
+        self.allocations: list[Allocation] = []
+        self.position = GAP
+        self.starts = np.zeros(0, np.int64)
+        self.ends = np.zeros(0, np.int64)
+        self.size = 0
+        self.written = False
+
+    def add(self, size: int, name: str, host: np.ndarray | None = None, item: int = 4, initialised: bool = True) -> int:
+        """Reserves bytes and returns their address."""
+        start = self.position
+        self.allocations.append(Allocation(start, start + size, name, host, min(item, 4), initialised))
+        self.position = -(-(start + size + GAP) // 1024) * 1024
+        return BASE + start
+
+    def add_arrays(self, arrays: list[tuple[str, np.ndarray]]) -> list[int]:
+        """Addresses of arrays, in order."""
+        spans = [(*_byte_bounds(a), position) for position, (_, a) in enumerate(arrays)]
+        addresses = [0] * len(arrays)
+        merged: list[list[int]] = []
+        for low, high, position in sorted(spans):
+            if merged and low < merged[-1][1]:
+                merged[-1][1] = max(merged[-1][1], high)
+                merged[-1].append(position)
+            else:
+                merged.append([low, high, position])
+        for low, high, *positions in merged:
+            members = [arrays[p] for p in positions]
+            item = min(a.dtype.itemsize for _, a in members)
+            start = self.add(high - low, "/".join(n for n, _ in members), _bytes_at(members, low, high), item)
+            for p in positions:
+                addresses[p] = start + spans[p][0] - low
+        return addresses
+
+    def freeze(self, shadow: bool) -> None:
+        """Makes the buffer once all allocations are known, and copies the arguments in."""
+        self.size = -(-(self.position + GAP) // 16) * 16
+        self.bytes = np.zeros(self.size, np.uint8)
+        self.views = {s: self.bytes.view(f"u{s}") for s in (1, 2, 4, 8)}
+        self.starts = np.array([a.start for a in self.allocations], np.int64)
+        self.ends = np.array([a.end for a in self.allocations], np.int64)
+        for a in self.allocations:
+            if a.host is not None:
+                self.bytes[a.start : a.end] = a.host
+        self.granule = min((a.item for a in self.allocations), default=4)
+        if shadow:
+            self.writer = np.full(self.size // self.granule, NOBODY, np.int32)
+            self.reader = np.full(self.size // self.granule, NOBODY, np.int32)
+            self.fresh = np.zeros(self.size // self.granule, np.bool_)
+            for a in self.allocations:
+                if not a.initialised:
+                    self.fresh[a.start // self.granule : a.end // self.granule] = True
+
+    def write_back(self) -> None:
+        """Copies results into the arguments' arrays."""
+        for a in self.allocations:
+            if a.host is not None and a.host.flags.writeable:
+                a.host[:] = self.bytes[a.start : a.end]
+
+    def inside(self, offset: np.ndarray, size: int) -> np.ndarray | None:
+        """Which accesses lie within one allocation; None if all do."""
+        low, high = int(offset.min()), int(offset.max()) + size
+        found = int(np.searchsorted(self.starts, low, "right")) - 1
+        if found >= 0 and high <= self.ends[found]:
+            return None
+        index = np.searchsorted(self.starts, offset, "right") - 1
+        good = (index >= 0) & (offset + size <= self.ends[np.maximum(index, 0)])
+        return None if good.all() else good
+
+    def describe(self, offset: int) -> str:
+        """Where an address lies, in words."""
+        nearest = min(self.allocations, key=lambda a: max(a.start - offset, offset - a.end, 0), default=None)
+        if nearest is None or offset < 0 or offset > self.size:
+            return f"address {BASE + offset:#x}"
+        return f"byte {offset - nearest.start} of `{nearest.name}` ({nearest.end - nearest.start} bytes)"
+
+    def granules(self, offset: np.ndarray, size: int) -> np.ndarray:
+        """Granules that accesses touch: [accesses, granules of one]."""
+        count = max(1, size // self.granule)
+        return (offset // self.granule)[:, None] + np.arange(count)
+
+    def read_by(self, offset: np.ndarray, size: int, cta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Notes readers; returns which accesses race with another CTA's write, and which read uninitialised bytes."""
+        g = self.granules(offset, size)
+        writer = self.writer[g]
+        race = ((writer != NOBODY) & (writer != cta[:, None])).any(1)
+        reader = self.reader[g]
+        mine = np.where((reader == NOBODY) | (reader == cta[:, None]), cta[:, None], SEVERAL)
+        self.reader[g] = mine
+        clash = self.reader[g] != mine
+        if clash.any():
+            self.reader[g[clash]] = SEVERAL
+        return race, self.fresh[g].any(1)
+
+    def written_by(self, offset: np.ndarray, size: int, cta: np.ndarray) -> np.ndarray:
+        """Notes writers; returns which accesses race with another CTA's read or write."""
+        g = self.granules(offset, size)
+        writer, reader = self.writer[g], self.reader[g]
+        own = cta[:, None]
+        race = ((writer != NOBODY) & (writer != own)) | ((reader != NOBODY) & (reader != own))
+        self.writer[g] = own
+        race |= self.writer[g] != own
+        self.fresh[g] = False
+        return race.any(1)
+
+
+def _byte_bounds(array: np.ndarray) -> tuple[int, int]:
+    low = high = array.__array_interface__["data"][0]
+    if array.size == 0:
+        return low, low
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            low += (extent - 1) * stride
+        else:
+            high += (extent - 1) * stride
+    return low, high + array.itemsize
+
+
+def _bytes_at(members: list[tuple[str, np.ndarray]], low: int, high: int) -> np.ndarray:
+    """The host's bytes as an array that keeps the first member alive."""
+    writeable = all(a.flags.writeable for _, a in members)
+    interface = {"data": (low, not writeable), "shape": (high - low,), "typestr": "|u1", "version": 3}
+    holder: Any = type("Bytes", (), {"__array_interface__": interface, "owners": [a for _, a in members]})()
+    return np.asarray(holder)

@@ -1,0 +1,124 @@
+"""Launching a kernel on the emulator: arguments in, batches of CTAs run, results out.
+
+report = run(ptx, "vector_add", (4,), [x, y, out, 4000], shared_bytes=0)     writes into `out`
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.global_memory import GlobalMemory
+from minitriton.emulator.machine import Machine
+from minitriton.emulator.parser import parse
+from minitriton.emulator.program import EmulationError, Kernel, Module, Parameter
+from minitriton.emulator.report import Report
+from minitriton.emulator.translate import Program, translate
+
+LANES_AT_ONCE = 8192
+"""Threads run side by side: enough to hide Python's cost an instruction, few enough to stay in the cache."""
+SHADOW_AT_ONCE = 64 << 20
+"""Bytes of race shadow that a batch of CTAs may take."""
+SCRATCH = 1 << 20
+
+
+@functools.lru_cache(maxsize=64)
+def parse_cached(ptx: str) -> Module:
+    """`parse`, remembering recent texts."""
+    return parse(ptx)
+
+
+def run(
+    ptx: str | Module,
+    kernel: str | None,
+    grid: Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+    *,
+    check: bool = True,
+) -> Report:
+    """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
+
+    `args` are NumPy arrays, which become device memory and receive results, and numbers, in the order of the kernel's
+    parameters; pointers left out at the end (scratch space) are null. `shared_bytes` is the dynamic shared memory of a
+    CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted.
+    """
+    module = parse_cached(ptx) if isinstance(ptx, str) else ptx
+    name = kernel or next(iter(module.kernels), "")
+    if name not in module.kernels:
+        raise EmulationError(f"the PTX has no kernel `{name}`; it has {', '.join(module.kernels) or 'none'}")
+    entry = module.kernels[name]
+    if not np.prod(entry.threads):
+        raise EmulationError(f"kernel `{name}` states no .reqntid, so its number of threads is not known")
+    program = translate(entry, module.variables, check)
+    memory = GlobalMemory()
+    parameters = _bind(entry, args, memory)
+    symbols: dict[str, int] = {p.name: p.offset for p in entry.parameters}
+    for variable in [*module.variables.values(), *entry.variables]:
+        if variable.space in ("global", "const"):
+            data = np.frombuffer(bytearray(variable.data or bytes(variable.size)), np.uint8)
+            symbols[variable.name] = memory.add(variable.size, variable.name, data, 1)
+    memory.freeze(check)
+    extents = (*grid, 1, 1, 1)[:3]
+    report = Report(entry, (int(extents[0]), int(extents[1]), int(extents[2])))
+    report.warps = np.zeros(len(entry.instructions), np.int64)
+    report.threads = np.zeros(len(entry.instructions), np.int64)
+    total = int(np.prod(report.grid))
+    batch = _batch(program, shared_bytes, check)
+    with np.errstate(all="ignore"):
+        for first in range(0, total, batch):
+            count = min(batch, total - first)
+            Machine(program, memory, parameters, symbols, report.grid, first, count, shared_bytes, report, check).run()
+    memory.write_back()
+    return report
+
+
+def _batch(program: Program, shared_bytes: int, check: bool) -> int:
+    threads = int(np.prod(program.kernel.threads))
+    batch = max(1, LANES_AT_ONCE // threads)
+    if check:
+        granules = (program.static_shared + shared_bytes) // program.shared_granule
+        each = granules * (20 + 8 * max(1, threads // 32))
+        batch = min(batch, max(1, SHADOW_AT_ONCE // max(each, 1)))
+    return batch
+
+
+def _bind(kernel: Kernel, args: Sequence[Any], memory: GlobalMemory) -> np.ndarray:
+    """Lays arguments out as the kernel's parameter bytes; arrays get device addresses."""
+    if len(args) > len(kernel.parameters):
+        raise EmulationError(
+            f"kernel `{kernel.name}` has {len(kernel.parameters)} parameters, but {len(args)} arguments were given"
+        )
+    for parameter in kernel.parameters[len(args) :]:
+        if not parameter.is_pointer:
+            raise EmulationError(f"no argument for the parameter `{parameter.name}` of kernel `{kernel.name}`")
+    end = max((p.offset + p.size for p in kernel.parameters), default=0)
+    data = bytearray(-(-max(end, 8) // 8) * 8)
+    arrays = [(_label(kernel, n), a) for n, a in enumerate(args) if isinstance(a, np.ndarray) and a.ndim >= 0]
+    addresses = iter(memory.add_arrays(arrays))
+    for parameter, value in zip(kernel.parameters, args, strict=False):
+        data[parameter.offset : parameter.offset + parameter.size] = (
+            next(addresses).to_bytes(8, "little") if isinstance(value, np.ndarray) else _bytes(parameter, value)
+        )
+    return np.frombuffer(bytes(data), np.uint8)
+
+
+def _label(kernel: Kernel, position: int) -> str:
+    return f"argument {position}" if position < len(kernel.parameters) else "?"
+
+
+def _bytes(parameter: Parameter, value: Any) -> bytes:
+    if value is None:
+        return bytes(parameter.size)
+    if isinstance(value, bytes):
+        return value.ljust(parameter.size, b"\0")[: parameter.size]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) or parameter.type[0] == "f":
+        formats = {8: "<d", 4: "<f", 2: "<e"}
+        return struct.pack(formats[parameter.size], value)
+    return (int(value) & (1 << 8 * parameter.size) - 1).to_bytes(parameter.size, "little")

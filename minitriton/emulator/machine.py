@@ -1,0 +1,346 @@
+"""Runs a translated kernel: threads of several CTAs side by side, block by block.
+
+In: a `Program`, memory, a batch of CTAs. Every thread has a next block; the lowest-numbered block that has threads runs with
+all of them. Blocks are in reverse postorder, so threads that a branch parted meet again at its post-dominator.
+
+    ready = {2: threads 0-31, 5: the rest}   →   block 2 runs, then, once its threads stand at 5 too, block 5 with all
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator import global_memory, shared_memory
+from minitriton.emulator.global_memory import GlobalMemory
+from minitriton.emulator.program import EmulationError, Instruction
+from minitriton.emulator.report import Report
+from minitriton.emulator.shared_memory import SharedMemory
+from minitriton.emulator.translate import Program
+
+Mask = np.ndarray | None
+SHARED_WINDOW = 0x7E0000000000
+LOCAL_WINDOW = 0x7D0000000000
+STEP_LIMIT = 5_000_000
+
+
+@dataclass
+class BarrierArrivals:
+    """Threads that wait at a barrier, and those that only arrived, per block they go on in."""
+
+    waiting: dict[int, np.ndarray] = field(default_factory=dict)
+    arrived: np.ndarray | None = None
+    expected: int = 0
+    site: int = 0
+
+
+class Machine:
+    """One batch of CTAs. Generated code calls its methods and reads its attributes."""
+
+    def __init__(
+        self,
+        program: Program,
+        memory: GlobalMemory,
+        parameters: np.ndarray,
+        symbols: dict[str, int],
+        grid: tuple[int, int, int],
+        first: int,
+        ctas: int,
+        shared_bytes: int,
+        report: Report,
+        check: bool,
+    ) -> None:
+        kernel = program.kernel
+        self.program, self.memory, self.parameters, self.symbols = program, memory, parameters, symbols
+        self.report, self.check, self.grid, self.ctas = report, check, grid, ctas
+        self.threads = int(np.prod(kernel.threads))
+        self.warps_per_cta = -(-self.threads // 32)
+        self.lanes_per_cta = 32 * self.warps_per_cta
+        self.count = ctas * self.lanes_per_cta
+        lanes = np.arange(self.count)
+        self.index = lanes
+        self.cta = lanes // self.lanes_per_cta
+        self.cta_number = self.cta + first
+        self.warp = lanes // 32
+        self.lane = lanes % 32
+        self.thread = lanes % self.lanes_per_cta
+        self.alive = self.thread < self.threads
+        self.whole = bool(self.alive.all())
+        self.shared = SharedMemory(
+            ctas, program.static_shared + shared_bytes, self.warps_per_cta, program.shared_granule, check
+        )
+        self.cta_offset = self.cta * self.shared.stride
+        self.local = np.zeros(self.count * max(program.local_size, 16), np.uint8)
+        self.registers: list[Any] = [_ZERO[r.type[1:] if r.type != "pred" else "pred"] for r in kernel.registers]
+        self.barriers: dict[tuple[int, int], BarrierArrivals] = {}
+        self.parked: dict[int, np.ndarray] = {}
+        self.changes = 0
+        self.async_state: dict[str, Any] = {}
+        self._special: dict[str, Any] = {}
+        self.clock = 0
+
+    def instruction(self, site: int) -> Instruction:
+        """The instruction that a site number names."""
+        return self.program.kernel.instructions[site]
+
+    def spread(self, value: Any) -> np.ndarray:
+        """A scalar as one value per thread."""
+        return value if value.ndim else np.broadcast_to(value, (self.count,))
+
+    def mask(self, mask: Any) -> Mask:
+        """Masks as the machine wants them: None if every thread runs, else an array."""
+        if mask is None:
+            return None
+        if mask.ndim == 0:
+            return None if mask and self.whole else (self.alive if mask else np.zeros(self.count, np.bool_))
+        return None if mask.all() else mask
+
+    def special(self, name: str) -> Any:
+        """A special register, 32 or 64 bits wide."""
+        if name in ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo"):
+            self.clock += 1
+            return np.uint64(self.clock) if "64" in name or name == "%globaltimer" else np.uint32(self.clock)
+        found = self._special.get(name)
+        if found is None:
+            found = self._special[name] = self._make_special(name)
+        return found
+
+    def _make_special(self, name: str) -> Any:
+        size, grid = self.program.kernel.threads, self.grid
+        base, _, axis = name[1:].partition(".")
+        number = "xyz".find(axis) if axis else 0
+
+        def along(value: np.ndarray, extents: tuple[int, int, int]) -> np.ndarray:
+            below = int(np.prod(extents[:number]))
+            return (value // below % extents[number]).astype(np.uint32)
+
+        if base == "tid":
+            return along(self.thread, size)
+        if base in ("ctaid", "clusterid"):
+            return np.uint32(0) if grid[number] == 1 else along(self.cta_number, grid)
+        lane = self.lane.astype(np.uint64)
+        one = np.uint64(1)
+        scalars: dict[str, Any] = {
+            "ntid": size[number], "nctaid": grid[number], "nclusterid": grid[number], "cluster_ctaid": 0,
+            "cluster_ctarank": 0, "cluster_nctaid": 1, "cluster_nctarank": 1, "warpsize": 32, "smid": 0, "nsmid": 132,
+            "gridid": 0, "nwarpid": 64, "dynamic_smem_size": self.shared.size - self.program.static_shared,
+            "total_smem_size": self.shared.size,
+        }  # fmt: skip
+        if base in scalars:
+            return np.uint32(scalars[base])
+        arrays: dict[str, Any] = {
+            "laneid": lambda: self.lane, "warpid": lambda: self.thread // 32,
+            "lanemask_eq": lambda: one << lane, "lanemask_lt": lambda: (one << lane) - one,
+            "lanemask_le": lambda: (one << (lane + one)) - one,
+            "lanemask_gt": lambda: np.uint64(0xFFFFFFFF) ^ ((one << (lane + one)) - one),
+            "lanemask_ge": lambda: np.uint64(0xFFFFFFFF) ^ ((one << lane) - one),
+        }  # fmt: skip
+        if base in arrays:
+            return arrays[base]().astype(np.uint32)
+        raise EmulationError(f"the emulator does not know the special register `{name}`")
+
+    def address_of(self, name: str, dtype: np.dtype) -> Any:
+        """The address of a variable, within its state space."""
+        program = self.program
+        if name in program.shared:
+            return dtype.type(shared_memory.WINDOW + program.shared[name])
+        if name in program.local:
+            return dtype.type(program.local[name])
+        return dtype.type(self.symbols[name])
+
+    def generic_base(self, space: str) -> Any:
+        """Where a state space begins in the generic one."""
+        return np.uint64(SHARED_WINDOW if space == "shared" else LOCAL_WINDOW)
+
+    def in_space(self, address: Any, space: str) -> Any:
+        """Whether generic addresses lie in a state space."""
+        starts = {"local": LOCAL_WINDOW, "shared": SHARED_WINDOW, "global": global_memory.BASE}
+        low = starts[space]
+        return (address >= np.uint64(low)) & (address < np.uint64(low + 0x10000000000))
+
+    def trap(self, site: int, mask: Any) -> None:
+        """Records a trap."""
+        mask = self.mask(mask)
+        count = self.count if mask is None else int(mask.sum())
+        if count:
+            self.report.add("trap", self.instruction(site), "the kernel executed trap", count)
+
+    def find(self, kind: str, site: int, lanes: np.ndarray, text: str) -> None:
+        """Records a finding about threads, described by the first of them."""
+        first = int(lanes[0])
+        who = f"CTA {self.cta_name(first)}, thread {int(self.thread[first])}"
+        self.report.add(kind, self.instruction(site), f"{text} ({who})", len(lanes))
+
+    def cta_name(self, thread: int) -> str:
+        """The block coordinates of a thread."""
+        number, (gx, gy, _) = int(self.cta_number[thread]), self.grid
+        return f"({number % gx}, {number // gx % gy}, {number // (gx * gy)})"
+
+    def run(self) -> None:
+        """Runs the batch to its end."""
+        blocks, functions, registers = self.program.blocks, self.program.functions, self.registers
+        ready: dict[int, Mask] = {0: None if self.whole else self.alive.copy()}
+        runs = self.report.threads
+        steps = 0
+        while True:
+            if not ready and not self.unblock(ready):
+                return
+            number = min(ready)
+            mask = ready.pop(number)
+            block = blocks[number]
+            outcome = functions[number](self, registers, mask)
+            if self.check and block.instructions:
+                self.tally(block.instructions, mask, runs)
+            steps += 1
+            if steps > STEP_LIMIT:
+                self.report.add("deadlock", block.instructions[0], f"no end after {STEP_LIMIT} blocks")
+                return
+            if block.exit == "fall":
+                self.go(ready, block.next, mask)
+            elif block.exit == "branch":
+                self.branch(ready, block.next, block.target, outcome, mask)
+            elif block.exit == "exit":
+                self.leave(ready, block.next, outcome, mask)
+            else:
+                outcome(self, ready, block, mask)
+
+    def tally(self, instructions: list[Instruction], mask: Mask, threads: np.ndarray) -> None:
+        """Counts a block's instructions for the report."""
+        if mask is None:
+            lanes, warps = self.count, self.count // 32
+        else:
+            lanes, warps = int(np.count_nonzero(mask)), int(np.count_nonzero(mask.reshape(-1, 32).any(1)))
+        first, last = instructions[0].index, instructions[-1].index + 1
+        threads[first:last] += lanes
+        self.report.warps[first:last] += warps
+
+    def go(self, ready: dict[int, Mask], number: int, mask: Mask) -> None:
+        """Threads go on in a block, or end where there is none."""
+        if number < 0:
+            self.finish(mask)
+        elif number in ready and mask is not None:
+            other = ready[number]
+            joined = None if other is None else other | mask
+            ready[number] = None if joined is None or joined.all() else joined
+        else:
+            ready[number] = mask
+
+    def finish(self, mask: Mask) -> None:
+        """Threads end."""
+        self.alive = np.zeros(self.count, np.bool_) if mask is None else self.alive & ~mask
+        if self.barriers and mask is not None:
+            self.changes += 1
+
+    def branch(self, ready: dict[int, Mask], fall: int, target: int, taken: Any, mask: Mask) -> None:
+        """Parts threads by the guard of a branch."""
+        if taken is None or (fall < 0 and taken is None):
+            self.go(ready, target, mask)
+            return
+        yes, no = self.part(taken, mask)
+        if yes is not False:
+            self.go(ready, target, yes)
+        if no is not False:
+            self.go(ready, fall, no)
+
+    def part(self, taken: Any, mask: Mask) -> tuple[Any, Any]:
+        """Masks of the threads that do and do not; False stands for none."""
+        if taken.ndim == 0:
+            return (mask, False) if taken else (False, mask)
+        yes = taken if mask is None else taken & mask
+        count = np.count_nonzero(yes)
+        if count == 0:
+            return False, mask
+        total = self.count if mask is None else np.count_nonzero(mask)
+        if count == total:
+            return mask, False
+        return yes, (~taken if mask is None else mask & ~taken)
+
+    def leave(self, ready: dict[int, Mask], fall: int, taken: Any, mask: Mask) -> None:
+        """`ret` and `exit`."""
+        if taken is None:
+            self.finish(mask)
+            return
+        yes, no = self.part(taken, mask)
+        if yes is not False:
+            self.finish(yes)
+        if no is not False:
+            self.go(ready, fall, no)
+
+    def unblock(self, ready: dict[int, Mask]) -> bool:
+        """No thread can run: lets waiting ones look again, or reports why they wait for ever. False at the end."""
+        if self.parked and self.changes:
+            self.changes = 0
+            for number, mask in self.parked.items():
+                self.go(ready, number, mask)
+            self.parked = {}
+            return True
+        if self.barriers:
+            return self.break_barrier(ready)
+        for number, mask in self.parked.items():
+            site = self.program.blocks[number].instructions[-1].index
+            self.find("deadlock", site, np.nonzero(mask)[0], "threads wait for a phase that nothing completes")
+        self.parked = {}
+        return False
+
+    def break_barrier(self, ready: dict[int, Mask]) -> bool:
+        """A barrier that cannot complete: reported; its threads go on, so that more may be found."""
+        (cta, number), arrivals = next(iter(self.barriers.items()))
+        del self.barriers[(cta, number)]
+        present = list(arrivals.waiting.values())
+        here = np.logical_or.reduce(present)
+        if arrivals.arrived is not None:
+            here = here | arrivals.arrived
+        missing = int(arrivals.expected - np.count_nonzero(here))
+        elsewhere = bool((self.alive & (self.cta == cta) & ~here).any())
+        kind = "deadlock" if elsewhere else "barrier"
+        why = "wait elsewhere" if elsewhere else "have ended"
+        lanes = np.nonzero(here)[0]
+        self.find(kind, arrivals.site, lanes, f"barrier {number} is never reached by {missing} threads, which {why}")
+        for block, mask in arrivals.waiting.items():
+            self.go(ready, block, mask)
+        return True
+
+    def arrive(
+        self, ready: dict[int, Mask], number: int, expected: int, following: int, mask: Mask, wait: bool, site: int
+    ) -> None:
+        """Threads arrive at a barrier; once `expected` threads of a CTA have, those that wait go on in `following`."""
+        if mask is None and wait and expected == self.lanes_per_cta and not self.barriers:
+            self.shared.synchronize_all()
+            self.go(ready, following, None)
+            return
+        if mask is None:
+            mask = np.ones(self.count, np.bool_)
+        per_cta = mask.reshape(self.ctas, -1)
+        released = np.zeros(self.count, np.bool_)
+        for cta in np.nonzero(per_cta.any(1))[0].tolist():
+            own = np.zeros(self.count, np.bool_)
+            window = slice(cta * self.lanes_per_cta, (cta + 1) * self.lanes_per_cta)
+            own[window] = mask[window]
+            arrivals = self.barriers.setdefault((cta, number), BarrierArrivals(expected=expected, site=site))
+            if wait:
+                old = arrivals.waiting.get(following)
+                arrivals.waiting[following] = own if old is None else old | own
+            else:
+                arrivals.arrived = own if arrivals.arrived is None else arrivals.arrived | own
+            here = np.logical_or.reduce(
+                [*arrivals.waiting.values(), *([arrivals.arrived] if arrivals.arrived is not None else [])]
+            )
+            if np.count_nonzero(here) >= expected:
+                del self.barriers[(cta, number)]
+                self.shared.synchronize(np.unique(self.warp[here]))
+                for block, waiting in arrivals.waiting.items():
+                    if block == following:
+                        released |= waiting
+                    else:
+                        self.go(ready, block, waiting)
+        if not wait:
+            released = mask
+        if released.any():
+            self.go(ready, following, None if released.all() else released)
+
+
+_ZERO: dict[str, Any] = {
+    "pred": np.bool_(False), "8": np.uint8(0), "16": np.uint16(0), "32": np.uint32(0), "64": np.uint64(0),
+}  # fmt: skip

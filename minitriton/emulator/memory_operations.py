@@ -1,0 +1,219 @@
+"""Loads, stores and atomics as generated code calls them, with their checks.
+
+In: the machine, the instruction's site, addresses, the threads that act. Out: one array per vector element, zeros for
+threads that do not act.
+
+    load(x, 7, "shared", r1, p2, D_u32, 2)   →   [array, array]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator import access_cost, global_memory, shared_memory
+from minitriton.emulator.machine import LOCAL_WINDOW, SHARED_WINDOW, Machine, Mask
+from minitriton.emulator.report import Traffic
+
+
+def both(first: Mask, second: np.ndarray) -> Mask:
+    """Threads in both masks."""
+    return second if first is None else first & second
+
+
+def locate(x: Machine, site: int, space: str, address: Any, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
+    """Byte offsets into the space's buffer, and the threads whose access is in bounds and aligned."""
+    signed = x.spread(address).astype(np.int64)
+    if space == "shared":
+        offset = signed - shared_memory.WINDOW
+        limit = x.shared.size
+    elif space == "local":
+        offset, limit = signed, x.program.local_size
+    else:
+        offset, limit = signed - global_memory.BASE, 0
+    active = offset if mask is None else offset[mask]
+    if active.size:
+        if (active & (size - 1)).any():
+            wrong = (offset & (size - 1)) != 0
+            lanes = np.nonzero(wrong if mask is None else wrong & mask)[0]
+            x.find("misaligned", site, lanes, f"the address {int(signed[lanes[0]]):#x} is no multiple of {size}")
+            mask = both(mask, ~wrong)
+            active = offset[mask]
+        if space in ("shared", "local"):
+            outside = active.size and (active.min() < 0 or active.max() + size > limit)
+            good = (offset >= 0) & (offset + size <= limit) if outside else None
+        else:
+            inside = x.memory.inside(active, size) if active.size else None
+            if inside is None:
+                good = None
+            elif mask is None:
+                good = inside
+            else:
+                good = np.zeros(x.count, np.bool_)
+                good[mask] = inside
+        if good is not None:
+            lanes = np.nonzero(~good if mask is None else ~good & mask)[0]
+            where = (
+                x.memory.describe(int(offset[lanes[0]]))
+                if space == "global"
+                else f"byte {int(offset[lanes[0]])} of {limit} bytes of {space} memory"
+            )
+            x.find("out-of-bounds", site, lanes, f"{size} bytes at {where}")
+            mask = both(mask, good)
+    if mask is not None:
+        offset = np.where(mask, offset, 0)
+    if space == "shared":
+        offset = offset + x.cta_offset
+    elif space == "local":
+        offset = offset + x.index * max(x.program.local_size, 16)
+    return offset, mask
+
+
+def _generic(x: Machine, address: Any, mask: Mask) -> list[tuple[str, Any, Mask]]:
+    """Generic addresses by the state space they lie in."""
+    address = x.spread(address)
+    found: list[tuple[str, Any, Mask]] = []
+    for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
+        here = x.in_space(address, space)
+        if here.any():
+            found.append((space, address - np.uint64(start), both(mask, here)))
+            mask = both(mask, ~here)
+    if not found or mask is None or mask.any():
+        found.append(("global", address, mask))
+    return found
+
+
+def _buffer(x: Machine, space: str, width: int) -> np.ndarray:
+    if space == "global":
+        return x.memory.views[width]
+    return x.shared.views[width] if space == "shared" else x.local.view(f"u{width}")
+
+
+def load(x: Machine, site: int, space: str, address: Any, mask: Any, dtype: np.dtype, count: int) -> list[np.ndarray]:
+    """Loads `count` consecutive elements of `dtype` per thread."""
+    mask = x.mask(mask)
+    if space == "generic":
+        parts = [(m, load(x, site, s, a, m, dtype, count)) for s, a, m in _generic(x, address, mask)]
+        if len(parts) == 1:
+            return parts[0][1]
+        return [np.sum([np.where(m, p[k], 0) for m, p in parts], axis=0).astype(dtype) for k in range(count)]
+    width = dtype.itemsize
+    size = width * count
+    offset, mask = locate(x, site, space, address, mask, size)
+    if x.check:
+        lanes = None if mask is None else np.nonzero(mask)[0]
+        if lanes is None or lanes.size:
+            check_read(x, site, space, offset, lanes, size)
+            measure(x, site, space, offset, lanes, size)
+    index = offset // width
+    buffer = _buffer(x, space, width).view(dtype)
+    if mask is None:
+        return [buffer.take(index + k if k else index) for k in range(count)]
+    return [np.where(mask, buffer.take(index + k if k else index), dtype.type(0)) for k in range(count)]
+
+
+def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: list[Any], dtype: np.dtype) -> None:
+    """Stores the elements of `values` per thread; of threads that write one place, the last in order wins."""
+    mask = x.mask(mask)
+    if space == "generic":
+        for s, a, m in _generic(x, address, mask):
+            store(x, site, s, a, m, values, dtype)
+        return
+    width = dtype.itemsize
+    size = width * len(values)
+    offset, mask = locate(x, site, space, address, mask, size)
+    lanes = None if mask is None else np.nonzero(mask)[0]
+    if lanes is not None and not lanes.size:
+        return
+    arrays = [x.spread(v) for v in values]
+    place = offset if lanes is None else offset[lanes]
+    chosen = arrays if lanes is None else [a[lanes] for a in arrays]
+    index = place // width
+    buffer = _buffer(x, space, width).view(dtype)
+    if not x.check or space == "local":
+        for k, value in enumerate(chosen):
+            buffer[index + k if k else index] = value
+        return
+    measure(x, site, space, offset, lanes, size)
+    same = np.ones(len(index), np.bool_)
+    for k, value in enumerate(chosen):
+        same &= buffer.take(index + k) == value
+        buffer[index + k] = value
+    lost = np.zeros(len(index), np.bool_)
+    for k, value in enumerate(chosen):
+        lost |= buffer.take(index + k) != value
+    check_write(x, site, space, place, x.index if lanes is None else lanes, size, same, lost)
+
+
+def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
+    """Races, uninitialised bytes, results of async copies that no wait has covered."""
+    who = x.index if lanes is None else lanes
+    place = offset if lanes is None else offset[lanes]
+    if space == "shared" and x.shared.shadowed:
+        race, fresh, early = x.shared.read_by(place, size, x.warp[who], x.lane[who])
+        found = [
+            ("shared-race", race, "reads what another thread writes without a barrier between"),
+            ("uninitialised", fresh, "reads shared memory that nothing has written"),
+            ("async-read", early, "reads what an asynchronous copy writes before the wait that covers it"),
+        ]
+    elif space == "global":
+        race, fresh = x.memory.read_by(place, size, x.cta_number[who])
+        found = [
+            ("global-race", race, "reads what another CTA writes"),
+            ("uninitialised", fresh, "reads global memory that nothing has written"),
+        ]
+    else:
+        return
+    for kind, wrong, text in found:
+        if wrong.any():
+            bad = np.nonzero(wrong)[0]
+            x.find(kind, site, who[bad], f"{text}, at {_place(x, space, int(place[bad[0]]))}")
+
+
+def _place(x: Machine, space: str, offset: int) -> str:
+    return x.memory.describe(offset) if space == "global" else f"byte {offset % x.shared.stride} of shared memory"
+
+
+def check_write(
+    x: Machine, site: int, space: str, place: np.ndarray, who: np.ndarray, size: int, same: np.ndarray, lost: np.ndarray
+) -> None:
+    """Races of a store; `lost` marks threads whose value another thread of the same instruction overwrote."""
+    if space == "global":
+        race = x.memory.written_by(place, size, x.cta_number[who])
+        kind, text = "global-race", "writes what another CTA reads or writes"
+    elif space == "shared" and x.shared.shadowed:
+        race = x.shared.written_by(place, size, x.warp[who], x.lane[who], same) | lost
+        kind, text = "shared-race", "writes what another thread reads or writes without a barrier between"
+    else:
+        return
+    if race.any():
+        bad = np.nonzero(race)[0]
+        x.find(kind, site, who[bad], f"{text}, at {_place(x, space, int(place[bad[0]]))}")
+
+
+def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
+    """Counts sectors or bank conflicts for the report."""
+    if space == "local":
+        return
+    traffic = x.report.traffic.get(site)
+    if traffic is None:
+        traffic = x.report.traffic[site] = Traffic(space)
+    who = x.index if lanes is None else lanes
+    place = offset if lanes is None else offset[lanes]
+    warp = x.warp[who]
+    traffic.threads += len(who)
+    traffic.bytes += len(who) * size
+    traffic.requests += x.count // 32 if lanes is None else int(np.count_nonzero(np.diff(warp, prepend=-1)))
+    if space == "global":
+        traffic.sectors += access_cost.sectors(place, size, warp)
+    else:
+        total, conflicts = access_cost.wavefronts(place % x.shared.stride, size, warp, x.lane[who])
+        traffic.wavefronts += total
+        traffic.conflicts += conflicts
+
+
+def load_parameter(x: Machine, offset: Any, dtype: np.dtype, count: int) -> list[Any]:
+    """Loads from the kernel's parameters, the same for all threads."""
+    start = int(offset)
+    return list(x.parameters[start : start + dtype.itemsize * count].view(dtype))

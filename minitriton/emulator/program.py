@@ -1,0 +1,156 @@
+"""What PTX text is parsed into: modules, kernels, instructions and their operands.
+
+    @%p1 ld.global.v2.b32 {%r1, %r2}, [%rd4 + 16];
+
+is an `Instruction` whose `opcode` is `ld.global.v2.b32`, whose `guard` is the register `%p1`, and whose operands are a
+`Vector` of two `Register`s and an `Address` with base `%rd4` and offset 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from minitriton.errors import MinitritonError, SourceLocation
+
+
+class EmulationError(MinitritonError):
+    """PTX that cannot be emulated, or a launch that does not fit the kernel. Carries the line and text of the PTX."""
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A virtual register: `index` numbers it within its kernel, `type` is as declared (`pred`, `b32`, `f64`, ...)."""
+
+    index: int
+    name: str
+    type: str
+
+    @property
+    def bits(self) -> int:
+        """Width in bits; 1 for predicates."""
+        return 1 if self.type == "pred" else int(self.type[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A literal: an int, or a float with the bits that the text spelled (`0f3F800000`)."""
+
+    value: int | float
+    float_bits: int = 0
+    """32 or 64 for `0f`/`0d` literals and decimal floats (64), else 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A variable, a label, a function, or a special register (`%tid.x`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """`{a, b}`."""
+
+    elements: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`r|p`: two destinations."""
+
+    first: Operand
+    second: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """`!p`."""
+
+    operand: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[base + offset]`, or `[base, {coordinates}]` of a tensor copy."""
+
+    base: Operand
+    offset: int = 0
+    coordinates: tuple[Operand, ...] = ()
+
+
+Operand = Register | Immediate | Symbol | Vector | Pair | Negated | Address
+
+
+@dataclass(slots=True)
+class Instruction:
+    """One PTX instruction with its place: `line` in the PTX text, `source` in the kernel's file (of `.loc`)."""
+
+    opcode: str
+    operands: tuple[Operand, ...]
+    guard: Register | None
+    negated: bool
+    line: int
+    text: str
+    source: SourceLocation | None
+    index: int = 0
+    """Position in the kernel."""
+
+    @property
+    def parts(self) -> list[str]:
+        """The opcode split at its dots."""
+        return self.opcode.split(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A kernel parameter: `type` as declared (`u64`, `f32`, `b8`), `count` elements for arrays, byte `offset` of it."""
+
+    name: str
+    type: str
+    count: int
+    offset: int
+    is_pointer: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return int(self.type[1:]) // 8 * self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of a state space: `data` the initial bytes if any; an extern shared array has size 0."""
+
+    name: str
+    space: str
+    size: int
+    align: int
+    data: bytes | None = None
+    extern: bool = False
+
+
+@dataclass(slots=True)
+class Kernel:
+    """An entry: `labels` map a name to the index of the instruction it stands before."""
+
+    name: str
+    parameters: list[Parameter]
+    instructions: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    registers: list[Register] = field(default_factory=list)
+    variables: list[Variable] = field(default_factory=list)
+    threads: tuple[int, int, int] = (0, 0, 0)
+    """`.reqntid`, or `.maxntid` where that is missing; zeros if neither is given."""
+    translated: dict[bool, object] = field(default_factory=dict, repr=False)
+    """Cache of what `translate.translate` made, by whether checks are compiled in."""
+
+
+@dataclass(slots=True)
+class Module:
+    """A PTX text: `target` such as `sm_90a`, kernels by name, module-level variables by name."""
+
+    text: str
+    target: str = ""
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    files: dict[int, str] = field(default_factory=dict)

@@ -1,0 +1,179 @@
+"""What a run found and counted, per instruction and source line.
+
+report.findings        [Finding("race", ..., line=42, source=softmax.py:13, count=96)]
+report.to_json()       the same, with counts, as a dict of plain values
+report.listing()       the kernel's PTX with counts beside each instruction and findings below it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.program import Instruction, Kernel
+from minitriton.errors import SourceLocation
+
+KINDS = (
+    "out-of-bounds", "misaligned", "uninitialised", "shared-race", "global-race", "barrier", "deadlock", "async-read",
+    "inactive-lane", "trap", "assert",
+)  # fmt: skip
+
+
+@dataclass
+class Finding:
+    """One kind of fault at one instruction; `count` threads (or accesses) showed it, the first one is described."""
+
+    kind: str
+    message: str
+    line: int
+    text: str
+    source: SourceLocation | None
+    count: int = 1
+
+    def __str__(self) -> str:
+        place = f"{self.source}: " if self.source else ""
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        return f"{place}{self.kind}: {self.message}{times}\n    ptx:{self.line}: {self.text}"
+
+
+@dataclass
+class Traffic:
+    """Accesses of one memory instruction: warp-level `requests`, `bytes` asked for, 32-byte `sectors` touched in global
+    memory, `wavefronts` (passes over the banks) in shared memory and how many of them conflicts cost."""
+
+    space: str
+    requests: int = 0
+    threads: int = 0
+    bytes: int = 0
+    sectors: int = 0
+    wavefronts: int = 0
+    conflicts: int = 0
+
+
+@dataclass
+class Report:
+    """All of one run."""
+
+    kernel: Kernel
+    grid: tuple[int, int, int]
+    findings: list[Finding] = field(default_factory=list)
+    traffic: dict[int, Traffic] = field(default_factory=dict)
+    """By index of the instruction."""
+    warps: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Warps that issued each instruction."""
+    threads: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Threads that executed each instruction (its guard not counted)."""
+    output: list[str] = field(default_factory=list)
+    """What the kernel printed."""
+    _by_key: dict[tuple[str, int], Finding] = field(default_factory=dict, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def add(self, kind: str, instruction: Instruction, message: str, count: int = 1) -> None:
+        """Records a finding, or one more of the same kind at the same instruction."""
+        key = (kind, instruction.index)
+        if (found := self._by_key.get(key)) is not None:
+            found.count += count
+            return
+        found = Finding(kind, message, instruction.line, instruction.text, instruction.source, count)
+        self._by_key[key] = found
+        self.findings.append(found)
+
+    def mix(self) -> dict[str, int]:
+        """Warp-level dynamic count by opcode, most frequent first."""
+        counts: dict[str, int] = {}
+        for instruction, count in zip(self.kernel.instructions, self.warps, strict=False):
+            if count:
+                counts[instruction.opcode] = counts.get(instruction.opcode, 0) + int(count)
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    def total(self, space: str) -> Traffic:
+        """The traffic of a state space (`global`, `shared`) over all instructions."""
+        total = Traffic(space)
+        for one in self.traffic.values():
+            if one.space == space:
+                for name in ("requests", "threads", "bytes", "sectors", "wavefronts", "conflicts"):
+                    setattr(total, name, getattr(total, name) + getattr(one, name))
+        return total
+
+    def by_source_line(self) -> dict[str, dict[str, int]]:
+        """Counts summed by the kernel's source line: warp-level instructions, bytes, sectors, conflicts."""
+        lines: dict[str, dict[str, int]] = {}
+        for instruction in self.kernel.instructions:
+            place = instruction.source
+            key = f"{place.file}:{place.line}" if place else "?"
+            entry = lines.setdefault(key, {"instructions": 0, "bytes": 0, "sectors": 0, "conflicts": 0})
+            if instruction.index < len(self.warps):
+                entry["instructions"] += int(self.warps[instruction.index])
+            if (traffic := self.traffic.get(instruction.index)) is not None:
+                entry["bytes"] += traffic.bytes
+                entry["sectors"] += traffic.sectors
+                entry["conflicts"] += traffic.conflicts
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings and numbers."""
+        return {
+            "kernel": self.kernel.name,
+            "grid": list(self.grid),
+            "findings": [
+                {
+                    "kind": f.kind, "message": f.message, "count": f.count, "ptx_line": f.line, "ptx": f.text,
+                    "source": str(f.source) if f.source else None,
+                }
+                for f in self.findings
+            ],
+            "mix": self.mix(),
+            "totals": {space: _plain(self.total(space)) for space in ("global", "shared")},
+            "instructions": [
+                {
+                    "line": i.line, "text": i.text, "source": str(i.source) if i.source else None,
+                    "warps": int(self.warps[i.index]), "threads": int(self.threads[i.index]),
+                    **({"traffic": _plain(self.traffic[i.index])} if i.index in self.traffic else {}),
+                }
+                for i in self.kernel.instructions
+                if i.index < len(self.warps)
+            ],
+            "source_lines": self.by_source_line(),
+            "output": self.output,
+        }  # fmt: skip
+
+    def listing(self) -> str:
+        """The kernel line by line: warps, sectors a request, bank conflicts, and findings; source lines between."""
+        rows = [f"{'warps':>8} {'sect/req':>8} {'conflicts':>9}  {self.kernel.name}"]
+        by_line: dict[int, list[Finding]] = {}
+        for finding in self.findings:
+            by_line.setdefault(finding.line, []).append(finding)
+        texts: dict[str, list[str]] = {}
+        place = ""
+        for i in self.kernel.instructions:
+            if i.source and f"{i.source.file}:{i.source.line}" != place:
+                place = f"{i.source.file}:{i.source.line}"
+                rows.append(f"{'':28}-- {Path(i.source.file).name}:{i.source.line}{_source_text(i.source, texts)}")
+            warps = int(self.warps[i.index]) if i.index < len(self.warps) else 0
+            traffic = self.traffic.get(i.index)
+            sectors = f"{traffic.sectors / traffic.requests:.1f}" if traffic and traffic.sectors else ""
+            conflicts = str(traffic.conflicts) if traffic and traffic.conflicts else ""
+            rows.append(f"{warps or '':>8} {sectors:>8} {conflicts:>9}  {i.text};")
+            rows += [f"{'':28}^^ {f.kind}: {f.message} (x{f.count})" for f in by_line.get(i.line, ())]
+        return "\n".join(rows) + "\n"
+
+
+def _plain(traffic: Traffic) -> dict[str, Any]:
+    return dict(vars(traffic).items())
+
+
+def _source_text(place: SourceLocation, texts: dict[str, list[str]]) -> str:
+    if place.file not in texts:
+        try:
+            texts[place.file] = Path(place.file).read_text().splitlines()
+        except OSError:
+            texts[place.file] = []
+    lines = texts[place.file]
+    return "    " + lines[place.line - 1].strip() if 0 < place.line <= len(lines) else ""

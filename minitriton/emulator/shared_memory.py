@@ -1,0 +1,120 @@
+"""Shared memory of a batch of CTAs, and the shadow that finds races, uninitialised reads and early async reads.
+
+Every warp has a clock that a barrier advances. `known[w, v]` is the latest time of warp `v` (of the same CTA) that is over
+before what warp `w` does now. An access conflicts with an earlier one by warp `v` at time `t` if `t > known[w, v]`:
+
+    warp 0 writes word 5 at time 1; warp 1 reads it, known[1, 0] = 0       →   race
+    ... both pass a barrier: known[1, 0] = 1 ...; warp 1 reads it          →   none
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+WINDOW = 1024
+"""Shared addresses begin here, as the first kilobyte is the system's."""
+MANY = -2
+
+
+class SharedMemory:
+    """`bytes` holds the CTAs' windows one after the other, `stride` bytes each."""
+
+    def __init__(self, ctas: int, size: int, warps: int, granule: int, shadow: bool) -> None:
+        self.ctas, self.size, self.warps, self.granule = ctas, size, warps, granule
+        self.stride = -(-max(size, 16) // 128) * 128
+        self.bytes = np.full(ctas * self.stride, 0xA5, np.uint8)
+        self.views = {s: self.bytes.view(f"u{s}") for s in (1, 2, 4, 8)}
+        self.shadowed = shadow and size > 0
+        self.pending_count = 0
+        if self.shadowed:
+            count = ctas * self.stride // granule
+            self.clock = np.ones(ctas * warps, np.int32)
+            self.known = np.zeros((ctas * warps, warps), np.int32)
+            self.write_time = np.zeros(count, np.int32)
+            self.write_warp = np.zeros(count, np.int32)
+            self.write_lane = np.full(count, -1, np.int32)
+            self.read_time = np.zeros((count, warps), np.int32)
+            self.read_lane = np.full((count, warps), -1, np.int32)
+            self.initialised = np.zeros(count, np.bool_)
+            self.pending = np.zeros(count, np.int32)
+
+    def granules(self, offset: np.ndarray, size: int) -> np.ndarray:
+        """Granules that accesses touch: [accesses, granules of one]."""
+        first = (offset // self.granule)[:, None]
+        return first if size <= self.granule else first + np.arange(size // self.granule)
+
+    def synchronize_all(self) -> None:
+        """Every warp of every CTA passes a barrier."""
+        if self.shadowed:
+            shape = (self.ctas, self.warps, self.warps)
+            self.known[:] = np.broadcast_to(self.clock.reshape(self.ctas, 1, self.warps), shape).reshape(-1, self.warps)
+            self.clock += 1
+
+    def synchronize(self, members: np.ndarray) -> None:
+        """The given warps (of one CTA, numbered over the batch) pass a barrier together."""
+        if not self.shadowed:
+            return
+        known = self.known[members].max(0)
+        local = members % self.warps
+        known[local] = np.maximum(known[local], self.clock[members])
+        self.known[members] = known
+        self.clock[members] += 1
+
+    def synchronize_warps(self, members: np.ndarray) -> None:
+        """The lanes of each given warp synchronize among themselves."""
+        if self.shadowed:
+            self.known[members, members % self.warps] = self.clock[members]
+            self.clock[members] += 1
+
+    def release(self, members: np.ndarray) -> np.ndarray:
+        """What the given warps know, their own past included; their clocks go on."""
+        known = self.known[members].max(0)
+        local = members % self.warps
+        known[local] = np.maximum(known[local], self.clock[members])
+        self.clock[members] += 1
+        return known
+
+    def acquire(self, members: np.ndarray, known: np.ndarray) -> None:
+        """The given warps learn what a release published."""
+        self.known[members] = np.maximum(self.known[members], known)
+
+    def read_by(self, offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Notes readers; which accesses race with a write, read uninitialised bytes, read what async copies will write."""
+        g = self.granules(offset, size)
+        local = (warp % self.warps)[:, None]
+        writer = self.write_warp[g]
+        late = self.write_time[g] > self.known[warp[:, None], writer]
+        race = late & ~((writer == local) & (self.write_lane[g] == lane[:, None]))
+        now = self.clock[warp][:, None]
+        again = (self.read_time[g, local] == now) & (self.read_lane[g, local] != lane[:, None])
+        self.read_time[g, local] = now
+        self.read_lane[g, local] = np.where(again, MANY, lane[:, None])
+        clash = self.read_lane[g, local] != np.where(again, MANY, lane[:, None])
+        if clash.any():
+            where = np.nonzero(clash)
+            self.read_lane[g[where], np.broadcast_to(local, g.shape)[where]] = MANY
+        pending = self.pending[g].any(1) if self.pending_count else np.zeros(len(offset), np.bool_)
+        return race.any(1), (~self.initialised[g]).any(1) & ~pending, pending
+
+    def written_by(
+        self, offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray, same: np.ndarray
+    ) -> np.ndarray:
+        """Notes writers; which accesses race. `same` marks those that write what is there already: two such do not."""
+        g = self.granules(offset, size)
+        race = self.conflicts(g, warp, lane, same)
+        self.write_time[g] = self.clock[warp][:, None]
+        self.write_warp[g] = (warp % self.warps)[:, None]
+        self.write_lane[g] = lane[:, None]
+        self.initialised[g] = True
+        return race
+
+    def conflicts(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray, same: np.ndarray) -> np.ndarray:
+        """Which writes of granules `g` race with earlier reads or writes."""
+        local = (warp % self.warps)[:, None]
+        writer = self.write_warp[g]
+        own = (writer == local) & (self.write_lane[g] == lane[:, None])
+        late = (self.write_time[g] > self.known[warp[:, None], writer]) & ~own & ~same[:, None]
+        unseen = self.read_time[g] > self.known[warp][:, None, :]
+        columns = np.arange(self.warps)
+        mine = (columns == local[:, :, None]) & (self.read_lane[g] == lane[:, None, None])
+        return late.any(1) | ((unseen & ~mine).any(2) & ~same[:, None]).any(1)
