@@ -36,6 +36,7 @@ from minitriton.frontend.functions import CompiledFunctions, flat_types
 from minitriton.frontend.generator_base import rebuild
 from minitriton.frontend.generator_calls import CallVisitor
 from minitriton.frontend.prepared_tree import prepared_tree
+from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.signatures import str_to_ty
@@ -126,7 +127,7 @@ def _run_time_type(arg: Any) -> base_type | None:
     """The type of an argument that the function takes at run time, None for a compile-time value."""
     if isinstance(arg, base_type):
         return arg
-    return arg.type if isinstance(arg, (tensor, language_tuple, tensor_descriptor)) else None
+    return arg.type if isinstance(arg, (tensor, language_tuple, tensor_descriptor, aggregate_value)) else None
 
 
 def ast_to_ttir(

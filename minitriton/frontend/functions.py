@@ -19,6 +19,7 @@ from minitriton.frontend.errors import LanguageError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.generator_base import is_static
 from minitriton.frontend.semantic_descriptors import descriptor_ir_type
+from minitriton.language.aggregates import aggregate_type
 from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.values import tuple as language_tuple
@@ -63,6 +64,8 @@ def flat_types(type: base_type) -> list[Attribute]:
     """The types of the SSA values that make up a value of `type`."""
     if isinstance(type, tuple_type):
         return [t for element in type.types for t in flat_types(element)]
+    if isinstance(type, aggregate_type):
+        return [t for field in type.fields.values() for t in flat_types(field)]
     if isinstance(type, tensor_descriptor_type):
         return [descriptor_ir_type(type.block_type), *flat_types(type.shape_type), *flat_types(type.strides_type)]
     return [] if isinstance(type, constexpr_type) or type == void else [ir_type(type)]

@@ -19,6 +19,7 @@ from minitriton.frontend.errors import CompilationError, UnsupportedLanguageCons
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.semantic_values import to_tensor
 from minitriton.language import core
+from minitriton.language.aggregates import aggregate_type, aggregate_value
 from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, LibraryFunction
 from minitriton.language.descriptors import tensor_descriptor, tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, dtype, tuple_type
@@ -51,6 +52,9 @@ def flatten(value: Any, into: list[SSAValue]) -> list[SSAValue]:
     elif type(value) is language_tuple:
         for element in value.values:
             flatten(element, into)
+    elif isinstance(value, aggregate_value):
+        for name in value.fields:
+            flatten(getattr(value, name), into)
     return into
 
 
@@ -72,6 +76,11 @@ def rebuild(type: base_type, handles: list[SSAValue], cursor: int) -> tuple[Any,
         return language_tuple(values, type), cursor
     if isinstance(type, constexpr_type):
         return constexpr(type.value), cursor
+    if isinstance(type, aggregate_type):
+        fields: dict[str, Any] = {}
+        for name, field in type.fields.items():
+            fields[name], cursor = rebuild(field, handles, cursor)
+        return type.cls.of(fields), cursor
     if isinstance(type, tensor_descriptor_type):
         shape, after = rebuild(type.shape_type, handles, cursor + 1)
         strides, after = rebuild(type.strides_type, handles, after)
@@ -89,10 +98,21 @@ def rebuild_all(types: Iterable[base_type], handles: list[SSAValue]) -> list[Any
 
 
 def is_ir_value(value: Any) -> bool:
-    """Whether `value` is a tensor, or a tuple that contains one."""
-    return type(value) in (tensor, tensor_descriptor) or (
-        type(value) is language_tuple and any(map(is_ir_value, value.values))
-    )
+    """Whether `value` is made of SSA values: a tensor, a descriptor, an aggregate, or a tuple with one of these."""
+    kind = type(value)
+    if kind is language_tuple:
+        return any(map(is_ir_value, value.values))
+    return kind is tensor or kind is tensor_descriptor or isinstance(value, aggregate_value)
+
+
+def copied_scope(scope: dict[str, Any]) -> dict[str, Any]:
+    """A copy of `scope` for a region: aggregates, which methods change in place, are copied too."""
+    return {
+        name: value.of({field: getattr(value, field) for field in value.fields})
+        if isinstance(value, aggregate_value)
+        else value
+        for name, value in scope.items()
+    }
 
 
 def wrapped(value: Any) -> Any:

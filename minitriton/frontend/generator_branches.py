@@ -13,8 +13,9 @@ from xdsl.dialects import cf, scf
 from xdsl.ir import Block, Operation, Region
 
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator_base import flatten_all, is_ir_value, rebuild_all
+from minitriton.frontend.generator_base import copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator_statements import StatementVisitor
+from minitriton.language.aggregates import aggregate_value
 from minitriton.language.values import tensor, unwrap
 
 Scope = dict[str, Any]
@@ -52,7 +53,7 @@ class BranchVisitor(StatementVisitor):
     def _branch(self, statements: list[ast.stmt], block: Block, before: Scope) -> tuple[Scope, Scope]:
         """Compiles one branch from the scope `before`; gives the scope after it and the names it defined."""
         self.b.block = block
-        self.lscope, self.local_defs = before.copy(), {}
+        self.lscope, self.local_defs = copied_scope(before), {}
         self.terminated = False
         self.run(statements)
         return self.lscope, self.local_defs
@@ -64,7 +65,7 @@ class BranchVisitor(StatementVisitor):
         for name, value in before.items():
             if name not in then_scope or name not in else_scope:
                 continue
-            if name not in then_defs and name not in else_defs:
+            if name not in then_defs and name not in else_defs and not isinstance(value, aggregate_value):
                 continue
             after_then, after_else = then_scope[name], else_scope[name]
             if _same_values(after_then, after_else) or not is_ir_value(value):

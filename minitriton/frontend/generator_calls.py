@@ -8,6 +8,7 @@ len(shape)             Python's own, on compile-time values
 from __future__ import annotations
 
 import ast
+import inspect
 from typing import Any
 
 from minitriton.dialects import tt
@@ -19,7 +20,8 @@ from minitriton.frontend.generator_base import DEBUG_FRONTEND, flatten_all, is_s
 from minitriton.frontend.generator_expressions import BoundMethod
 from minitriton.frontend.generator_loops import LoopVisitor
 from minitriton.language import core
-from minitriton.language.declare import Builtin, ConstexprFunction, LibraryFunction
+from minitriton.language.aggregates import aggregate_value
+from minitriton.language.declare import BoundConstexprFunction, Builtin, ConstexprFunction, LibraryFunction
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import void
 from minitriton.language.values import constexpr, tensor, unwrap
@@ -87,6 +89,10 @@ class CallVisitor(LoopVisitor):
             return self._emit(node, function, args, kwargs)
         if isinstance(function, (JITCallable, LibraryFunction)):
             return self.call_function(function, args, kwargs)
+        if isinstance(function, type) and issubclass(function, aggregate_value):
+            return function.constructed(args, kwargs, Semantic(self, node))
+        if isinstance(getattr(function, "__self__", None), aggregate_value):
+            return self._call_plain_method(node, function, args, kwargs)
         if isinstance(function, type) and function.__module__.startswith("minitriton.language"):
             return function(*args, **kwargs)
         try:
@@ -96,6 +102,14 @@ class CallVisitor(LoopVisitor):
                 raise
             raise self.error(node, str(error)) from error
         return wrapped(result)
+
+    def _call_plain_method(self, node: ast.AST, method: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A method of an aggregate that is Python, run while compiling; `_semantic` emits for it if it asks."""
+        if isinstance(method, BoundConstexprFunction):
+            return wrapped(method(*args, **kwargs))
+        if "_semantic" in inspect.signature(method).parameters:
+            kwargs = {**kwargs, "_semantic": Semantic(self, node)}
+        return wrapped(method(*args, **kwargs))
 
     def _emit(self, node: ast.AST, function: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if function is core.static_print:
@@ -173,7 +187,7 @@ class CallVisitor(LoopVisitor):
 
 def _argument(value: Any) -> Any:
     """An argument as the callee sees it: what is known at compile time is a `constexpr` (or None)."""
-    if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor)) or value is None:
+    if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor, aggregate_value)) or value is None:
         return value
     if isinstance(value, (tuple, list)):
         return wrapped(tuple(value))

@@ -24,6 +24,7 @@ from minitriton.frontend.semantic_shapes import index, permute, unsplat
 from minitriton.frontend.semantic_values import to_tensor
 from minitriton.language import core
 from minitriton.language import dtypes as dt
+from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.values import base_value, constexpr, tensor, unwrap
 from minitriton.language.values import slice as language_slice
@@ -287,12 +288,17 @@ class ExpressionVisitor(GeneratorBase):
             return BoundMethod(owner, value)
         return value
 
+    def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         owner, at = self.visit(node.value), self.visit(node.slice)
         if type(owner) is tensor:
             return index(self.b, owner, unwrap(at))
         if type(owner) is language_tuple:
             return owner[at]
+        if isinstance(owner, aggregate_value):
+            return self.call(node, self.attribute(owner, "__getitem__"), [at], {})
         if isinstance(owner, ModuleType):
             raise LanguageTypeError(f"module {owner.__name__} cannot be subscripted")
         key = unwrap(at)

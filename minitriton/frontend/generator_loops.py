@@ -18,12 +18,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.frontend.builder import ir_type, named_location
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator_base import flatten_all, is_ir_value, rebuild_all
+from minitriton.frontend.generator_base import copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator_branches import BranchVisitor, Scope, type_text
 from minitriton.frontend.semantic_arithmetic import add, sub
 from minitriton.frontend.semantic_casts import cast, resize_integer
 from minitriton.frontend.semantic_values import integer_promotion, to_tensor
 from minitriton.language import dtypes as dt
+from minitriton.language.aggregates import aggregate_value
 from minitriton.language.iterators import condition as language_condition
 from minitriton.language.iterators import range as language_range
 from minitriton.language.iterators import static_range
@@ -94,7 +95,12 @@ class LoopVisitor(BranchVisitor):
         return low, high, step, down
 
     def _carried(self, node: Any, ignored: str | None) -> list[str]:
-        return [n for n, v in self.lscope.items() if n in node.assigned and n != ignored and is_ir_value(v)]
+        return [
+            name
+            for name, value in self.lscope.items()
+            if name != ignored
+            and (isinstance(value, aggregate_value) or (name in node.assigned and is_ir_value(value)))
+        ]
 
     def _check_carried(self, node: Any, before: Scope, ignored: str | None) -> None:
         """A variable that a loop changes keeps its type, and was a tensor before."""
@@ -126,7 +132,7 @@ class LoopVisitor(BranchVisitor):
         region, block = b.region([low.handle.type, *(h.type for h in flatten_all(initial))])
         block.args[0].location = named_location(target, location)
         b.block = block
-        self.lscope, self.local_defs = before.copy(), {}
+        self.lscope, self.local_defs = copied_scope(before), {}
         self._enter_with(names, initial, list(block.args[1:]))
         counter = tensor(block.args[0], low.type)
         if down:
@@ -252,7 +258,7 @@ class LoopVisitor(BranchVisitor):
         body_region, body_block = b.region(types)
         self.region_depth += 1
         b.block = test_block
-        self.lscope, self.local_defs = before.copy(), {}
+        self.lscope, self.local_defs = copied_scope(before), {}
         self._enter_with(names, initial, list(test_block.args))
         condition = self.visit(node.test)
         annotations: dict[str, Attribute] = {}
@@ -262,7 +268,7 @@ class LoopVisitor(BranchVisitor):
             condition = condition.condition
         holds = cast(b, to_tensor(b, unwrap(condition)), dt.int1)
         b.block = body_block
-        self.lscope, self.local_defs = before.copy(), {}
+        self.lscope, self.local_defs = copied_scope(before), {}
         self._enter_with(names, initial, list(body_block.args))
         self.run(node.body)
         self.region_depth -= 1

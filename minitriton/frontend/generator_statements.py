@@ -11,6 +11,7 @@ from minitriton.frontend.generator_base import flatten, is_static
 from minitriton.frontend.generator_expressions import ExpressionVisitor
 from minitriton.frontend.semantic_program import device_assert
 from minitriton.frontend.semantic_values import to_tensor
+from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import tuple_type, void
 from minitriton.language.values import constexpr, tensor, type_of, unwrap
@@ -124,7 +125,7 @@ class StatementVisitor(ExpressionVisitor):
             elements = [self._returnable(v) if unwrap(v) is not None else constexpr(None) for v in value.values]
             return language_tuple(elements, tuple_type([type_of(e) for e in elements], value.type.fields))
         value = unwrap(value)
-        if value is None or isinstance(value, (tensor, tensor_descriptor)):
+        if value is None or isinstance(value, (tensor, tensor_descriptor, aggregate_value)):
             return value
         if isinstance(value, (bool, int, float)):
             return to_tensor(self.b, value)

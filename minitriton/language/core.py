@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from minitriton.language.aggregates import _aggregate
 from minitriton.language.declare import builtin, must_use_result
 from minitriton.language.descriptors import (
     load_tensor_descriptor,
@@ -91,6 +92,8 @@ from minitriton.language.values import (
 )
 
 _unwrap_if_constexpr = unwrap
+extern = builtin
+"""Triton's other name for `builtin`."""
 
 
 class PropagateNan(enum.Enum):
@@ -309,6 +312,7 @@ __all__ = [
     "CONSTEXPR_0",
     "TRITON_MAX_TENSOR_NUMEL",
     "PropagateNan",
+    "_aggregate",
     "_promote_bfloat16_to_float32",
     "_reduce_with_indices",
     "_unwrap_if_constexpr",
