@@ -37,6 +37,7 @@ from minitriton.dialects.nvvm_memory import (
     CpAsyncOp,
     CpAsyncWaitGroupOp,
     CreatePolicyOp,
+    FenceProxyAsyncOp,
     LdMatrixOp,
     LoadGlobalOp,
     LoadSharedOp,
@@ -44,6 +45,10 @@ from minitriton.dialects.nvvm_memory import (
     StMatrixOp,
     StoreGlobalOp,
     StoreSharedOp,
+    WgmmaCommitGroupOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+    WgmmaWaitGroupOp,
 )
 
 # Special registers ----------------------------------------------------------------------------------------------------
@@ -308,6 +313,11 @@ NVVM = Dialect(
         StoreGlobalOp,
         StoreSharedOp,
         VoteSyncOp,
+        FenceProxyAsyncOp,
+        WgmmaCommitGroupOp,
+        WgmmaFenceOp,
+        WgmmaOp,
+        WgmmaWaitGroupOp,
     ],
     [],
 )
@@ -333,6 +343,7 @@ __all__ = [
     "CreatePolicyOp",
     "EachLaneOp",
     "ElectSyncOp",
+    "FenceProxyAsyncOp",
     "GridDimXOp",
     "GridDimYOp",
     "GridDimZOp",
@@ -349,5 +360,9 @@ __all__ = [
     "StoreSharedOp",
     "ThreadIdXOp",
     "VoteSyncOp",
+    "WgmmaCommitGroupOp",
+    "WgmmaFenceOp",
+    "WgmmaOp",
+    "WgmmaWaitGroupOp",
     "lanes",
 ]

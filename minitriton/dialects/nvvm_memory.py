@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i1, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i1, i32
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     AnyAttr,
@@ -17,6 +17,7 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     var_operand_def,
+    var_result_def,
 )
 from xdsl.utils.exceptions import VerifyException
 
@@ -252,3 +253,73 @@ class MmaSyncOp(IRDLOperation):
             raise VerifyException("nvvm.mma.sync takes 4 words of a and 2 of b")
         if self.c.type != self.d.type:
             raise VerifyException("nvvm.mma.sync returns the type of c")
+
+
+@irdl_op_definition
+class WgmmaOp(IRDLOperation):
+    """Starts `a b + c` of a warp group on tensor cores (PTX `wgmma.mma_async`, sm_90), one step along k after the other.
+
+    `b` is the descriptor of a matrix in shared memory, `b_offsets` what is added to it for each step (in 16 bytes); `a` likewise,
+    or words in registers, 4 for each step. Where `use_c` is false the first step starts from 0. `trans_a` and `trans_b` tell
+    that the matrix is not contiguous along k. The result may be read after a `nvvm.wgmma.wait_group`.
+    """
+
+    name = "nvvm.wgmma.mma_async"
+
+    a = operand_def(AnyAttr())
+    b = operand_def(IntegerType(64))
+    c = operand_def(AnyAttr())
+    use_c = opt_operand_def(i1)
+    d = result_def(AnyAttr())
+    shape = prop_def(StringAttr)
+    types = prop_def(StringAttr)
+    a_offsets = prop_def(DenseArrayBase.constr(i32))
+    b_offsets = prop_def(DenseArrayBase.constr(i32))
+    trans_a = opt_prop_def(UnitAttr)
+    trans_b = opt_prop_def(UnitAttr)
+
+    def verify_(self) -> None:
+        if self.c.type != self.d.type:
+            raise VerifyException("nvvm.wgmma.mma_async returns the type of c")
+        steps = len(self.b_offsets)
+        expected = 1 if len(self.a_offsets) else 4 * steps
+        if lanes(self.a.type) != expected or len(self.a_offsets) not in (0, steps):
+            raise VerifyException(
+                "nvvm.wgmma.mma_async needs a descriptor of a and an offset for each step, or 4 words"
+            )
+
+
+@irdl_op_definition
+class WgmmaFenceOp(IRDLOperation):
+    """Orders what was written to registers before the `nvvm.wgmma.mma_async` that use them."""
+
+    name = "nvvm.wgmma.fence"
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class WgmmaCommitGroupOp(IRDLOperation):
+    """Makes a group of the products started since the last one."""
+
+    name = "nvvm.wgmma.commit_group"
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class WgmmaWaitGroupOp(IRDLOperation):
+    """Waits until at most `n` groups are unfinished; the results are the operands, ready to be read."""
+
+    name = "nvvm.wgmma.wait_group"
+
+    inputs = var_operand_def(AnyAttr())
+    outputs = var_result_def(AnyAttr())
+    n = prop_def(IntegerAttr)
+
+
+@irdl_op_definition
+class FenceProxyAsyncOp(IRDLOperation):
+    """Makes shared memory that threads wrote visible to wgmma and TMA (`fence.proxy.async.shared`)."""
+
+    name = "nvvm.fence.proxy.async.shared"
+
+    cluster = opt_prop_def(UnitAttr)

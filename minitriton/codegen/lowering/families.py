@@ -18,6 +18,7 @@ from minitriton.codegen.lowering import (
     scan,
     shared,
     views,
+    wgmma,
 )
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "scan",
     "shared",
     "views",
+    "wgmma",
 ]
