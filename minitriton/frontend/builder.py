@@ -13,10 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import (
+    FileLineColLoc,
     Float8E4M3FNType,
     Float8E4M3FNUZType,
     Float8E5M2FNUZType,
     Float8E5M2Type,
+    IntAttr,
     LocationAttr,
     NameLoc,
     StringAttr,
@@ -71,6 +73,23 @@ def ir_type(type: base_type) -> Attribute:
     return found
 
 
+class Place:
+    """A line and column of a file, and the location attribute made of it once an op stands there."""
+
+    __slots__ = ("_attribute", "column", "file", "line")
+
+    def __init__(self, file: StringAttr, line: int, column: int) -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+        self._attribute: FileLineColLoc | None = None
+
+    def attribute(self) -> FileLineColLoc:
+        if self._attribute is None:
+            self._attribute = FileLineColLoc(self.file, IntAttr(self.line), IntAttr(self.column))
+        return self._attribute
+
+
 _named: dict[tuple[str, LocationAttr], NameLoc] = {}
 
 
@@ -93,7 +112,7 @@ class IRBuilder:
         self.options = options
         self.target = target
         self.block = Block()
-        self.location: LocationAttr = UNKNOWN
+        self.place: Place | LocationAttr = UNKNOWN
         self.name: str | None = None
         """The variable that the expression being compiled is assigned to."""
         self.call_function: Callable[[Any, list[Any], dict[str, Any]], Any] = _no_function
@@ -101,6 +120,16 @@ class IRBuilder:
         """Promises about block arguments, (argument, name, promise), for the loop they belong to."""
         self._constants: dict[Block, dict[Any, SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
+
+    @property
+    def location(self) -> LocationAttr:
+        """Where the ops that are inserted next stand in the source."""
+        place = self.place
+        return place.attribute() if place.__class__ is Place else place  # pyright: ignore
+
+    @location.setter
+    def location(self, location: LocationAttr) -> None:
+        self.place = location
 
     def insert(self, op: Operation) -> Operation:
         """Puts `op` at the end of the current block. It is named after the variable being assigned, if any."""

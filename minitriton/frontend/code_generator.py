@@ -62,14 +62,15 @@ class CodeGenerator(CallVisitor):
         """The `tt.func` of the function for arguments like `args` (types stand for run-time values)."""
         tree = prepared_tree(self.fn)
         self._check_parameters(tree)
-        location: Any = tree
+        positioned: Any = tree
+        location = positioned.place.attribute()
         types = [t for arg in args if (type := _run_time_type(arg)) is not None for t in flat_types(type)]
         entry = Block(arg_types=types)
         region = Region(entry)
         b = self.b
         outer = (b.block, b.location, b.name, b.call_function)
-        b.block, b.location, b.name, b.call_function = entry, location.ir_location, None, self.call_function
-        self._bind_parameters(args, entry, location.ir_location)
+        b.block, b.location, b.name, b.call_function = entry, location, None, self.call_function
+        self._bind_parameters(args, entry, location)
         self.run(tree.body)
         result_type = self._end(b)
         b.block, b.location, b.name, b.call_function = outer
@@ -81,7 +82,7 @@ class CodeGenerator(CallVisitor):
             arg_attrs=[DictionaryAttr(a) for a in arg_attrs] if any(arg_attrs) else None,
             attributes={"noinline": BoolAttr.from_bool(self.fn.noinline and visibility == _PRIVATE)},
         )
-        op.location = location.ir_location
+        op.location = location
         return op, result_type
 
     def _check_parameters(self, tree: ast.FunctionDef) -> None:

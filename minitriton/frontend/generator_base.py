@@ -153,11 +153,11 @@ class GeneratorBase:
             if node is None:
                 return None
             raise self.unsupported(node, f"unsupported AST node type: {type(node).__name__}")
-        location = node.ir_location
+        place = node.place
         b = self.b
         outer = self.current
-        if location is not None:
-            b.location = location
+        if place is not None:
+            b.place = place
             self.current = node
         try:
             result = handler(self, node)
@@ -166,12 +166,13 @@ class GeneratorBase:
         except Exception as error:
             if DEBUG_FRONTEND:
                 raise
-            place = node if location is not None else self.current
-            raise self.error(place, self.describe(error), getattr(error, "help", None)) from None
+            raise self.error(
+                node if place is not None else self.current, self.describe(error), getattr(error, "help", None)
+            ) from None
         self.current = outer
-        if location is not None:
+        if place is not None:
             # Triton's rule: an op has the place of the last expression finished before it, not of the one it belongs to.
-            b.location = location
+            b.place = place
         return result
 
     @staticmethod

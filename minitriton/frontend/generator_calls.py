@@ -49,7 +49,7 @@ class CallVisitor(LoopVisitor):
 
     def visit_unused_call(self, node: ast.Call) -> None:
         location: Any = node
-        self.b.location = location.ir_location
+        self.b.place = location.place
         self.current = node
         function = unwrap(self.visit(node.func))
         target = function.function if isinstance(function, BoundMethod) else function
@@ -71,7 +71,7 @@ class CallVisitor(LoopVisitor):
                 raise self.unsupported(node, "`**` in a call is not supported")
             kwargs[keyword.arg] = self.visit(keyword.value)
             place: Any = keyword
-            self.b.location = place.ir_location
+            self.b.place = place.place
         args: list[Any] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):

@@ -2,7 +2,7 @@
 
 In: the tree of a `JITCallable`. Out: the same tree, whose nodes carry
 
-    node.ir_location        FileLineColLoc in the kernel's file (nodes with a line)
+    node.place              where it stands in the kernel's file (None without a line)
     For.assigned, While.assigned    names that the loop's body may bind
     If.has_return           whether a branch contains `return`
 """
@@ -12,8 +12,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+from xdsl.dialects.builtin import StringAttr
 
+from minitriton.frontend.builder import Place
 from minitriton.frontend.function import JITCallable
 
 
@@ -28,17 +29,14 @@ def prepared_tree(fn: JITCallable) -> ast.FunctionDef:
 
 
 def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> None:
-    locations: dict[tuple[int, int], FileLineColLoc] = {}
+    places: dict[tuple[int, int], Place] = {}
     for node in ast.walk(tree):
         annotated: Any = node
         line = getattr(node, "lineno", None)
-        annotated.ir_location = None
+        annotated.place = None
         if line is not None:
-            place = (line, annotated.col_offset)
-            found = locations.get(place)
-            if found is None:
-                found = locations[place] = FileLineColLoc(file, IntAttr(offset + line), IntAttr(place[1]))
-            annotated.ir_location = found
+            key = (line, annotated.col_offset)
+            annotated.place = places.get(key) or places.setdefault(key, Place(file, offset + line, key[1]))
         if isinstance(node, (ast.For, ast.While)):
             annotated.assigned = frozenset(_bound_names(node.body))
         elif isinstance(node, (ast.If, ast.With)):
