@@ -14,8 +14,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
-from minitriton.pass_manager import Hook, Pipeline, Snapshots, Statistics, Timings, VerifyEach, representation_text
+from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
+from minitriton.sources import STAGES
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -40,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     compile.add_argument(
         "--signature", default="", help="argument types in order: TYPE[:16] or NAME=VALUE (constexpr), comma-separated"
     )
-    compile.add_argument("--emit", default="ptx", help="ttir, ttgir, llir, ptx, sass, cubin, or pipeline")
+    compile.add_argument("--emit", default="ptx", choices=EMITTED, metavar="STAGE", help=", ".join(EMITTED))
     compile.add_argument("--arch", type=int, default=90, help="compute capability times ten (80, 86, 89, 90)")
     compile.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
@@ -150,40 +154,71 @@ def _literal(text: str) -> Any:
         return text
 
 
+EMITTED = (*STAGES, "cubin", "sass", "pipeline")
+
+
 def _compile(arguments: argparse.Namespace) -> int:
     from minitriton.compiler import compile
     from minitriton.target import GPUTarget
 
     target = GPUTarget("cuda", arguments.arch, 32)
     options = {name: _literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
-    if arguments.pipeline:
-        import minitriton.codegen.all_passes
-        import minitriton.passes.all_passes  # noqa: F401
-
-        options["pipeline"] = str(Pipeline.parse(arguments.pipeline))
     source: Any = arguments.source
     if source.partition(":")[0].endswith(".py"):
         source = ast_source(load_kernel(source), arguments.signature)
-    hooks: list[Hook] = []
-    timings, statistics = Timings(), Statistics()
-    snapshots = Snapshots(representation_text, only_changes=True)
-    for wanted, hook in (
-        (arguments.timings, timings),
-        (arguments.statistics, statistics),
-        (arguments.print_after_each, snapshots),
-        (arguments.verify_each, VerifyEach()),
-    ):
-        if wanted:
-            hooks.append(hook)
-    kernel = compile(source, target, options, hooks=hooks)
-    for name, text in snapshots.texts:
-        print(f"// ----- after {name}\n{text}")
-    if arguments.timings:
-        print(timings.table(), file=sys.stderr)
-    for name, counts in statistics.counts:
-        print(f"{sum(counts.values()):6} ops after {name}", file=sys.stderr)
-    _write(arguments, kernel.metadata.pipeline if arguments.emit == "pipeline" else kernel.asm[arguments.emit])
+    report = _Report(arguments)
+    hooks = report.hooks()
+    if arguments.pipeline:
+        options["pipeline"] = arguments.pipeline
+        # A pass may print: a cached result would hide it.
+        hooks = hooks or [Hook()]
+    try:
+        kernel = compile(source, target, options, hooks=hooks)
+    finally:
+        report.print()
+    if arguments.emit == "pipeline":
+        _write(arguments, kernel.metadata.pipeline)
+    elif arguments.emit in STAGES and arguments.emit not in kernel.asm:
+        raise MinitritonError(
+            f"this compile has no stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
+        )
+    else:
+        _write(arguments, kernel.asm[arguments.emit])
     return 0
+
+
+class _Report:
+    """What `compile` shows of the passes beside its result: a failing pass does not keep it from being printed."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.timings, self.statistics = Timings(), Statistics()
+        self.snapshots = Snapshots(_readable, only_changes=True)
+
+    def hooks(self) -> list[Hook]:
+        """The hooks that the command line asks for."""
+        given = self.arguments
+        wanted: list[tuple[bool, Hook]] = [
+            (given.timings, self.timings),
+            (given.statistics, self.statistics),
+            (given.print_after_each, self.snapshots),
+            (given.verify_each, VerifyEach()),
+        ]
+        return [hook for is_wanted, hook in wanted if is_wanted]
+
+    def print(self) -> None:
+        """The IR after each pass to standard output, tables to standard error."""
+        for name, text in self.snapshots.texts:
+            print(f"// ----- after {name}\n{text}")
+        if self.arguments.timings:
+            print(self.timings.table(), file=sys.stderr)
+        for name, counts in self.statistics.counts:
+            print(f"{sum(counts.values()):6} ops after {name}", file=sys.stderr)
+
+
+def _readable(value: Any) -> str:
+    """A module without its locations; LLVM IR and PTX are text already."""
+    return print_module(value) if isinstance(value, ModuleOp) else str(value)
 
 
 def _write(arguments: argparse.Namespace, content: str | bytes) -> None:
@@ -214,7 +249,8 @@ def _passes(arguments: argparse.Namespace) -> int:
     cls = known[arguments.name]
     print(f"{cls.name}\n\n{(cls.__doc__ or '').strip()}\n")
     for f in dataclasses.fields(cls):
-        print(f"  {f.name.replace('_', '-')}: {f.type} = {f.default}")
+        kind = f.type if isinstance(f.type, str) else f.type.__name__
+        print(f"  {f.name.replace('_', '-')}: {kind} = {f.default!r}")
     for label, facts in (("needs", cls.requires), ("establishes", cls.establishes), ("destroys", cls.destroys)):
         if facts:
             print(f"  {label}: {', '.join(sorted(facts))}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
 from collections import namedtuple
 from dataclasses import asdict, dataclass, field
@@ -22,7 +23,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from minitriton.dumps import dump_stages, environment_hooks, is_set
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text
 from minitriton.pass_registry import Property, Step
-from minitriton.pipelines import pipeline_for
+from minitriton.pipelines import Switches, pipeline_for
 from minitriton.sources import STAGES, ASTSource, IRSource, entry_of_text
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -138,11 +139,12 @@ def compile(
     source = IRSource(src, context) if isinstance(src, (str, Path)) else src
     if not isinstance(options, CUDAOptions):
         options = CUDAOptions.for_target(target, **{**(options or {}), **source.parse_options()})
-    key = _cache_key(source, target, options)
+    switches = _environment_switches()
+    key = _cache_key(source, target, options, switches)
     hooks = [*(hooks or []), *environment_hooks(source.name)]
     kernel = None if hooks or is_set("TRITON_ALWAYS_COMPILE") else _load(source, key)
     if kernel is None:
-        kernel = _compile(source, target, options, context, key, hooks)
+        kernel = _compile(source, target, options, switches, context, key, hooks)
         kernel.assemble_if_possible()
         kernel.store()
     if is_set("TRITON_KERNEL_DUMP"):
@@ -163,8 +165,18 @@ def default_target() -> GPUTarget:
     return driver.target(driver.current_device())
 
 
+def _environment_switches() -> Switches:
+    return Switches(line_info=not is_set("TRITON_DISABLE_LINE_INFO"), optimize_llvm=not is_set("DISABLE_LLVM_OPT"))
+
+
 def _compile(
-    source: Any, target: GPUTarget, options: CUDAOptions, context: Context, key: str, hooks: list[Hook]
+    source: Any,
+    target: GPUTarget,
+    options: CUDAOptions,
+    switches: Switches,
+    context: Context,
+    key: str,
+    hooks: list[Hook],
 ) -> CompiledKernel:
     start = time.perf_counter()
     module = source.make_ir(target, options, context)
@@ -174,7 +186,7 @@ def _compile(
     if source.ext == "ptx":
         stages.texts["ptx"] = str(module)
     else:
-        pipeline = _remaining(pipeline_for(target, options), source.ext)
+        pipeline = _remaining(pipeline_for(target, options, switches), source.ext)
         pipeline.check(_FIRST_FACTS[source.ext])
         if source.ext != "source":
             stages.texts[source.ext] = stage_text(module)
@@ -205,18 +217,21 @@ def _shared_of_text(text: str) -> int:
     return _UNKNOWN_DYNAMIC_SHARED if "global_smem" in text else 0
 
 
-def _cache_key(source: Any, target: GPUTarget, options: CUDAOptions) -> str:
+def _cache_key(source: Any, target: GPUTarget, options: CUDAOptions, switches: Switches) -> str:
+    from minitriton.codegen.cubin import chosen_assembler
     from minitriton.runtime.cache import compiler_fingerprint
 
-    text = f"{compiler_fingerprint()}-{source.hash()}-{source.ext}-{target}-{options}-{_environment_key()}"
-    return hashlib.sha256(text.encode()).hexdigest()
+    parts = [compiler_fingerprint(), source.hash(), source.ext, target, options, switches, chosen_assembler()]
+    if options.pipeline is not None:
+        parts.append(_foreign_passes(pipeline_for(target, options, switches)))
+    return hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
 
 
-_ENVIRONMENT = ("TRITON_DISABLE_LINE_INFO", "DISABLE_LLVM_OPT", "TRITON_DEFAULT_FP_FUSION")
-
-
-def _environment_key() -> str:
-    return ",".join(os.environ.get(name, "") for name in _ENVIRONMENT)
+def _foreign_passes(pipeline: Pipeline) -> str:
+    """The source of every module outside of minitriton whose passes `pipeline` runs: another source, another result."""
+    names = {type(step).__module__ for step in pipeline.steps}
+    files = [getattr(sys.modules.get(n), "__file__", None) for n in sorted(names) if not n.startswith("minitriton.")]
+    return "-".join(hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files if file)
 
 
 class CompiledKernel:
@@ -262,7 +277,7 @@ class CompiledKernel:
         """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded."""
         from minitriton.codegen.cubin import assembler_available
 
-        if assembler_available():
+        if "ptx" in self.asm and assembler_available():
             self.asm["cubin"]
 
     def _disassemble(self) -> str:

@@ -13,12 +13,15 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pass_manager import Hook, PassManager, Pipeline, Snapshots, Timings, VerifyEach, read_reproducer
-from minitriton.pass_registry import Step
+from minitriton.pass_registry import Property, Step
 from minitriton.pipeline_spec import make_step, parse_options_text, parse_pipeline
 
 USAGE = """usage: minitriton-opt [FILE | -] [-PASS | -PASS=OPTIONS | -PASS{OPTIONS}]... [OPTION]...
@@ -125,11 +128,19 @@ def split_chunks(text: str) -> list[str]:
 
 
 def run_chunk(text: str, name: str, invocation: Invocation, hooks: list[Hook]) -> str:
-    """The text of one module after the passes. Raises `MinitritonError`s."""
-    module = parse_module(text, name)
-    manager = PassManager(Pipeline(tuple(invocation.steps)), hooks, invocation.reproducer)
-    manager.run(make_context(), module)
-    return print_module(module, locations=invocation.debug_info)
+    """The text of one module after the passes, or what a translation made of it. Raises `MinitritonError`s.
+
+    Steps that start from LLVM IR or PTX, as the reproducer of a late step does, are given `text` as it is.
+    """
+    steps = tuple(invocation.steps)
+    starts_late = bool(steps) and bool({Property.LLVM_IR, Property.PTX} & steps[0].requires)
+    manager = PassManager(Pipeline(steps), hooks, invocation.reproducer)
+    value = manager.run(make_context(), text if starts_late else parse_module(text, name))
+    return print_module(value, locations=invocation.debug_info) if isinstance(value, ModuleOp) else str(value)
+
+
+def _shown(value: Any) -> str:
+    return print_module(value) if isinstance(value, ModuleOp) else str(value)
 
 
 def check_diagnostics(text: str, error: MinitritonError | None) -> list[str]:
@@ -157,7 +168,7 @@ def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
         hooks.append(timings)
     if invocation.verify_each:
         hooks.append(VerifyEach())
-    snapshots = Snapshots(print_module)
+    snapshots = Snapshots(_shown)
     if invocation.print_after_all:
         hooks.append(snapshots)
     printed: list[str] = []

@@ -128,11 +128,14 @@ class VerifyEach(Hook):
     """Verifies the module after each pass, so that a pass that breaks the IR is named."""
 
     def after(self, step: Step, value: Any) -> None:
+        from minitriton.dialects.verifier import verify
+
         if isinstance(value, ModuleOp):
             try:
-                value.verify()
-            except Exception as error:
-                raise IRError(f"pass {step.name!r} left invalid IR: {error}") from error
+                verify(value)
+            except IRError as error:
+                message = f"pass {step.name!r} left invalid IR: {error.message}"
+                raise IRError(message, error.location, help=error.help, source_line=error.source_line) from error
 
 
 @dataclass

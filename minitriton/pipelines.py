@@ -6,11 +6,19 @@ In: a target and options. Out: a `Pipeline` from the frontend's TTIR to PTX, LLV
 from __future__ import annotations
 
 import functools
-import os
+from dataclasses import dataclass
 
 from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
 from minitriton.pass_manager import Pipeline
 from minitriton.target import CUDAOptions, GPUTarget
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What the environment may switch in every kernel's pipeline. Read once, where a compile begins; a value from then on."""
+
+    line_info: bool = True
+    optimize_llvm: bool = True
 
 
 def ttir_passes() -> list[str]:
@@ -54,22 +62,18 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
     ]
 
 
-def llvm_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
-    """Lowers to the LLVM dialect: shared memory, barriers, branches, registers."""
-    return [
-        "allocate-shared-memory-nv",
-        "convert-triton-gpu-to-llvm",
-    ]
+def llvm_passes() -> list[str]:
+    """Lowers to the LLVM dialect; shared memory is placed and barriers are put in on the way."""
+    return ["convert-triton-gpu-to-llvm"]
 
 
-def emission_steps(target: GPUTarget, options: CUDAOptions) -> list[str]:
+def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """LLVM IR, LLVM's optimiser, PTX."""
     version = options.ptx_version or DEFAULT_PTX_VERSION
-    line_info = os.environ.get("TRITON_DISABLE_LINE_INFO", "0") in ("", "0")
     return [
-        f"translate-to-llvm-ir{{line-info={_text(line_info)} reflect-ftz={_text(options.enable_reflect_ftz)} "
+        f"translate-to-llvm-ir{{line-info={_text(switches.line_info)} reflect-ftz={_text(options.enable_reflect_ftz)} "
         f"ptx-version={version}}}",
-        f"optimize-llvm-ir{{arch={target.arch} level=3}}",
+        f"optimize-llvm-ir{{arch={target.arch} level={3 if switches.optimize_llvm else 0}}}",
         f"emit-ptx{{arch={target.arch} enable-fp-fusion={_text(options.enable_fp_fusion)} ptx-version={version}}}",
     ]
 
@@ -79,7 +83,7 @@ def _text(flag: bool) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def pipeline_for(target: GPUTarget, options: CUDAOptions) -> Pipeline:
+def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
     """The pipeline that compiles for `target`; `options.pipeline` replaces it. Raises `PipelineError` for a bad one."""
     import minitriton.codegen.all_passes
     import minitriton.passes.all_passes  # noqa: F401
@@ -88,9 +92,6 @@ def pipeline_for(target: GPUTarget, options: CUDAOptions) -> Pipeline:
         return Pipeline.parse(options.pipeline)
     return Pipeline.parse(
         ",".join(
-            ttir_passes()
-            + ttgir_passes(target, options)
-            + llvm_passes(target, options)
-            + emission_steps(target, options)
+            ttir_passes() + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
         )
     )

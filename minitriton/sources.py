@@ -61,6 +61,10 @@ class ASTSource:
     def parse_options(self) -> dict[str, Any]:
         return {}
 
+    def known_metadata(self) -> dict[str, Any]:
+        """Nothing: only the lowering knows how much shared memory the kernel takes."""
+        return {}
+
     def runtime_parameters(self) -> list[str]:
         """The type names of the parameters that a launch passes, tuples flattened."""
         return [t for t in _flatten(self.signature.values()) if t != "constexpr"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from minitriton.errors import MinitritonError
 from minitriton.language import dtypes as dt
 from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import block_of, constexpr_type, pointer_type, tuple_type
@@ -41,5 +42,8 @@ def str_to_ty(name: Any, value: Any = None) -> Any:
         )
     found = _SCALARS.get(name)
     if found is None:
-        raise TypeError(f"{name!r} is not the name of an argument type; known: {', '.join(_SCALARS)}")
+        raise MinitritonError(
+            f"{name!r} is not the name of an argument type",
+            help=f"write one of {', '.join(_SCALARS)}, or a pointer to one: *fp32",
+        )
     return found
