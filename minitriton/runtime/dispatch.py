@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minitriton.runtime.arguments import data_address, is_host_array
-from minitriton.runtime.loading import full_grid, stream_functions
+from minitriton.runtime.driver import NO_CONTEXT
+from minitriton.runtime.loading import full_grid, make_current, stream_functions
 
 _INT_CLASS = (
     "((1 if {n} == 1 else 0 if {n} & 15 else 16) "
@@ -42,7 +43,8 @@ class Dispatcher:
 
     `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and loads on a miss;
     `interpret(grid, args, options)` runs on host arrays; `slow(grid, args, options)` takes argument types that have no
-    generated path (tuples, descriptors). `always_interpret` sends every launch to the interpreter.
+    generated path (tuples, descriptors). `always_interpret` sends every launch to the interpreter;
+    `kernel` is the name in Python's errors about calls.
     """
 
     names: list[str]
@@ -52,6 +54,7 @@ class Dispatcher:
     interpret: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     slow: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     always_interpret: bool = False
+    kernel: str = "kernel"
     paths: dict[tuple[type, ...], Callable[..., Any]] = field(default_factory=dict)
 
     def general(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -64,19 +67,19 @@ class Dispatcher:
 
     def first(self) -> Callable[..., Any]:
         """`dispatch(grid, *args, **options)` before any arguments have been seen."""
-        return self._define(
-            "dispatch", f"    return general(grid, ({self._listed}), options)", {"general": self.general}
-        )
+        body = f"    return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)"
+        return self._define("dispatch", body, {"_mt_dispatcher": self})
 
     @property
     def _listed(self) -> str:
         return "".join(f"{n}, " for n in self.names)
 
     def _define(self, name: str, body: str, scope: dict[str, Any]) -> Callable[..., Any]:
-        """A function with the kernel's parameters and defaults after `grid`, and `**options`."""
-        header = "".join(f"{n}=default_{n}, " if n in self.defaults else f"{n}, " for n in self.names)
-        scope.update({f"default_{n}": v for n, v in self.defaults.items()})
-        exec(f"def {name}(grid, {header}**options):\n{body}", scope)
+        """A function with the kernel's parameters and defaults after the grid, and options. Its own names begin with
+        `_mt_`, so that no parameter of a kernel can be one of them."""
+        header = "".join(f"{n}=_mt_default_{n}, " if n in self.defaults else f"{n}, " for n in self.names)
+        scope.update({f"_mt_default_{n}": v for n, v in self.defaults.items()})
+        exec(f"def {name}(_mt_grid, {header}**_mt_options):\n{body}", scope)
         return scope[name]
 
     def _generate(self, types: tuple[type, ...]) -> Callable[..., Any]:
@@ -89,13 +92,14 @@ class Dispatcher:
             return self._by_place()
         get_device, get_stream = stream_functions()
         scope: dict[str, Any] = {
-            "get_device": get_device,
-            "get_stream": get_stream,
-            "entries": {},
-            "dispatcher": self,
-            "resolve_grid": resolve_grid,
-            "data_address": data_address,
-            "names": self.names,
+            "_mt_get_device": get_device,
+            "_mt_get_stream": get_stream,
+            "_mt_entries": {},
+            "_mt_dispatcher": self,
+            "_mt_resolve_grid": resolve_grid,
+            "_mt_address": data_address,
+            "_mt_names": self.names,
+            "_mt_make_current": make_current,
         }
         return self._define("path", self._body(code), scope)
 
@@ -107,39 +111,46 @@ class Dispatcher:
             each = "".join(f"{a} & 15, " for a in code.addresses)
             code.key.append(f"0 if not ({together}) & 15 else ({each})")
         setup = "; ".join(code.setup) or "pass"
+        launch = f"_mt_entry[0](_mt_x, _mt_y, _mt_z, _mt_get_stream(_mt_device), {', '.join(code.passed)})"
         return f"""
     try:
         if {mismatch}:
-            return dispatcher.general(grid, ({self._listed}), options)
+            return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)
         if not ({on_device}):
-            return dispatcher.interpret(grid, ({self._listed}), options)
+            return _mt_dispatcher.interpret(_mt_grid, ({self._listed}), _mt_options)
         {setup}
-        device = get_device()
-        key = ({"".join(k + ", " for k in code.key)}device)
+        _mt_device = _mt_get_device()
+        _mt_key = ({"".join(k + ", " for k in code.key)}_mt_device)
     except AttributeError:
-        return dispatcher.general(grid, ({self._listed}), options)
-    if options:
-        key = (key, *options.items())
-    entry = entries.get(key)
-    if entry is None:
-        entry = entries[key] = dispatcher.prepare(({self._listed}), options, device)
-    if grid.__class__ is not tuple:
-        grid = resolve_grid(grid, names, ({self._listed}))
-    size = len(grid)
-    code = entry[0](grid[0], grid[1] if size > 1 else 1, grid[2] if size > 2 else 1, get_stream(device), {", ".join(code.passed)})
-    if code:
-        entry[2](code, grid)
-    return entry[1]
+        return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)
+    if _mt_options:
+        _mt_key = (_mt_key, *_mt_options.items())
+    _mt_entry = _mt_entries.get(_mt_key)
+    if _mt_entry is None:
+        _mt_entry = _mt_entries[_mt_key] = _mt_dispatcher.prepare(({self._listed}), _mt_options, _mt_device)
+    if _mt_grid.__class__ is not tuple:
+        _mt_grid = _mt_resolve_grid(_mt_grid, _mt_names, ({self._listed}))
+    _mt_size = len(_mt_grid)
+    _mt_x = _mt_grid[0]
+    _mt_y = _mt_grid[1] if _mt_size > 1 else 1
+    _mt_z = _mt_grid[2] if _mt_size > 2 else 1
+    _mt_code = {launch}
+    if _mt_code:
+        if _mt_code == {NO_CONTEXT}:
+            _mt_make_current(_mt_device)
+            _mt_code = {launch}
+        _mt_entry[2](_mt_code, _mt_grid)
+    return _mt_entry[1]
 """
 
     def _by_place(self) -> Callable[..., Any]:
         """Decides per call: host arrays are interpreted, everything else takes the slow launch."""
+        body = f"    return _mt_by_place(_mt_grid, ({self._listed}), _mt_options)"
+        return self._define("path", body, {"_mt_by_place": self._launch_by_place})
 
-        def path(grid: Any, *args: Any, **options: Any) -> Any:
-            on_host = self.always_interpret or any(is_host_array(a) for a in args)
-            return (self.interpret if on_host else self.slow)(grid, args, options)
-
-        return path
+    def _launch_by_place(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        on_host = self.always_interpret or any(is_host_array(a) for a in args)
+        return (self.interpret if on_host else self.slow)(grid, args, options)
 
 
 @dataclass
@@ -169,16 +180,17 @@ class _Code:
                 self.key.append(_INT_CLASS.format(n=name))
             self.passed.append(name)
         elif hasattr(kind, "__cuda_array_interface__"):
-            self._add_address(name, f"data_address({name})", f"str({name}.dtype)")
+            self._add_address(name, f"_mt_address({name})", f"str({name}.dtype)")
         else:
             return False
         return True
 
     def _add_address(self, name: str, address: str, dtype: str) -> None:
-        self.setup.append(f"{name}_address = {address}")
+        variable = f"_mt_at_{name}"
+        self.setup.append(f"{variable} = {address}")
         self.key.append(dtype)
-        self.addresses.append(f"{name}_address")
-        self.passed.append(f"{name}_address")
+        self.addresses.append(variable)
+        self.passed.append(variable)
 
 
 def resolve_grid(grid: Any, names: list[str], args: tuple[Any, ...]) -> tuple[int, int, int]:

@@ -38,6 +38,10 @@ _STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of shared memory that a kernel gets without opting in to more (CUDA programming guide, §16)."""
 
 
+NO_CONTEXT = 201
+"""CUDA_ERROR_INVALID_CONTEXT: the calling thread has used no device yet."""
+
+
 class DriverError(MinitritonError):
     """A CUDA driver call failed. `code` is its CUresult."""
 

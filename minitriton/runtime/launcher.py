@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.runtime.driver import CudaDriver
+from minitriton.runtime.driver import NO_CONTEXT, CudaDriver
 from minitriton.runtime.native_launch import native_launch
 
 PACK_CODES = {
@@ -48,9 +48,16 @@ class Launcher:
     the two hidden scratch pointers of the kernel ABI follow them and are passed as null."""
 
     def __init__(
-        self, driver: CudaDriver, function: int, name: str, parameter_types: list[str], shape: LaunchShape
+        self,
+        driver: CudaDriver,
+        function: int,
+        name: str,
+        parameter_types: list[str],
+        shape: LaunchShape,
+        device: int = 0,
     ) -> None:
         self.driver = driver
+        self.device = device
         self.name = name
         self.shape = shape
         self.types = parameter_types
@@ -73,7 +80,11 @@ class Launcher:
                 f"kernel {self.name!r}: an argument does not fit its type ({error})",
                 help=f"parameter types {self.types}",
             ) from error
-        self.check(self._launch(x, y, z, stream, *values), (x, y, z))
+        code = self._launch(x, y, z, stream, *values)
+        if code == NO_CONTEXT:
+            self.driver.set_current_device(self.device)
+            code = self._launch(x, y, z, stream, *values)
+        self.check(code, (x, y, z))
 
     def positional(self, skipped: tuple[int, ...]) -> Callable[..., int]:
         """`launch(x, y, z, stream, *values) -> CUresult`, unchecked and fast. `skipped` are positions among the values at

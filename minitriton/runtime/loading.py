@@ -32,7 +32,7 @@ def load(kernel: CompiledKernel) -> None:
         raise OutOfResources(threads, loaded.n_max_threads, "threads")
     kernel.n_regs, kernel.n_spills, kernel.n_max_threads = loaded.n_regs, loaded.n_spills, loaded.n_max_threads
     shape = LaunchShape(threads, metadata.shared, metadata.launch_cooperative_grid, metadata.launch_pdl)
-    kernel._launcher = Launcher(driver, loaded.function, kernel.name, kernel.src.runtime_parameters(), shape)
+    kernel._launcher = Launcher(driver, loaded.function, kernel.name, kernel.src.runtime_parameters(), shape, device)
     kernel.module, kernel.function = loaded.module, loaded.function
 
 
@@ -51,6 +51,11 @@ def current_stream() -> tuple[int, int]:
         device = torch.cuda.current_device()
         return device, torch.cuda.current_stream(device).cuda_stream
     return get_driver().current_device(), 0
+
+
+def make_current(device: int) -> None:
+    """Gives the calling thread the context of `device`: a new thread has none until something uses the device in it."""
+    get_driver().set_current_device(device)
 
 
 def stream_functions() -> tuple[Callable[[], int], Callable[[int], int]]:

@@ -138,3 +138,9 @@ def test_arguments_without_a_fast_form_are_launched_slowly() -> None:
     kernel = Recorder("x n")
     kernel((1,), Tensor(4096), (1, 2))
     assert len(kernel.slowly) == 1
+
+
+def test_parameters_may_have_any_name() -> None:
+    kernel = Recorder("x y z grid options device key entry code launch", "code launch")
+    assert kernel((2, 3), Tensor(4096), 5, 6, 7, 8, 9, 10, 11, code=1, launch=2) == "kernel 1"
+    assert kernel.launched == [(2, 3, 1, 7, 4096, 5, 6, 7, 8, 9, 10, 11)]
