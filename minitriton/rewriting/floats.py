@@ -21,13 +21,13 @@ def _through(code: str, value: float) -> float:
 
 def _to_bf16(value: float) -> float:
     """`value` must be a float32 already, or lie where double rounding cannot matter."""
-    if math.isnan(value) or math.isinf(value):
+    if value == 0 or math.isnan(value) or math.isinf(value):
         return value
     mantissa, exponent = math.frexp(value)
     digits = 8 if exponent >= -125 else 8 - (-125 - exponent)
     if digits < 0:
         return math.copysign(0.0, value)
-    rounded = math.ldexp(round(math.ldexp(mantissa, digits)), exponent - digits)
+    rounded = math.copysign(math.ldexp(round(math.ldexp(mantissa, digits)), exponent - digits), value)
     return rounded if abs(rounded) < 2.0**128 else math.copysign(math.inf, value)
 
 

@@ -4,7 +4,8 @@ In: a root op (usually the module) and a `PatternSet`. Out: True if the IR chang
 
 Each round shows the constants to the pool, puts all ops on a stack and takes them off one by one. An op that nothing uses
 and that does nothing is erased; else its folder is tried, then its patterns. What a change may have made simplifiable goes
-back on the stack. Rounds follow until one changes nothing, `max_rounds` at most. Order of visits, and with it the order of
+back on the stack. A round that changed something ends with a sweep of dead ops, and of dead blocks and block arguments;
+rounds follow until one changes nothing, `max_rounds` at most. Order of visits, and with it the order of
 what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts can be compared line by line.
 """
 
@@ -17,7 +18,7 @@ from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.folding import MODIFIED, Folder, folder_of
 from minitriton.rewriting.patterns import Pattern, PatternSet
-from minitriton.rewriting.regions import simplify_regions
+from minitriton.rewriting.regions import erase_dead_ops, simplify_regions
 from minitriton.rewriting.rewriter import Rewriter
 
 NO_PATTERNS = PatternSet()
@@ -148,8 +149,11 @@ def apply_patterns_greedily(
         this.changed = False
         this.empty()
         again = this.changed
-        if simplify_cfg and this.multi_block:
-            again |= simplify_regions(root)
+        if simplify_cfg:
+            if again:
+                erase_dead_ops(root)
+            if this.multi_block:
+                again |= simplify_regions(root)
         if not again:
             break
         changed = True

@@ -41,6 +41,29 @@ def simplify_regions(root: Operation) -> bool:
     return changed
 
 
+def erase_dead_ops(root: Operation) -> None:
+    """Erases all ops below `root` that nothing uses and that do nothing, and what only they used."""
+    for region in root.regions:
+        block = region.last_block
+        while block is not None:
+            op = block.last_op
+            while op is not None:
+                previous = op._prev_op
+                for result in op.results:
+                    if result.first_use is not None:
+                        break
+                else:
+                    if (op.results or op.regions) and would_be_trivially_dead(op):
+                        block.detach_op(op)
+                        op.drop_all_references()
+                        op = previous
+                        continue
+                if op.regions:
+                    erase_dead_ops(op)
+                op = previous
+            block = block.prev_block
+
+
 def reachable_blocks(region: Region) -> dict[Block, None]:
     """The blocks that control flow can reach from the entry, in depth-first order."""
     entry = region.first_block

@@ -107,10 +107,10 @@ def _replace_select(op: Operation, rewriter: Rewriter, *operands: object) -> boo
 
 @patterns.pattern(arith.SelectOp)
 def select_of_not(op: Operation, rewriter: Rewriter) -> bool:
-    """select (not c), a, b = select c, b, a"""
+    """select (not c), a, b = select c, b, a, for one condition"""
     condition, true, false = op._operands
     inverse = defining(condition, arith.XOrIOp)
-    if inverse is None or int_constant(inverse._operands[1]) != -1:
+    if inverse is None or condition.type != i1 or int_constant(inverse._operands[1]) != -1:
         return False
     return _replace_select(op, rewriter, inverse._operands[0], false, true)
 

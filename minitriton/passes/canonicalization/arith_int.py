@@ -2,14 +2,14 @@
 
     (x + 3) + 4  =>  x + 7            5 - (x + 2)  =>  3 - x            extui a & extui b  =>  extui (a & b)
 
-Constants merge in chains of scalars, index values and splat tensors alike.
+Constants merge in chains of scalars only, as in MLIR; tensors wait for what the layouts make of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
@@ -26,6 +26,10 @@ def defining(value: SSAValue, *classes: type[Operation]) -> Operation | None:
     return value.op if isinstance(value, OpResult) and value.op.__class__ in classes else None
 
 
+def _scalar_constant(value: SSAValue) -> int | None:
+    return None if isinstance(value.type, TensorType) else int_constant(value)
+
+
 def _split_constant(op: Operation, constant_first: bool) -> tuple[SSAValue, int] | None:
     """The variable operand and the constant one of `op`."""
     variable, constant = op._operands if not constant_first else op._operands[::-1]
@@ -36,7 +40,7 @@ def _split_constant(op: Operation, constant_first: bool) -> tuple[SSAValue, int]
 @patterns.pattern(arith.AddiOp)
 def add_constants(op: Operation, rewriter: Rewriter) -> bool:
     """(x + a) + b = x + (a+b);  (x - a) + b = x + (b-a);  (a - x) + b = (a+b) - x"""
-    outer = int_constant(op._operands[1])
+    outer = _scalar_constant(op._operands[1])
     if outer is None:
         return False
     type = op.results[0].type
@@ -74,11 +78,11 @@ def sub_constants(op: Operation, rewriter: Rewriter) -> bool:
     """Merges the constant of a difference with that of the sum or difference inside it."""
     type = op.results[0].type
     lhs, rhs = op._operands
-    outer = int_constant(rhs)
+    outer = _scalar_constant(rhs)
     if outer is not None:
         inner = defining(lhs, arith.AddiOp, arith.SubiOp)
         return inner is not None and _sub_constant_from(op, inner, outer, type, rewriter)
-    outer = int_constant(lhs)
+    outer = _scalar_constant(lhs)
     if outer is not None:
         inner = defining(rhs, arith.AddiOp, arith.SubiOp)
         return inner is not None and _sub_from_constant(op, inner, outer, type, rewriter)
@@ -134,7 +138,7 @@ def sub_of_difference(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(arith.MuliOp)
 def mul_constants(op: Operation, rewriter: Rewriter) -> bool:
     """(x * a) * b = x * (a*b)"""
-    outer = int_constant(op._operands[1])
+    outer = _scalar_constant(op._operands[1])
     inner = defining(op._operands[0], arith.MuliOp)
     if outer is None or inner is None:
         return False

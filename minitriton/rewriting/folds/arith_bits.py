@@ -56,9 +56,7 @@ def fold_ori(op: Operation) -> Folded:
     mask = int_constant(rhs)
     if mask == 0:
         return lhs
-    if mask == -1:
-        return rhs
-    if _complements(lhs, rhs) or _complements(rhs, lhs):
+    if mask == -1 or _complements(lhs, rhs) or _complements(rhs, lhs):
         return int_attr(op.results[0].type, -1)
     folded = fold_ints(op, lambda a, b, _: a | b)
     if folded is not None:

@@ -13,7 +13,6 @@ from xdsl.ir import Operation, OpResult
 from minitriton.dialects import arith
 from minitriton.rewriting.constants import (
     constant_attr,
-    element_type,
     int_attr,
     int_constant,
     number_of,
@@ -114,7 +113,9 @@ _FLOAT_PREDICATES = {
 
 @folder(arith.CmpfOp)
 def fold_cmpf(op: Operation) -> Folded:
-    """Two constants, or a NaN on one side."""
+    """Two constants, or a NaN on one side; scalars only."""
+    if op.results[0].type != i1:
+        return None
     lhs, rhs = (number_of(constant_attr(value)) for value in both(op))
     if rhs.__class__ is float and math.isnan(rhs):  # pyright: ignore[reportArgumentType]
         lhs = rhs
@@ -140,8 +141,7 @@ def fold_select(op: Operation) -> Folded:
     known = int_constant(condition)
     if known is not None:
         return true if known else false
-    is_bool = element_type(true.type) == i1 and true.type == condition.type
-    if is_bool and int_constant(true) == -1 and int_constant(false) == 0:
+    if true.type == i1 and int_constant(true) == -1 and int_constant(false) == 0:
         return condition
     if isinstance(condition, OpResult) and condition.op.__class__ is arith.CmpiOp:
         predicate = predicate_of(condition.op)
