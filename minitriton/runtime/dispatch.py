@@ -80,6 +80,8 @@ class Dispatcher:
         header = "".join(f"{n}=_mt_default_{n}, " if n in self.defaults else f"{n}, " for n in self.names)
         scope.update({f"_mt_default_{n}": v for n, v in self.defaults.items()})
         exec(f"def {name}(_mt_grid, {header}**_mt_options):\n{body}", scope)
+        # What Python names when a call does not fit the parameters.
+        scope[name].__qualname__ = f"{self.kernel}[grid]"
         return scope[name]
 
     def _generate(self, types: tuple[type, ...]) -> Callable[..., Any]:
