@@ -278,6 +278,8 @@ class WgmmaOp(IRDLOperation):
     trans_a = opt_prop_def(UnitAttr)
     trans_b = opt_prop_def(UnitAttr)
 
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
     def verify_(self) -> None:
         if self.c.type != self.d.type:
             raise VerifyException("nvvm.wgmma.mma_async returns the type of c")

@@ -505,6 +505,81 @@ def _stmatrix(m: _Machine, op: Any, value: np.ndarray, pointer: np.ndarray) -> N
                 m.shared[address : address + 16] = np.ascontiguousarray(row).view(np.uint8)
 
 
+def _halves(words: np.ndarray) -> np.ndarray:
+    """Words as pairs of 16-bit floats: one more dimension at the end."""
+    return np.ascontiguousarray(words).view(np.float16).reshape(*words.shape, 2).astype(np.float32)
+
+
+@_handles("nvvm.mma.sync")
+def _mma_sync(m: _Machine, op: Any, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    assert op.properties["types"].data == "f32.f16.f16.f32"
+    group, inside = np.arange(32) // 4, np.arange(32) % 4
+    result = c.copy()
+    for warp in range(m.threads // 32):
+        own = slice(32 * warp, 32 * warp + 32)
+        left, right = np.zeros((16, 16), np.float32), np.zeros((16, 8), np.float32)
+        words_a, words_b = _halves(a[own]), _halves(b[own])
+        for i in range(4):
+            for half in range(2):
+                left[group + 8 * (i & 1), 2 * (inside + 4 * (i >> 1)) + half] = words_a[:, i, half]
+                if i < 2:
+                    right[2 * (inside + 4 * i) + half, group] = words_b[:, i, half]
+        product = left @ right
+        for i in range(4):
+            result[own, i] += product[group + 8 * (i >> 1), 2 * inside + (i & 1)]
+    return result
+
+
+def _described(m: _Machine, descriptor: int, rows: int, depth: int, *, along_k: bool) -> np.ndarray:
+    """The f16 matrix of `rows` by `depth` elements that a descriptor of shared memory describes."""
+    start, leading, stride = ((descriptor >> shift & 0x3FFF) << 4 for shift in (0, 16, 32))
+    swizzle = {1: 128, 2: 64, 3: 32}[descriptor >> 62 & 3]
+    row, k = np.meshgrid(np.arange(rows), np.arange(depth), indexing="ij")
+    if along_k:
+        address = start + row // 8 * stride + row % 8 * swizzle + 2 * k
+    else:
+        address = start + 2 * row // swizzle * leading + k // 8 * stride + k % 8 * swizzle + 2 * row % swizzle
+    address ^= (address >> 7 & (swizzle // 16 - 1)) << 4
+    return m.shared.view(np.float16)[address // 2].astype(np.float32)
+
+
+@_handles("nvvm.wgmma.mma_async")
+def _wgmma(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
+    (a,), (b,), (c,), conditions = _segments(op, v)
+    columns = int(op.properties["shape"].data.split("n")[1].split("k")[0])
+    a_offsets, b_offsets = (list(op.properties[n].get_values()) for n in ("a_offsets", "b_offsets"))
+    group, inside = np.arange(128) // 4 % 8 + np.arange(128) // 32 * 16, np.arange(128) % 4
+    result = c.copy() if not conditions or conditions[0].all() else np.zeros_like(c)
+    for first in range(0, m.threads, 128):
+        own = slice(first, first + 128)
+        for step, b_offset in enumerate(b_offsets):
+            at_b = int(b[first]) + b_offset
+            right = _described(m, at_b, columns, 16, along_k="trans_b" not in op.properties)
+            if a_offsets:
+                at_a = int(a[first]) + a_offsets[step]
+                left = _described(m, at_a, 64, 16, along_k="trans_a" not in op.properties)
+            else:
+                left = np.zeros((64, 16), np.float32)
+                words = _halves(a[own, 4 * step : 4 * step + 4])
+                for i in range(4):
+                    for half in range(2):
+                        left[group + 8 * (i & 1), 2 * (inside + 4 * (i >> 1)) + half] = words[:, i, half]
+            product = left @ right.T
+            for i in range(c.shape[1]):
+                result[own, i] += product[group + 8 * (i >> 1 & 1), 8 * (i >> 2) + 2 * inside + (i & 1)]
+    return result
+
+
+@_handles("nvvm.wgmma.fence", "nvvm.wgmma.commit_group", "nvvm.fence.proxy.async.shared")
+def _wgmma_order(m: _Machine, op: Any) -> None:
+    """Products are done at once."""
+
+
+@_handles("nvvm.wgmma.wait_group")
+def _wgmma_wait(m: _Machine, op: Any, value: np.ndarray) -> np.ndarray:
+    return value
+
+
 @pytest.fixture
 def kernel() -> Callable[[str], Kernel]:
     """Lowers TTGIR text to a kernel that can be called with arrays and numbers."""

@@ -1,0 +1,132 @@
+"""Products on tensor cores: fragments, words and descriptors, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+rng = np.random.default_rng(3)
+
+
+def _offsets(name: str, rows: int, columns: int, layout: str) -> str:
+    """`%name_off`: the row-major numbers of the elements of a matrix."""
+    row, column = f"#ttg.slice<{{dim = 1, parent = {layout}}}>", f"#ttg.slice<{{dim = 0, parent = {layout}}}>"
+    shape = f"{rows}x{columns}"
+    return f"""
+    %{name}_r = tt.make_range {{end = {rows} : i32, start = 0 : i32}} : tensor<{rows}xi32, {row}>
+    %{name}_c = tt.make_range {{end = {columns} : i32, start = 0 : i32}} : tensor<{columns}xi32, {column}>
+    %{name}_re = tt.expand_dims %{name}_r {{axis = 1 : i32}} : tensor<{rows}xi32, {row}> -> tensor<{rows}x1xi32, {layout}>
+    %{name}_ce = tt.expand_dims %{name}_c {{axis = 0 : i32}} : tensor<{columns}xi32, {column}> -> tensor<1x{columns}xi32, {layout}>
+    %{name}_n = arith.constant dense<{columns}> : tensor<{rows}x1xi32, {layout}>
+    %{name}_rn = arith.muli %{name}_re, %{name}_n : tensor<{rows}x1xi32, {layout}>
+    %{name}_rb = tt.broadcast %{name}_rn : tensor<{rows}x1xi32, {layout}> -> tensor<{shape}xi32, {layout}>
+    %{name}_cb = tt.broadcast %{name}_ce : tensor<1x{columns}xi32, {layout}> -> tensor<{shape}xi32, {layout}>
+    %{name}_off = arith.addi %{name}_rb, %{name}_cb : tensor<{shape}xi32, {layout}>"""
+
+
+def _load(name: str, rows: int, columns: int) -> str:
+    """`%name`: the f16 matrix at `%name_base`."""
+    type_ = f"tensor<{rows}x{columns}x!tt.ptr<f16>, #b>"
+    return (
+        _offsets(name, rows, columns, "#b")
+        + f"""
+    %{name}_s = tt.splat %{name}_base : !tt.ptr<f16> -> {type_}
+    %{name}_p = tt.addptr %{name}_s, %{name}_off : {type_}, tensor<{rows}x{columns}xi32, #b>
+    %{name} = tt.load %{name}_p : {type_}"""
+    )
+
+
+def _product(layouts: str, body: str, m: int, n: int, k: int, warps: int) -> str:
+    """A kernel that loads `%x` (m x k) and `%y` (k x n) and stores `%d` (m x n, f32, layout #mma)."""
+    type_ = f"tensor<{m}x{n}x!tt.ptr<f32>, #mma>"
+    blocked = f"#b = #ttg.blocked<{{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [{warps}, 1], order = [1, 0]}}>"
+    attributes = f'"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = {warps} : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32'
+    return f"""{layouts}
+{blocked}
+#smem = #ttg.shared_memory
+module attributes {{{attributes}}} {{
+  tt.func public @k(%x_base: !tt.ptr<f16>, %y_base: !tt.ptr<f16>, %out: !tt.ptr<f32>) {{
+    %zero = arith.constant dense<0.0> : tensor<{m}x{n}xf32, #mma>
+{_load("x", m, k)}{_load("y", k, n)}{body}{_offsets("d", m, n, "#mma")}
+    %d_s = tt.splat %out : !tt.ptr<f32> -> {type_}
+    %d_p = tt.addptr %d_s, %d_off : {type_}, tensor<{m}x{n}xi32, #mma>
+    tt.store %d_p, %d : {type_}
+    tt.return
+  }}
+}}
+"""
+
+
+def _check(kernel, text: str, m: int, n: int, k: int) -> None:
+    x = rng.integers(-4, 5, (m, k)).astype(np.float16)
+    y = rng.integers(-4, 5, (k, n)).astype(np.float16)
+    out = np.zeros((m, n), np.float32)
+    kernel(text)(x, y, out)
+    np.testing.assert_array_equal(out, x.astype(np.float32) @ y.astype(np.float32))
+
+
+@pytest.mark.parametrize("k_width", [2, 4])
+@pytest.mark.parametrize("m,n,k", [(32, 32, 32), (64, 16, 64)])
+def test_mma_sync_multiplies_operands_whatever_their_k_width(kernel, m, n, k, k_width):
+    a, b = (f"#ttg.dot_op<{{opIdx = {i}, parent = #mma, kWidth = {k_width}}}>" for i in (0, 1))
+    layouts = """
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
+#sh = #ttg.swizzled_shared<{vec = 8, perPhase = 2, maxPhase = 4, order = [1, 0]}>"""
+    body = f"""
+    %xm = ttg.local_alloc %x : (tensor<{m}x{k}xf16, #b>) -> !ttg.memdesc<{m}x{k}xf16, #sh, #smem>
+    %ym = ttg.local_alloc %y : (tensor<{k}x{n}xf16, #b>) -> !ttg.memdesc<{k}x{n}xf16, #sh, #smem>
+    %xa = ttg.local_load %xm : !ttg.memdesc<{m}x{k}xf16, #sh, #smem> -> tensor<{m}x{k}xf16, {a}>
+    %yb = ttg.local_load %ym : !ttg.memdesc<{k}x{n}xf16, #sh, #smem> -> tensor<{k}x{n}xf16, {b}>
+    %d = tt.dot %xa, %yb, %zero : tensor<{m}x{k}xf16, {a}> * tensor<{k}x{n}xf16, {b}> -> tensor<{m}x{n}xf32, #mma>"""
+    _check(kernel, _product(layouts, body, m, n, k, 4), m, n, k)
+
+
+@pytest.mark.parametrize("swizzle,k", [(128, 64), (64, 32), (128, 128)])
+@pytest.mark.parametrize("m,n,warps", [(64, 64, [4, 1]), (128, 32, [4, 1]), (128, 64, [8, 1]), (64, 128, [4, 2])])
+def test_wgmma_reads_both_operands_through_their_descriptors(kernel, swizzle, k, m, n, warps):
+    count = warps[0] * warps[1]
+    columns = n // warps[1]
+    layouts = f"""
+#mma = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = {warps}, instrShape = [16, {columns}, 16]}}>
+#sa = #ttg.nvmma_shared<{{swizzlingByteWidth = {swizzle}, transposed = false, elementBitWidth = 16}}>
+#sb = #ttg.nvmma_shared<{{swizzlingByteWidth = {min(128, 2 * n)}, transposed = false, elementBitWidth = 16}}>"""
+    body = f"""
+    %xm = ttg.local_alloc %x : (tensor<{m}x{k}xf16, #b>) -> !ttg.memdesc<{m}x{k}xf16, #sa, #smem>
+    %ym = ttg.local_alloc %y : (tensor<{k}x{n}xf16, #b>) -> !ttg.memdesc<{k}x{n}xf16, #sb, #smem>
+    ttng.fence_async_shared {{bCluster = false}}
+    %d = ttng.warp_group_dot %xm, %ym, %zero : !ttg.memdesc<{m}x{k}xf16, #sa, #smem> * !ttg.memdesc<{k}x{n}xf16, #sb, #smem> -> tensor<{m}x{n}xf32, #mma>"""
+    _check(kernel, _product(layouts, body, m, n, k, count), m, n, k)
+
+
+def test_wgmma_takes_its_first_operand_from_registers(kernel):
+    m, n, k = 64, 64, 64
+    a = "#ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>"
+    layouts = """
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#sh = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>"""
+    body = f"""
+    %xm = ttg.local_alloc %x : (tensor<{m}x{k}xf16, #b>) -> !ttg.memdesc<{m}x{k}xf16, #sh, #smem>
+    %xa = ttg.local_load %xm : !ttg.memdesc<{m}x{k}xf16, #sh, #smem> -> tensor<{m}x{k}xf16, {a}>
+    %ym = ttg.local_alloc %y : (tensor<{k}x{n}xf16, #b>) -> !ttg.memdesc<{k}x{n}xf16, #sh, #smem>
+    %s = ttng.warp_group_dot %xa, %ym, %zero {{isAsync = true}} : tensor<{m}x{k}xf16, {a}> * !ttg.memdesc<{k}x{n}xf16, #sh, #smem> -> tensor<{m}x{n}xf32, #mma>
+    %d = ttng.warp_group_dot_wait %s {{pendings = 0 : i32}} : tensor<{m}x{n}xf32, #mma>"""
+    _check(kernel, _product(layouts, body, m, n, k, 4), m, n, k)
+
+
+def test_a_transposed_view_is_read_along_k(kernel):
+    m, n, k = 64, 64, 64
+    layouts = """
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#sh = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#st = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>"""
+    body = f"""
+    %xm = ttg.local_alloc %x : (tensor<{m}x{k}xf16, #b>) -> !ttg.memdesc<{m}x{k}xf16, #sh, #smem>
+    %ym = ttg.local_alloc %y : (tensor<{k}x{n}xf16, #b>) -> !ttg.memdesc<{k}x{n}xf16, #sh, #smem>
+    %yt = ttg.memdesc_trans %ym {{order = array<i32: 1, 0>}} : !ttg.memdesc<{k}x{n}xf16, #sh, #smem> -> !ttg.memdesc<{n}x{k}xf16, #st, #smem>
+    %d = ttng.warp_group_dot %xm, %yt, %zero : !ttg.memdesc<{m}x{k}xf16, #sh, #smem> * !ttg.memdesc<{n}x{k}xf16, #st, #smem> -> tensor<{m}x{n}xf32, #mma>"""
+    text = _product(layouts, body, m, n, k, 4)
+    x = rng.integers(-4, 5, (m, k)).astype(np.float16)
+    y = rng.integers(-4, 5, (k, n)).astype(np.float16)
+    out = np.zeros((m, n), np.float32)
+    kernel(text)(x, y, out)
+    np.testing.assert_array_equal(out, x.astype(np.float32) @ y.astype(np.float32).T)
