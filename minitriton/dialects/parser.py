@@ -139,9 +139,12 @@ class TritonParser(Parser):
         return op
 
     def _parse_op_after_results(self) -> Operation:
+        named_at = self._current_token.span
         token = self._parse_optional_token(MLIRTokenKind.BARE_IDENT)
         name = self.expect(self.parse_optional_str_literal, "operation name expected") if token is None else token.text
         op_class = self._get_op_by_name(name)
+        if issubclass(op_class, UnregisteredOp) and self._current_token.kind != MLIRTokenKind.L_PAREN:
+            self.raise_error(f"custom op '{name}' is unknown", named_at)
         self._parser_state.dialect_stack.append(op_class.dialect_name())
         self._op_classes.append(op_class)
         if token is None:
@@ -162,12 +165,6 @@ class TritonParser(Parser):
         if attributes and issubclass(op_class, IRDLOperation):
             _spell_enumerations(op_class, attributes)
         return attributes
-
-    def _get_op_by_name(self, name: str) -> type[Operation]:
-        op_class = super()._get_op_by_name(name)
-        if issubclass(op_class, UnregisteredOp) and self._current_token.kind != MLIRTokenKind.L_PAREN:
-            self.raise_error(f"custom op '{name}' is unknown")
-        return op_class
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> Any:
         known = self.ssa_values.get(operand.operand_name)

@@ -1,0 +1,307 @@
+"""The commands `minitriton` and `minitriton-opt`, as a user types them."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from minitriton.cli import main
+from minitriton.opt import main as opt
+
+KERNELS = Path(__file__).parents[1] / "examples" / "kernels"
+ADD = f"{KERNELS / 'vector_add.py'}:vector_add"
+SIGNATURE = "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024"
+
+COUNT_LOADS = '''
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.dialects import tt
+from minitriton.pass_registry import Pass, Property, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class CountLoads(Pass):
+    """Prints how many loads the module has."""
+
+    name = "{name}"
+    label: str = "loads"
+    requires = frozenset({{Property.STRUCTURED}})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        print(self.label, sum(isinstance(o, tt.LoadOp) for o in op.walk()))
+'''
+
+FAILS_UNTIL_MENDED = '''
+from dataclasses import dataclass
+
+from minitriton.pass_registry import Pass, register_pass
+
+MENDED = []
+
+
+@register_pass
+@dataclass(frozen=True)
+class Fails(Pass):
+    """Fails until it is mended."""
+
+    name = "{name}"
+
+    def apply(self, ctx, op):
+        if not MENDED:
+            raise ValueError("not mended")
+'''
+
+
+def compiled(capsys: pytest.CaptureFixture[str], *arguments: str, source: str = ADD) -> str:
+    """What `minitriton compile` of vector add prints; it must succeed."""
+    signature = ["--signature", SIGNATURE] if ".py" in source else []
+    assert main(["compile", source, *signature, *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The error of a command that must fail; nothing else may be printed."""
+    assert main([*arguments]) == 1
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    return printed.err
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[str, Path]:
+    """A file that registers a pass with a name of this test's own, and the name."""
+    name = "count-loads-" + request.node.name.replace("_", "-")
+    path = tmp_path / f"{request.node.name}_plugin.py"
+    path.write_text(COUNT_LOADS.format(name=name))
+    return name, path
+
+
+@pytest.mark.parametrize(
+    ("stage", "mark"),
+    [
+        ("ttir", "tt.func public @vector_add"),
+        ("ttgir", "#ttg.blocked<"),
+        ("llir", "define ptx_kernel void @vector_add("),
+        ("ptx", ".visible .entry vector_add("),
+        ("pipeline", "tritongpu-coalesce"),
+    ],
+)
+def test_every_stage_can_be_printed(capsys: pytest.CaptureFixture[str], stage: str, mark: str) -> None:
+    assert mark in compiled(capsys, "--emit", stage)
+
+
+def test_a_stage_can_be_written_to_a_file_and_compiled_on_from_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    wanted = compiled(capsys, "--emit", "ptx")
+    for stage in ("ttir", "ttgir", "llir"):
+        path = tmp_path / f"k.{stage}"
+        assert compiled(capsys, "--emit", stage, "-o", str(path)) == ""
+        assert compiled(capsys, source=str(path)) == wanted, stage
+
+
+def test_options_and_architecture_reach_the_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    ptx = compiled(capsys, "--arch", "80", "--option", "num_warps=8")
+    assert ".target sm_80" in ptx
+    assert ".reqntid 256" in ptx
+
+
+def test_the_ir_after_each_pass_that_changed_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = compiled(capsys, "--emit", "pipeline", "--print-after-each")
+    after = shown.split("// ----- after ")
+    names = [part.partition("\n")[0] for part in after[1:]]
+    assert "convert-triton-to-tritongpu{target=cuda:90}" in names
+    assert "emit-ptx" in names
+    bodies = [part.partition("\n")[2] for part in after[1:-1]]
+    assert all(a != b for a, b in zip(bodies, bodies[1:], strict=False))
+
+
+def test_the_time_of_each_pass_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", ADD, "--signature", SIGNATURE, "--timings"]) == 0
+    table = capsys.readouterr().err.splitlines()
+    assert any(line.endswith(" tritongpu-coalesce") for line in table)
+    assert table[-1].endswith("total")
+
+
+def test_the_number_of_ops_after_each_pass_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", ADD, "--signature", SIGNATURE, "--statistics"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    coalesced = next(line for line in lines if line.endswith("after tritongpu-coalesce"))
+    assert int(coalesced.split()[0]) > 10
+
+
+def test_verification_after_each_pass_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compiled(capsys, "--verify-each") == compiled(capsys)
+
+
+def test_a_printed_pipeline_given_back_makes_the_same_ptx(capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline = compiled(capsys, "--emit", "pipeline").strip()
+    assert compiled(capsys, "--pipeline", pipeline) == compiled(capsys)
+
+
+def test_a_pass_from_a_file_runs_each_time(capsys: pytest.CaptureFixture[str], plugin: tuple[str, Path]) -> None:
+    name, path = plugin
+    arguments = ["--load", str(path), "--pipeline", f"inline,canonicalize,{name}{{label=found}}", "--emit", "ttir"]
+    for _ in range(2):
+        assert compiled(capsys, *arguments).startswith("found 2\n")
+
+
+def test_a_pass_from_a_file_is_documented(capsys: pytest.CaptureFixture[str], plugin: tuple[str, Path]) -> None:
+    name, path = plugin
+    assert main(["passes", name, "--load", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "Prints how many loads the module has." in shown
+    assert "label: str = 'loads'" in shown
+    assert "needs: structured control flow" in shown
+
+
+def test_passes_are_listed_with_their_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["passes"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    wanted = (
+        "inline canonicalize cse symbol-dce triton-combine triton-reorder-broadcast triton-loop-unroll "
+        "convert-triton-to-tritongpu tritongpu-coalesce tritongpu-remove-layout-conversions triton-licm "
+        "tritongpu-reduce-data-duplication tritongpu-reorder-instructions triton-loop-aware-cse optimize-llvm-ir emit-ptx"
+    )
+    for name in wanted.split():
+        assert len(lines[name].split()) > 2, f"{name} has no documentation"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pipeline", "tritongpu-coales"], "did you mean 'tritongpu-coalesce'?"),
+        (["--pipeline", "cse{fast=true}"], "pass 'cse' has no option 'fast'"),
+        (["--pipeline", "tritongpu-coalesce"], "needs: tensor encodings present"),
+        (["--pipeline", "inline", "--emit", "ptx"], "has no stage 'ptx'"),
+        (["--option", "num_warps=3"], "num_warps must be a power of 2"),
+        (["--option", "num_warp=4"], "unknown compile option 'num_warp'"),
+        (["--arch", "75"], "unsupported architecture sm_75"),
+        (["--load", "no_such_file.py"], "cannot load 'no_such_file.py'"),
+        (["--signature", "*fp32"], "no type given for parameter 'y_ptr'"),
+        (["--signature", "*fp32,*fp32,*float,i32,BLOCK=16"], "'float' is not the name of an argument type"),
+        (["--signature", "*fp32,*fp32,*fp32,i32,BLOCK=1000"], "arange's range must be a power of 2"),
+        (["--signature", SIGNATURE + ",i32,i32"], "more types than parameters at 'i32'"),
+    ],
+)
+def test_a_wrong_argument_is_refused_with_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    given = ["compile", ADD, "--signature", SIGNATURE, *arguments]
+    assert message in refused(capsys, *given)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("no_such_file.py:kernel", "no such file: no_such_file.py"),
+        (f"{KERNELS / 'vector_add.py'}:sub", "has no kernel 'sub'"),
+        ("no_such_file.ttir", "cannot read 'no_such_file.ttir'"),
+        ("kernel.mlir", "unknown stage 'mlir'"),
+    ],
+)
+def test_a_wrong_source_is_refused(capsys: pytest.CaptureFixture[str], source: str, message: str) -> None:
+    assert message in refused(capsys, "compile", source)
+
+
+def test_an_unknown_stage_is_a_wrong_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["compile", ADD, "--emit", "assembly"])
+    assert "choose from" in capsys.readouterr().err
+
+
+def test_the_demo_ends_in_numbers_that_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    shown = capsys.readouterr().out
+    for mark in ("== ttir", "== ttgir", "== llir", "== ptx", "max error", "they agree"):
+        assert mark in shown
+
+
+@pytest.fixture
+def ttir(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> str:
+    """A file with the TTIR of vector add."""
+    path = tmp_path / "k.ttir"
+    compiled(capsys, "--emit", "ttir", "-o", str(path))
+    return str(path)
+
+
+@pytest.mark.parametrize("spelling", ["-convert-triton-to-tritongpu=target=cuda:90 num-warps=8",
+                                      "--convert-triton-to-tritongpu='target=cuda:90 num-warps=8'",
+                                      "-convert-triton-to-tritongpu{target=cuda:90 num-warps=8}"])  # fmt: skip
+def test_opt_takes_a_pass_with_options_in_each_spelling(
+    capsys: pytest.CaptureFixture[str], ttir: str, spelling: str
+) -> None:
+    assert opt([ttir, spelling, "-tritongpu-coalesce"]) == 0
+    shown = capsys.readouterr().out
+    assert '"ttg.num-warps" = 8 : i32' in shown
+    assert "sizePerThread = [4]" in shown
+
+
+def test_opt_runs_a_pipeline_down_to_ptx(capsys: pytest.CaptureFixture[str], ttir: str) -> None:
+    pipeline = compiled(capsys, "--emit", "pipeline").strip()
+    assert opt([ttir, f"--pass-pipeline=builtin.module({pipeline})"]) == 0
+    assert capsys.readouterr().out == compiled(capsys)
+
+
+def test_opt_takes_each_part_of_a_split_file_by_itself(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = "tt.func @a() {\n  tt.return\n}\n// -----\ntt.func @a() {\n  %0 = arith.constant 0 : i32\n  tt.return\n}\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(parts))
+    assert opt(["-", "-split-input-file", "-canonicalize"]) == 0
+    first, second = capsys.readouterr().out.split("// -----")
+    assert "@a" in first
+    assert "@a" in second
+    assert "arith.constant" not in second
+
+
+def test_an_error_in_a_part_names_the_line_of_the_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = "tt.func @a() {\n  tt.return\n}\n// -----\ntt.func @b() {\n  tt.retrun\n}\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(parts))
+    assert opt(["-", "-split-input-file"]) == 1
+    printed = capsys.readouterr()
+    assert "<stdin>:6:" in printed.err
+    assert "@a" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [("-cze", "unknown pass 'cze'"), ("-cse{a=b}", "has no option 'a'"), ("-cse=a=b", "has no option 'a'")],
+)
+def test_opt_refuses_wrong_flags(capsys: pytest.CaptureFixture[str], ttir: str, flag: str, message: str) -> None:
+    assert opt([ttir, flag]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_failing_pass_leaves_a_reproducer_that_opt_replays(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fails_until_mended_plugin.py"
+    path.write_text(FAILS_UNTIL_MENDED.format(name="fails-until-mended"))
+    monkeypatch.setenv("TRITON_REPRODUCER_PATH", str(tmp_path / "crashes"))
+    arguments = ["--load", str(path), "--pipeline", "inline,fails-until-mended,cse", "--emit", "ttir"]
+    with pytest.raises(ValueError, match="not mended"):
+        main(["compile", ADD, "--signature", SIGNATURE, *arguments])
+    reproducer = tmp_path / "crashes" / "vector_add.repro.mlir"
+    with pytest.raises(ValueError, match="not mended"):
+        opt(["--run-reproducer", str(reproducer), "--load", str(path)])
+    path.write_text(path.read_text().replace("MENDED = []", "MENDED = [True]"))
+    assert opt(["--run-reproducer", str(reproducer), "--load", str(path)]) == 0
+    assert "tt.func public @vector_add" in capsys.readouterr().out
+
+
+def test_the_reproducer_of_a_late_step_is_replayed_from_its_text(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    llir = compiled(capsys, "--emit", "llir")
+    path = tmp_path / "late.repro.mlir"
+    path.write_text(f"// minitriton pipeline: emit-ptx\n{llir}")
+    assert opt(["--run-reproducer", str(path)]) == 0
+    assert ".visible .entry vector_add(" in capsys.readouterr().out
