@@ -1,0 +1,117 @@
+"""Kernels to emulate: small ones written as PTX, and the example kernels from either compiler."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, Case, load_kernels
+
+import minitriton
+from minitriton import emulator
+from minitriton.compiler import ASTSource
+from minitriton.runtime.arguments import specialize
+from minitriton.target import GPUTarget
+
+Run = Callable[..., emulator.Report]
+Compiled = tuple[str, int]
+
+
+def ptx_of(body: str, parameters: str = "u64 u64", threads: int = 32, shared: int = 0) -> str:
+    """A kernel `k` around `body`: parameters p0, p1, ...; %rd100+n holds pointer n; %r100 is tid.x, %r101 the CTA."""
+    kinds = parameters.split()
+    declared = ",\n".join(f".param .{kind} p{n}" for n, kind in enumerate(kinds))
+    loads = "".join(f"ld.param.u64 %rd{100 + n}, [p{n}];\n" for n, kind in enumerate(kinds) if kind == "u64")
+    memory = f".shared .align 16 .b8 buffer[{shared}];\n" if shared else ""
+    return f"""
+.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry k({declared})
+.reqntid {threads}
+{{
+.reg .pred %p<50>;
+.reg .b16 %rs<50>;
+.reg .b32 %r<110>;
+.reg .b64 %rd<110>;
+{memory}{loads}mov.u32 %r100, %tid.x;
+mov.u32 %r101, %ctaid.x;
+mul.wide.u32 %rd90, %r100, 4;
+add.s64 %rd91, %rd100, %rd90;
+add.s64 %rd92, %rd101, %rd90;
+{body}
+ret;
+}}
+"""
+
+
+@pytest.fixture
+def emulate() -> Run:
+    """Runs a body on arrays: `%rd91` and `%rd92` are the addresses of this thread's word in the first and second."""
+
+    def run(body: str, *arguments: Any, threads: int = 32, shared: int = 0, grid: tuple[int, ...] = (1,)) -> Any:
+        kinds = " ".join("u64" if isinstance(a, np.ndarray) else "f32" if isinstance(a, float) else "u32" for a in arguments)
+        return emulator.run(ptx_of(body, kinds, threads, shared), "k", grid, arguments)
+
+    return run
+
+
+@pytest.fixture
+def one_to_one(emulate: Run) -> Callable[..., np.ndarray]:
+    """Runs an instruction on words: %r1, %r2, %r3 hold element i of each input, %r9 is stored. Words as uint32."""
+
+    def run(body: str, *inputs: Any) -> np.ndarray:
+        words = [np.asarray(i).view(np.uint32) for i in inputs]
+        count = len(words[0])
+        padded = [np.resize(w, (3, 32))[0] if len(w) < 32 else w for w in words]
+        table = np.stack([*padded, *([padded[0]] * (3 - len(padded)))]).copy()
+        threads = table.shape[1]
+        out = np.zeros(threads, np.uint32)
+        loads = "".join(f"ld.global.b32 %r{n + 1}, [%rd91+{4 * threads * n}];\n" for n in range(3))
+        report = emulate(f"{loads}{body}\nst.global.b32 [%rd92], %r9;", table, out, threads=threads)
+        assert report.ok, report.findings
+        return out[:count]
+
+    return run
+
+
+def signature_of(case: Case) -> tuple[dict[str, str], dict[tuple[int, ...], Any]]:
+    """Types and attributes that a launch on aligned arrays has."""
+    arguments = case.inputs(np.random.default_rng(0))
+    names = getattr(load_kernels(case.file, "minitriton"), case.kernel).arg_names
+    signature = dict.fromkeys(names, "constexpr")
+    attrs: dict[tuple[int, ...], Any] = {}
+    for index, (name, value) in enumerate(zip(names, arguments, strict=False)):
+        kind, key = specialize(value, False, True, True)
+        signature[name] = kind
+        if key == "D" or kind.startswith("*"):
+            attrs[(index,)] = [["tt.divisibility", 16]]
+    return signature, attrs
+
+
+@functools.cache
+def _compiled(name: str, compiler: str, capability: int) -> Compiled:
+    case = next(c for c in CASES if c.name == name)
+    signature, attrs = signature_of(case)
+    kernel = getattr(load_kernels(case.file, compiler), case.kernel)
+    options = {"num_warps": case.num_warps}
+    if compiler == "minitriton":
+        source = ASTSource(kernel, signature, dict(case.constexprs), attrs)
+        made = minitriton.compile(source, GPUTarget("cuda", capability, 32), options)
+    else:
+        import triton
+        from triton.backends.compiler import GPUTarget as TritonTarget
+        from triton.compiler import ASTSource as TritonSource
+
+        source = TritonSource(kernel, signature, dict(case.constexprs), attrs)
+        made = triton.compile(source, target=TritonTarget("cuda", capability, 32), options=options)
+    return made.asm["ptx"], made.metadata.shared
+
+
+@pytest.fixture(scope="session")
+def compiled() -> Callable[[str, str, int], Compiled]:
+    """PTX and shared bytes of an example kernel, by name, compiler and capability."""
+    return _compiled
