@@ -12,6 +12,7 @@ import gc
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from collections import namedtuple
@@ -23,12 +24,18 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from minitriton.analysis.locations import source_location
 from minitriton.dumps import dump_stages, environment_hooks, is_set
+from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import Switches, pipeline_for
 from minitriton.sources import STAGES, ASTSource, IRSource, entry_of_text
 from minitriton.target import CUDAOptions, GPUTarget
+
+
+class MissingStage(MinitritonError, KeyError):
+    """A stage that a kernel was not compiled to."""
 
 
 class AsmDict(dict[str, Any]):
@@ -40,7 +47,10 @@ class AsmDict(dict[str, Any]):
 
     def __missing__(self, key: str) -> Any:
         if key not in self._make:
-            raise KeyError(f"no stage {key!r} in this kernel; it has: {', '.join(self)}")
+            raise MissingStage(
+                f"this kernel has no stage {key!r}; it has: {', '.join(self)}",
+                help=f"name one of those, or compile with a pipeline that leads to {key!r}",
+            )
         self[key] = self._make[key]()
         return self[key]
 
@@ -55,6 +65,7 @@ def _starts_lowering(step: Step) -> bool:
 class _StageTexts(Hook):
     """Notes the text of each stage as the pipeline leaves it, the metadata, and the seconds that each stage took."""
 
+    target: GPUTarget
     texts: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -71,6 +82,10 @@ class _StageTexts(Hook):
         elif self.stage == "llir" and Property.PTX in step.establishes:
             self._leave("llir", value, "ptx")
 
+    def after(self, step: Step, value: Any) -> None:
+        if Property.SHARED_ALLOCATED in step.establishes:
+            _check_shared_memory(value, self.target)
+
     def _leave(self, stage: str, value: Any, following: str) -> None:
         self.texts[stage] = stage_text(value)
         now = time.perf_counter()
@@ -79,6 +94,19 @@ class _StageTexts(Hook):
 
     def finish(self, value: Any) -> None:
         self._leave(self.stage, value, "done")
+
+
+def _check_shared_memory(module: ModuleOp, target: GPUTarget) -> None:
+    """Raises `OutOfResources` if a block of `target` has less shared memory than `module` takes, at the op whose buffer lies highest."""
+    required = _module_metadata(module)["shared"]
+    if required <= target.max_shared_memory:
+        return
+    highest, location = -1, None
+    for op in module.walk():
+        offset = op.attributes.get("allocation.offset")
+        if isinstance(offset, IntegerAttr) and offset.value.data > highest:
+            highest, location = offset.value.data, source_location(op.location)
+    raise OutOfResources(required, target.max_shared_memory, "shared memory", location)
 
 
 def stage_text(value: Any) -> str:
@@ -139,6 +167,11 @@ def compile(
 
     target = target or default_target()
     context = make_context()
+    if not isinstance(src, (str, Path, ASTSource, IRSource)):
+        raise MinitritonError(
+            f"cannot compile an object of type {type(src).__name__}",
+            help="give ASTSource(kernel, signature, constexprs) or the path of IR text, or call kernel.warmup(...)",
+        )
     source = IRSource(src, context) if isinstance(src, (str, Path)) else src
     if not isinstance(options, CUDAOptions):
         options = CUDAOptions.for_target(target, **{**(options or {}), **source.parse_options()})
@@ -173,7 +206,12 @@ def default_target() -> GPUTarget:
     """The current device's architecture; without a GPU, Hopper (or `TRITON_OVERRIDE_ARCH=smXY`)."""
     override = os.environ.get("TRITON_OVERRIDE_ARCH")
     if override:
-        return GPUTarget("cuda", int(override.removeprefix("sm").rstrip("a")), 32)
+        arch = re.fullmatch(r"(?:sm)?(\d+)a?", override)
+        if arch is None:
+            raise MinitritonError(
+                f"TRITON_OVERRIDE_ARCH is {override!r}, which names no architecture", help="write it as in sm90"
+            )
+        return GPUTarget("cuda", int(arch[1]), 32)
     from minitriton.runtime.driver import get_driver, has_gpu
 
     if not has_gpu():
@@ -197,7 +235,7 @@ def _compile(
 ) -> CompiledKernel:
     start = time.perf_counter()
     module = source.make_ir(target, options, context)
-    stages = _StageTexts(stage="ttir" if source.ext == "source" else source.ext)
+    stages = _StageTexts(target, stage="ttir" if source.ext == "source" else source.ext)
     stages.seconds["frontend"] = stages._since - start
     value = module
     if source.ext == "ptx":

@@ -39,6 +39,10 @@ class ASTSource:
         self.signature = signature
         self.constants: dict[tuple[int, ...], Any] = {}
         for key, value in (constexprs or {}).items():
+            if isinstance(key, str) and key not in fn.arg_names:
+                raise MinitritonError(
+                    f"kernel {fn.__name__!r} has no parameter {key!r}", help="parameters: " + ", ".join(fn.arg_names)
+                )
             path = (fn.arg_names.index(key),) if isinstance(key, str) else key
             self.constants[path] = value
         self.attrs: dict[tuple[int, ...], Any] = attrs or {}
@@ -94,7 +98,14 @@ class IRSource:
         try:
             self.src = self.path.read_text()
         except OSError as error:
-            raise MinitritonError(f"cannot read {str(path)!r}: {error.strerror}") from error
+            raise MinitritonError(
+                f"cannot read {str(path)!r}: {error.strerror}", help="give the path of a file that exists"
+            ) from None
+        except UnicodeDecodeError as error:
+            raise IRError(
+                f"{str(path)!r} is no text: byte {error.start} cannot be read as UTF-8",
+                help="a cubin or other binary cannot be compiled; give the text of a stage",
+            ) from None
         self.module: ModuleOp | None = None
         if self.ext in ("ttir", "ttgir"):
             from minitriton.dialects.text import parse_module

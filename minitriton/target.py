@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, OutOfResources
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ class GPUTarget:
 
 SUPPORTED_ARCHITECTURES = (80, 86, 87, 89, 90)
 
+_MAX_THREADS = 1024
+"""Threads of one block, on every architecture (CUDA programming guide, table of technical specifications)."""
+
+_INTEGER_OPTIONS = (("num_warps", 1), ("num_ctas", 1), ("num_stages", 0), ("maxnreg", 1), ("ptx_version", 1))
+"""Options that must be integers, with their least value."""
+
 
 @dataclass(frozen=True)
 class CUDAOptions:
@@ -76,10 +83,19 @@ class CUDAOptions:
     """A textual pipeline that replaces the target's own (minitriton's addition)."""
 
     def __post_init__(self) -> None:
-        if self.num_warps <= 0 or self.num_warps & (self.num_warps - 1):
-            raise MinitritonError(
-                f"num_warps must be a power of 2, got {self.num_warps}", help="use 1, 2, 4, 8, 16 or 32"
-            )
+        for name, least in _INTEGER_OPTIONS:
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < least):
+                raise MinitritonError(
+                    f"{name} must be an integer of at least {least}, got {value!r}", help=f"for example {name}={least}"
+                )
+        for name, most in (("num_warps", 32), ("num_ctas", 16)):
+            value = getattr(self, name)
+            if value & (value - 1):
+                known = ", ".join(str(1 << i) for i in range(most.bit_length()))
+                raise MinitritonError(f"{name} must be a power of 2, got {value}", help=f"use one of {known}")
+        if self.num_warps * self.warp_size > _MAX_THREADS:
+            raise OutOfResources(self.num_warps * self.warp_size, _MAX_THREADS, "threads")
 
     @classmethod
     def for_target(cls, target: GPUTarget, **given: Any) -> CUDAOptions:
@@ -87,8 +103,11 @@ class CUDAOptions:
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(given) - known)
         if unknown:
+            close = difflib.get_close_matches(unknown[0], known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
             raise MinitritonError(
-                f"unknown compile option {unknown[0]!r}", help="known options: " + ", ".join(sorted(known))
+                f"unknown compile option {unknown[0]!r}",
+                help=f"{hint}known options: " + ", ".join(sorted(known)),
             )
         values: dict[str, Any] = {"arch": f"sm{target.arch}"}
         if target.arch >= 89:

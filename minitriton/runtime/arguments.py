@@ -43,7 +43,10 @@ def dtype_name(dtype: Any) -> str:
     key = key.split(".")[-1]
     name = _DTYPE_NAMES.get(key, key if key in _DTYPE_NAMES.values() else None)
     if name is None:
-        raise MinitritonError(f"element type {text!r} has no counterpart in the language")
+        raise MinitritonError(
+            f"element type {text!r} has no counterpart in the language",
+            help="pass an array of bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64 or float8",
+        )
     _known_dtypes[dtype] = name
     return name
 

@@ -129,6 +129,7 @@ class Dispatcher:
         _mt_key = (_mt_key, *_mt_options.items())
     _mt_entry = _mt_entries.get(_mt_key)
     if _mt_entry is None:
+        _mt_resolve_grid(_mt_grid, _mt_names, ({self._listed}))
         _mt_entry = _mt_entries[_mt_key] = _mt_dispatcher.prepare(({self._listed}), _mt_options, _mt_device)
     if _mt_grid.__class__ is not tuple:
         _mt_grid = _mt_resolve_grid(_mt_grid, _mt_names, ({self._listed}))

@@ -87,7 +87,9 @@ class JITFunction(JITCallable):
         return launcher
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
+        raise RuntimeError(
+            f"Cannot call @triton.jit'd outside of the scope of a kernel: launch it with {self.__name__}[grid](...)"
+        )
 
     def __repr__(self) -> str:
         return f"JITFunction({self.__module__}:{self.fn.__qualname__})"

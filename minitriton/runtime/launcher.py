@@ -117,8 +117,8 @@ class Launcher:
         return launch_with_halves
 
     def check(self, code: int, grid: tuple[int, int, int]) -> None:
-        """Raises for a CUresult that is not success, naming the kernel."""
-        if code == 0:
+        """Raises for a CUresult that is not success, naming the kernel. A grid without blocks is no error."""
+        if code == 0 or 0 in grid:
             return
         help = f"grid {grid}, {self.shape.num_threads} threads, {self.shape.shared_bytes} bytes of shared memory"
         if code in _ASYNCHRONOUS_FAULTS:

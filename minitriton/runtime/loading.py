@@ -6,6 +6,7 @@ list, which does nothing per launch but pack, configure and call the driver.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -71,17 +72,23 @@ def stream_functions() -> tuple[Callable[[], int], Callable[[int], int]]:
 
 def full_grid(grid: Any) -> tuple[int, int, int]:
     """`grid` with the missing dimensions filled in by 1. Raises `MinitritonError` for what is no grid."""
-    if isinstance(grid, int):
-        return (grid, 1, 1)
+    given = grid if isinstance(grid, (tuple, list)) else (grid,)
+    if not 1 <= len(given) <= 3:
+        raise MinitritonError(f"a grid has 1 to 3 dimensions, not {len(given)}", help=_GRID_HELP)
     try:
-        x, y, z = (*grid, 1, 1)[:3]
-    except TypeError as error:
-        raise MinitritonError(
-            f"a grid must be a tuple of 1 to 3 integers, or a function that returns one, not {grid!r}"
-        ) from error
-    if not 1 <= len(grid) <= 3:
-        raise MinitritonError(f"a grid has 1 to 3 dimensions, not {len(grid)}")
+        x, y, z = (operator.index(size) for size in (*given, 1, 1)[:3])
+    except TypeError:
+        raise MinitritonError(f"a grid consists of integers, got {grid!r}", help=_GRID_HELP) from None
+    for axis, size, limit in zip("xyz", (x, y, z), _GRID_LIMITS, strict=True):
+        if not 0 <= size <= limit:
+            raise MinitritonError(f"grid {grid!r}: its {axis} must be 0 to {limit}", help=_GRID_HELP)
     return (x, y, z)
+
+
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""The most blocks along each axis (CUDA programming guide, table of technical specifications)."""
+
+_GRID_HELP = "write kernel[(x, y, z)](...) with 1 to 3 integers, or a function of the arguments that returns them"
 
 
 def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
@@ -97,7 +104,8 @@ def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
             values = tuple(a for a, t in zip(args, types, strict=True) if t != "constexpr")
         if len(values) != len(wanted):
             raise MinitritonError(
-                f"kernel {kernel.name!r} takes {len(wanted)} runtime arguments ({', '.join(wanted)}), got {len(args)}"
+                f"kernel {kernel.name!r} takes {len(wanted)} runtime arguments ({', '.join(wanted)}), got {len(args)}",
+                help="pass the parameters of the kernel in order; those that are compiled in may be left out",
             )
         if stream is None:
             stream = current_stream()[1]
