@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.passes.canonicalization import (
     arith_cast,
+    arith_compare,
     arith_int,
     cf,
     tt_memory,
@@ -38,6 +39,7 @@ def canonicalization_patterns() -> PatternSet:
     return PatternSet(
         arith_int.patterns,
         arith_cast.patterns,
+        arith_compare.patterns,
         cf.patterns,
         SCF_PATTERNS,
         tt_memory.patterns,
