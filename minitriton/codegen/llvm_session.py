@@ -6,6 +6,7 @@ anything else is done with LLVM. Bad IR aborts the process, so text that is not 
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from functools import lru_cache
 
 import llvmlite.binding as llvm
 
-from minitriton.errors import IRError
+from minitriton.errors import IRError, SourceLocation
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -55,23 +56,43 @@ def target_machine(cpu: str, features: str) -> llvm.TargetMachine:
 _CHECK = """
 import sys
 import llvmlite.binding as llvm
+llvm.set_option("", "-nvptx-short-ptr")
 llvm.initialize_all_targets()
-text = sys.stdin.read()
+llvm.initialize_all_asmprinters()
 try:
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(sys.stdin.read())
     module.verify()
+    if sys.argv[1:]:
+        triple, cpu, features = sys.argv[1:]
+        machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3)
+        module.triple, module.data_layout = triple, str(machine.target_data)
+        machine.emit_assembly(module)
 except RuntimeError as error:
     print(error)
     sys.exit(1)
 """
 
 
-def check_in_child(text: str) -> None:
-    """Raises `IRError` if LLVM cannot read `text`. Takes a process start (about 150 ms)."""
+def check_in_child(text: str, name: str = "<string>", machine: tuple[str, str] | None = None) -> None:
+    """Raises `IRError`, with the place in file `name` if LLVM names one, if LLVM cannot read `text`, nor, with a `machine`
+    (a CPU and features), make PTX of it. Takes a process start (about 150 ms)."""
+    target = (TRIPLE, *machine) if machine else ()
     result = subprocess.run(
-        [sys.executable, "-c", _CHECK], input=text, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", _CHECK, *target], input=text, capture_output=True, text=True, timeout=120, check=False
     )
-    if result.returncode:
-        lines = (result.stdout or result.stderr).strip().splitlines()
-        why = "\n".join(lines[-4:]) or f"LLVM ended with status {result.returncode}"
-        raise IRError(f"this is no valid LLVM IR:\n{why}")
+    if not result.returncode:
+        return
+    why = (result.stdout or result.stderr).strip() or f"LLVM ended with status {result.returncode}"
+    place = re.search(r"<string>:(\d+):(\d+): error: (.*)", why)
+    if place:
+        line, column = int(place[1]), int(place[2])
+        raise IRError(
+            f"this is no valid LLVM IR: {place[3]}",
+            SourceLocation(name, line, column),
+            help="correct the text at this place",
+            source_line=text.split("\n")[line - 1],
+        )
+    lines = "\n".join(why.splitlines()[:4])
+    raise IRError(
+        f"LLVM cannot compile {name}:\n{lines}", help="this is what LLVM's verifier or code generator refuses"
+    )

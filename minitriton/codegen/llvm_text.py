@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation
 
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
-from minitriton.codegen.text import llvm_ops, nvvm_memory, nvvm_shared, nvvm_warp, nvvm_wgmma  # noqa: F401  (fill the table)
+from minitriton.codegen.text import llvm_ops, nvvm_memory, nvvm_shared, nvvm_tma, nvvm_warp, nvvm_wgmma  # noqa: F401  (fill the table)
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
 from minitriton.errors import LoweringError

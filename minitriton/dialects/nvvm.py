@@ -50,6 +50,7 @@ from minitriton.dialects.nvvm_memory import (
     WgmmaOp,
     WgmmaWaitGroupOp,
 )
+from minitriton.dialects.nvvm_tma import TMA_OPS
 
 # Special registers ----------------------------------------------------------------------------------------------------
 
@@ -293,6 +294,7 @@ NVVM = Dialect(
     "nvvm",
     [
         *SPECIAL_REGISTERS,
+        *TMA_OPS,
         AtomicOp,
         BarWarpSyncOp,
         BarrierOp,

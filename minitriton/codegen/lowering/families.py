@@ -17,6 +17,7 @@ from minitriton.codegen.lowering import (
     reduce,
     scan,
     shared,
+    tma,
     views,
     wgmma,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "reduce",
     "scan",
     "shared",
+    "tma",
     "views",
     "wgmma",
 ]

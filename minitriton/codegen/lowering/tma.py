@@ -1,0 +1,261 @@
+"""Hopper's asynchronous copies: tensor copies by descriptor, barriers in memory, descriptors made on the device.
+
+ttng.async_tma_copy_global_to_local %d[%m, %k] %buf, %bar, %p
+    ->  one nvvm.cp.async.bulk.tensor.load for each column of the buffer that is as wide as its swizzle, by one thread
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.codegen.builder import string_attr
+from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
+from minitriton.codegen.lowering.shared_view import SharedView
+from minitriton.codegen.scratch import needs_scratch
+from minitriton.codegen.types import I1, I8, I32, PTR
+from minitriton.dialects import llvm as ours
+from minitriton.dialects import nvvm
+from minitriton.dialects import nvvm_tma as tma
+from minitriton.dialects.ttg import MemDescType
+from minitriton.layouts.cta_split import shape_per_cta
+from minitriton.layouts.encodings import NVMMAShared
+from minitriton.layouts.nvmma_layout import tma_block_shape
+from minitriton.layouts.to_linear import to_linear_layout
+
+TENSOR_MAP_BYTES = 128
+_UNIT = UnitAttr()
+
+
+def _address(f: FunctionLowering, value: SSAValue) -> SSAValue:
+    """Where a view begins in shared memory."""
+    view = f.values[value]
+    assert isinstance(view, SharedView)
+    type_ = memdesc(value)
+    return f.b.gep(view.base, slice_offset(type_, view.offsets) * element_bits(type_) // 8, I8)
+
+
+def _first_thread(f: FunctionLowering) -> SSAValue:
+    return f.b.icmp("eq", f.thread_id(), f.b.i32(0))
+
+
+def _first_warp(f: FunctionLowering) -> SSAValue:
+    return f.b.icmp("ult", f.thread_id(), f.b.i32(32))
+
+
+def _number(op: Operation, name: str) -> IntegerAttr:
+    attr = op.properties[name]
+    assert isinstance(attr, IntegerAttr)
+    return attr
+
+
+# Barriers in memory ---------------------------------------------------------------------------------------------------
+
+
+def _mbarrier(f: FunctionLowering, kind: str, barrier: SSAValue, pred: SSAValue, amount: IntegerAttr | None) -> None:
+    properties: dict[str, Attribute] = {"kind": string_attr(kind)}
+    if amount is not None:
+        properties["amount"] = amount
+    f.b.operation(tma.MBarrierOp, (_address(f, barrier), pred), (), properties)
+
+
+@lowers("ttng.init_barrier")
+def init_barrier(f: FunctionLowering, op: Operation) -> None:
+    _mbarrier(f, "init", op.operands[0], _first_thread(f), _number(op, "count"))
+
+
+@lowers("ttng.inval_barrier")
+def inval_barrier(f: FunctionLowering, op: Operation) -> None:
+    _mbarrier(f, "inval", op.operands[0], _first_thread(f), None)
+
+
+@lowers("ttng.barrier_expect")
+def barrier_expect(f: FunctionLowering, op: Operation) -> None:
+    pred = f.b.and_(_first_thread(f), f.scalar(op.operands[1]))
+    _mbarrier(f, "arrive.expect_tx", op.operands[0], pred, _number(op, "size"))
+
+
+@lowers("ttng.arrive_barrier")
+def arrive_barrier(f: FunctionLowering, op: Operation) -> None:
+    pred = _first_thread(f)
+    if len(op.operands) > 1:
+        pred = f.b.and_(pred, f.scalar(op.operands[1]))
+    _mbarrier(f, "arrive", op.operands[0], pred, _number(op, "count"))
+
+
+@lowers("ttng.wait_barrier")
+def wait_barrier(f: FunctionLowering, op: Operation) -> None:
+    pred: SSAValue | None = op.pred  # pyright: ignore[reportAttributeAccessIssue]
+    operands = [_address(f, op.operands[0]), f.scalar(op.operands[1])]
+    if pred is not None and not _is_true_constant(f.scalar(pred)):
+        operands.append(f.scalar(pred))
+    f.b.operation(tma.MBarrierWaitOp, operands, ())
+
+
+def _is_true_constant(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, L.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data != 0
+
+
+@lowers("ttng.async_copy_mbarrier_arrive")
+def async_copy_mbarrier_arrive(f: FunctionLowering, op: Operation) -> None:
+    properties = {"noinc": _UNIT} if "noIncrement" in op.properties else {}
+    f.b.operation(tma.CpAsyncMBarrierArriveOp, (_address(f, op.operands[0]),), (), properties)
+
+
+# Tensor copies --------------------------------------------------------------------------------------------------------
+
+
+def _boxes(f: FunctionLowering, op: Operation, type_: MemDescType) -> list[tuple[tuple[int, ...], int]]:
+    """The boxes that make up a buffer: first coordinates, and bytes from the start of the buffer."""
+    encoding = shared_encoding(type_)
+    own = shape_per_cta(encoding, type_.get_shape())
+    if not isinstance(encoding, NVMMAShared):
+        box = own
+    else:
+        box = tma_block_shape(encoding, own, packed=True)
+    if f.module.num_ctas > 1:
+        raise f.unsupported(op, "a tensor copy of several CTAs", help="use num_ctas=1")
+    places = to_linear_layout(encoding, buffer_shape(type_)).pseudoinvert()
+    padded = isinstance(encoding, NVMMAShared) and encoding.fp4_padded
+    result: list[tuple[tuple[int, ...], int]] = []
+    for reversed_coordinates in product(
+        *(range(0, size, step) for size, step in zip(own[::-1], box[::-1], strict=True))
+    ):
+        coordinates = reversed_coordinates[::-1]
+        offset = places.apply({f"dim{d}": c for d, c in enumerate(coordinates)})["offset"]
+        unpacked = (*coordinates[:-1], coordinates[-1] * 2) if padded else coordinates
+        result.append((unpacked, offset * element_bits(type_) // 8))
+    return result
+
+
+def _coordinates(f: FunctionLowering, given: list[SSAValue], offsets: tuple[int, ...]) -> list[SSAValue]:
+    """The coordinates of a box, fastest first. A descriptor may have more dimensions than the buffer."""
+    leading = len(given) - len(offsets)
+    moved = [
+        f.b.add(value, f.b.i32(offsets[i - leading])) if i >= leading and offsets[i - leading] else value
+        for i, value in enumerate(given)
+    ]
+    return moved[::-1]
+
+
+def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None) -> SSAValue:
+    """True in one thread of the first warp."""
+    elected = f.b.value(nvvm.ElectSyncOp, (), I1)
+    one = f.b.and_(_first_warp(f), elected)
+    return one if pred is None else f.b.and_(one, pred)
+
+
+@lowers("ttng.async_tma_copy_global_to_local")
+def copy_to_local(f: FunctionLowering, op: Operation) -> None:
+    descriptor, *given, barrier, target, pred = op.operands
+    thread = _issuing_thread(f, f.scalar(pred))
+    base, bar = _address(f, target), _address(f, barrier)
+    coordinates = [f.scalar(value) for value in given]
+    for offsets, place in _boxes(f, op, memdesc(target)):
+        where = _coordinates(f, coordinates, offsets)
+        operands = (f.b.gep(base, place, I8), f.scalar(descriptor), *where, bar, thread)
+        f.b.operation(tma.TensorLoadOp, operands, ())
+
+
+def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, Attribute]) -> None:
+    descriptor, *given, source = op.operands
+    thread = _issuing_thread(f)
+    base = _address(f, source)
+    coordinates = [f.scalar(value) for value in given]
+    for offsets, place in _boxes(f, op, memdesc(source)):
+        where = _coordinates(f, coordinates, offsets)
+        operands = (f.b.gep(base, place, I8), f.scalar(descriptor), *where, thread)
+        f.b.operation(tma.TensorStoreOp, operands, (), properties)
+    f.b.operation(tma.BulkCommitGroupOp, (), ())
+
+
+@lowers("ttng.async_tma_copy_local_to_global")
+def copy_to_global(f: FunctionLowering, op: Operation) -> None:
+    _copy_to_global(f, op, {})
+
+
+@lowers("ttng.async_tma_reduce")
+def reduce_to_global(f: FunctionLowering, op: Operation) -> None:
+    kind = str(op.properties["kind"].data)  # pyright: ignore[reportAttributeAccessIssue]
+    _copy_to_global(f, op, {"reduce": string_attr(kind)})
+
+
+@lowers("ttng.async_tma_store_wait")
+def store_wait(f: FunctionLowering, op: Operation) -> None:
+    f.b.operation(tma.BulkWaitGroupOp, (), (), {"n": _number(op, "pendings")})
+
+
+# Descriptors made on the device ---------------------------------------------------------------------------------------
+
+
+@lowers("ttng.reinterpret_tensor_descriptor")
+def reinterpret_tensor_descriptor(f: FunctionLowering, op: Operation) -> None:
+    f.values[op.results[0]] = f.b.value(ours.AddrSpaceCastOp, (f.scalar(op.operands[0]),), PTR)
+
+
+@needs_scratch("ttng.tensormap_create")
+def tensor_map_scratch(op: Operation) -> int:
+    return TENSOR_MAP_BYTES
+
+
+@lowers("ttng.tensormap_create")
+def tensormap_create(f: FunctionLowering, op: Operation) -> None:
+    """Zeros, then field by field in shared memory; the first warp publishes it."""
+    b = f.b
+    place = f.scratch(op)
+    warp, thread = _first_warp(f), _first_thread(f)
+    b.operation(nvvm.StoreSharedOp, (b.i32(0), b.gep(place, f.thread_id(), I32), warp), ())
+    b.operation(nvvm.BarWarpSyncOp, (), ())
+
+    def replace(field: str, value: SSAValue, ordinal: int | None = None) -> None:
+        properties: dict[str, Attribute] = {"field": string_attr(field)}
+        if ordinal is not None:
+            properties["ordinal"] = IntegerAttr(ordinal, 32)
+        b.operation(tma.TensormapReplaceOp, (place, value, thread), (), properties)
+
+    boxes, sizes, strides, steps = (
+        [f.scalar(value) for value in getattr(op, name)]
+        for name in ("box_dim", "global_dim", "global_stride", "element_stride")
+    )
+    replace("global_address", f.scalar(op.operands[1]))
+    replace("rank", b.i32(len(boxes) - 1))
+    for field, values in (
+        ("box_dim", boxes),
+        ("global_dim", sizes),
+        ("global_stride", strides),
+        ("element_stride", steps),
+    ):
+        for ordinal, value in enumerate(values):
+            replace(field, value, ordinal)
+    for field, name in (
+        ("elemtype", "elem_type"),
+        ("interleave_layout", "interleave_layout"),
+        ("swizzle_mode", "swizzle_mode"),
+        ("fill_mode", "fill_mode"),
+    ):
+        replace(field, b.i32(getattr(op, name).value.data))
+    b.operation(tma.TensormapPublishOp, (f.scalar(op.operands[0]), place, warp), ())
+
+
+@lowers("ttng.tensormap_fenceproxy_acquire")
+def tensormap_fenceproxy_acquire(f: FunctionLowering, op: Operation) -> None:
+    """By one warp; the others wait for it."""
+    f.b.operation(tma.TensormapAcquireOp, (f.scalar(op.operands[0]), _first_warp(f)), ())
+    f.barrier()
+
+
+@lowers("ttng.cluster_arrive")
+def cluster_arrive(f: FunctionLowering, op: Operation) -> None:
+    relaxed = _number(op, "relaxed").value.data != 0
+    f.b.operation(tma.ClusterArriveOp, (), (), {"relaxed": _UNIT} if relaxed else {})
+
+
+@lowers("ttng.cluster_wait")
+def cluster_wait(f: FunctionLowering, op: Operation) -> None:
+    f.b.operation(tma.ClusterWaitOp, (), ())
