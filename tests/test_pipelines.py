@@ -15,7 +15,7 @@ from minitriton.codegen.cubin import assembler_available
 from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.errors import PipelineError
 from minitriton.opt import main as opt
-from minitriton.pass_manager import Hook, Pipeline, Snapshots, VerifyEach
+from minitriton.pass_manager import Hook, Pipeline, VerifyEach, representation_text
 from minitriton.pass_registry import Property, registered_passes
 from minitriton.pipelines import Switches, pipeline_for
 from minitriton.runtime.arguments import specialize
@@ -59,7 +59,7 @@ class _FrontendText(Hook):
 
     def before(self, step: Any, value: Any) -> None:
         if not self.text:
-            self.text = Snapshots(lambda module: minitriton.pass_manager.representation_text(module)).show(value)
+            self.text = representation_text(value)
 
 
 @every_case

@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StringAttr,
     TensorType,
+    UnknownLoc,
     UnregisteredOp,
     VectorType,
 )
@@ -125,6 +126,8 @@ class TritonParser(Parser):
             op.location = self._location
             if isinstance(op, scf.ForOp | scf.WhileOp):
                 self._name_loop_arguments(op)
+        if isinstance(op, scf.ForOp | scf.IfOp):
+            _place_unwritten_yields(op)
         if isinstance(op, IRDLOperation):
             complete_properties(op)
         given = sum(size for _, size in bound)
@@ -298,6 +301,15 @@ class _Bits(AttrParser._TensorLiteralElement):
         if isinstance(type, AnyFloat) and isinstance(self.value, int):
             return type.unpack(self.value.to_bytes(type.compile_time_size, "little"), 1)[0]
         return super().to_type(parser, type)
+
+
+def _place_unwritten_yields(op: Operation) -> None:
+    """A yield of nothing is not written: its place is that of the loop or branch that it ends."""
+    for region in op.regions:
+        for block in region.blocks:
+            last = block.last_op
+            if isinstance(last, scf.YieldOp) and isinstance(last.location, UnknownLoc):
+                last.location = op.location
 
 
 def complete_properties(op: IRDLOperation) -> None:
