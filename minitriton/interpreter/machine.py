@@ -29,6 +29,8 @@ from minitriton.interpreter.values import held_scalar
 
 Array = Any
 Grid = tuple[int, int, int]
+Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
+"""Sees an op, its operands and what it gave each time it has run; what it returns is taken for the op's result."""
 
 
 class Code:
@@ -72,7 +74,8 @@ class Code:
 class Machine:
     """One launch: its memory, its grid, the program that runs at the moment."""
 
-    def __init__(self, module: ModuleOp, grid: Grid) -> None:
+    def __init__(self, module: ModuleOp, grid: Grid, observer: Observer | None = None) -> None:
+        self.observer = observer
         self.functions: dict[str, Operation] = {}
         for op in module.ops:
             name = op.properties.get("sym_name")
@@ -102,6 +105,13 @@ class Machine:
 
     def meaning(self, op: Operation) -> Callable[..., Any]:
         """What `op` does, as a function of its operands. Raises `InterpreterError` for an op without a meaning."""
+        function = self._meaning(op)
+        observer = self.observer
+        if observer is None:
+            return function
+        return lambda *operands: observer(op, operands, function(*operands))
+
+    def _meaning(self, op: Operation) -> Callable[..., Any]:
         make = meanings.PURE.get(op.name)
         if make is not None:
             return make(op)
@@ -144,15 +154,23 @@ class Machine:
         error.args = (error.message,)
 
 
-def interpret(module: ModuleOp, name: str, args: Sequence[Any], grid: Sequence[int] = (1, 1, 1)) -> None:
+def interpret(
+    module: ModuleOp,
+    name: str,
+    args: Sequence[Any],
+    grid: Sequence[int] = (1, 1, 1),
+    *,
+    observer: Observer | None = None,
+) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
     `args` are NumPy arrays (for pointers; bf16 and fp8 as arrays of their bits) and numbers, one per argument of the function,
     and tensor descriptors over arrays, whose shape and strides the front end makes arguments of their own behind them.
-    Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like.
+    Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like. `observer` is told of
+    every op that runs.
     """
     size = (*grid, 1, 1)[:3]
-    machine = Machine(module, (int(size[0]), int(size[1]), int(size[2])))
+    machine = Machine(module, (int(size[0]), int(size[1]), int(size[2])), observer)
     values = _arguments(machine, name, args)
     with np.errstate(all="ignore"):
         for z in range(machine.grid[2]):

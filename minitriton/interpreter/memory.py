@@ -23,7 +23,9 @@ Array = Any
 
 
 class MemoryFault(InterpreterError):
-    """An access outside every array, misaligned, or a store to a read-only array."""
+    """An access outside every array, misaligned, or a store to a read-only array; `end`: one past its last byte, if outside."""
+
+    end: int | None = None
 
 
 @dataclass
@@ -172,10 +174,12 @@ class Memory:
             if region is None or address + size > region.high:
                 lane = np.unravel_index(position, addresses.shape) if addresses.ndim else ()
                 where = f" (element {tuple(int(i) for i in lane)} of the tile)" if addresses.ndim else ""
-                return MemoryFault(
+                fault = MemoryFault(
                     f"access of {size} bytes at {address:#x}{where} lies outside every array{self._nearest(address)}",
                     help="check the mask, the strides and the sizes that the kernel was given",
                 )
+                fault.end = address + size
+                return fault
         return MemoryFault("access outside every array")
 
     def _nearest(self, address: int) -> str:
