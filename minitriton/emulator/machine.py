@@ -298,8 +298,10 @@ class Machine:
         why = "wait elsewhere" if elsewhere else "have ended"
         lanes = np.nonzero(here)[0]
         self.find(kind, arrivals.site, lanes, f"barrier {number} is never reached by {missing} threads, which {why}")
-        for block, mask in arrivals.waiting.items():
-            self.go(ready, block, mask)
+        stuck = [arrivals, *(self.barriers.pop(key) for key in list(self.barriers) if elsewhere and key[0] == cta)]
+        for one in stuck:
+            for block, mask in one.waiting.items():
+                self.go(ready, block, mask)
         return True
 
     def arrive(

@@ -19,7 +19,6 @@ from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory_operations import check_read, check_write, locate, measure
 
 
-
 def decode(data: np.ndarray, type: str) -> np.ndarray:
     """Bytes (last axis) as values to multiply: float32, float64 for f64 and integers (exact there)."""
     data = np.ascontiguousarray(data)

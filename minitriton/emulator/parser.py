@@ -105,11 +105,10 @@ class _Parser:
                     skip_depth, pending = 1, ""
                 else:
                     pending += token
-            elif pending.strip():
+            elif pending := self.take_labels(pending).strip():
                 pending += token
             else:
                 self.close()
-                pending = ""
         if pending.strip() or self.kernel is not None:
             raise self.fail("the PTX text ends within a statement or a function", pending[-80:])
         return self.module

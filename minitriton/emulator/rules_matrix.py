@@ -1,6 +1,6 @@
 """Matrix instructions.
 
-    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, ...}, [%r9]   →   t1 = load_matrix(x, 7, 4, False, r9, m)
+ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, ...}, [%r9]   →   t1 = load_matrix(x, 7, 4, False, r9, m)
 """
 
 from __future__ import annotations

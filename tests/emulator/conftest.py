@@ -53,7 +53,9 @@ def emulate() -> Run:
     """Runs a body on arrays: `%rd91` and `%rd92` are the addresses of this thread's word in the first and second."""
 
     def run(body: str, *arguments: Any, threads: int = 32, shared: int = 0, grid: tuple[int, ...] = (1,)) -> Any:
-        kinds = " ".join("u64" if isinstance(a, np.ndarray) else "f32" if isinstance(a, float) else "u32" for a in arguments)
+        kinds = " ".join(
+            "u64" if isinstance(a, np.ndarray) else "f32" if isinstance(a, float) else "u32" for a in arguments
+        )
         return emulator.run(ptx_of(body, kinds, threads, shared), "k", grid, arguments)
 
     return run

@@ -60,7 +60,9 @@ INTEGER = {
     "mul.wide.s32 %rd1, %r1, %r2; mov.b64 {%r4, %r9}, %rd1;": lambda a, b, c: signed(a) * signed(b) >> 32,
     "mad.wide.u32 %rd1, %r1, %r2, %rd90; cvt.u32.u64 %r4, %rd1; sub.s32 %r9, %r4, %r4;": lambda a, b, c: 0,
     "mov.b32 {%rs1, %rs2}, %r1; mov.b32 %r9, {%rs2, %rs1};": lambda a, b, c: a >> 16 | a << 16,
-    "dp4a.u32.u32 %r9, %r1, %r2, %r3;": lambda a, b, c: c + sum((a >> s & 255) * (b >> s & 255) for s in (0, 8, 16, 24)),
+    "dp4a.u32.u32 %r9, %r1, %r2, %r3;": lambda a, b, c: (
+        c + sum((a >> s & 255) * (b >> s & 255) for s in (0, 8, 16, 24))
+    ),
 }
 
 

@@ -1,0 +1,150 @@
+"""Loads, stores, atomics and asynchronous copies."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from minitriton import emulator
+
+Run = Callable[..., emulator.Report]
+
+
+def test_vectors_load_and_store_neighbouring_words(emulate: Run) -> None:
+    source, out = np.arange(128, dtype=np.uint32), np.zeros(128, np.uint32)
+    report = emulate(
+        """
+        mul.wide.u32 %rd1, %r100, 16; add.s64 %rd2, %rd100, %rd1; add.s64 %rd3, %rd101, %rd1;
+        ld.global.L1::evict_last.v4.b32 {%r1, %r2, %r3, %r4}, [%rd2];
+        st.global.v4.b32 [%rd3], {%r4, %r3, %r2, %r1};""",
+        source,
+        out,
+    )
+    np.testing.assert_array_equal(out.reshape(-1, 4), source.reshape(-1, 4)[:, ::-1])
+    assert report.total("global").bytes == 2 * 32 * 16
+
+
+def test_bytes_and_half_words_extend_by_their_sign(emulate: Run) -> None:
+    source, out = np.arange(-16, 16, dtype=np.int8), np.zeros(32, np.int32)
+    emulate(
+        "cvt.u64.u32 %rd1, %r100; add.s64 %rd2, %rd100, %rd1; ld.global.s8 %rs1, [%rd2]; cvt.s32.s16 %r1, %rs1;"
+        "st.global.b32 [%rd92], %r1;",
+        source,
+        out,
+    )
+    np.testing.assert_array_equal(out, source)
+
+
+def test_arrays_that_overlap_are_one_memory(emulate: Run) -> None:
+    whole = np.arange(64, dtype=np.uint32)
+    emulate("ld.global.b32 %r1, [%rd91]; st.global.b32 [%rd92], %r1;", whole[:32], whole[32:])
+    np.testing.assert_array_equal(whole[32:], np.arange(32))
+
+
+def test_strided_views_are_read_where_they_lie(emulate: Run) -> None:
+    table, out = np.arange(64, dtype=np.uint32).reshape(32, 2), np.zeros(32, np.uint32)
+    emulate(
+        "mul.wide.u32 %rd1, %r100, 8; add.s64 %rd2, %rd100, %rd1; ld.global.b32 %r1, [%rd2]; st.global.b32 [%rd92], %r1;",
+        table[:, 1],
+        out,
+    )
+    np.testing.assert_array_equal(out, table[:, 1])
+
+
+def test_numbers_are_passed_as_the_parameter_declares(emulate: Run) -> None:
+    out = np.zeros(32, np.float32)
+    emulate("ld.param.f32 %r1, [p2]; st.global.b32 [%rd91], %r1;", out, np.zeros(1, np.uint32), 1.5)
+    assert (out == 1.5).all()
+
+
+def test_atomics_on_one_place_act_in_turn(emulate: Run) -> None:
+    total, old = np.zeros(1, np.uint32), np.zeros(32, np.uint32)
+    report = emulate("atom.global.gpu.acq_rel.add.u32 %r1, [%rd100], 3; st.global.b32 [%rd92], %r1;", total, old)
+    assert total[0] == 96
+    assert sorted(old.tolist()) == list(range(0, 96, 3))
+    assert report.ok
+
+
+@pytest.mark.parametrize(
+    ("operation", "start", "wanted"),
+    [
+        ("max.s32", 5, 31),
+        ("min.s32", 5, 0),
+        ("xor.b32", 0, 0),
+        ("or.b32", 64, 95),
+        ("exch.b32", 0, 31),
+        ("inc.u32", 0, None),
+    ],
+)
+def test_atomic_operations(operation: str, start: int, wanted: int | None, emulate: Run) -> None:
+    cell = np.array([start], np.uint32)
+    emulate(f"atom.global.{operation} %r1, [%rd100], %r100;", cell, np.zeros(1, np.uint32))
+    assert wanted is None or cell[0] == wanted
+
+
+def test_compare_and_swap_succeeds_once(emulate: Run) -> None:
+    cell, old = np.zeros(1, np.uint32), np.zeros(32, np.uint32)
+    emulate("add.s32 %r2, %r100, 1; atom.global.cas.b32 %r1, [%rd100], 0, %r2; st.global.b32 [%rd92], %r1;", cell, old)
+    assert cell[0] == 1
+    assert old.tolist() == [0] + [1] * 31
+
+
+def test_float_atomics_add_in_float(emulate: Run) -> None:
+    total = np.zeros(1, np.float32)
+    emulate("mov.b32 %r1, 0f3F000000; red.global.add.f32 [%rd100], %r1;", total, np.zeros(1, np.uint32))
+    assert total[0] == 16
+
+
+COPY = """
+    mov.b32 %r1, buffer; shl.b32 %r2, %r100, 2; add.s32 %r3, %r1, %r2;
+    cp.async.ca.shared.global [%r3], [%rd91], 4, {valid};
+    cp.async.commit_group;
+    {wait}
+    ld.shared.b32 %r4, [%r3];
+    st.global.b32 [%rd92], %r4;"""
+
+
+def test_an_asynchronous_copy_arrives_with_its_wait(emulate: Run) -> None:
+    source, out = np.arange(32, dtype=np.uint32), np.zeros(32, np.uint32)
+    report = emulate(COPY.format(wait="cp.async.wait_group 0;", valid=4), source, out, shared=128)
+    np.testing.assert_array_equal(out, source)
+    assert report.ok
+
+
+def test_an_asynchronous_copy_of_nothing_writes_zeros(emulate: Run) -> None:
+    source, out = np.arange(32, dtype=np.uint32), np.ones(32, np.uint32)
+    emulate(COPY.format(wait="cp.async.wait_all;", valid=0), source, out, shared=128)
+    assert not out.any()
+
+
+def test_without_the_wait_the_data_is_not_there(emulate: Run) -> None:
+    source, out = np.arange(32, dtype=np.uint32), np.zeros(32, np.uint32)
+    report = emulate(COPY.format(wait="cp.async.wait_group 1;", valid=4), source, out, shared=128)
+    assert (out != source).all()
+    assert [f.kind for f in report.findings] == ["async-read"]
+
+
+def test_generic_addresses_reach_shared_memory(emulate: Run) -> None:
+    out = np.zeros(32, np.uint32)
+    report = emulate(
+        """
+        mov.b32 %r1, buffer; shl.b32 %r2, %r100, 2; add.s32 %r3, %r1, %r2;
+        cvt.u64.u32 %rd1, %r3; cvta.shared.u64 %rd2, %rd1;
+        st.b32 [%rd2], %r100; ld.shared.b32 %r4, [%r3]; st.global.b32 [%rd91], %r4;""",
+        out,
+        np.zeros(1, np.uint32),
+        shared=128,
+    )
+    assert out.tolist() == list(range(32))
+    assert report.ok
+
+
+def test_local_memory_belongs_to_one_thread(emulate: Run) -> None:
+    out = np.zeros(32, np.uint32)
+    emulate(
+        ".local .align 4 .b8 mine[8]; mov.b32 %r1, mine; st.local.b32 [%r1+4], %r100; ld.local.b32 %r2, [%r1+4];"
+        "st.global.b32 [%rd91], %r2;",
+        out,
+        np.zeros(1, np.uint32),
+    )
+    assert out.tolist() == list(range(32))
