@@ -124,7 +124,7 @@ def column_sums(rows: int, cols: int) -> Workload:
         lambda k, t: (
             t["out"].zero_(),
             k[(_cdiv(cols, tile[1]), _cdiv(rows, band))](
-                t["x"], t["out"], rows, cols, BAND=band, ROWS=tile[0], COLS=tile[1], num_warps=8
+                t["x"], t["out"], rows, cols, BAND=band, ROWS=tile[0], COLS=tile[1], num_warps=4
             ),
         ),
         lambda t: t["x"].sum(dim=0, dtype=_torch().float32), "out",
