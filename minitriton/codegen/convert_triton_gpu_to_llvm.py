@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.allocation import allocate, write_attributes
 from minitriton.analysis.membar import insert_barriers
+from minitriton.codegen.global_scratch import allocate_global_scratch
 from minitriton.codegen.lowering.module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -31,6 +32,7 @@ class ConvertTritonGPUToLLVM(Pass):
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        allocate_global_scratch(op)
         allocation = allocate(op, scratch_bytes)
         write_attributes(op, allocation)
         insert_barriers(op, allocation)

@@ -5,12 +5,14 @@ With several CTAs a program is a cluster: `tt.get_program_id` reads the cluster'
 
 from __future__ import annotations
 
+from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.codegen.global_scratch import SCRATCH_OFFSET, SCRATCH_SIZE
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.types import I8, I32
+from minitriton.codegen.types import I8, I32, I64
 from minitriton.dialects import nvvm
 
 _BLOCK_ID = (nvvm.BlockIdXOp, nvvm.BlockIdYOp, nvvm.BlockIdZOp)
@@ -48,22 +50,28 @@ def get_num_programs(f: FunctionLowering, op: Operation) -> None:
     f.values[op.results[0]] = num_programs(f, _axis(op))
 
 
-@lowers("ttg.global_scratch_alloc")
-def global_scratch_alloc(f: FunctionLowering, op: Operation) -> None:
-    """Memory of this program's own: the kernel's hidden argument, by the program's number in the grid."""
+def own_global_scratch(f: FunctionLowering) -> SSAValue:
+    """The global memory of this program: a part of the kernel's hidden argument, by the program's number in the grid."""
     b = f.b
     base = f.global_scratch
     assert base is not None
-    size = f.module.module.attributes.get("ttg.global_scratch_memory_size")
-    if f.is_kernel and isinstance(size, IntegerAttr):
-        number = program_id(f, 2)
-        for axis in (1, 0):
-            number = b.add(program_id(f, axis), b.mul(number, num_programs(f, axis)))
-        if f.module.num_ctas > 1:
-            number = b.add(b.mul(number, b.i32(f.module.num_ctas)), f.cluster_rank())
-        base = b.gep(base, b.mul(number, b.i32(size.value.data)), I8)
-    offset = op.attributes.get("ttg.global_scratch_memory_offset")
-    f.values[op.results[0]] = b.gep(base, offset.value.data if isinstance(offset, IntegerAttr) else 0, I8)
+    size = f.module.module.attributes.get(SCRATCH_SIZE)
+    if not f.is_kernel or not isinstance(size, IntegerAttr):
+        return base
+    number = program_id(f, 2)
+    for axis in (1, 0):
+        number = b.add(program_id(f, axis), b.mul(number, num_programs(f, axis)))
+    if f.module.num_ctas > 1:
+        number = b.add(b.mul(number, b.i32(f.module.num_ctas)), f.cluster_rank())
+    wide = b.mul(b.cast(L.ZExtOp, number, I64), b.constant(I64, size.value.data))
+    return b.gep(base, wide, I8)
+
+
+@lowers("ttg.global_scratch_alloc")
+def global_scratch_alloc(f: FunctionLowering, op: Operation) -> None:
+    offset = op.attributes.get(SCRATCH_OFFSET)
+    start = offset.value.data if isinstance(offset, IntegerAttr) else 0
+    f.values[op.results[0]] = f.b.gep(own_global_scratch(f), start, I8)
 
 
 @lowers("gpu.barrier", "ttg.local_barrier")

@@ -29,6 +29,7 @@ from minitriton.codegen.builder import make
 from minitriton.codegen.lowering.control_flow import lower_blocks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
+from minitriton.codegen.lowering.program import own_global_scratch
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects.tt import TensorDescType
@@ -138,12 +139,12 @@ def call(f: FunctionLowering, op: Operation) -> None:
     """The callee's shared memory begins where the allocation placed it in the caller's."""
     callee = op.properties["callee"].string_value()  # pyright: ignore[reportAttributeAccessIssue]
     offset = f.module.allocation.offset(op)
-    assert f.global_scratch is not None
+    scratch = own_global_scratch(f)
     arguments = [
         *(f.vector(value) for value in op.operands),
         f.shared_at(offset or 0) if offset is not None or f.shared_base_value is not None else f.b.poison(SHARED),
-        f.global_scratch,
-        f.global_scratch,
+        scratch,
+        scratch,
     ]
     types = [f.lowered_type(result.type) for result in op.results]
     result = f.b.call(callee, arguments, VOID if not types else types[0] if len(types) == 1 else struct_type(*types))
