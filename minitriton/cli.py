@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import linecache
 import sys
+import traceback
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.text import print_module
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.sources import STAGES
 
@@ -69,12 +72,37 @@ def _parser() -> argparse.ArgumentParser:
 
 def load_plugin(path: str) -> None:
     """Imports a Python file that registers passes. Raises `MinitritonError` if it cannot be imported."""
+    _import_file(path, "--load takes a Python file that registers passes")
+
+
+def _import_file(path: str, help: str) -> ModuleType:
+    """The module that file `path` makes. Raises `MinitritonError`, at the file's line where it fails."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None or not Path(path).exists():
-        raise MinitritonError(f"cannot load {path!r}", help="--load takes a Python file that registers passes")
+        raise MinitritonError(f"cannot load {path!r}", help=help)
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(Path(path).stem, module)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except MinitritonError:
+        raise
+    except Exception as error:
+        if sys.modules.get(Path(path).stem) is module:
+            del sys.modules[Path(path).stem]
+        raise _import_failure(path, error) from error
+    return module
+
+
+def _import_failure(path: str, error: Exception) -> MinitritonError:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    return MinitritonError(
+        f"{path} cannot be imported: {type(error).__name__}: {error}",
+        SourceLocation(path, line) if line else None,
+        help="see that `python` runs the file by itself",
+        source_line=linecache.getline(path, line) if line else None,
+    )
 
 
 def load_kernel(reference: str) -> Any:
@@ -84,14 +112,10 @@ def load_kernel(reference: str) -> Any:
 
     path, _, name = reference.partition(":")
     if not Path(path).exists():
-        raise MinitritonError(f"no such file: {path}")
+        raise MinitritonError(f"no such file: {path}", help="name a kernel as FILE.py:kernel")
     if "triton" not in sys.modules:
         install()
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(Path(path).stem, module)
-    spec.loader.exec_module(module)
+    module = _import_file(path, "name a kernel as FILE.py:kernel")
     kernels = {k: v for k, v in vars(module).items() if isinstance(v, JITFunction)}
     if not name and len(kernels) == 1:
         return next(iter(kernels.values()))
@@ -113,10 +137,18 @@ def ast_source(kernel: Any, signature: str) -> Any:
         if given and name in names:
             types[name], constexprs[name] = "constexpr", _literal(value)
             continue
+        if given:
+            raise MinitritonError(
+                f"the kernel has no parameter {name!r}, given as {item!r}", help="parameters: " + ", ".join(names)
+            )
         free = [n for n in names if n not in types]
         if not free:
             raise MinitritonError(f"more types than parameters at {item!r}", help="parameters: " + ", ".join(names))
         kind, _, hint = item.partition(":")
+        if hint not in ("", "1", "16"):
+            raise MinitritonError(
+                f"unknown hint {hint!r} in {item!r}", help=":16 says divisible by 16, :1 says equal to 1"
+            )
         types[free[0]] = "constexpr" if hint == "1" else kind
         if hint == "1":
             constexprs[free[0]] = 1
@@ -223,7 +255,12 @@ def _readable(value: Any) -> str:
 
 def _write(arguments: argparse.Namespace, content: str | bytes) -> None:
     if arguments.output:
-        Path(arguments.output).write_bytes(content if isinstance(content, bytes) else content.encode())
+        try:
+            Path(arguments.output).write_bytes(content if isinstance(content, bytes) else content.encode())
+        except OSError as error:
+            raise MinitritonError(
+                f"cannot write {arguments.output}: {error.strerror}", help="-o takes the path of a file in a folder"
+            ) from None
     elif isinstance(content, bytes):
         sys.stdout.buffer.write(content)
     else:

@@ -210,17 +210,24 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         print(f"cannot read {invocation.file}: {error.strerror}", file=sys.stderr)
         return 2
-    except PipelineError as error:
+    except UnicodeDecodeError as error:
+        print(f"cannot read {invocation.file}: byte {error.start} is no UTF-8 text", file=sys.stderr)
+        return 2
+    except MinitritonError as error:
         print(error, file=sys.stderr)
         return 2
     output, problems = run(invocation, text)
     for problem in problems:
         print(problem, file=sys.stderr)
     if not invocation.verify_diagnostics:
-        if invocation.output:
-            Path(invocation.output).write_text(output + "\n")
-        else:
+        if not invocation.output:
             print(output)
+            return 1 if problems else 0
+        try:
+            Path(invocation.output).write_text(output + "\n")
+        except OSError as error:
+            print(f"cannot write {invocation.output}: {error.strerror}", file=sys.stderr)
+            return 2
     return 1 if problems else 0
 
 

@@ -111,9 +111,9 @@ class IRSource:
             from minitriton.dialects.text import parse_module
 
             self.module = parse_module(self.src, str(path))
-            self.name, self.signature = _entry_function(self.module)
+            self.name, self.signature = _entry_function(self.module, str(path))
         else:
-            self.name, self.signature = entry_of_text(self.src, self.ext)
+            self.name, self.signature = entry_of_text(self.src, self.ext, str(path))
 
     def hash(self) -> str:
         return hashlib.sha256(self.src.encode()).hexdigest()
@@ -121,8 +121,9 @@ class IRSource:
     def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
         if self.ext == "llir":
             from minitriton.codegen.llvm_session import check_in_child
+            from minitriton.codegen.ptx import ptx_version
 
-            check_in_child(self.src)
+            check_in_child(self.src, str(self.path), (target.sm, f"+ptx{ptx_version(options)}"))
         return self.module if self.module is not None else self.src
 
     def parse_options(self) -> dict[str, Any]:
@@ -149,14 +150,14 @@ class IRSource:
         return list(self.signature.values())
 
 
-def _entry_function(module: ModuleOp) -> tuple[str, dict[str, str]]:
+def _entry_function(module: ModuleOp, file: str) -> tuple[str, dict[str, str]]:
     from minitriton.dialects import tt
 
     for op in module.body.block.ops:
         if isinstance(op, tt.FuncOp) and (op.sym_visibility is None or op.sym_visibility.data == "public"):
             types = [_type_name(t) for t in op.function_type.inputs]
             return op.sym_name.data, {str(i): t for i, t in enumerate(types)}
-    raise IRError("the module has no public tt.func", help="declare the kernel as `tt.func public @name(...)`")
+    raise IRError(f"{file}: the module has no public tt.func", help="declare the kernel as `tt.func public @name(...)`")
 
 
 def _type_name(attribute: Any) -> str:
@@ -173,11 +174,12 @@ _LLVM_ENTRY = re.compile(r"define (?:\w+ )*ptx_kernel [^@]*@\"?([\w.$]+)\"?\((.*
 _HIDDEN_PARAMETERS = 2
 
 
-def entry_of_text(text: str, ext: str) -> tuple[str, dict[str, str]]:
+def entry_of_text(text: str, ext: str, file: str = "<string>") -> tuple[str, dict[str, str]]:
     """Name and parameter types of the kernel in LLVM IR or PTX text. Raises `IRError` if there is none."""
     match = (_PTX_ENTRY if ext == "ptx" else _LLVM_ENTRY).search(text)
     if match is None:
-        raise IRError(f"no kernel entry found in the {ext} text")
+        declaration = ".visible .entry name(...)" if ext == "ptx" else "define ptx_kernel void @name(...)"
+        raise IRError(f"{file}: no kernel entry found in the {ext} text", help=f"declare the kernel as `{declaration}`")
     if ext == "ptx":
         found = re.findall(r"\.param\s+\.(\w+)(\s+\.ptr)?", match[2])
         names: dict[str, str] = {
