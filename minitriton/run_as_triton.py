@@ -19,6 +19,14 @@ from pathlib import Path
 from types import ModuleType
 
 
+_ELSEWHERE = {
+    "triton.compiler.compiler": "minitriton.compiler",
+    "triton.compiler.errors": "minitriton.frontend.errors",
+    "triton.runtime.errors": "minitriton.errors",
+}
+"""Triton's modules whose counterpart has another path."""
+
+
 class _AliasLoader(importlib.abc.Loader):
     """Hands out a module that exists already, its own `__spec__` untouched."""
 
@@ -41,14 +49,15 @@ class TritonFinder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != "triton" and not fullname.startswith("triton."):
             return None
-        counterpart = "mini" + fullname
+        counterpart = _ELSEWHERE.get(fullname, "mini" + fullname)
         try:
             module = importlib.import_module(counterpart)
         except ModuleNotFoundError as error:
             if error.name != counterpart:
                 raise
             return None
-        return importlib.machinery.ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
+        is_package = hasattr(module, "__path__") or any(name.startswith(fullname + ".") for name in _ELSEWHERE)
+        return importlib.machinery.ModuleSpec(fullname, _AliasLoader(module), is_package=is_package)
 
 
 def install() -> None:

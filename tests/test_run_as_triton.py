@@ -1,0 +1,128 @@
+"""`python -m minitriton.run_as_triton`: programs written for Triton, run unchanged."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+PROGRAM = textwrap.dedent('''
+    """A program as Triton's users write them."""
+    import sys
+
+    import numpy as np
+    import triton
+    import triton.language as tl
+    import triton.language.extra.cuda
+    import triton.testing
+    from triton import cdiv, jit
+    from triton.language.extra import libdevice
+    from triton.runtime import driver
+
+
+    @jit
+    def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+        offsets = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+        mask = offsets < n
+        x = tl.load(x_ptr + offsets, mask=mask)
+        tl.store(out_ptr + offsets, x + tl.load(y_ptr + offsets, mask=mask), mask=mask)
+
+
+    def device():
+        try:
+            return driver.active.get_current_target()
+        except Exception as error:
+            return type(error).__name__
+
+
+    if __name__ == "__main__":
+        n = 1000
+        x, y = np.arange(n, dtype=np.float32), np.ones(n, dtype=np.float32)
+        out = np.zeros_like(x)
+        add[lambda meta: (cdiv(n, meta["BLOCK"]),)](x, y, out, n, BLOCK=128)
+        triton.testing.assert_close(out, x + y)
+        print(triton.__name__, triton.next_power_of_2(n), sys.argv[1:], type(device()).__name__)
+''')
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "minitriton.run_as_triton", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=os.environ)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return tmp_path
+
+
+@pytest.mark.parametrize("how", [["program.py"], ["-m", "program"]], ids=["script", "module"])
+def test_a_program_runs_and_gets_its_arguments(folder: Path, how: list[str]) -> None:
+    done = run(folder, *how, "--size", "3")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("minitriton 1024 ['--size', '3']")
+
+
+def test_a_module_is_never_loaded_twice(folder: Path) -> None:
+    (folder / "same.py").write_text(
+        "import triton.language as a, minitriton.language as b\n"
+        "from triton.compiler import ASTSource as c\n"
+        "from minitriton.compiler import ASTSource as d\n"
+        "import triton.runtime.jit as e, minitriton.runtime.jit as f\n"
+        "print(a is b, c is d, e is f)\n"
+    )
+    assert run(folder, "same.py").stdout.split() == ["True"] * 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from triton.runtime import JITFunction",
+        "from triton.runtime.jit import JITFunction",
+        "from triton.runtime.errors import OutOfResources",
+        "from triton.compiler import ASTSource, CompiledKernel, compile",
+        "from triton.compiler.compiler import ASTSource",
+        "from triton.compiler.errors import CompilationError, UnsupportedLanguageConstruct",
+        "from triton.backends.compiler import GPUTarget",
+        "from triton.tools.disasm import get_sass",
+        "from triton.language.extra.cuda import libdevice",
+        "from triton.language.math import exp",
+        "import triton; triton.runtime.driver; triton.language.extra",
+        "import triton; triton.testing.do_bench; triton.testing.perf_report",
+    ],
+)
+def test_triton_s_module_paths_can_be_imported(line: str) -> None:
+    code = f"from minitriton.run_as_triton import install; install(); {line}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_minitriton_does_not_have_is_not_found(folder: Path) -> None:
+    (folder / "missing.py").write_text("import triton.no_such_module\n")
+    done = run(folder, "missing.py")
+    assert "No module named 'triton.no_such_module'" in done.stderr
+
+
+def test_the_exit_code_is_the_program_s_own(folder: Path) -> None:
+    (folder / "leaves.py").write_text("raise SystemExit(7)\n")
+    assert run(folder, "leaves.py").returncode == 7
+
+
+@pytest.mark.parametrize("arguments", [[], ["-m"], ["no_such_script.py"]], ids=str)
+def test_a_wrong_command_line_says_what_is_wrong(folder: Path, arguments: list[str]) -> None:
+    done = run(folder, *arguments)
+    assert done.returncode == 2
+    assert "usage" in done.stdout + done.stderr or "no such script" in done.stderr
+
+
+def test_it_refuses_where_triton_is_imported_already(folder: Path) -> None:
+    (folder / "late.py").write_text(
+        "import sys, types\n"
+        "sys.modules['triton'] = types.ModuleType('triton')\n"
+        "from minitriton.run_as_triton import install\n"
+        "install()\n"
+    )
+    done = subprocess.run([sys.executable, str(folder / "late.py")], capture_output=True, text=True)
+    assert "triton is imported already" in done.stderr
