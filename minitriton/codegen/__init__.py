@@ -1,1 +1,17 @@
-"""TTGIR to the LLVM level, to LLVM IR text, to PTX, to a cubin."""
+"""TTGIR to the LLVM level, to LLVM IR text, to PTX, to a cubin.
+
+| module | what for |
+|---|---|
+| `lowering/` | one rule per op, one module per family; `lowering/function.py` walks a function |
+| `registers.py` | what a thread holds of a tensor: a scalar, a vector, or an expression made where it is needed |
+| `builder.py`, `op_making.py` | making ops of the `llvm` and `nvvm` dialects, fast |
+| `text/`, `llvm_text.py`, `debug_info.py` | the text of LLVM IR, one writer per op |
+| `llvm_session.py`, `device_library.py`, `ptx.py`, `emission.py` | LLVM in this process: parse, link, optimise, emit |
+| `cubin.py`, `nvjitlink.py` | assembling PTX |
+
+To lower a new op, write a rule in a module of `lowering/` that `lowering/families.py` imports:
+
+    @lowers("tt.my_op")
+    def my_op(f: FunctionLowering, op: Operation) -> None:
+        f.values[op.results[0]] = f.b.fneg(f.vector(op.operands[0]))
+"""

@@ -28,10 +28,10 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, Use
-from xdsl.ir.core import SSAValues
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.codegen.types import I1, I32, VOID, bit_width, lane_type, lanes, vector_type
+from minitriton.codegen.op_making import constant_attr, make, mangled, segments, string_attr
+from minitriton.codegen.types import I1, I32, VOID, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
 
 _UNIT = UnitAttr()
@@ -41,27 +41,9 @@ _EMPTY: Mapping[str, Attribute] = {}
 _DISJOINT = {"isDisjoint": _UNIT}
 _NO_BUNDLES = DenseArrayBase.from_list(i32, ())
 _EXTRACT_POSITION: dict[int, DenseArrayBase] = {}
-_strings: dict[str, StringAttr] = {}
 
 _ICMP = {p: {"predicate": IntegerAttr(i, 64)} for i, p in enumerate(L.ICmpPredicateFlag)}
 _FCMP = {str(p): {"predicate": IntegerAttr(p.to_int(), 64), **_FAST_MATH} for p in L.FCmpPredicateFlag}
-_SEGMENTS: dict[tuple[int, ...], DenseArrayBase] = {}
-
-
-def string_attr(text: str) -> StringAttr:
-    """An interned `StringAttr`."""
-    found = _strings.get(text)
-    if found is None:
-        found = _strings[text] = StringAttr(text)
-    return found
-
-
-def segments(*sizes: int) -> DenseArrayBase:
-    """An interned `operandSegmentSizes`."""
-    found = _SEGMENTS.get(sizes)
-    if found is None:
-        found = _SEGMENTS[sizes] = DenseArrayBase.from_list(i32, sizes)
-    return found
 
 
 _UNKNOWN = UnknownLoc()
@@ -134,7 +116,7 @@ class Builder:
         key = (id(type_), type(value), value, value == 0 and str(value)) if value == value else (id(type_), "nan")
         found = self._constants.get(key)
         if found is None:
-            found = self._constants[key] = self._new_constant(type_, _constant_attr(type_, value))
+            found = self._constants[key] = self._new_constant(type_, constant_attr(type_, value))
         return found
 
     def constants(self, element: Attribute, values: Sequence[int]) -> SSAValue:
@@ -446,51 +428,3 @@ _DYNAMIC = DenseArrayBase.from_list(i32, (ours.DYNAMIC_INDEX,))
 _ORDERING = IntegerAttr(0, i64)
 _NO_TAIL_CALL = L.TailCallKindAttr(L.TailCallKind.NONE)
 _CCC = L.CallingConventionAttr("ccc")
-
-
-def make(
-    cls: type[Operation],
-    operands: Sequence[SSAValue],
-    result_types: Sequence[Attribute],
-    properties: Mapping[str, Attribute],
-    location: LocationAttr,
-) -> Operation:
-    """A detached op, made without checks (`Operation.__init__` minus what is default here)."""
-    op = cls.__new__(cls)
-    op._operands = SSAValues(operands)
-    uses = tuple([Use(op, index) for index in range(len(operands))])
-    for operand, use in zip(operands, uses, strict=True):
-        operand.add_use(use)
-    op._operand_uses = uses
-    op.results = SSAValues([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
-    op.properties = dict(properties)
-    op.attributes = {}
-    op.location = location
-    op.regions = ()
-    op.parent = None
-    op._next_op = op._prev_op = None
-    op._successors = ()
-    op._successor_uses = ()
-    return op
-
-
-def _constant_attr(type_: Attribute, value: int | float) -> Attribute:
-    if isinstance(type_, VectorType):
-        return DenseIntOrFPElementsAttr.from_list(type_, [value])  # pyright: ignore[reportCallIssue, reportArgumentType]
-    if isinstance(value, float):
-        return FloatAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
-    width = bit_width(type_)
-    wrapped = value & ((1 << width) - 1)
-    if wrapped >> (width - 1):
-        wrapped -= 1 << width
-    return IntegerAttr(wrapped, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
-
-
-def mangled(type_: Attribute) -> str:
-    """The suffix by which LLVM names an overload: `v8f32`, `p1`, `i64`."""
-    if isinstance(type_, VectorType):
-        return f"v{type_.shape.data[0].data}{mangled(type_.element_type)}"
-    if isinstance(type_, L.LLVMPointerType):
-        space = type_.addr_space
-        return f"p{getattr(space, 'data', 0)}"
-    return str(type_)

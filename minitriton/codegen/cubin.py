@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.codegen import nvjitlink
-from minitriton.errors import MinitritonError
+from minitriton.errors import AssemblerError, MinitritonError
 from minitriton.target import GPUTarget
 
 
@@ -114,8 +114,9 @@ def _run_ptxas(ptx: str, flags: list[str]) -> bytes:
         return output.read_bytes()
 
 
-def _with_ptx_line(error: MinitritonError, ptx: str) -> MinitritonError:
-    """`error` with the text of the PTX line that its message names."""
+def _with_ptx_line(refused: MinitritonError, ptx: str) -> AssemblerError:
+    """`refused` with the text of the PTX line that its message names."""
+    error = AssemblerError(refused.message, refused.location, help=refused.help)
     named = re.search(r"line (\d+)", error.message)
     lines = ptx.splitlines()
     if named and 0 < int(named[1]) <= len(lines):

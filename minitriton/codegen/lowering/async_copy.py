@@ -12,12 +12,12 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.builder import segments, string_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
 from minitriton.codegen.lowering.shared_access import addresses, store_shared
 from minitriton.codegen.lowering.shared_view import SharedView
+from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.types import I1, INTEGERS, vector_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.ttg import layout_of

@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.builder import segments, string_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import MAX_VECTOR_BITS, Accesses
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
+from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import TensorFacts
 from minitriton.codegen.types import BF16, F16, F32, bit_width, lane_type, scalar_type, vector_type

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from xdsl.dialects import llvm as L
 from xdsl.ir import Block, SSAValue
 
-from minitriton.codegen.builder import Builder, mangled
+from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.elementwise import each_lane
+from minitriton.codegen.op_making import mangled
 from minitriton.codegen.types import F32, F64, I1, I32, lanes, vector_type
 from minitriton.dialects import llvm as ours
 

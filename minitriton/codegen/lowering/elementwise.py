@@ -22,9 +22,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.builder import Builder, string_attr
+from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.registers import Expression, Pointwise, Range, Registers, View
 from minitriton.codegen.types import I8, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import llvm as ours

@@ -15,11 +15,12 @@ from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.builder import Builder, string_attr
+from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math
 from minitriton.codegen.lowering.elementwise import Emit, apply, each_lane, operands_of, width
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm
 

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.builder import segments, string_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm

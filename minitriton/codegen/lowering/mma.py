@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.codegen.builder import string_attr
 from minitriton.codegen.lowering.dot import DOT_RULES
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import I32, bit_width, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import nvvm

@@ -25,12 +25,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from minitriton.codegen.builder import make
 from minitriton.codegen.lowering.control_flow import lower_blocks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.program import own_global_scratch
 from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.op_making import make
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects.tt import TensorDescType
 

@@ -12,11 +12,11 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.codegen.builder import string_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding, slice_offset
 from minitriton.codegen.lowering.shared_view import SharedView
+from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours

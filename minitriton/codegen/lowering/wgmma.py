@@ -17,12 +17,12 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.builder import segments, string_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.reduce import shuffle
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding
 from minitriton.codegen.lowering.shared_view import SharedView
+from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import I32, I64, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours

@@ -1,0 +1,92 @@
+"""Makes single ops, and the attributes they need, fast: nothing is checked, what can be is made once.
+
+make(llvm.AddOp, (x, y), (i32,), {}, location)      a detached `llvm.add`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import llvm as L
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    LocationAttr,
+    StringAttr,
+    VectorType,
+    i32,
+)
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue, Use
+from xdsl.ir.core import SSAValues
+
+from minitriton.codegen.types import bit_width
+
+_strings: dict[str, StringAttr] = {}
+_segments: dict[tuple[int, ...], DenseArrayBase] = {}
+
+
+def string_attr(text: str) -> StringAttr:
+    """An interned `StringAttr`."""
+    found = _strings.get(text)
+    if found is None:
+        found = _strings[text] = StringAttr(text)
+    return found
+
+
+def segments(*sizes: int) -> DenseArrayBase:
+    """An interned `operandSegmentSizes`."""
+    found = _segments.get(sizes)
+    if found is None:
+        found = _segments[sizes] = DenseArrayBase.from_list(i32, sizes)
+    return found
+
+
+def make(
+    cls: type[Operation],
+    operands: Sequence[SSAValue],
+    result_types: Sequence[Attribute],
+    properties: Mapping[str, Attribute],
+    location: LocationAttr,
+) -> Operation:
+    """A detached op, made without checks (`Operation.__init__` minus what is default here)."""
+    op = cls.__new__(cls)
+    op._operands = SSAValues(operands)
+    uses = tuple([Use(op, index) for index in range(len(operands))])
+    for operand, use in zip(operands, uses, strict=True):
+        operand.add_use(use)
+    op._operand_uses = uses
+    op.results = SSAValues([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
+    op.properties = dict(properties)
+    op.attributes = {}
+    op.location = location
+    op.regions = ()
+    op.parent = None
+    op._next_op = op._prev_op = None
+    op._successors = ()
+    op._successor_uses = ()
+    return op
+
+
+def constant_attr(type_: Attribute, value: int | float) -> Attribute:
+    """The attribute of a scalar constant, or of a vector of equal lanes. Integers wrap around."""
+    if isinstance(type_, VectorType):
+        return DenseIntOrFPElementsAttr.from_list(type_, [value])  # pyright: ignore[reportCallIssue, reportArgumentType]
+    if isinstance(value, float):
+        return FloatAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    width = bit_width(type_)
+    wrapped = value & ((1 << width) - 1)
+    if wrapped >> (width - 1):
+        wrapped -= 1 << width
+    return IntegerAttr(wrapped, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def mangled(type_: Attribute) -> str:
+    """The suffix by which LLVM names an overload: `v8f32`, `p1`, `i64`."""
+    if isinstance(type_, VectorType):
+        return f"v{type_.shape.data[0].data}{mangled(type_.element_type)}"
+    if isinstance(type_, L.LLVMPointerType):
+        space = type_.addr_space
+        return f"p{getattr(space, 'data', 0)}"
+    return str(type_)
