@@ -73,6 +73,12 @@ class CodeGenerator(CallVisitor):
         self._bind_parameters(args, entry, location)
         self.run(tree.body)
         result_type = self._end(b)
+        if visibility == _PUBLIC and result_type != void:
+            raise self.error(
+                next(n for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value is not None),
+                f"a kernel returns nothing, but {self.fn.__name__} returns {result_type}",
+                "store the result with tl.store through a pointer parameter",
+            )
         b.block, b.location, b.name, b.call_function = outer
         op = tt.FuncOp(
             name,
@@ -86,6 +92,13 @@ class CodeGenerator(CallVisitor):
         return op, result_type
 
     def _check_parameters(self, tree: ast.FunctionDef) -> None:
+        for starred in (tree.args.vararg, tree.args.kwarg):
+            if starred is not None:
+                raise self.unsupported(
+                    tree,
+                    f"a variable number of parameters is not supported: {starred.arg}",
+                    "name each, or pass a tuple",
+                )
         for param, node in zip(self.fn.params, tree.args.args, strict=False):
             if param.is_constexpr and (param.do_not_specialize or param.do_not_specialize_on_alignment):
                 raise self.error(

@@ -21,6 +21,10 @@ _UNHASHED_MODULES = frozenset(("minitriton.language", "triton.language", "copy",
 _LANGUAGE = "minitriton.language"
 
 
+class PlainFunction(Exception):
+    """A Python function where one of the language must stand."""
+
+
 class DependenciesFinder(ast.NodeVisitor):
     """Walks a function once; `digest` and `used_global_vals` are the result."""
 
@@ -32,6 +36,8 @@ class DependenciesFinder(ast.NodeVisitor):
         self.used_global_vals: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
         self.local_names: set[str] = set()
         self.in_default = False
+        self.node: ast.AST | None = None
+        """The name or attribute that is being looked up."""
 
     @property
     def digest(self) -> str:
@@ -52,7 +58,7 @@ class DependenciesFinder(ast.NodeVisitor):
         elif hasattr(value, "cache_key") and hasattr(value, "used_global_vals"):
             self._record_function(value)
         elif callable(value) and not isinstance(value, (type, constexpr)):
-            raise RuntimeError(f"Unsupported function referenced: {value}")
+            raise PlainFunction(f"Unsupported function referenced: {value}")
         elif scope is not None and not self.in_default:
             self.used_global_vals[(name, id(scope))] = (copy.deepcopy(value), scope)
 
@@ -77,6 +83,7 @@ class DependenciesFinder(ast.NodeVisitor):
             return node.id
         if node.id in self.local_names:
             return None
+        self.node = node
         for scope in (self.globals, self.nonlocals):
             value = scope.get(node.id)
             if value is not None:
@@ -93,6 +100,7 @@ class DependenciesFinder(ast.NodeVisitor):
         if owner is None or isinstance(owner, list) or getattr(owner, "__name__", "") in _UNHASHED_MODULES:
             return None
         value = getattr(owner, node.attr, None)
+        self.node = node
         self._record(value)
         return value
 

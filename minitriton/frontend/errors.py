@@ -88,6 +88,14 @@ class LanguageValueError(LanguageError, ValueError):
     """Arguments of fitting types whose values do not fit."""
 
 
+class GlobalVariableError(LanguageError, NameError):
+    """A global variable that kernels may not read."""
+
+
+class UnsupportedReference(CompilationError, RuntimeError):
+    """A kernel that names a Python function which is none of the language. A `RuntimeError`, as in Triton."""
+
+
 def location_of(node: ast.AST, file: str, first_line: int) -> SourceLocation | None:
     """Where `node` stands in `file`, of which the function's `def` is line `first_line`."""
     line = getattr(node, "lineno", None)

@@ -21,7 +21,8 @@ from functools import cached_property
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.frontend.dependencies import DependenciesFinder
+from minitriton.frontend.dependencies import DependenciesFinder, PlainFunction
+from minitriton.frontend.errors import UnsupportedReference, location_of
 from minitriton.language.declare import LibraryFunction
 from minitriton.language.dtypes import constexpr_type, dtype, pointer_type
 from minitriton.language.values import constexpr
@@ -195,7 +196,18 @@ class JITCallable:
     def _digest(self) -> str:
         nonlocals = dict(inspect.getclosurevars(self.fn).nonlocals) if self.fn.__code__.co_freevars else {}
         finder = DependenciesFinder(self._fn_name, self.__globals__, nonlocals, self.src)
-        finder.visit(self.parse())
+        try:
+            finder.visit(self.parse())
+        except PlainFunction as error:
+            self.hash = None
+            place = location_of(finder.node, self.file_name, self.begin_line) if finder.node is not None else None
+            raise UnsupportedReference(
+                self.src,
+                finder.node,
+                str(error),
+                location=place,
+                help="decorate it with @triton.jit to call it at run time, or @triton.constexpr_function at compile time",
+            ) from None
         self.used_global_vals = dict(sorted(finder.used_global_vals.items()))
         constants = [(n, v) for (n, _), (v, _) in self.used_global_vals.items() if isinstance(v, constexpr)]
         text = f"{finder.digest}{self.starting_line_number}{constants}"

@@ -15,7 +15,8 @@ from xdsl.ir import SSAValue
 
 from minitriton.errors import SourceLocation
 from minitriton.frontend.builder import IRBuilder
-from minitriton.frontend.errors import CompilationError, UnsupportedLanguageConstruct, location_of
+from minitriton.frontend.error_help import INSTEAD, help_for
+from minitriton.frontend.errors import CompilationError, GlobalVariableError, UnsupportedLanguageConstruct, location_of
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.semantic_values import to_tensor
 from minitriton.language import core
@@ -152,7 +153,11 @@ class GeneratorBase:
         if handler is None:
             if node is None:
                 return None
-            raise self.unsupported(node, f"unsupported AST node type: {type(node).__name__}")
+            raise self.unsupported(
+                node,
+                f"unsupported AST node type: {type(node).__name__}",
+                INSTEAD.get(type(node), "kernels hold assignments, calls, if, for and while"),
+            )
         place = node.place
         b = self.b
         outer = self.current
@@ -167,7 +172,7 @@ class GeneratorBase:
             if DEBUG_FRONTEND:
                 raise
             raise self.error(
-                node if place is not None else self.current, self.describe(error), getattr(error, "help", None)
+                node if place is not None else self.current, self.describe(error), help_for(error, self.lscope)
             ) from None
         self.current = outer
         if place is not None:
@@ -207,15 +212,16 @@ class GeneratorBase:
         if value is _ABSENT:
             value = BUILTIN_NAMES.get(name, _ABSENT)
             if value is _ABSENT:
-                raise NameError(f"{name} is not defined")
+                raise NameError(f"{name} is not defined", name=name)
             return value
         if not (name in BUILTIN_NAMES or _usable_global(value)) and not _ALLOW_ALL_GLOBALS:
-            raise NameError(
+            raise GlobalVariableError(
                 f"Cannot access global variable {name} from within @jit'ed function. Triton kernels can only access "
                 "global variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`). Note that "
                 "this is different from annotating a variable as constexpr (`x: triton.language.constexpr = 42`), "
                 "which is not supported.  Alternatively, set the envvar TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1, but we "
-                "do not promise to support this forever."
+                "do not promise to support this forever.",
+                f"write `{name} = tl.constexpr(...)` where it is defined, or pass it as a tl.constexpr parameter",
             )
         return value
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from minitriton.dialects import tt
 from minitriton.frontend.emitters import EMITTERS
+from minitriton.frontend.error_help import call_help, help_for
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
 from minitriton.frontend.function import JITCallable, compiled_function
 from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
@@ -125,7 +126,7 @@ class CallVisitor(LoopVisitor):
         except Exception as error:
             if DEBUG_FRONTEND:
                 raise
-            raise self.error(node, str(error), getattr(error, "help", None)) from error
+            raise self.error(node, str(error), help_for(error, self.lscope) or call_help(function, error)) from error
         return result if type(result) is tensor else wrapped(result)
 
     def _static_assert(self, node: ast.Call) -> None:
@@ -173,7 +174,9 @@ class CallVisitor(LoopVisitor):
         """The error at a call for one inside the function called: the reason first, its place is the cause's."""
         raised = self.error(node, None, getattr(error, "help", None))
         reason = getattr(error, "message", None) or str(error)
-        raised.message = reason if reason.startswith(_IN_CALL) else f"{_IN_CALL}: {reason}"
+        inner = getattr(error, "location", None)
+        place = f" (at {inner})" if inner is not None else ""
+        raised.message = reason if reason.startswith(_IN_CALL) else f"{_IN_CALL}: {reason}{place}"
         return raised
 
     def _insert_call(self, record: FunctionRecord, args: list[Any]) -> Any:

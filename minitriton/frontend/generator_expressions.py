@@ -249,7 +249,7 @@ class ExpressionVisitor(GeneratorBase):
         op = scf.IfOp.create(operands=(condition.handle,), result_types=(values[0].handle.type,), regions=regions)
         return tensor(self.b.value(op), values[0].type)
 
-    def scalar_condition(self, node: ast.If | ast.IfExp, condition: tensor) -> tensor:
+    def scalar_condition(self, node: ast.If | ast.IfExp | ast.While, condition: tensor) -> tensor:
         """A run-time condition as one i1. Raises for a block of several elements."""
         if condition.type.is_block():
             if condition.type.numel != 1:

@@ -21,9 +21,8 @@ from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator_base import copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator_branches import BranchVisitor, Scope, type_text
 from minitriton.frontend.semantic_arithmetic import add, sub
-from minitriton.frontend.semantic_casts import cast, resize_integer
+from minitriton.frontend.semantic_casts import resize_integer
 from minitriton.frontend.semantic_values import integer_promotion, to_tensor
-from minitriton.language import dtypes as dt
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.iterators import condition as language_condition
 from minitriton.language.iterators import range as language_range
@@ -266,7 +265,7 @@ class LoopVisitor(BranchVisitor):
             if unwrap(condition.disable_licm):
                 annotations[LOOP_ANNOTATION] = KEEP_INVARIANTS
             condition = condition.condition
-        holds = cast(b, to_tensor(b, unwrap(condition)), dt.int1)
+        holds = self.scalar_condition(node, to_tensor(b, unwrap(condition)))
         b.block = body_block
         self.lscope, self.local_defs = copied_scope(before), {}
         self._enter_with(names, initial, list(body_block.args))

@@ -69,7 +69,9 @@ def load(
     if is_block_pointer(pointer):
         return _load_block(b, pointer, mask, other, boundary_check, padding, modifiers)
     if mask is None and other is not None:
-        raise LanguageValueError("`other` cannot be provided without `mask`")
+        raise LanguageValueError(
+            "`other` cannot be provided without `mask`", "say where `other` is taken: mask=offsets < n"
+        )
     if padding or boundary_check:
         raise LanguageValueError(
             "`padding_option` or `boundary_check` argument is not supported for loading a tensor of"

@@ -38,7 +38,7 @@ def to_tensor(b: IRBuilder, x: Any) -> tensor:
     if isinstance(x, constexpr):
         x = x.value
     if not isinstance(x, (bool, int, float)):
-        raise LanguageTypeError(f"cannot convert {x} of type {type(x)} to tensor")
+        raise LanguageTypeError(f"cannot convert {x} of type {type(x)} to tensor", "use a tensor or a number")
     return scalar_constant(b, x, number_dtype(x))
 
 

@@ -1,0 +1,72 @@
+"""What to do about an error in a kernel, where the error itself does not say.
+
+In: a kind of syntax, or what Python raised while a line was compiled. Out: one line of advice, or None.
+
+    try:  in a kernel         INSTEAD[ast.Try]       "kernels cannot raise: ..."
+    tl.laod(x)                help_for(error, ...)   "did you mean 'load'?"
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+_LOOP_EXIT = "compute in every iteration and mask the result with tl.where, or bound the loop by `while condition`"
+_HELPER = "write it as a function of the module, decorated with @triton.jit"
+_COLLECTION = "use a tuple: kernels have no other collections"
+
+INSTEAD: dict[type[ast.AST], str] = {
+    ast.Break: _LOOP_EXIT,
+    ast.Continue: "put the rest of the body under `if`, or mask it with tl.where",
+    ast.With: "call the operations without `with`",
+    ast.Try: "kernels cannot raise: test with `if`, or tl.device_assert",
+    ast.Raise: "kernels cannot raise: use tl.device_assert, or tl.static_assert for what is known at compile time",
+    ast.Lambda: _HELPER,
+    ast.FunctionDef: _HELPER,
+    ast.ClassDef: "define classes outside of kernels",
+    ast.Yield: "kernels return nothing: store results with tl.store",
+    ast.YieldFrom: "kernels return nothing: store results with tl.store",
+    ast.Global: "kernels cannot change variables of the module: store results with tl.store",
+    ast.Nonlocal: "kernels cannot change variables of the module: store results with tl.store",
+    ast.Delete: "leave the variable: it costs nothing",
+    ast.Import: "import at the top of the file",
+    ast.ImportFrom: "import at the top of the file",
+    ast.NamedExpr: "assign in a statement of its own",
+    ast.Dict: _COLLECTION,
+    ast.Set: _COLLECTION,
+    ast.DictComp: _COLLECTION,
+    ast.SetComp: _COLLECTION,
+    ast.GeneratorExp: _COLLECTION,
+    ast.Match: "write `if` and `elif`",
+}
+"""What to write instead of Python that kernels cannot contain."""
+
+
+def help_for(error: Exception, names: Iterable[str]) -> str | None:
+    """The error's own help, or the closest of the known names for one that is not defined. `names`: the local variables."""
+    own = getattr(error, "help", None)
+    if own:
+        return own
+    if isinstance(error, NameError):
+        return _closest(error.name or "", names) or "assign it before, or make it a parameter"
+    if isinstance(error, AttributeError) and error.obj is not None:
+        return _closest(error.name or "", (n for n in dir(error.obj) if not n.startswith("_")))
+    return None
+
+
+def call_help(function: Any, error: Exception) -> str | None:
+    """How `function` is called, if `error` says that a call did not fit its parameters."""
+    if type(error) is not TypeError:
+        return None
+    shown = [
+        str(p.replace(annotation=p.empty)) for p in inspect.signature(function).parameters.values() if p.name[0] != "_"
+    ]
+    return f"{function.__name__}({', '.join(shown)})"
+
+
+def _closest(name: str, known: Iterable[str]) -> str | None:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]!r}?" if close else None
