@@ -110,6 +110,10 @@ class _DLTensor(ctypes.Structure):
 _DLPACK_KINDS = {0: "i", 1: "u", 2: "fp", 4: "bf", 6: "i"}
 
 
+_DLPACK_CPU = 1
+"""`kDLCPU` of dlpack.h."""
+
+
 def _from_dlpack(arg: Any) -> DeviceArray:
     capsule = arg.__dlpack__()
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -132,13 +136,15 @@ def is_array(arg: Any) -> bool:
 
 
 def is_host_array(arg: Any) -> bool:
-    """Whether `arg` is an array in host memory: a NumPy array or a CPU tensor."""
+    """Whether `arg` is an array in host memory: a NumPy array, a CPU tensor, or an array that says so by DLPack."""
     if hasattr(arg, "__cuda_array_interface__") and not hasattr(arg, "is_cuda"):
         return False
     device = getattr(arg, "device", None)
     kind = getattr(device, "type", device)
     if hasattr(arg, "data_ptr"):
         return kind == "cpu"
+    if hasattr(arg, "__dlpack_device__"):
+        return arg.__dlpack_device__()[0] == _DLPACK_CPU
     return hasattr(arg, "__array_interface__")
 
 

@@ -47,7 +47,7 @@ def _collect(kind: Any, arg: Any, values: list[Any]) -> None:
 
 
 def host_view(array: Any) -> np.ndarray:
-    """`array` (a NumPy array or CPU tensor) as a NumPy array over the same memory; bf16 and fp8 as their bits."""
+    """`array` (a NumPy array, a CPU tensor, or a host array of another library) as a NumPy array over the same memory; bf16 and fp8 as their bits."""
     if isinstance(array, np.ndarray):
         return array
     if not is_host_array(array):
@@ -55,6 +55,8 @@ def host_view(array: Any) -> np.ndarray:
             "the interpreter takes arrays in host memory, and this launch mixes them with device arrays",
             help="move all arguments to the CPU, or all to the GPU",
         )
+    if not hasattr(array, "data_ptr"):
+        return np.asarray(array) if hasattr(array, "__array_interface__") else np.from_dlpack(array)
     tensor = array.detach()
     try:
         return tensor.numpy()

@@ -28,10 +28,8 @@ class MockTensor:
 
     @staticmethod
     def wrap_dtype(arg: Any) -> Any:
-        """`arg`, or a `MockTensor` if it is a torch or Triton dtype."""
-        if type(arg).__name__ == "dtype":
-            return MockTensor(arg)
-        return arg
+        """`arg`, or a `MockTensor` if it is a torch, NumPy or Triton dtype."""
+        return MockTensor(arg) if any(cls.__name__ == "dtype" for cls in type(arg).__mro__) else arg
 
     @staticmethod
     def data_ptr() -> int:

@@ -1,0 +1,196 @@
+"""`kernel[grid](...)` and `warmup` without a GPU: host arrays of any library are interpreted, other arrays reach the launcher."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.errors import MinitritonError
+from minitriton.runtime.jit import JITFunction
+
+
+@triton.jit
+def scale(x, y, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(y + offsets, tl.load(x + offsets, mask=mask) * factor, mask=mask)
+
+
+class CpuTensor:
+    """A torch tensor in host memory, as far as a launch asks."""
+
+    is_cuda = False
+    device = SimpleNamespace(type="cpu", index=None)
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.dtype = array, f"torch.{array.dtype}"
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data
+
+    def detach(self) -> "CpuTensor":
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self.array
+
+
+class HostDLPack:
+    """An array in host memory of a library that speaks DLPack only."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+class DeviceDLPack(HostDLPack):
+    """An array that claims to lie on a GPU."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+
+class CudaArray:
+    """An array of a library with the CUDA array interface, such as CuPy."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.dtype = array.dtype
+        self.array = array
+        self.__cuda_array_interface__ = {
+            "data": (array.ctypes.data, False),
+            "typestr": array.dtype.str,
+            "shape": array.shape,
+            "version": 3,
+        }
+
+
+class Launched:
+    """The driver and the loaded kernel: notes what would be launched."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kernels: list[Any] = []
+        self.calls: list[tuple[Any, ...]] = []
+        driver = SimpleNamespace(target=lambda device: triton.target.GPUTarget("cuda", 90))
+        monkeypatch.setattr("minitriton.runtime.driver.get_driver", lambda: driver)
+        monkeypatch.setattr("minitriton.runtime.loading.current_stream", lambda: (0, 7))
+        monkeypatch.setattr("minitriton.runtime.dispatch.stream_functions", lambda: (lambda: 0, lambda device: 7))
+        monkeypatch.setattr("minitriton.compiler.CompiledKernel.run", property(self._launcher))
+
+    def _launcher(self, kernel: Any) -> Any:
+        self.kernels.append(kernel)
+
+        def positional(compiled_in: tuple[int, ...]) -> Any:
+            def launch(x: int, y: int, z: int, stream: int, *values: Any) -> int:
+                self.calls.append((x, y, z, stream, values))
+                return 0
+
+            return launch
+
+        def launch(x: int, y: int, z: int, stream: int, values: Any) -> None:
+            self.calls.append((x, y, z, stream, values))
+
+        return SimpleNamespace(positional=positional, launch=launch, check=None)
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
+    return Launched(monkeypatch)
+
+
+def fresh(kernel: JITFunction) -> JITFunction:
+    """The same kernel without anything that it remembers of earlier launches."""
+    return triton.jit(kernel.fn)
+
+
+@pytest.mark.parametrize("wrap", [lambda a: a, CpuTensor, HostDLPack], ids=["numpy", "cpu tensor", "dlpack"])
+def test_host_arrays_are_interpreted(wrap: Any) -> None:
+    x, y = np.arange(100, dtype=np.float32), np.zeros(100, dtype=np.float32)
+    fresh(scale)[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](wrap(x), wrap(y), 100, 3.0, BLOCK=32)
+    np.testing.assert_array_equal(y, x * 3)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "float16", "float32", "float64"])
+def test_host_arrays_of_each_type_are_interpreted(dtype: str) -> None:
+    x, y = np.arange(20).astype(dtype), np.zeros(20, dtype=dtype)
+    fresh(scale)[(1,)](x, y, 20, 2, BLOCK=32)
+    np.testing.assert_array_equal(y, x * 2)
+
+
+def test_a_host_array_next_to_a_device_array_is_refused() -> None:
+    x = np.zeros(4, np.float32)
+    with pytest.raises(MinitritonError, match="mixes them with device arrays"):
+        fresh(scale)[(1,)](x, CudaArray(x), 4, 1.0, BLOCK=4)
+
+
+@pytest.mark.parametrize("wrap", [CudaArray, DeviceDLPack], ids=["cuda array interface", "dlpack"])
+def test_device_arrays_of_any_library_reach_the_launcher(launched: Launched, wrap: Any) -> None:
+    x, y = np.zeros(64, np.float16), np.zeros(64, np.float16)
+    kernel = fresh(scale)
+    for _ in range(2):
+        kernel[(2, 3)](wrap(x), wrap(y), 64, 1.5, BLOCK=32)
+    passed = (x.ctypes.data, y.ctypes.data, 64, 1.5)
+    assert launched.calls == [(2, 3, 1, 7, passed)] * 2
+    assert "%x: !tt.ptr<f16>" in launched.kernels[0].asm["ttir"]
+
+
+def test_warmup_compiles_for_arrays_and_for_dtypes_that_stand_for_them() -> None:
+    x = np.zeros(16, np.float32)
+    by_array = fresh(scale).warmup(x, x, 16, 1.0, BLOCK=16, grid=(1,))
+    by_dtype = fresh(scale).warmup(np.dtype("float32"), tl.float32, 16, 1.0, BLOCK=16, grid=(1,))
+    assert by_array.asm["ptx"] == by_dtype.asm["ptx"]
+    assert ".visible .entry scale(" in by_array.asm["ptx"]
+
+
+def test_warmup_takes_options_and_a_second_one_is_the_same_kernel() -> None:
+    kernel = fresh(scale)
+    first = kernel.warmup(tl.float32, tl.float32, 16, 1.0, BLOCK=16, grid=(1,), num_warps=2)
+    assert first.metadata.num_warps == 2
+    assert kernel.warmup(tl.float32, tl.float32, 32, 1.0, BLOCK=16, grid=(1,), num_warps=2) is first
+    assert kernel.warmup(tl.float32, tl.float32, 7, 1.0, BLOCK=16, grid=(1,), num_warps=2) is not first
+
+
+def test_without_a_driver_a_device_array_says_what_to_do() -> None:
+    if triton.runtime.driver.has_gpu():
+        pytest.skip("this machine has a GPU")
+    x = np.zeros(4, np.float32)
+    with pytest.raises(MinitritonError, match="pass NumPy arrays"):
+        fresh(scale)[(1,)](CudaArray(x), CudaArray(x), 4, 1.0, BLOCK=4)
+
+
+@pytest.mark.parametrize("argument", ["text", [1], object()], ids=["str", "list", "object"])
+def test_what_is_no_argument_is_refused_by_its_parameter(argument: Any) -> None:
+    x = np.zeros(4, np.float32)
+    with pytest.raises(MinitritonError, match="parameter 'n' of kernel 'scale'"):
+        fresh(scale)[(1,)](x, x, argument, 1.0, BLOCK=4)
+
+
+@pytest.mark.parametrize("variable", ["TRITON_INTERPRET", "MINITRITON_INTERPRET"])
+def test_the_environment_sends_every_launch_to_the_interpreter(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "1")
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, dtype=np.float32)
+    fresh(scale)[(1,)](x, y, 8, 2.0, BLOCK=8)
+    np.testing.assert_array_equal(y, x * 2)
+    with pytest.raises(MinitritonError, match="the interpreter takes arrays in host memory"):
+        fresh(scale)[(1,)](CudaArray(x), CudaArray(y), 8, 2.0, BLOCK=8)
+
+
+def test_importing_minitriton_needs_nothing_but_itself(tmp_path: Path) -> None:
+    code = textwrap.dedent("""
+        import sys
+        import minitriton
+        print(sorted(m for m in ("xdsl", "llvmlite", "numpy", "torch", "triton") if m in sys.modules))
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
