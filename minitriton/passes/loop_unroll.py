@@ -5,7 +5,8 @@
     scf.for %i = %l to %e step %2s { f(%i); f(%i + %s) }       %e: the bound that a whole number of double steps reaches
     scf.for %i = %e to %u step %s { f(%i) }  {tt.num_stages = 1}
 
-The second loop is left out if the trip count is known to be a multiple; either is replaced by its body if it runs once.
+The second loop is left out if the trip count is known to be a multiple; either is replaced by its body if it runs once, and
+left out if it never runs.
 """
 
 from __future__ import annotations
@@ -98,21 +99,25 @@ def _append_copies(loop: scf.ForOp, step: SSAValue, factor: int) -> None:
     terminator.operands = last
 
 
-def _inline_if_single(loop: scf.ForOp) -> bool:
-    """Replaces a loop that runs exactly once by its body."""
-    if trip_count(loop) != 1:
+def _inline_if_short(loop: scf.ForOp) -> bool:
+    """Replaces a loop that runs exactly once by its body, one that never runs by its initial values."""
+    count = trip_count(loop)
+    if count is None or count > 1:
         return False
     block, outer = _body(loop), loop.parent
     assert outer is not None
-    for argument, value in zip(block.args, (loop._operands[0], *loop._operands[3:]), strict=True):
-        argument.replace_all_uses_with(value)
-    terminator = block.last_op
-    assert terminator is not None
-    for op in list(block.ops):
-        if op is not terminator:
-            block.detach_op(op)
-            outer.insert_op_before(op, loop)
-    for result, value in zip(loop.results, terminator._operands, strict=True):
+    results = loop._operands[3:]
+    if count == 1:
+        for argument, value in zip(block.args, (loop._operands[0], *loop._operands[3:]), strict=True):
+            argument.replace_all_uses_with(value)
+        terminator = block.last_op
+        assert terminator is not None
+        results = terminator._operands
+        for op in list(block.ops):
+            if op is not terminator:
+                block.detach_op(op)
+                outer.insert_op_before(op, loop)
+    for result, value in zip(loop.results, results, strict=True):
         result.replace_all_uses_with(value)
     outer.erase_op(loop)
     return True
@@ -137,12 +142,12 @@ def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
         for old, new in zip(loop.results, rest.results, strict=True):
             old.replace_all_uses_with(new)
         rest.operands = [end, *rest._operands[1:3], *loop.results]
-        if _inline_if_single(rest):
+        if _inline_if_short(rest):
             rest = None
     loop.operands[1] = end
     loop.operands[2] = new_step
     _append_copies(loop, step, factor)
-    _inline_if_single(loop)
+    _inline_if_short(loop)
     return rest
 
 

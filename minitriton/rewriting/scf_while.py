@@ -214,3 +214,25 @@ def drop_unused_carried(op: scf.WhileOp, rewriter: Rewriter) -> bool:
         return False
     _drop_carried(op, dropped, rewriter)
     return True
+
+
+@patterns.pattern(scf.WhileOp)
+def forward_in_order(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+    """If the condition forwards just the carried values, each once, it does so in their order."""
+    before, after = _blocks(op)
+    condition = _condition(op)
+    forwarded = condition._operands[1:]
+    if len(forwarded) != len(before.args) or tuple(forwarded) == before.args or len(set(forwarded)) != len(forwarded):
+        return False
+    if any(not isinstance(value, BlockArgument) or value.block is not before for value in forwarded):
+        return False
+    old_position = {value.index: index for index, value in enumerate(forwarded)}  # pyright: ignore
+    order = [old_position[index] for index in range(len(before.args))]
+    condition.operands = [condition._operands[0], *before.args]
+    rewriter.modified(condition)
+    arguments = [after.args[index] for index in order]
+    for index, argument in enumerate(arguments):
+        argument.index = index
+    after._args = tuple(arguments)
+    _rebuild(op, list(op._operands), [op.results[index] for index in order], rewriter)
+    return True
