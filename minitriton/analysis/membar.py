@@ -280,7 +280,7 @@ class _Function:
         conflict = state.conflicts_with(writes, self.skip)
         if conflict:
             self._insert(accesses, position, access.op)
-        if conflict or not _meets_by_warp(access.op):
+        if conflict or not meets_by_warp(access.op):
             state.clear()
         writes.reads[access.scratch] = {access.op: None}
         state.join(writes)
@@ -297,7 +297,7 @@ class _Function:
         accesses.insert(position, _Access(barrier, Pending(), is_barrier=True))
 
 
-def _meets_by_warp(op: Operation) -> bool:
+def meets_by_warp(op: Operation) -> bool:
     """Whether `op` is a layout conversion within warps: its threads meet at a warp's barrier only."""
     if op.name != "ttg.convert_layout":
         return False

@@ -1,4 +1,4 @@
-"""The NumPy meaning of every op of TTIR, and kernels run by it without a GPU.
+"""The NumPy meaning of every op of TTIR and of TTGIR, and kernels run by it without a GPU.
 
     interpret(module, "add", [x, y, out, 1000], grid=(8,))      runs the kernel; `out` is written in place
 

@@ -23,7 +23,11 @@ _SCALED_FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 
 
 def _dot(op: Operation) -> Callable[[Array, Array, Array], Array]:
-    a_type, b_type, c_type = (operand.type for operand in op.operands)
+    return product(*(operand.type for operand in op.operands))
+
+
+def product(a_type: Attribute, b_type: Attribute, c_type: Attribute) -> Callable[[Array, Array, Array], Array]:
+    """`a * b + c` for operands of these types (or with elements of these types)."""
     if isinstance(element_of(a_type), IntegerType):
         dtype = dtype_of(c_type)
         return lambda a, b, c: (_exact_product(a, b).astype(dtype) + c).astype(dtype)

@@ -1,4 +1,4 @@
-"""Runs functions of TTIR: every op once prepared, then executed over NumPy tiles, one program of the grid after another.
+"""Runs functions of TTIR or TTGIR: every op once prepared, then executed over NumPy tiles, one program of the grid after another.
 
 In: a module, a kernel's name, arguments, a grid. Out: the arrays among the arguments, written in place.
 
@@ -15,17 +15,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.analysis.locations import source_location
 from minitriton.dialects.tt_types import PointerType
+from minitriton.dialects.ttg_module import NUM_WARPS, SHARED_BYTES, num_warps
 from minitriton.errors import MinitritonError
 from minitriton.interpreter import meanings
 from minitriton.interpreter.control_flow import next_block
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory import Memory
+from minitriton.interpreter.shared_memory import SharedMemory
 from minitriton.interpreter.values import held_scalar
+from minitriton.interpreter.warp_group_ops import Products
 
 Array = Any
 Grid = tuple[int, int, int]
@@ -74,7 +77,9 @@ class Code:
 class Machine:
     """One launch: its memory, its grid, the program that runs at the moment."""
 
-    def __init__(self, module: ModuleOp, grid: Grid, observer: Observer | None = None) -> None:
+    def __init__(
+        self, module: ModuleOp, grid: Grid, observer: Observer | None = None, *, barriers_placed: bool = False
+    ) -> None:
         self.observer = observer
         self.functions: dict[str, Operation] = {}
         for op in module.ops:
@@ -84,6 +89,13 @@ class Machine:
         self.grid = grid
         self.program: Grid = (0, 0, 0)
         self.memory = Memory()
+        self.products = Products()
+        self._has_warps = NUM_WARPS in module.attributes
+        self.all_warps = (1 << num_warps(module)) - 1 if self._has_warps else 1
+        shared_bytes = module.attributes.get(SHARED_BYTES)
+        self.shared = SharedMemory(
+            shared_bytes.value.data if isinstance(shared_bytes, IntegerAttr) else None, check_races=barriers_placed
+        )
         self.frame: list[Array] = []
         self._slots: dict[SSAValue, int] = {}
         self._codes: dict[Block, Code] = {}
@@ -106,6 +118,8 @@ class Machine:
     def meaning(self, op: Operation) -> Callable[..., Any]:
         """What `op` does, as a function of its operands. Raises `InterpreterError` for an op without a meaning."""
         function = self._meaning(op)
+        if self._has_warps:
+            function = meanings.with_scratch(op, self, function)
         observer = self.observer
         if observer is None:
             return function
@@ -123,6 +137,12 @@ class Machine:
                 help="run the kernel on a GPU, or add a meaning to minitriton.interpreter",
             )
         return make_with_machine(op, self)
+
+    def start_program(self, program: Grid) -> None:
+        """Forget what an earlier program of the grid left in shared memory."""
+        self.program = program
+        self.products = Products()
+        self.shared.start_program()
 
     def run_region(self, region: Region, arguments: Sequence[Array]) -> list[Array]:
         """Execute a region, following branches between its blocks; what its last terminator hands out."""
@@ -161,6 +181,7 @@ def interpret(
     grid: Sequence[int] = (1, 1, 1),
     *,
     observer: Observer | None = None,
+    barriers_placed: bool = False,
 ) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
@@ -168,15 +189,19 @@ def interpret(
     and tensor descriptors over arrays, whose shape and strides the front end makes arguments of their own behind them.
     Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like. `observer` is told of
     every op that runs.
+
+    The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.membar` has seen it: then each access to shared memory
+    must be behind a barrier from other warps' accesses to the same bytes.
     """
     size = (*grid, 1, 1)[:3]
-    machine = Machine(module, (int(size[0]), int(size[1]), int(size[2])), observer)
+    cut = (int(size[0]), int(size[1]), int(size[2]))
+    machine = Machine(module, cut, observer, barriers_placed=barriers_placed)
     values = _arguments(machine, name, args)
     with np.errstate(all="ignore"):
         for z in range(machine.grid[2]):
             for y in range(machine.grid[1]):
                 for x in range(machine.grid[0]):
-                    machine.program = (x, y, z)
+                    machine.start_program((x, y, z))
                     machine.call(name, values)
 
 

@@ -29,6 +29,8 @@ from minitriton.interpreter import (
     programs,
     reductions,
     shapes,
+    shared_ops,
+    warp_group_ops,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ PURE: dict[str, Callable[[Operation], Meaning]] = {
     **shapes.PURE,
     **dots.PURE,
     **libdevice.PURE,
+    **shared_ops.PURE,
 }
 
 WITH_MACHINE: dict[str, Callable[[Operation, Machine], Meaning]] = {
@@ -53,6 +56,8 @@ WITH_MACHINE: dict[str, Callable[[Operation, Machine], Meaning]] = {
     **reductions.WITH_MACHINE,
     **control_flow.WITH_MACHINE,
     **programs.WITH_MACHINE,
+    **shared_ops.WITH_MACHINE,
+    **warp_group_ops.WITH_MACHINE,
 }
 
 TERMINATORS = frozenset(
@@ -68,6 +73,11 @@ TERMINATORS = frozenset(
         "tt.scan.return",
     }
 )
+
+
+def with_scratch(op: Operation, machine: Machine, meaning: Meaning) -> Meaning:
+    """`meaning`, and what else the op does to shared memory."""
+    return shared_ops.with_scratch(op, machine, meaning)
 
 
 def descriptor_argument(machine: Machine, type_: Attribute, arg: Any) -> Any:
