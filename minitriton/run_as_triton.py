@@ -18,13 +18,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-
 _ELSEWHERE = {
     "triton.compiler.compiler": "minitriton.compiler",
     "triton.compiler.errors": "minitriton.frontend.errors",
     "triton.runtime.errors": "minitriton.errors",
 }
 """Triton's modules whose counterpart has another path."""
+
+
+def _counterpart(name: str | None) -> ModuleType | None:
+    """The module `name`, or None if there is no such module."""
+    if name is None:
+        return None
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return None
 
 
 class _AliasLoader(importlib.abc.Loader):
@@ -49,12 +60,8 @@ class TritonFinder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != "triton" and not fullname.startswith("triton."):
             return None
-        counterpart = _ELSEWHERE.get(fullname, "mini" + fullname)
-        try:
-            module = importlib.import_module(counterpart)
-        except ModuleNotFoundError as error:
-            if error.name != counterpart:
-                raise
+        module = _counterpart("mini" + fullname) or _counterpart(_ELSEWHERE.get(fullname))
+        if module is None:
             return None
         is_package = hasattr(module, "__path__") or any(name.startswith(fullname + ".") for name in _ELSEWHERE)
         return importlib.machinery.ModuleSpec(fullname, _AliasLoader(module), is_package=is_package)

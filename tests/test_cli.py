@@ -1,6 +1,7 @@
 """The commands `minitriton` and `minitriton-opt`, as a user types them."""
 
 import io
+import itertools
 import sys
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def test_the_ir_after_each_pass_that_changed_it_is_printed(capsys: pytest.Captur
     assert "convert-triton-to-tritongpu{target=cuda:90}" in names
     assert "emit-ptx" in names
     bodies = [part.partition("\n")[2] for part in after[1:-1]]
-    assert all(a != b for a, b in zip(bodies, bodies[1:], strict=False))
+    assert all(a != b for a, b in itertools.pairwise(bodies))
 
 
 def test_the_time_of_each_pass_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -185,6 +185,6 @@ def test_an_installed_package_whose_passes_fail_to_load_is_named(
     installed_package(tmp_path, "broken_passes", "raise ValueError('no license')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert [e.value for e in importlib.metadata.entry_points(group="minitriton.passes") if "broken" in e.value]
-    with pytest.raises(PipelineError, match="passes of package 'broken_passes' .* failed to load: no license"):
+    with pytest.raises(PipelineError, match=r"passes of package 'broken_passes' .* failed to load: no license"):
         Pipeline.parse("no-such-pass")
     assert "broken_passes" not in sys.modules
