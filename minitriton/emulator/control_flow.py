@@ -23,7 +23,9 @@ from minitriton.emulator.program import (
     Vector,
 )
 
-SUSPENDING = ("bar.sync", "bar.arrive", "barrier.", "bar.red", "mbarrier.try_wait", "mbarrier.test_wait")
+REPEATED = ("mbarrier.try_wait", "mbarrier.test_wait")
+"""Instructions that threads run again until they pass: they are a block of their own."""
+SUSPENDING = ("bar.sync", "bar.arrive", "barrier.", "bar.red", *REPEATED)
 """Instructions at which threads may have to wait: they end a block."""
 
 
@@ -57,7 +59,7 @@ def registers_of(operand: Operand) -> list[Register]:
 
 _NO_RESULT = (
     "st.", "red.", "bra", "ret", "exit", "bar.", "barrier.", "fence", "membar", "cp.", "stmatrix", "trap", "brkpt",
-    "mbarrier.init", "mbarrier.inval", "nanosleep", "prefetch", "tensormap", "wgmma.fence", "wgmma.commit", "wgmma.wait",
+    "mbarrier.init", "mbarrier.inval", "mbarrier.expect_tx", "nanosleep", "prefetch", "tensormap", "wgmma.fence", "wgmma.commit", "wgmma.wait",
     "griddepcontrol", "setmaxnreg", "discard", "applypriority", "pmevent", "multimem.red", "multimem.st",
 )  # fmt: skip
 
@@ -97,6 +99,8 @@ def build_blocks(kernel: Kernel) -> list[Block]:
             SUSPENDING
         ):
             starts.add(instruction.index + 1)
+        if instruction.opcode.startswith(REPEATED):
+            starts.add(instruction.index)
     ordered = sorted(s for s in starts if s <= len(code))
     raw: dict[int, tuple[int, str, int, int]] = {}
     for start, end in zip(ordered, [*ordered[1:], len(code)], strict=True):

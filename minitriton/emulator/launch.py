@@ -15,7 +15,7 @@ import numpy as np
 from minitriton.emulator.global_memory import GlobalMemory
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.parser import parse
-from minitriton.emulator.program import EmulationError, Kernel, Module, Parameter
+from minitriton.emulator.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import Program, translate
 
@@ -24,6 +24,7 @@ LANES_AT_ONCE = 8192
 SHADOW_AT_ONCE = 64 << 20
 """Bytes of race shadow that a batch of CTAs may take."""
 SCRATCH = 1 << 20
+"""Bytes behind a pointer that is left out, such as Triton's global scratch."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -44,7 +45,7 @@ def run(
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
     `args` are NumPy arrays, which become device memory and receive results, and numbers, in the order of the kernel's
-    parameters; pointers left out at the end (scratch space) are null. `shared_bytes` is the dynamic shared memory of a
+    parameters; pointers left out at the end get scratch memory. `shared_bytes` is the dynamic shared memory of a
     CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
@@ -98,6 +99,10 @@ def _bind(kernel: Kernel, args: Sequence[Any], memory: GlobalMemory) -> np.ndarr
             raise EmulationError(f"no argument for the parameter `{parameter.name}` of kernel `{kernel.name}`")
     end = max((p.offset + p.size for p in kernel.parameters), default=0)
     data = bytearray(-(-max(end, 8) // 8) * 8)
+    for parameter in kernel.parameters[len(args) :]:
+        if _is_read(kernel, parameter):
+            address = memory.add(SCRATCH, parameter.name, initialised=False)
+            data[parameter.offset : parameter.offset + 8] = address.to_bytes(8, "little")
     arrays = [(_label(kernel, n), a) for n, a in enumerate(args) if isinstance(a, np.ndarray) and a.ndim >= 0]
     addresses = iter(memory.add_arrays(arrays))
     for parameter, value in zip(kernel.parameters, args, strict=False):
@@ -105,6 +110,11 @@ def _bind(kernel: Kernel, args: Sequence[Any], memory: GlobalMemory) -> np.ndarr
             next(addresses).to_bytes(8, "little") if isinstance(value, np.ndarray) else _bytes(parameter, value)
         )
     return np.frombuffer(bytes(data), np.uint8)
+
+
+def _is_read(kernel: Kernel, parameter: Parameter) -> bool:
+    wanted = Symbol(parameter.name)
+    return any(isinstance(o, Address) and o.base == wanted for i in kernel.instructions for o in i.operands)
 
 
 def _label(kernel: Kernel, position: int) -> str:

@@ -36,7 +36,7 @@ DTYPES: dict[str, Any] = {
     "b1": np.bool_, "u8": np.uint8, "s8": np.int8, "u16": np.uint16, "s16": np.int16, "f16": np.float16,
     "u32": np.uint32, "s32": np.int32, "f32": np.float32, "u64": np.uint64, "s64": np.int64, "f64": np.float64,
 }  # fmt: skip
-RULE_MODULES = ("integer", "float", "convert", "select", "memory", "warp", "synchronize", "matrix")
+RULE_MODULES = ("integer", "float", "convert", "select", "memory", "warp", "synchronize", "matrix", "async")
 
 Rule = Callable[["BlockWriter", Instruction, list[str]], None]
 RULES: dict[str, Rule] = {}
@@ -166,14 +166,14 @@ class BlockWriter:
 
     def register_as(self, register: Register, kind: str) -> str:
         """A register as `kind`; a narrower kind takes the low bits."""
+        if register.index in self.watched and self.instruction is not None and "wgmma" not in self.instruction.opcode:
+            self.emit(f"check_pending(x, {self.instruction.index}, {register.index}, m)")
         own = kind_of("u" + register.type[1:] if register.type[0] == "f" else register.type)
         views = self.views.get(register.index)
         if views is None:
             name = f"r{register.index}"
             self.emit(f"{name} = R[{register.index}]")
             views = self.views[register.index] = {own: name}
-            if register.index in self.watched and self.instruction is not None:
-                self.emit(f"x.check_pending({self.instruction.index}, {register.index}, m)")
         if kind in views:
             return views[kind]
         if own not in views:

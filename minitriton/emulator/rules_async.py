@@ -1,0 +1,152 @@
+"""mbarriers, bulk and tensor copies, and warpgroup products.
+
+mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2   →   a block of its own; threads stay until the phase is over
+"""
+
+from __future__ import annotations
+
+import re
+
+from minitriton.emulator import mbarrier_operations, tensor_copy_operations, wgmma_operations
+from minitriton.emulator.program import Address, Immediate, Instruction, Register, Vector
+from minitriton.emulator.rules_memory import address_text, elements_of
+from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
+
+NAMES |= {
+    "mbarrier_init": mbarrier_operations.initialise, "mbarrier_inval": mbarrier_operations.invalidate,
+    "mbarrier_arrive": mbarrier_operations.arrive, "mbarrier_wait": mbarrier_operations.wait,
+    "arrive_after_copies": mbarrier_operations.arrive_after_copies,
+    "replace_field": tensor_copy_operations.replace_field, "load_tensor": tensor_copy_operations.load_tensor,
+    "publish_descriptor": tensor_copy_operations.publish_descriptor, "load_bulk": tensor_copy_operations.load_bulk,
+    "store_tensor": tensor_copy_operations.store_tensor, "wgmma": wgmma_operations.multiply,
+    "wgmma_commit": wgmma_operations.commit, "wgmma_wait": wgmma_operations.wait,
+    "check_pending": wgmma_operations.check_pending,
+}  # fmt: skip
+
+
+@rule("mbarrier.init", "mbarrier.inval")
+def _create(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    address = address_text(w, i.operands[0], "shared")
+    count = f", {w.read(i.operands[1], 'u32')}" if parts[1] == "init" else ""
+    w.emit(f"mbarrier_{parts[1]}(x, {w.site()}, {address}{count}, {w.active()})")
+
+
+@rule("mbarrier.arrive", "mbarrier.expect_tx")
+def _arrive(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    token, *rest = i.operands if not isinstance(i.operands[0], Address) else (None, *i.operands)
+    address = address_text(w, rest[0], "shared")
+    value = w.read(rest[1], "u32") if len(rest) > 1 else w.constant(1, "u32")
+    none, one = w.constant(0, "u32"), w.constant(1, "u32")
+    count, expected = (value, none) if "expect_tx" not in parts else (one, value)
+    if parts[1] == "expect_tx":
+        count = none
+    found = w.temporary(f"mbarrier_arrive(x, {w.site()}, {address}, {count}, {expected}, {w.active()})")
+    if token is not None:
+        w.write(token, "u64", found)
+
+
+@rule("mbarrier.try_wait", "mbarrier.test_wait")
+def _wait(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if i.guard is not None:
+        raise ValueError("under a guard")
+    address = address_text(w, i.operands[1], "shared")
+    parity = w.read(i.operands[2], "u32" if "parity" in parts else "u64")
+    w.write(i.operands[0], "b1", w.constant(1, "b1"))
+    w.outcome = f"mbarrier_wait({w.site()}, {address}, {parity})"
+
+
+@rule("cp.async.mbarrier.arrive")
+def _arrive_after(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    address = address_text(w, i.operands[0], "shared")
+    w.emit(f"arrive_after_copies(x, {w.site()}, {address}, {'noinc' in parts}, {w.active()})")
+
+
+@rule("tensormap.replace")
+def _replace(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if not parts[4].startswith("shared"):
+        raise ValueError("only descriptors in shared memory")
+    address, *rest = i.operands
+    index = rest[0].value if len(rest) > 1 and isinstance(rest[0], Immediate) else 0
+    value = w.read(rest[-1], kind_of(parts[-1]))
+    text = address_text(w, address, "shared")
+    w.emit(f"replace_field(x, {w.site()}, {parts[3]!r}, {text}, {index}, {value}, {w.active()})")
+
+
+@rule("tensormap.cp_fenceproxy")
+def _publish(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    target, source = address_text(w, i.operands[0], "global"), address_text(w, i.operands[1], "shared")
+    size = i.operands[2]
+    if not isinstance(size, Immediate):
+        raise ValueError("the size must be a constant")
+    w.emit(f"publish_descriptor(x, {w.site()}, {target}, {source}, {size.value}, {w.active()})")
+
+
+def _corner(w: BlockWriter, operand: Address) -> str:
+    return "[" + ", ".join(w.read(c, "u32") for c in operand.coordinates) + "]"
+
+
+@rule("cp.async.bulk")
+def _bulk(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if parts[3] in ("commit_group", "wait_group", "prefetch"):
+        return
+    if "im2col" in i.opcode or any(p.startswith(("multicast", "tile::")) for p in parts):
+        raise ValueError("im2col, gather and multicast copies")
+    first = i.operands[0]
+    if "tensor" not in parts:
+        if not parts[3].startswith("shared"):
+            raise ValueError("plain bulk copies to global memory")
+        target, source = address_text(w, first, "shared"), address_text(w, i.operands[1], "global")
+        size, barrier = w.read(i.operands[2], "u32"), address_text(w, i.operands[3], "shared")
+        w.emit(f"load_bulk(x, {w.site()}, {target}, {source}, {size}, {barrier}, {w.active()})")
+        return
+    map = i.operands[1] if parts[5].startswith("shared") else first
+    if not isinstance(map, Address):
+        raise ValueError("expected [map, {coordinates}]")
+    corner, descriptor = _corner(w, map), address_text(w, map, "global")
+    if map is first:
+        source = address_text(w, i.operands[1], "shared")
+        w.emit(f"store_tensor(x, {w.site()}, {descriptor}, {corner}, {source}, {w.active()})")
+    else:
+        target, barrier = address_text(w, first, "shared"), address_text(w, i.operands[2], "shared")
+        w.emit(f"load_tensor(x, {w.site()}, {target}, {descriptor}, {corner}, {barrier}, {w.active()})")
+
+
+@rule("wgmma.fence")
+def _fence(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """Orders register and shared accesses, which happen in order here."""
+
+
+@rule("wgmma.commit_group")
+def _commit(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    w.emit(f"wgmma_commit(x, {w.active()})")
+
+
+@rule("wgmma.wait_group")
+def _wait_group(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    allowed = i.operands[0]
+    if not isinstance(allowed, Immediate):
+        raise ValueError("the number of groups must be a constant")
+    w.emit(f"wgmma_wait(x, {allowed.value}, {w.active()})")
+
+
+@rule("wgmma.mma_async")
+def _multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    shape = re.fullmatch(r"m64n(\d+)k(\d+)", parts[4])
+    if shape is None or "sp" in parts:
+        raise ValueError("only dense m64 shapes")
+    of_d, of_a, of_b = (p for p in parts[5:] if p != "satfinite")
+    d, a, b, keep, *flags = i.operands
+    values = [int(f.value) for f in flags if isinstance(f, Immediate)]
+    signs, turns = ([*values[:2], 1, 1])[:2], values[2:]
+    in_registers = isinstance(a, Vector)
+    transposed = (False, bool(turns[-1])) if in_registers and turns else tuple(bool(t) for t in turns) or (False, False)
+    left = "[" + ", ".join(w.read(v, "u32") for v in a.elements) + "]" if isinstance(a, Vector) else w.read(a, "u64")
+    elements = elements_of(d)
+    old = ", ".join(w.read(v, "u32") for v in elements)
+    numbers = [v.index for v in elements if isinstance(v, Register)]
+    found = w.temporary(
+        f"wgmma(x, {w.site()}, ({shape[1]}, {shape[2]}), {(of_d, of_a, of_b)!r}, {left}, {w.read(b, 'u64')}, [{old}], "
+        f"{numbers}, {w.read(keep, 'b1')}, {(signs[0] < 0, signs[1] < 0)!r}, {transposed!r}, {w.active()})"
+    )
+    for position, element in enumerate(elements):
+        w.write(element, "u32", f"{found}[{position}]")
