@@ -20,13 +20,21 @@ _EXPORTS = {
     "compile": "minitriton.compiler",
     "cdiv": "minitriton.host_functions",
     "next_power_of_2": "minitriton.host_functions",
-    "TritonError": "minitriton.host_functions",
+    "TritonError": "minitriton.errors",
     "OutOfResources": "minitriton.errors",
+    "InterpreterError": "minitriton.runtime.errors",
+    "KernelInterface": "minitriton.runtime.kernel_interface",
+    "autotune": "minitriton.runtime.autotuner",
+    "Config": "minitriton.runtime.config",
+    "heuristics": "minitriton.runtime.heuristics",
+    "TensorWrapper": "minitriton.runtime.tensor_wrapper",
+    "reinterpret": "minitriton.runtime.tensor_wrapper",
+    "set_allocator": "minitriton.runtime._allocation",
     "CompilationError": "minitriton.frontend.errors",
     "constexpr_function": "minitriton.language.declare",
     "must_use_result": "minitriton.language.declare",
 }
-_MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target")
+_MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target", "knobs")
 
 __all__ = ["__version__", *_EXPORTS, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -74,6 +74,10 @@ class LoweringError(MinitritonError):
     """An op that the target or the lowering cannot express."""
 
 
+class AssemblerError(MinitritonError):
+    """PTX that the assembler refuses."""
+
+
 class OutOfResources(MinitritonError):
     """A kernel needs more of a hardware resource than the target has.
 
@@ -92,3 +96,7 @@ class OutOfResources(MinitritonError):
 
     def __reduce__(self) -> tuple[type, tuple[int, int, str]]:
         return (type(self), (self.required, self.limit, self.name))
+
+
+TritonError = MinitritonError
+"""The name that Triton programs catch."""

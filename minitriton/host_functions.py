@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from minitriton.errors import MinitritonError
-
-TritonError = MinitritonError
-
 
 def cdiv(x: int, y: int) -> int:
     """`x / y` rounded up, for non-negative integers."""

@@ -21,7 +21,6 @@ from types import ModuleType
 _ELSEWHERE = {
     "triton.compiler.compiler": "minitriton.compiler",
     "triton.compiler.errors": "minitriton.frontend.errors",
-    "triton.runtime.errors": "minitriton.errors",
 }
 """Triton's modules whose counterpart has another path."""
 

@@ -6,16 +6,27 @@ import importlib
 from typing import Any
 
 _EXPORTS = {
+    "Autotuner": "minitriton.runtime.autotuner",
+    "Config": "minitriton.runtime.config",
+    "Heuristics": "minitriton.runtime.heuristics",
+    "InterpreterError": "minitriton.runtime.errors",
     "JITFunction": "minitriton.runtime.jit",
+    "KernelInterface": "minitriton.runtime.kernel_interface",
     "MockTensor": "minitriton.runtime.jit",
     "OutOfResources": "minitriton.errors",
+    "TensorWrapper": "minitriton.runtime.tensor_wrapper",
+    "autotune": "minitriton.runtime.autotuner",
+    "heuristics": "minitriton.runtime.heuristics",
+    "reinterpret": "minitriton.runtime.tensor_wrapper",
 }
-_MODULES = ("cache", "driver", "jit")
+_MODULES = ("autotuner", "cache", "driver", "errors", "jit")
 
 
 def __getattr__(name: str) -> Any:
     if name in _EXPORTS:
-        return getattr(importlib.import_module(_EXPORTS[name]), name)
+        value = getattr(importlib.import_module(_EXPORTS[name]), name)
+        globals()[name] = value
+        return value
     if name in _MODULES:
         return importlib.import_module(f"minitriton.runtime.{name}")
     raise AttributeError(f"module 'minitriton.runtime' has no attribute {name!r}")

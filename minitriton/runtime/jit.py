@@ -14,9 +14,16 @@ from typing import Any, overload
 from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
-from minitriton.runtime.arguments import Specialization, runtime_value, specialize
+from minitriton.runtime.arguments import Specialization, dtype_name, runtime_value, specialize
 from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
+from minitriton.runtime.kernel_interface import KernelInterface
+from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
+
+__all__ = [
+    "JITCallable", "JITFunction", "KernelInterface", "MockTensor", "TensorWrapper", "jit", "mangle_type", "reinterpret",
+    "type_canonicalisation_dict",
+]  # fmt: skip
 
 
 class MockTensor:
@@ -40,7 +47,7 @@ class MockTensor:
         return 0
 
 
-class JITFunction(JITCallable):
+class JITFunction(JITCallable, KernelInterface):
     """A kernel. Attributes are Triton's: `fn`, `params`, `arg_names`, `src`, `cache_key`, `used_global_vals`."""
 
     def __init__(
@@ -288,3 +295,20 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 def interpreting() -> bool:
     """Whether the environment asks for the interpreter."""
     return any(os.environ.get(name, "0") not in ("", "0") for name in ("MINITRITON_INTERPRET", "TRITON_INTERPRET"))
+
+
+def mangle_type(arg: Any, specialize_value: bool = False) -> str:
+    """The type name that `arg` has in a kernel's signature."""
+    return specialize(arg, False, specialize_value, True)[0]
+
+
+_ELEMENT_TYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
+    "float64", "float8_e4m3fn", "float8e4nv", "float8_e4m3fnuz", "float8e4b8", "float8_e5m2", "float8e5",
+    "float8_e5m2fnuz", "float8e4b15",
+)  # fmt: skip
+
+type_canonicalisation_dict = {
+    name: short for long in _ELEMENT_TYPES for short in [dtype_name(long)] for name in (long, short)
+}
+"""Triton's short names of element types, by their long and short names."""

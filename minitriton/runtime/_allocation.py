@@ -1,0 +1,37 @@
+"""`set_allocator`: where launches take global memory that a kernel needs beside its arguments.
+
+set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+Allocator = Callable[[int, int, "int | None"], Any]
+"""`(bytes, alignment, stream)` to an object with `data_ptr()`, kept alive until the launch is enqueued."""
+
+
+class NullAllocator:
+    """The allocator before a program sets one: refuses."""
+
+    def __call__(self, size: int, alignment: int, stream: int | None) -> Any:
+        raise MinitritonError(
+            f"the kernel needs {size} bytes of global scratch memory, and no allocator is set",
+            help="call triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device='cuda'))",
+        )
+
+
+_allocator: ContextVar[Allocator] = ContextVar("allocator", default=NullAllocator())
+
+
+def set_allocator(allocator: Allocator) -> None:
+    """Uses `allocator` for the launches of this context (a thread or task)."""
+    _allocator.set(allocator)
+
+
+def current_allocator() -> Allocator:
+    return _allocator.get()

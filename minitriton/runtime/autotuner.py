@@ -1,0 +1,245 @@
+"""`@autotune`: measures a kernel's configurations once for each key of its arguments and launches the fastest from then on.
+
+    @autotune([Config({"BLOCK": 128}), Config({"BLOCK": 1024}, num_warps=8)], key=["n"])
+    @jit
+    def kernel(x, n, BLOCK: tl.constexpr): ...
+
+    kernel[grid](x, 4096)    →    measures both; `kernel.best_config` is the faster one
+    kernel[grid](x, 4096)    →    launches it
+    kernel[grid](x, 8192)    →    another key: measures again
+
+With TRITON_PRINT_AUTOTUNING=1 it says what it tries and chooses; with `cache_results=True` or TRITON_CACHE_AUTOTUNING=1 other
+processes find the timings in the kernel cache.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from minitriton import knobs
+from minitriton.frontend.errors import CompileTimeAssertionFailure
+from minitriton.runtime.autotune_cache import TimingsFile
+from minitriton.runtime.config import Config
+from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
+from minitriton.runtime.kernel_interface import KernelInterface, innermost_function
+
+_QUANTILES = (0.5, 0.2, 0.8)
+"""What a configuration's timing consists of: median, and the range without outliers. The first one decides."""
+
+_FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
+"""Errors that rule out one configuration, not the kernel."""
+
+Timings = dict[Config, Any]
+
+
+class Autotuner(KernelInterface):
+    """A kernel with configurations to choose from. `cache` maps keys to the chosen one, `configs_timings` holds the last measurement."""
+
+    def __init__(
+        self,
+        fn: Any,
+        arg_names: list[str],
+        configs: list[Config],
+        key: list[str],
+        reset_to_zero: list[str] | None = None,
+        restore_value: list[str] | None = None,
+        pre_hook: Callable[..., Any] | None = None,
+        post_hook: Callable[..., Any] | None = None,
+        prune_configs_by: dict[str, Any] | None = None,
+        warmup: int | None = None,
+        rep: int | None = None,
+        use_cuda_graph: bool = False,
+        do_bench: Callable[..., Any] | None = None,
+        cache_results: bool = False,
+    ) -> None:
+        self.fn = fn
+        self.base_fn = innermost_function(fn)
+        self.arg_names = arg_names
+        self.configs = configs or [Config({})]
+        self.keys = key
+        self.cache: dict[tuple[Any, ...], Config] = {}
+        self.cache_results = (cache_results or knobs.autotuning.cache) and not knobs.runtime.interpret
+        self.reset_to_zero = list(reset_to_zero or ())
+        self.restore_value = list(restore_value or ())
+        self.pre_hook = pre_hook or self._reset_and_keep
+        self.post_hook = post_hook or self._restore
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
+        prune = prune_configs_by or {}
+        self.early_config_prune: Callable[..., Any] | None = prune.get("early_config_prune")
+        self.perf_model: Callable[..., Any] | None = prune.get("perf_model")
+        self.configs_top_k: int | float = prune.get("top_k", 1.0)
+        self.nargs: dict[str, Any] = {}
+        self.restore_copies: dict[str, Any] = {}
+        self.best_config: Config | None = None
+        self.configs_timings: Timings = {}
+        self.bench_time = 0.0
+        self._given_bench = do_bench
+        if warmup is not None or rep is not None or use_cuda_graph:
+            self._given_bench = _deprecated_bench(warmup, rep, use_cuda_graph)
+
+    @functools.cached_property
+    def do_bench(self) -> Callable[..., Any]:
+        """`do_bench(call, quantiles=...)`: the one given, else the device's."""
+        if self._given_bench is not None:
+            return self._given_bench
+        from minitriton.runtime import driver
+
+        return driver.active.get_benchmarker()
+
+    def _reset_and_keep(self, args: dict[str, Any], reset_only: bool = False) -> None:
+        for name in self.reset_to_zero:
+            args[name].zero_()
+        if not reset_only:
+            self.restore_copies = {name: args[name].clone() for name in self.restore_value}
+
+    def _restore(self, args: dict[str, Any], exception: Exception | None) -> None:
+        for name, kept in self.restore_copies.items():
+            args[name].copy_(kept)
+        self.restore_copies = {}
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Chooses a configuration, measuring if this key is new, and launches with it. Returns the compiled kernel."""
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
+        self.best_config = config
+        if config.pre_hook is not None:
+            config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+        result = self.fn.run(*args, **kwargs, **config.all_kwargs())
+        self.nargs = {}
+        return result
+
+    def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """Compiles every configuration that pruning leaves."""
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        compiled = [self.fn.warmup(*args, **kwargs, **c.all_kwargs()) for c in self.prune_configs(kwargs)]
+        self.nargs = {}
+        return compiled
+
+    def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
+        """The configurations worth measuring. Raises `AutotunerError` if none is left."""
+        configs = self.configs
+        if self.early_config_prune:
+            configs = self.early_config_prune(configs, self.nargs, **kwargs)
+            if not configs:
+                raise AutotunerError(
+                    "No valid autotuner configs after pruning.",
+                    help="`early_config_prune` should return at least one config",
+                )
+        if self.perf_model is None:
+            return configs
+        top_k = self.configs_top_k
+        if isinstance(top_k, float) and top_k <= 1.0:
+            top_k = int(len(self.configs) * top_k)
+        elif not isinstance(top_k, int):
+            raise TypeError(f"top_k must be a fraction of at most 1.0 or an integer, not {top_k!r}")
+        if len(configs) <= top_k:
+            return configs
+        model = self.perf_model
+        return sorted(configs, key=lambda c: model(**self.nargs, **kwargs, **c.all_kwargs()))[:top_k]
+
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
+        key = self._key(kwargs)
+        if key in self.cache:
+            return self.cache[key]
+        configs = self.prune_configs(kwargs)
+        measured = True
+        if self.cache_results and key and not any(c.pre_hook for c in configs):
+            timings_file = TimingsFile(self.fn, key, configs)
+            found = timings_file.load()
+            measured = found is None
+            self.configs_timings = self._measure(configs, args, kwargs) if found is None else found
+            if measured:
+                timings_file.store(self.configs_timings)
+        else:
+            self.configs_timings = self._measure(configs, args, kwargs)
+        best = self.cache[key] = min(self.configs_timings, key=self.configs_timings.__getitem__)
+        if measured:
+            self.pre_hook({**self.nargs, **kwargs, **best.all_kwargs()}, reset_only=True)
+            if knobs.autotuning.print:
+                print(
+                    f"Triton autotuning for function {self.base_fn.__name__},\nwith key as {key},\n"
+                    f"finished after {self.bench_time:.2f}s,\nbest config selected: {best};"
+                )
+        return best
+
+    def _key(self, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The key arguments' values, then the element types of all arrays."""
+        given = {name: value for name, value in {**self.nargs, **kwargs}.items() if name in self.arg_names}
+        dtypes = [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
+        return (*(given[name] for name in self.keys if name in given), *dtypes)
+
+    def _measure(self, configs: list[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timings:
+        start = time.perf_counter()
+        timings = {config: self._bench(*args, config=config, **kwargs) for config in configs}
+        self.bench_time = time.perf_counter() - start
+        return timings
+
+    def _bench(self, *args: Any, config: Config, **kwargs: Any) -> Any:
+        """The timing of one configuration; infinite if it does not compile or fit."""
+        verbose = knobs.autotuning.print
+        if verbose:
+            print(f"Autotuning kernel {self.base_fn.__name__} with config {config}")
+        conflicts = kwargs.keys() & config.kwargs.keys()
+        if conflicts:
+            raise ValueError(
+                f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
+                "Make sure that you don't re-define auto-tuned symbols."
+            )
+        launch_args = {**kwargs, **config.all_kwargs()}
+        named = {**self.nargs, **launch_args}
+
+        def call() -> None:
+            if config.pre_hook is not None:
+                config.pre_hook(named)
+            self.pre_hook(named)
+            try:
+                self.fn.run(*args, **launch_args)
+            except Exception as error:
+                self.post_hook(named, exception=error)
+                raise
+            self.post_hook(named, exception=None)
+
+        try:
+            return self.do_bench(call, quantiles=_QUANTILES)
+        except _FAILURES as error:
+            if verbose:
+                print(f"Autotuning failed with {error}")
+            return [math.inf] * len(_QUANTILES)
+
+
+def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool) -> Callable[..., Any]:
+    """`autotune`'s measuring by its old parameters."""
+    warnings.warn(
+        "warmup, rep and use_cuda_graph of autotune are deprecated: pass do_bench instead",
+        DeprecationWarning,
+        stacklevel=4,
+    )
+
+    def bench(call: Callable[[], Any], quantiles: Any) -> Any:
+        from minitriton import testing
+
+        if use_cuda_graph:
+            return testing.do_bench_cudagraph(call, rep=100 if rep is None else rep, quantiles=quantiles)
+        return testing.do_bench(
+            call, warmup=25 if warmup is None else warmup, rep=100 if rep is None else rep, quantiles=quantiles
+        )
+
+    return bench
+
+
+def autotune(configs: list[Config], key: list[str], **settings: Any) -> Callable[[Any], Autotuner]:
+    """Decorator. A change of the arguments named in `key`, or of any array's element type, measures `configs` anew.
+
+    Settings (all optional): `reset_to_zero`, arguments to zero before each run; `restore_value`, arguments to put back after
+    each; `prune_configs_by`, a dict of `early_config_prune(configs, named_args, **kwargs) -> configs`,
+    `perf_model(**all_args) -> time` and `top_k`; `pre_hook(args, reset_only=False)` and `post_hook(args, exception)`, in
+    place of resetting and restoring; `do_bench(call, quantiles)`; `cache_results`. A kernel runs many times while it is
+    measured: what it adds up needs `reset_to_zero` or `restore_value`.
+    """
+    return lambda fn: Autotuner(fn, fn.arg_names, configs, key, **settings)

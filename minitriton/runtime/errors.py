@@ -1,0 +1,15 @@
+"""The runtime's errors under the names that Triton programs catch."""
+
+from __future__ import annotations
+
+from minitriton.errors import AssemblerError, MinitritonError, OutOfResources
+from minitriton.interpreter.errors import InterpreterError
+
+
+class AutotunerError(MinitritonError):
+    """No configuration is left to try."""
+
+
+PTXASError = AssemblerError
+
+__all__ = ["AutotunerError", "InterpreterError", "OutOfResources", "PTXASError"]

@@ -1,0 +1,58 @@
+"""`TensorDescriptor`: a tensor passed to a kernel together with the shape of the blocks that the kernel reads and writes.
+
+TensorDescriptor.from_tensor(x, [64, 64])    →    `desc.load([row, column])` in the kernel gives a 64x64 block
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from minitriton._utils import validate_block_shape
+from minitriton.errors import MinitritonError
+
+_ALIGNMENT = 16
+"""Bytes that base and outer strides must be a multiple of (PTX ISA, "Tensors")."""
+
+_MAX_RANK = 5
+
+
+@dataclass
+class TensorDescriptor:
+    """`base` is a tensor, `shape` and `strides` count elements, `padding` is what lies outside: "zero" or "nan"."""
+
+    base: Any
+    shape: list[int]
+    strides: list[int]
+    block_shape: list[int]
+    padding: str = "zero"
+
+    def __post_init__(self) -> None:
+        rank = len(self.shape)
+        width = self.base.dtype.itemsize
+        is_fake = type(self.base).__name__ in ("FakeTensor", "FunctionalTensor")
+        _require(1 <= rank <= _MAX_RANK, f"rank must be 1 to {_MAX_RANK}, not {rank}")
+        _require(len(self.strides) == len(self.block_shape) == rank, f"rank mismatch: {self}")
+        _require(is_fake or self.base.data_ptr() % _ALIGNMENT == 0, "base must be 16-byte aligned")
+        validate_block_shape(self.block_shape)
+        _require(all(s * width % _ALIGNMENT == 0 for s in self.strides[:-1]), "strides must be 16-byte aligned")
+        _require(all(size > 0 for size in self.shape), "shape must be positive")
+        _require(self.strides[-1] == 1, "Last dimension must be contiguous")
+        _require(self.padding in ("zero", "nan"), f"Illegal value for padding: {self.padding!r}")
+        _require(
+            self.padding == "zero" or self.base.dtype.is_floating_point,
+            "Padding option `nan` is only supported for floating point tensors",
+        )
+
+    @staticmethod
+    def from_tensor(tensor: Any, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:
+        return TensorDescriptor(tensor, tensor.shape, tensor.stride(), block_shape, padding)
+
+
+class DescriptorError(MinitritonError, AssertionError):
+    """A tensor that no descriptor can describe."""
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise DescriptorError(message)
