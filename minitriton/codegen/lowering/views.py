@@ -152,7 +152,7 @@ def cat(f: FunctionLowering, op: Operation) -> None:
     f.values[op.results[0]] = f.b.concat([registers.vector(f.b, f.values[v], count) for v in op.operands])
 
 
-@lowers("tt.bitcast")
+@lowers("tt.bitcast", "arith.bitcast")
 def bitcast(f: FunctionLowering, op: Operation) -> None:
     """Other types of equal width; pointers do not know what they point to."""
     operand, result = op.operands[0], op.results[0]

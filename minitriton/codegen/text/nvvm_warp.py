@@ -7,11 +7,14 @@ from collections.abc import Callable
 from xdsl.dialects import llvm as L
 from xdsl.ir import Attribute, Operation
 
+from minitriton.analysis.locations import source_location
+from minitriton.codegen.text.inline_ptx_check import check_inline_ptx
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import inserted, vector_text
 from minitriton.codegen.text.writer import FunctionWriter, data_of, escaped, integer_of, writes
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
+from minitriton.errors import LoweringError
 
 # Special registers, barriers ------------------------------------------------------------------------------------------
 
@@ -174,10 +177,16 @@ def _inline_ptx(w: FunctionWriter, op: Operation) -> None:
     outputs = [_Packed(r.type, packed) for r in op.results]
     count = lanes((*op._operands, *op.results)[0].type)
     types = [o.type for o in outputs for _ in range(o.registers)]
+    text, constraints = data_of(op, "asm_string"), data_of(op, "constraints")
+    try:
+        check_inline_ptx(text, constraints, len(types), sum(p.registers for p, _, _ in inputs))
+    except LoweringError as error:
+        error.location = source_location(op.location)
+        raise
     fields = types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
     effects = "" if "pure" in op.properties else " sideeffect"
     w.module.asm_attributes_used = True
-    head = f'call {fields} asm{effects} "{escaped(data_of(op, "asm_string"))}", "{escaped(data_of(op, "constraints"))}"'
+    head = f'call {fields} asm{effects} "{escaped(text)}", "{escaped(constraints)}"'
     pieces: list[list[str]] = [[] for _ in outputs]
     for first in range(0, count, packed):
         arguments = [
