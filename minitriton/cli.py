@@ -3,6 +3,7 @@
 minitriton compile FILE.py:kernel --signature '*fp32:16,*fp32:16,i32,BLOCK=1024' --emit ptx
 minitriton compile kernel.ttgir --emit llir
 minitriton passes [NAME]
+minitriton check FILE.py:kernel --signature ...
 minitriton demo
 """
 
@@ -21,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.lab.command import add_check_command
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.sources import STAGES
 
@@ -64,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     passes.add_argument("name", nargs="?", help="one pass, in full")
     passes.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     passes.set_defaults(run=_passes)
+    add_check_command(commands)
     demo = commands.add_parser("demo", help="a kernel from Python to PTX to numbers")
     demo.add_argument("--full", action="store_true", help="print every stage in full")
     demo.set_defaults(run=_demo)

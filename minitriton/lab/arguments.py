@@ -1,0 +1,170 @@
+"""The inputs of a checked kernel: given, or made up from its signature.
+
+In: an `ASTSource`'s parameters, sizes and numbers where the user knows them. Out: `Arguments`, the values in launch order, whose
+arrays go back to their first contents before each run.
+
+    *fp32, *fp32, i32      →  two arrays of normal random numbers, as long as the kernel reaches, and 100
+
+Every array starts with random contents, outputs too: a store that a pass loses leaves a number that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minitriton.errors import MinitritonError
+from minitriton.interpreter.formats import decode_bf16, decode_small, encode_bf16, encode_small
+from minitriton.interpreter.memory import MemoryFault
+
+_DTYPES = {
+    "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "fp16": np.float16, "fp32": np.float32, "fp64": np.float64,
+}  # fmt: skip
+_FP8 = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2", "fp8e4b15": "f8E4M3B11FNUZ"}
+"""Element types that NumPy lacks, with their MLIR names: as for bf16, arrays hold their bits."""
+
+FIRST_SIZE = 64
+SPACING = 1 << 26
+"""Bytes between two generated arrays, so that an access past the end of one is not taken for one before the next."""
+
+
+@dataclass
+class Arguments:
+    """The values that a launch passes, in order; `elements` holds each array's element type by its Triton name ("" for numbers)."""
+
+    values: list[Any]
+    elements: list[str]
+    pristine: list[np.ndarray | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pristine = [v.copy() if isinstance(v, np.ndarray) else None for v in self.values]
+
+    def fresh(self) -> list[Any]:
+        """The values, with every array as it was at first (the same memory, so that addresses compare between runs)."""
+        for value, first in zip(self.values, self.pristine, strict=True):
+            if first is not None:
+                value[...] = first
+        return self.values
+
+    def contents(self) -> list[np.ndarray]:
+        """Copies of the arrays as they are now."""
+        return [v.copy() for v in self.values if isinstance(v, np.ndarray)]
+
+    def array_elements(self) -> list[str]:
+        """The element types of the arrays, in the order of `contents`."""
+        return [e for v, e in zip(self.values, self.elements, strict=True) if isinstance(v, np.ndarray)]
+
+    def array_positions(self) -> list[int]:
+        """Which arguments the arrays of `contents` are."""
+        return [i for i, v in enumerate(self.values) if isinstance(v, np.ndarray)]
+
+
+def as_numbers(array: np.ndarray, element: str) -> np.ndarray:
+    """`array` with bf16 and fp8 bits decoded."""
+    if element == "bf16" and array.dtype.itemsize == 2:
+        return decode_bf16(array.view(np.uint16))
+    return decode_small(_FP8[element], array.view(np.uint8)) if element in _FP8 else array
+
+
+def generate_arguments(
+    kinds: Mapping[str, str],
+    run: Callable[[Arguments], None],
+    *,
+    sizes: Mapping[str, int] | None = None,
+    numbers: Mapping[str, Any] | None = None,
+    contents: Mapping[str, np.ndarray] | None = None,
+    divisible: Sequence[str] = (),
+    seed: int = 0,
+) -> Arguments:
+    """Arguments for parameters of the types `kinds` (`{"x": "*fp32", "n": "i32"}`).
+
+    `sizes` gives the elements of arrays, `contents` whole arrays and `numbers` the values of scalars; integers that it leaves
+    out are 100 (112 if `divisible` by 16). An array without a size grows until `run`, which raises `MemoryFault`, reaches no
+    further.
+    """
+    contents = {name: np.ascontiguousarray(array) for name, array in (contents or {}).items()}
+    sizes, numbers = {**(sizes or {}), **{n: a.size for n, a in contents.items()}}, dict(numbers or {})
+    for name in [*sizes, *numbers]:
+        if name not in kinds:
+            raise MinitritonError(f"the launch has no argument {name!r}", help="its arguments: " + ", ".join(kinds))
+    lengths = {n: sizes.get(n, FIRST_SIZE) for n, kind in kinds.items() if kind.startswith("*")}
+    while True:
+        arguments = _make(kinds, lengths, numbers, contents, divisible, seed)
+        try:
+            run(arguments)
+            return arguments
+        except MemoryFault as fault:
+            if not _grow(arguments, list(kinds), lengths, sizes, fault):
+                raise
+
+
+def _grow(
+    arguments: Arguments, names: list[str], lengths: dict[str, int], fixed: Mapping[str, int], fault: MemoryFault
+) -> bool:
+    """Makes the array before the faulting address long enough; False where that is not what is wrong."""
+    if fault.end is None:
+        return False
+    for name, value in zip(names, arguments.values, strict=True):
+        if isinstance(value, np.ndarray) and name not in fixed:
+            beyond = fault.end - value.__array_interface__["data"][0]
+            if 0 < beyond < SPACING // 2:
+                lengths[name] = max(2 * lengths[name], -(-beyond // value.itemsize))
+                return True
+    return False
+
+
+def _make(
+    kinds: Mapping[str, str],
+    lengths: Mapping[str, int],
+    numbers: Mapping[str, Any],
+    given: Mapping[str, np.ndarray],
+    divisible: Sequence[str],
+    seed: int,
+) -> Arguments:
+    rng = np.random.default_rng(seed)
+    arena = np.zeros((len(lengths) + 1) * SPACING, np.uint8)
+    start = -arena.__array_interface__["data"][0] % 128
+    values: list[Any] = []
+    for name, kind in kinds.items():
+        if kind.startswith("*"):
+            contents = given[name].reshape(-1) if name in given else random_elements(kind[1:], lengths[name], rng)
+            if contents.nbytes > SPACING // 2:
+                raise MinitritonError(f"the kernel reaches more than {SPACING // 2} bytes of argument {name!r}")
+            array = arena[start : start + contents.nbytes].view(contents.dtype)
+            array[...] = contents
+            start += SPACING
+            values.append(array)
+        elif name in numbers:
+            values.append(numbers[name])
+        else:
+            values.append(_number(name, kind, name in divisible, rng))
+    return Arguments(values, [k[1:] if k.startswith("*") else "" for k in kinds.values()])
+
+
+def random_elements(element: str, count: int, rng: np.random.Generator) -> np.ndarray:
+    """`count` elements of the type `element`: normal numbers, or small non-negative integers (which serve as indices)."""
+    if element == "bf16":
+        return encode_bf16(rng.standard_normal(count).astype(np.float32))
+    if element in _FP8:
+        return encode_small(_FP8[element], rng.standard_normal(count))
+    if element not in _DTYPES:
+        raise MinitritonError(
+            f"cannot make up elements of type {element!r}", help="known types: " + ", ".join([*_DTYPES, "bf16", *_FP8])
+        )
+    dtype = np.dtype(_DTYPES[element])
+    if dtype.kind == "f":
+        return rng.standard_normal(count).astype(dtype)
+    return rng.integers(0, 2 if dtype.kind == "b" else 32, count).astype(dtype)
+
+
+def _number(name: str, kind: str, divisible: bool, rng: np.random.Generator) -> Any:
+    if kind in ("fp16", "bf16", "fp32", "fp64"):
+        return float(np.float16(rng.uniform(0.25, 0.75)))
+    if kind not in _DTYPES:
+        raise MinitritonError(f"cannot make up argument {name!r} of type {kind!r}", help=f"give it: --arg {name}=VALUE")
+    return 1 if kind == "i1" else 112 if divisible else 100

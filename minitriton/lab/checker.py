@@ -1,0 +1,210 @@
+"""Runs a kernel after every pass of its pipeline and says which pass, if any, changes what it computes.
+
+In: a source, arguments, a grid. Out: a `CheckReport`: for each pass its numbers against the run before it and the first run; for a
+broken pass the op, the kernel's line, and a reduced reproducer.
+
+    check(source, arguments, (4,), pipeline=Pipeline.parse("canonicalize,my-pass,cse")).broken[0].name  →  "my-pass"
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.dialects.text import print_module
+from minitriton.errors import MinitritonError
+from minitriton.lab.arguments import Arguments
+from minitriton.lab.comparison import Verdict, compare
+from minitriton.lab.execution import Launch, Level, Outcome
+from minitriton.lab.locate import locate, locate_store
+from minitriton.lab.reduction import reduce
+from minitriton.lab.report import CheckReport, PassRow
+from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
+from minitriton.pass_registry import Pass, Property, Step
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
+
+SOURCE_FACTS = frozenset({Property.TTIR, Property.STRUCTURED})
+"""What holds of the frontend's IR."""
+
+
+def check(
+    source: Any,
+    arguments: Arguments,
+    grid: tuple[int, ...],
+    *,
+    target: GPUTarget | None = None,
+    options: CUDAOptions | None = None,
+    pipeline: Pipeline | None = None,
+    reproducers: Path | None = None,
+) -> CheckReport:
+    """Checks every pass of `pipeline` (default: the target's own) on one launch of `source` (an `ASTSource`).
+
+    `reproducers` is the directory for reproducers of broken passes; without it none are written. Raises `MinitritonError`
+    where the kernel is wrong before any pass has run.
+    """
+    from minitriton.dialects.context import make_context
+
+    target = target or GPUTarget("cuda", 90, 32)
+    options = options or CUDAOptions.for_target(target)
+    pipeline = pipeline or pipeline_for(target, options)
+    context = make_context()
+    module = source.make_ir(target, options, context)
+    launch = Launch(source.name, arguments, grid, target, options)
+    first = launch.run(module, SOURCE_FACTS)
+    if first.fault is not None:
+        raise first.fault
+    pipeline.check(SOURCE_FACTS)
+    watch = _Watch(context, launch, first, module, reproducers)
+    try:
+        PassManager(pipeline, [watch]).run(context, module)
+    except _InvalidIR:
+        pass
+    except Exception as error:
+        watch.failed(error)
+    return watch.report
+
+
+class _InvalidIR(Exception):
+    """Ends a check: what follows a pass that leaves invalid IR means nothing."""
+
+
+class _Watch(Hook):
+    """Runs the program after each pass and fills the report."""
+
+    def __init__(
+        self, context: Context, launch: Launch, first: Outcome, module: ModuleOp, reproducers: Path | None
+    ) -> None:
+        self.context, self.launch, self.first, self.reproducers = context, launch, first, reproducers
+        self.report = CheckReport(launch.name)
+        self.facts = SOURCE_FACTS
+        self.last = self.last_run = first
+        self.skipped: list[str] = []
+        self.last_interpreted = module.clone() if first.ran else None
+        self.text = print_module(module)
+        self.snapshot: Any = None
+        self.step: Step | None = None
+        self.start = 0.0
+
+    def before(self, step: Step, value: Any) -> None:
+        self.snapshot = value.clone() if isinstance(value, ModuleOp) else str(value)
+        self.step = step
+        self.start = time.perf_counter()
+
+    def after(self, step: Step, value: Any) -> None:
+        seconds = time.perf_counter() - self.start
+        facts_before = self.facts
+        self.facts = (self.facts - step.destroys) | step.establishes
+        text = print_module(value) if isinstance(value, ModuleOp) else str(value)
+        changed, self.text = text != self.text, text
+        invalid = _invalid(value)
+        outcome = self.launch.run(value, self.facts) if changed else self.last
+        row = self._row(step, seconds, value, outcome, changed)
+        row.invalid = invalid
+        self.report.rows.append(row)
+        if not row.ok:
+            self._diagnose(row, step, facts_before, value, outcome)
+        self._remember(step, value, outcome)
+        if invalid:
+            raise _InvalidIR
+
+    def failed(self, error: Exception) -> None:
+        """A pass raised: its row says so."""
+        if self.step is None:
+            raise error
+        row = PassRow(
+            self.step.name, time.perf_counter() - self.start, _count(self.snapshot), None, "-", Verdict.WRONG,
+            Verdict.WRONG, True, error=f"it failed: {type(error).__name__}: {error}",
+        )  # fmt: skip
+        if self.reproducers is not None:
+            row.reproducer = self._reproducer_path(self.step)
+            write_reproducer(row.reproducer, Pipeline((self.step,)), representation_text(self.snapshot))
+        self.report.rows.append(row)
+
+    def _row(self, step: Step, seconds: float, value: Any, outcome: Outcome, changed: bool) -> PassRow:
+        emulated = outcome.level is Level.EMULATOR and outcome.gap is None
+        fault = outcome.fault or outcome.gap
+        row = PassRow(
+            step.name, seconds, _count(self.snapshot), _count(value), outcome.level, self._verdict(outcome, self.last_run),
+            self._verdict(outcome, self.first), changed,
+            findings=tuple(str(f) for f in outcome.findings) if emulated else None,
+            error=str(fault) if fault is not None else None,
+        )  # fmt: skip
+        known = {f.kind for f in self.last_run.findings}
+        if self.last_run.level is Level.INTERPRETER:
+            # What the kernel itself does between its programs shows on the emulator first and is no pass's fault.
+            known.add("global-race")
+        row.new_findings = tuple(str(f) for f in outcome.findings if f.kind not in known)
+        if row.wrong and self.skipped:
+            row.error = f"{row.error or ''} (or one of those that could not be run: {', '.join(self.skipped)})".strip()
+        return row
+
+    def _verdict(self, outcome: Outcome, other: Outcome) -> Verdict:
+        if outcome.gap is not None or other.gap is not None:
+            return Verdict.NOT_RUN
+        if outcome.fault is not None:
+            return Verdict.WRONG if other.fault is None else Verdict.BIT_EQUAL
+        if other.fault is not None:
+            return Verdict.WRONG
+        return compare(outcome.arrays, other.arrays, self.launch.arguments.array_elements())
+
+    def _remember(self, step: Step, value: Any, outcome: Outcome) -> None:
+        self.last = outcome
+        if outcome.gap is not None:
+            self.skipped.append(step.name)
+            return
+        self.skipped.clear()
+        self.last_run = outcome
+        if isinstance(value, ModuleOp) and outcome.level is Level.INTERPRETER:
+            self.last_interpreted = value.clone()
+
+    def _diagnose(self, row: PassRow, step: Step, facts: frozenset[Property], value: Any, outcome: Outcome) -> None:
+        wrong = row.wrong
+        if wrong and outcome.level is Level.INTERPRETER and self.last_interpreted is not None:
+            row.culprit = locate(self.launch, self.last_interpreted, value)
+        elif wrong and self.last_interpreted is not None and self.last_run.ran:
+            row.culprit = locate_store(self.launch, self.last_interpreted, outcome, self.last_run)
+        if self.reproducers is None:
+            return
+        before = self.snapshot
+        if wrong and isinstance(step, Pass) and isinstance(before, ModuleOp):
+            before = reduce(before, lambda module: self._shows(module, step, facts))
+        row.reproducer = self._reproducer_path(step)
+        write_reproducer(row.reproducer, Pipeline((step,)), representation_text(before))
+
+    def _shows(self, module: ModuleOp, step: Pass, facts: frozenset[Property]) -> bool:
+        """Whether `step` changes the numbers of `module`."""
+        right = self.launch.run(module, facts)
+        if not right.ran:
+            return False
+        after = module.clone()
+        try:
+            step.apply(self.context, after)
+        except Exception:
+            return False
+        facts = (facts - step.destroys) | step.establishes
+        return self._verdict(self.launch.run(after, facts), right) is Verdict.WRONG
+
+    def _reproducer_path(self, step: Step) -> Path:
+        assert self.reproducers is not None
+        return self.reproducers / f"{self.launch.name}.{len(self.report.rows)}.{step.name}.mlir"
+
+
+def _count(value: Any) -> int | None:
+    return sum(1 for _ in value.walk()) if isinstance(value, ModuleOp) else None
+
+
+def _invalid(value: Any) -> str | None:
+    from minitriton.dialects.verifier import verify
+
+    if not isinstance(value, ModuleOp):
+        return None
+    try:
+        verify(value)
+    except MinitritonError as error:
+        return str(error)
+    return None

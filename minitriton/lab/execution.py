@@ -1,0 +1,124 @@
+"""Runs a program at whatever level it has reached.
+
+    TTIR, TTGIR                     on the NumPy interpreter
+    LLVM dialect, LLVM IR, PTX      as PTX on the emulator (what is above PTX is brought down to it, not optimised on the way)
+
+Out: an `Outcome`: the arrays after the run, or why there are none. The module that was passed is not changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from minitriton.errors import MinitritonError
+from minitriton.interpreter import InterpreterError, interpret
+from minitriton.interpreter.machine import Observer
+from minitriton.lab.arguments import Arguments
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Property, Step, Translation
+from minitriton.pipelines import Switches, emission_steps
+from minitriton.target import CUDAOptions, GPUTarget
+
+if TYPE_CHECKING:
+    from minitriton.emulator import Finding
+
+
+class Level(StrEnum):
+    """What ran a program."""
+
+    INTERPRETER = "interpreter"
+    EMULATOR = "emulator"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The arrays after a run. `fault`: what stopped it, an error of the program. `gap`: why it could not be run at all.
+
+    `findings` are the emulator's: races, reads before a wait, barriers that threads miss.
+    """
+
+    level: Level
+    arrays: list[np.ndarray] = field(default_factory=list)
+    fault: MinitritonError | None = None
+    gap: str | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def ran(self) -> bool:
+        """Whether the arrays mean something."""
+        return self.fault is None and self.gap is None
+
+
+@dataclass
+class Launch:
+    """One kernel with arguments and grid, to be run at every level. Remembers the runs of equal PTX."""
+
+    name: str
+    arguments: Arguments
+    grid: tuple[int, ...]
+    target: GPUTarget
+    options: CUDAOptions
+    shared: int = 0
+    """Bytes of shared memory a CTA, known from the LLVM dialect on."""
+    _by_ptx: dict[str, Outcome] = field(default_factory=dict, repr=False)
+
+    def run(self, value: Any, facts: frozenset[Property]) -> Outcome:
+        """Runs `value`, of which `facts` hold."""
+        if isinstance(value, ModuleOp) and Property.LLVM_DIALECT not in facts:
+            return self.interpret(value)
+        return self._emulate(value, facts)
+
+    def interpret(self, module: ModuleOp, observer: Observer | None = None) -> Outcome:
+        """Runs TTIR or TTGIR; `observer` as `minitriton.interpreter.interpret` takes it."""
+        values = self.arguments.fresh()
+        try:
+            interpret(module, self.name, values, self.grid, observer=observer)
+        except InterpreterError as error:
+            if "has no meaning for" in error.message:
+                return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
+            return Outcome(Level.INTERPRETER, self.arguments.contents(), fault=error)
+        except MinitritonError as error:
+            return Outcome(Level.INTERPRETER, self.arguments.contents(), fault=error)
+        except Exception as error:
+            return Outcome(Level.INTERPRETER, gap=f"the interpreter failed: {type(error).__name__}: {error}")
+        return Outcome(Level.INTERPRETER, self.arguments.contents())
+
+    def _emulate(self, value: Any, facts: frozenset[Property]) -> Outcome:
+        if isinstance(value, ModuleOp):
+            shared = value.attributes.get("ttg.shared")
+            self.shared = shared.value.data if isinstance(shared, IntegerAttr) else 0
+        try:
+            ptx = value if Property.PTX in facts else self._to_ptx(value)
+        except Exception as error:
+            return Outcome(Level.EMULATOR, fault=MinitritonError(f"cannot be lowered to PTX: {error}"))
+        ptx = str(ptx)
+        if ptx not in self._by_ptx:
+            self._by_ptx[ptx] = self._run_ptx(ptx)
+        return self._by_ptx[ptx]
+
+    def _to_ptx(self, value: Any) -> Any:
+        """Brings the LLVM dialect or LLVM IR down to PTX, without LLVM's optimiser."""
+        translate, _, emit = Pipeline.parse(",".join(emission_steps(self.target, self.options, Switches()))).steps
+        text = _translate(translate, value) if isinstance(value, ModuleOp) else str(value)
+        return _translate(emit, text)
+
+    def _run_ptx(self, ptx: str) -> Outcome:
+        from minitriton import emulator
+
+        try:
+            report = emulator.run(ptx, None, self.grid, self.arguments.fresh(), self.shared)
+        except MinitritonError as error:
+            return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])
+        except Exception as error:
+            return Outcome(Level.EMULATOR, gap=f"the emulator failed: {type(error).__name__}: {error}")
+        return Outcome(Level.EMULATOR, self.arguments.contents(), findings=tuple(report.findings))
+
+
+def _translate(step: Step, value: Any) -> Any:
+    assert isinstance(step, Translation)
+    return step.translate(value)

@@ -1,0 +1,44 @@
+"""The pytest fixture `minitriton_check`: a test of a kernel, or of a pass, that fails with the name of the broken pass.
+
+def test_add(minitriton_check):
+    minitriton_check(add, [x, y, out, 4000], grid=(4,), BLOCK=1024)
+
+def test_my_pass(minitriton_check):
+    minitriton_check(add, [x, y, out, 4000], grid=(4,), BLOCK=1024, after={"canonicalize": "my-pass"})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def minitriton_check(tmp_path: Path) -> Callable[..., Any]:
+    """Checks one call of a kernel after every pass; fails with the table if a pass is broken, else returns the report."""
+
+    def check(
+        kernel: Any,
+        args: Sequence[Any],
+        grid: tuple[int, ...],
+        *,
+        after: dict[str, str] | None = None,
+        arch: int = 90,
+        options: dict[str, Any] | None = None,
+        **others: Any,
+    ) -> Any:
+        """As `minitriton.lab.check_call`; `after` adds passes behind the first of a name in the target's own pipeline."""
+        from minitriton.lab import check_call
+        from minitriton.lab.pipeline import with_passes
+
+        if after:
+            others["pipeline"] = with_passes(after, arch=arch, options=options)
+        report = check_call(kernel, args, grid, arch=arch, options=options, reproducers=tmp_path, **others)
+        if not report.ok:
+            pytest.fail(report.text(), pytrace=False)
+        return report
+
+    return check

@@ -1,0 +1,128 @@
+"""What a check found: a row for every pass, and what is known of each pass that is broken.
+
+pass                 ms   ops before  after  numbers            since the first run  verified  sound
+triton-combine     0.21           31     27  bit-equal          bit-equal            yes       -
+my-pass            0.05           27     27  wrong              wrong                yes       -
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from minitriton.errors import SourceLocation
+from minitriton.lab.comparison import Verdict
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """The op of a broken pass's output that is wrong, and its place in the kernel."""
+
+    op: str
+    what: str
+    location: SourceLocation | None
+    source_line: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.location}: " if self.location else ""
+        line = f"\n        {self.source_line.strip()}" if self.source_line else ""
+        return f"{place}{self.op}: {self.what}{line}"
+
+
+@dataclass
+class PassRow:
+    """One pass: seconds, ops before and after (None for text), its numbers against the run before it and the first run."""
+
+    name: str
+    seconds: float
+    ops_before: int | None
+    ops_after: int | None
+    level: str
+    against_before: Verdict
+    against_first: Verdict
+    changed: bool
+    invalid: str | None = None
+    """Why the IR does not verify."""
+    findings: tuple[str, ...] | None = None
+    """What the emulator found of barriers, waits and races; None where it did not run."""
+    error: str | None = None
+    """The fault that stopped the run, the pass's own failure, or why it could not be run."""
+    new_findings: tuple[str, ...] = ()
+    culprit: Culprit | None = None
+    reproducer: Path | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether this pass kept the numbers, left valid IR, and added no fault."""
+        return not self.wrong and self.invalid is None and not self.new_findings
+
+    @property
+    def wrong(self) -> bool:
+        """Whether this pass changed the numbers for the worse: one that comes back to those of the first run did not."""
+        return self.against_before is Verdict.WRONG and self.against_first is not Verdict.BIT_EQUAL
+
+
+@dataclass
+class CheckReport:
+    """All rows of a check, in the order the passes ran."""
+
+    kernel: str
+    rows: list[PassRow] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no pass is broken."""
+        return all(row.ok for row in self.rows)
+
+    @property
+    def broken(self) -> list[PassRow]:
+        """The passes that changed the numbers, left invalid IR or added a fault."""
+        return [row for row in self.rows if not row.ok]
+
+    def text(self) -> str:
+        """The table, and below it what is known of each broken pass."""
+        heads = ("pass", "ms", "before", "after", "ran on", "numbers", "since first", "verified", "sound")
+        table = [heads, *(_cells(row) for row in self.rows)]
+        widths = [max(len(line[i]) for line in table) for i in range(len(heads))]
+        lines = [
+            "  ".join(
+                c.rjust(w) if i in (1, 2, 3) else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))
+            )
+            for r in table
+        ]
+        lines = [line.rstrip() for line in lines]
+        for row in self.broken:
+            lines += ["", *_details(row)]
+        lines += ["", f"{self.kernel}: {self._summary()}"]
+        return "\n".join(lines)
+
+    def _summary(self) -> str:
+        not_run = sum(row.against_before is Verdict.NOT_RUN for row in self.rows)
+        left_out = f"; {not_run} could not be run" if not_run else ""
+        if self.ok:
+            return f"{len(self.rows)} passes, none wrong{left_out}"
+        return f"broken: {', '.join(row.name for row in self.broken)}{left_out}"
+
+
+def _cells(row: PassRow) -> tuple[str, ...]:
+    count = ["-" if n is None else str(n) for n in (row.ops_before, row.ops_after)]
+    sound = "-" if row.findings is None else "no" if row.findings else "yes"
+    numbers = row.against_before.value if row.changed else "unchanged"
+    verified = "-" if row.ops_after is None else "no" if row.invalid else "yes"
+    return (
+        row.name, f"{row.seconds * 1e3:.2f}", *count, row.level, numbers, row.against_first.value, verified, sound,
+    )  # fmt: skip
+
+
+def _details(row: PassRow) -> list[str]:
+    lines = [f"pass {row.name!r} is broken"]
+    if row.error:
+        lines.append(f"  {row.error}")
+    if row.invalid:
+        lines.append(f"  it left invalid IR: {row.invalid}")
+    lines += [f"  new: {finding}" for finding in row.new_findings]
+    if row.culprit:
+        lines.append(f"  first wrong op: {row.culprit}")
+    if row.reproducer:
+        lines.append(f"  reproducer: {row.reproducer}")
+    return lines
