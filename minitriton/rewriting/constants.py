@@ -68,7 +68,7 @@ def number_of(attr: Attribute | None) -> int | float | None:
 @lru_cache(maxsize=4096)
 def _splat_number(attr: DenseIntOrFPElementsAttr) -> int | float | None:
     element = splat_bytes(attr)
-    return None if element is None else attr.type.element_type.unpack(element, 1)[0]
+    return None if element is None else attr.type.element_type.unpack(element, 1)[0]  # pyright: ignore
 
 
 def int_constant(value: SSAValue) -> int | None:

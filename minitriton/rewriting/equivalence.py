@@ -74,9 +74,10 @@ class OperationKeys:
             ids = tuple(map(id, operands))
         results = op.results
         number = self.number
+        types: Hashable = None
         if len(results) == 1:
             for result in results:
-                types: Hashable = number(result._type)
+                types = number(result._type)
         else:
             types = tuple(number(result._type) for result in results)
         properties, attributes = op.properties, op.attributes

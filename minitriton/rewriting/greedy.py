@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
 from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool
 from minitriton.rewriting.effects import would_be_trivially_dead
-from minitriton.rewriting.folding import MODIFIED, Folder, folder_of
+from minitriton.rewriting.folding import MODIFIED, Folded, Folder, folder_of
 from minitriton.rewriting.patterns import Pattern, PatternSet
 from minitriton.rewriting.regions import erase_dead_ops, simplify_regions
 from minitriton.rewriting.rewriter import Rewriter
@@ -105,7 +105,8 @@ class _Round(Rewriter):
             fold, patterns = rule
             if fold is not None:
                 folded = fold(op)
-                if folded is not None and self._apply_fold(op, folded):
+                if folded is not None:
+                    self._apply_fold(op, folded)
                     continue
             for pattern in patterns:
                 self.insertion_point = op
@@ -114,17 +115,14 @@ class _Round(Rewriter):
                     self.changed = True
                     break
 
-    def _apply_fold(self, op: Operation, folded: object) -> bool:
-        if folded is MODIFIED:
+    def _apply_fold(self, op: Operation, folded: Folded) -> None:
+        if folded is None or folded is MODIFIED:
             self.modified(op)
-            return True
-        parts = folded if isinstance(folded, tuple) else (folded,)
+            return
+        parts: tuple[SSAValue | Attribute, ...] = folded if isinstance(folded, tuple) else (folded,)
         self.insertion_point = op
         self.location = op.location
-        values = [self.constant(part) if isinstance(part, Attribute) else part for part in parts]
-        assert all(isinstance(value, SSAValue) for value in values)
-        self.replace_op(op, *values)
-        return True
+        self.replace_op(op, *(self.constant(part) if isinstance(part, Attribute) else part for part in parts))
 
 
 def apply_patterns_greedily(

@@ -13,7 +13,7 @@ def fused(*locations: LocationAttr) -> LocationAttr:
     parts: dict[LocationAttr, None] = {}
     for location in locations:
         if isinstance(location, FusedLoc) and isinstance(location.metadata, NoneAttr):
-            parts.update(dict.fromkeys(location.locations.data))
+            parts.update(dict.fromkeys(location.locations.data))  # pyright: ignore
         elif location != UNKNOWN_LOC:
             parts[location] = None
     if not parts:

@@ -47,6 +47,7 @@ def add_constants(op: Operation, rewriter: Rewriter) -> bool:
     inner = defining(op._operands[0], arith.AddiOp, arith.SubiOp)
     if inner is None:
         return False
+    rewriter.at(op, inner)
     right = _split_constant(inner, constant_first=False)
     if right is not None:
         variable, number = right
@@ -92,6 +93,7 @@ def sub_constants(op: Operation, rewriter: Rewriter) -> bool:
 def _sub_constant_from(op: Operation, inner: Operation, outer: int, type: Attribute, rewriter: Rewriter) -> bool:
     """(x + a) - b = x + (a-b);  (x - a) - b = x - (a+b);  (a - x) - b = (a-b) - x"""
     is_sum = inner.__class__ is arith.AddiOp
+    rewriter.at(op, inner)
     right = _split_constant(inner, constant_first=False)
     if right is not None:
         variable, number = right
@@ -110,6 +112,7 @@ def _sub_constant_from(op: Operation, inner: Operation, outer: int, type: Attrib
 def _sub_from_constant(op: Operation, inner: Operation, outer: int, type: Attribute, rewriter: Rewriter) -> bool:
     """b - (x + a) = (b-a) - x;  b - (x - a) = (a+b) - x;  b - (a - x) = x + (b-a)"""
     is_sum = inner.__class__ is arith.AddiOp
+    rewriter.at(op, inner)
     right = _split_constant(inner, constant_first=False)
     if right is not None:
         variable, number = right
@@ -145,6 +148,7 @@ def mul_constants(op: Operation, rewriter: Rewriter) -> bool:
     factor = int_constant(inner._operands[1])
     if factor is None:
         return False
+    rewriter.at(op, inner)
     constant = rewriter.constant(int_attr(op.results[0].type, factor * outer))
     rewriter.replace_with(op, arith.MuliOp(inner._operands[0], constant))
     return True
@@ -175,6 +179,7 @@ def not_of_comparison(op: Operation, rewriter: Rewriter) -> bool:
     if comparison is None or op.results[0].type != i1 or int_constant(op._operands[1]) != -1:
         return False
     lhs, rhs = comparison._operands
+    rewriter.at(op, comparison)
     rewriter.replace_with(op, arith.CmpiOp(lhs, rhs, INVERTED[predicate_of(comparison)]))
     return True
 

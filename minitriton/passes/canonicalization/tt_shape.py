@@ -32,6 +32,9 @@ def _resplat(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(tt.BroadcastOp)
 def broadcast_of_splat(op: Operation, rewriter: Rewriter) -> bool:
     """broadcast(splat x) = splat x"""
+    splat = _defining(op._operands[0], tt.SplatOp)
+    if splat is not None:
+        rewriter.at(op, splat)
     return _resplat(op, rewriter)
 
 
@@ -41,6 +44,7 @@ def broadcast_of_broadcast(op: Operation, rewriter: Rewriter) -> bool:
     inner = _defining(op._operands[0], tt.BroadcastOp)
     if inner is None:
         return False
+    rewriter.at(op, inner)
     rewriter.replace_with(op, tt.BroadcastOp.create(operands=inner._operands, result_types=[op.results[0].type]))
     return True
 

@@ -13,9 +13,9 @@ from xdsl.ir import Operation, OpResult
 from minitriton.dialects import arith
 from minitriton.rewriting.constants import (
     constant_attr,
+    float_constant,
     int_attr,
     int_constant,
-    number_of,
     to_unsigned,
     width_of,
 )
@@ -116,18 +116,18 @@ def fold_cmpf(op: Operation) -> Folded:
     """Two constants, or a NaN on one side; scalars only."""
     if op.results[0].type != i1:
         return None
-    lhs, rhs = (number_of(constant_attr(value)) for value in both(op))
-    if rhs.__class__ is float and math.isnan(rhs):  # pyright: ignore[reportArgumentType]
+    lhs, rhs = (float_constant(value) for value in both(op))
+    if rhs is not None and math.isnan(rhs):
         lhs = rhs
-    if lhs.__class__ is float and math.isnan(lhs):  # pyright: ignore[reportArgumentType]
+    if lhs is not None and math.isnan(lhs):
         rhs = lhs
-    if lhs.__class__ is not float or rhs.__class__ is not float:
+    if lhs is None or rhs is None:
         return None
     unordered, relations = _FLOAT_PREDICATES[predicate_of(op)]
-    if math.isnan(lhs):  # pyright: ignore[reportArgumentType]
+    if math.isnan(lhs):
         value = unordered
     else:
-        relation = "=" if lhs == rhs else "<" if lhs < rhs else ">"  # pyright: ignore[reportOptionalOperand]
+        relation = "=" if lhs == rhs else "<" if lhs < rhs else ">"
         value = relation in relations
     return int_attr(op.results[0].type, value)
 
