@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import cf
-from xdsl.dialects.builtin import CallSiteLoc, IntegerAttr, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, IntegerAttr, LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
@@ -127,7 +127,8 @@ def _fits(call: tt.CallOp, callee: tt.FuncOp) -> bool:
 def _inline(call: tt.CallOp, callee: tt.FuncOp, move: bool) -> None:
     """Puts the body of `callee` (or a copy of it) in place of `call`."""
     region = callee.body if move else clone_region(callee.body, {})
-    _relocate(region, call.location)
+    if call.location != UNKNOWN_LOC:
+        _relocate(region, call.location)
     entry = region.first_block
     block = call.parent
     assert entry is not None and block is not None

@@ -7,7 +7,7 @@ scf.for %i = %c0 to %c1 step %c1 { body(%i) }                  =>      body(%c0)
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.rewriting.constants import int_constant
@@ -82,12 +82,23 @@ def _rebuild(op: scf.ForOp, kept: list[int], replaced: dict[int, SSAValue], rewr
         location=op.location,
     )
     rewriter.insert(loop, op)
+    _place_arguments(block, loop)
     for inner in block.ops:
         rewriter.add(inner)
     results = dict(replaced)
     results.update(zip(kept, loop.results, strict=True))
     region.add_block(Block())
     rewriter.replace_op(op, *(results[index] for index in range(len(op.results))))
+
+
+def _place_arguments(block: Block, loop: scf.ForOp) -> None:
+    """The counter comes from the loop, a carried value from where its initial value does: text shows names by place."""
+    block.args[0].location = loop.location
+    for argument, init in zip(block.args[1:], loop._operands[3:], strict=True):
+        if isinstance(init, OpResult):
+            argument.location = init.op.location
+        elif isinstance(init, BlockArgument):
+            argument.location = init.location
 
 
 def constant_difference(low: SSAValue, high: SSAValue) -> int | None:
