@@ -10,10 +10,13 @@ minitriton demo
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import linecache
+import os
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,13 +33,26 @@ from minitriton.sources import STAGES
 def main(argv: list[str] | None = None) -> int:
     """Runs the command. Exit code 1 for an error in the input, 2 for a wrong command line."""
     arguments = _parser().parse_args(argv)
+    with until_the_reader_leaves():
+        try:
+            for path in getattr(arguments, "load", None) or []:
+                load_plugin(path)
+            return arguments.run(arguments)
+        except MinitritonError as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+@contextlib.contextmanager
+def until_the_reader_leaves() -> Iterator[None]:
+    """Lets the output end where its reader stops reading, as in `minitriton compile ... | head`."""
     try:
-        for path in getattr(arguments, "load", None) or []:
-            load_plugin(path)
-        return arguments.run(arguments)
-    except MinitritonError as error:
-        print(error, file=sys.stderr)
-        return 1
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes standard output once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -122,6 +138,11 @@ def load_kernel(reference: str) -> Any:
     kernels = {k: v for k, v in vars(module).items() if isinstance(v, JITFunction)}
     if not name and len(kernels) == 1:
         return next(iter(kernels.values()))
+    if not name:
+        raise MinitritonError(
+            f"{path} has {len(kernels) or 'no'} kernels",
+            help=f"write {path}:KERNEL with one of: {', '.join(kernels)}" if kernels else "decorate one by @triton.jit",
+        )
     if name not in kernels:
         raise MinitritonError(f"{path} has no kernel {name!r}", help="it has: " + (", ".join(kernels) or "none"))
     return kernels[name]

@@ -194,8 +194,14 @@ def main(argv: list[str] | None = None) -> int:
     """The command. Exit code 1 if a chunk failed, 2 for a wrong command line."""
     import minitriton.codegen.all_passes
     import minitriton.passes.all_passes  # noqa: F401
+    from minitriton.cli import until_the_reader_leaves
 
-    arguments = sys.argv[1:] if argv is None else argv
+    with until_the_reader_leaves():
+        return _main(sys.argv[1:] if argv is None else argv)
+    return 0
+
+
+def _main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments else 2

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import subprocess
 import sys
 from pathlib import Path
 
@@ -179,6 +180,7 @@ def test_passes_are_listed_with_their_documentation(capsys: pytest.CaptureFixtur
         (["--pipeline", "tritongpu-coales"], "did you mean 'tritongpu-coalesce'?"),
         (["--pipeline", "cse{fast=true}"], "pass 'cse' has no option 'fast'"),
         (["--pipeline", "tritongpu-coalesce"], "needs: tensor encodings present"),
+        (["--pipeline", "optimize-llvm-ir{level=9}"], "optimize-llvm-ir has no level 9"),
         (["--pipeline", "inline", "--emit", "ptx"], "has no stage 'ptx'"),
         (["--option", "num_warps=3"], "num_warps must be a power of 2"),
         (["--option", "num_warp=4"], "unknown compile option 'num_warp'"),
@@ -202,6 +204,8 @@ def test_a_wrong_argument_is_refused_with_what_is_wrong(
     [
         ("no_such_file.py:kernel", "no such file: no_such_file.py"),
         (f"{KERNELS / 'vector_add.py'}:sub", "has no kernel 'sub'"),
+        (f"{KERNELS / 'reductions.py'}", "with one of: sum_rows, max_rows"),
+        (__file__, "has no kernels"),
         ("no_such_file.ttir", "cannot read 'no_such_file.ttir'"),
         ("kernel.mlir", "unknown stage 'mlir'"),
     ],
@@ -214,6 +218,18 @@ def test_an_unknown_stage_is_a_wrong_command_line(capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit, match="2"):
         main(["compile", ADD, "--emit", "assembly"])
     assert "choose from" in capsys.readouterr().err
+
+
+def test_a_reader_of_the_output_may_leave_early() -> None:
+    for command in (["minitriton", "passes"], ["minitriton.opt", "--help"]):
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+        process.wait()
 
 
 def test_the_demo_ends_in_numbers_that_agree(capsys: pytest.CaptureFixture[str]) -> None:

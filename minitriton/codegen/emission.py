@@ -84,6 +84,10 @@ class OptimizeLLVMIR(Translation):
     arch: int = 90
     level: int = 3
 
+    def __post_init__(self) -> None:
+        if self.level not in range(4):
+            raise PipelineError(f"optimize-llvm-ir has no level {self.level}", help="LLVM's levels are 0, 1, 2 and 3")
+
     def translate(self, source: Any) -> LLVMModule:
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
