@@ -14,10 +14,11 @@ import time
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
+from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.errors import SourceLocation
 from minitriton.lab.comparison import Verdict, compare, differing
 from minitriton.lab.execution import Launch, Outcome
 from minitriton.lab.report import Culprit
@@ -32,11 +33,12 @@ def locate(launch: Launch, before: ModuleOp, after: ModuleOp) -> Culprit | None:
     old, new = trace(launch, before), trace(launch, after)
     assert old.outcome is not None and new.outcome is not None
     suspects = _suspects(old, new)
-    repaired = _first_repair(launch, old, after, suspects)
-    if repaired is not None:
-        return _culprit(repaired.op, "gives other values than before the pass; with the old ones the outputs are right")
     known = {d for entry in old.ops.values() for d in entry.digests}
     known.update(d for entry in old.ops.values() for operands in entry.operands for d in operands)
+    repaired = _first_repair(launch, old, after, suspects)
+    if repaired is not None:
+        op = _outer_if_fed_wrongly(repaired, new, known)
+        return _culprit(op, "gives other values than before the pass; with the old ones the outputs are right")
     for entry in suspects:
         if all(d in known for operands in entry.operands for d in operands):
             return _culprit(entry.op, "does something else than before the pass, from operands that are right")
@@ -52,35 +54,50 @@ def locate(launch: Launch, before: ModuleOp, after: ModuleOp) -> Culprit | None:
 
 def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
     """The ops of `new` that give what no op of their place gave in `old`, in the order they ran."""
+    by_key: dict[Key, list[OpTrace]] = {}
     at_place: dict[Any, set[int]] = {}
     everywhere: set[int] = set()
     for entry in old.ops.values():
+        by_key.setdefault(entry.key, []).append(entry)
         at_place.setdefault(entry.key[0], set()).update(entry.digests)
         everywhere.update(entry.digests)
     suspects = []
     for entry in new.ops.values():
         place = entry.key[0]
         expected = at_place.get(place, everywhere) if place is not None else everywhere
-        if not expected.issuperset(entry.digests):
+        same_length = [e.digests for e in by_key.get(entry.key, ()) if len(e.digests) == len(entry.digests)]
+        in_order = place is None or not same_length or entry.digests in same_length
+        if not in_order or not expected.issuperset(entry.digests):
             suspects.append(entry)
     return suspects
 
 
 def _first_repair(launch: Launch, old: Trace, after: ModuleOp, suspects: list[OpTrace]) -> OpTrace | None:
-    by_key: dict[Key, list[OpTrace]] = {}
+    """The first suspect that, with the values of an op of its place in `old`, lets the program give the right outputs."""
+    at_place: dict[Any, list[OpTrace]] = {}
     for entry in old.ops.values():
-        by_key.setdefault(entry.key, []).append(entry)
+        at_place.setdefault(entry.key[0], []).append(entry)
     assert old.outcome is not None
     wanted, elements = old.outcome.arrays, launch.arguments.array_elements()
     end = time.perf_counter() + MOST_SECONDS
     for suspect in suspects:
         if not suspect.op.results or time.perf_counter() > end:
             continue
-        for counterpart in by_key.get(suspect.key, ()):
+        types = [result.type for result in suspect.op.results]
+        counterparts = [e for e in at_place.get(suspect.key[0], ()) if [r.type for r in e.op.results] == types]
+        for counterpart in sorted(counterparts, key=lambda e: e.key != suspect.key):
             outcome = _run_with(launch, after, suspect.op, counterpart.values)
             if outcome.ran and compare(outcome.arrays, wanted, elements) is not Verdict.WRONG:
                 return suspect
     return None
+
+
+def _outer_if_fed_wrongly(entry: OpTrace, new: Trace, known: set[int]) -> Operation:
+    """The op around `entry`, such as a reduction, if that is what gives `entry` operands that never occurred before."""
+    outer = new.ops.get(entry.op.parent_op() or entry.op, entry)
+    if all(d in known for d in entry.operands[0]) or not all(d in known for d in outer.operands[0]):
+        return entry.op
+    return outer.op
 
 
 def _run_with(launch: Launch, module: ModuleOp, chosen: Operation, values: list[Any]) -> Outcome:
@@ -135,7 +152,19 @@ def _first_differing_address(launch: Launch, wrong: Outcome, right: Outcome) -> 
     return None
 
 
+def kernel_location(location: Attribute) -> SourceLocation | None:
+    """The place in the kernel itself: of what was inlined, where it was called."""
+    while isinstance(location, NameLoc | CallSiteLoc):
+        location = location.caller if isinstance(location, CallSiteLoc) else location.location
+    return source_location(location)
+
+
 def _culprit(op: Operation, what: str) -> Culprit:
-    place = source_location(op.location)
+    """`op` with its place; a constant that passes share between places has that of its first use."""
+    users = [use.operation for result in op.results for use in result.uses]
+    place = next((p for o in [op, *users] if (p := kernel_location(o.location)) is not None), None)
+    inside = source_location(op.location)
+    if inside is not None and inside != place:
+        what += f" (inlined from {inside})"
     line = (linecache.getline(place.file, place.line) or None) if place else None
     return Culprit(op.name, what, place, line)

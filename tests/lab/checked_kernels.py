@@ -1,0 +1,60 @@
+"""Kernels with enough of everything for a broken pass to break, and their calls."""
+
+from typing import Any
+
+import numpy as np
+
+import minitriton as triton
+import minitriton.language as tl
+
+ROWS, COLS, GRID, N = 16, 16, (3,), 3 * 16 * 16 - 40
+
+
+@triton.jit
+def mixed(x_ptr, index_ptr, out_ptr, sums_ptr, ints_ptr, n, scale, ROWS: tl.constexpr, COLS: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, COLS)
+    offsets = rows[:, None] * COLS + columns[None, :]
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask, other=1.5)
+    index = tl.load(index_ptr + offsets, mask=mask, other=3)
+    distance = index - columns[None, :]
+    third = distance // 3
+    rest = distance % 5
+    low = distance & 6
+    shifted = distance >> 1
+    tl.store(ints_ptr + offsets, third * 7 + rest + low * 11 + shifted, mask=mask)
+    scaled = x * scale - 0.5
+    chosen = tl.where(distance > 2, scaled, x + 2.0)
+    tl.store(out_ptr + offsets, chosen, mask=mask)
+    again = tl.load(out_ptr + offsets, mask=mask, other=0.25)
+    change = again - x + distance.to(tl.float32)
+    tl.store(sums_ptr + rows, tl.sum(change, axis=1))
+
+
+def mixed_call() -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    size = 3 * ROWS * COLS
+    floats = [rng.standard_normal(size).astype(np.float32) for _ in range(3)]
+    index, ints = (rng.integers(0, 32, size).astype(np.int32) for _ in range(2))
+    args = [floats[0], index, floats[1], floats[2], ints, N, 1.75]
+    return {"kernel": mixed, "args": args, "grid": GRID, "ROWS": ROWS, "COLS": COLS}
+
+
+@triton.jit
+def loops(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x_ptr + start + columns, mask=start + columns < n, other=0.0)
+    if tl.program_id(0) == 0:
+        value = total * 2.0
+    else:
+        value = total + 1.0
+    tl.store(out_ptr + tl.program_id(0) * BLOCK + columns, value)
+
+
+def loops_call() -> dict[str, Any]:
+    rng = np.random.default_rng(2)
+    args = [rng.standard_normal(300).astype(np.float32), np.zeros(2 * 64, np.float32), 300]
+    return {"kernel": loops, "args": args, "grid": (2,), "BLOCK": 64}
