@@ -126,15 +126,14 @@ def _import_failure(path: str, error: Exception) -> MinitritonError:
 
 def load_kernel(reference: str) -> Any:
     """The kernel named by `FILE.py:kernel`; `import triton` in the file means minitriton."""
-    from minitriton.run_as_triton import install
+    from minitriton.run_as_triton import triton_means_minitriton
     from minitriton.runtime.jit import JITFunction
 
     path, _, name = reference.partition(":")
     if not Path(path).exists():
         raise MinitritonError(f"no such file: {path}", help="name a kernel as FILE.py:kernel")
-    if "triton" not in sys.modules:
-        install()
-    module = _import_file(path, "name a kernel as FILE.py:kernel")
+    with triton_means_minitriton():
+        module = _import_file(path, "name a kernel as FILE.py:kernel")
     kernels = {k: v for k, v in vars(module).items() if isinstance(v, JITFunction)}
     if not name and len(kernels) == 1:
         return next(iter(kernels.values()))

@@ -9,12 +9,13 @@ A finder in front of `sys.meta_path` answers every name that starts with `triton
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -75,6 +76,27 @@ def install() -> None:
         )
     if not any(isinstance(f, TritonFinder) for f in sys.meta_path):
         sys.meta_path.insert(0, TritonFinder())
+
+
+@contextlib.contextmanager
+def triton_means_minitriton() -> Iterator[None]:
+    """Inside the `with`, `import triton` means minitriton, also where Triton itself is imported already."""
+    before = _triton_modules()
+    for name in before:
+        del sys.modules[name]
+    finder = TritonFinder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in _triton_modules():
+            del sys.modules[name]
+        sys.modules.update(before)
+
+
+def _triton_modules() -> dict[str, ModuleType]:
+    return {name: m for name, m in sys.modules.items() if name == "triton" or name.startswith("triton.")}
 
 
 def main(argv: list[str] | None = None) -> int:

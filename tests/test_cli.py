@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -105,6 +106,15 @@ def test_a_stage_can_be_written_to_a_file_and_compiled_on_from_there(
         path = tmp_path / f"k.{stage}"
         assert compiled(capsys, "--emit", stage, "-o", str(path)) == ""
         assert compiled(capsys, source=str(path)) == wanted, stage
+
+
+def test_a_kernel_s_file_means_minitriton_where_triton_is_imported_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ModuleType("triton")
+    monkeypatch.setitem(sys.modules, "triton", other)
+    assert "tt.func public @vector_add" in compiled(capsys, "--emit", "ttir")
+    assert sys.modules["triton"] is other
 
 
 def test_options_and_architecture_reach_the_kernel(capsys: pytest.CaptureFixture[str]) -> None:
