@@ -25,8 +25,10 @@ from minitriton.errors import MinitritonError
 from minitriton.interpreter import meanings
 from minitriton.interpreter.control_flow import next_block
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.mbarriers import Mbarrier
 from minitriton.interpreter.memory import Memory
 from minitriton.interpreter.shared_memory import SharedMemory
+from minitriton.interpreter.tensor_copies import TensorCopies
 from minitriton.interpreter.values import held_scalar
 from minitriton.interpreter.warp_group_ops import Products
 
@@ -90,6 +92,8 @@ class Machine:
         self.program: Grid = (0, 0, 0)
         self.memory = Memory()
         self.products = Products()
+        self.tensor_copies = TensorCopies()
+        self.mbarriers: dict[int, Mbarrier] = {}
         self._has_warps = NUM_WARPS in module.attributes
         self.all_warps = (1 << num_warps(module)) - 1 if self._has_warps else 1
         shared_bytes = module.attributes.get(SHARED_BYTES)
@@ -142,6 +146,8 @@ class Machine:
         """Forget what an earlier program of the grid left in shared memory."""
         self.program = program
         self.products = Products()
+        self.tensor_copies = TensorCopies()
+        self.mbarriers.clear()
         self.shared.start_program()
 
     def run_region(self, region: Region, arguments: Sequence[Array]) -> list[Array]:

@@ -25,11 +25,13 @@ from minitriton.interpreter import (
     dots,
     libdevice,
     math_functions,
+    mbarriers,
     memory_ops,
     programs,
     reductions,
     shapes,
     shared_ops,
+    tensor_copies,
     warp_group_ops,
 )
 
@@ -58,6 +60,8 @@ WITH_MACHINE: dict[str, Callable[[Operation, Machine], Meaning]] = {
     **programs.WITH_MACHINE,
     **shared_ops.WITH_MACHINE,
     **warp_group_ops.WITH_MACHINE,
+    **mbarriers.WITH_MACHINE,
+    **tensor_copies.WITH_MACHINE,
 }
 
 TERMINATORS = frozenset(

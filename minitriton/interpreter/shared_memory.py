@@ -174,13 +174,22 @@ class SharedMemory:
 
     def copy_async(self, op: Operation, view: View, values: np.ndarray, warps: np.ndarray | int) -> None:
         """Start a copy of `values` to `view`: it belongs to the group that `commit` closes next."""
+        self._open.append(self.start_copy(op, view, values, warps, whose_result=warps))
+
+    def start_copy(
+        self, op: Operation, view: View, values: np.ndarray, warps: np.ndarray | int, *, whose_result: np.ndarray | int
+    ) -> int:
+        """`warps` start a copy, which is in flight until `finish_copy` of the number returned.
+
+        `whose_result` are the warps that then see it without a barrier; 0 stands for all.
+        """
         where = view.byte_addresses()
         self._begin_write(op, view, where, warps)
         self._set(view, where, values)
         self._number += 1
         self._bytes.copy[where] = self._number
-        self._copies[self._number] = Copy(op, where, _per_byte(warps, view))
-        self._open.append(self._number)
+        self._copies[self._number] = Copy(op, where, _per_byte(whose_result, view))
+        return self._number
 
     def commit(self) -> None:
         """Close a group of asynchronous copies."""
@@ -301,6 +310,13 @@ class SharedMemory:
             raise InterpreterError(
                 f"{op.name} {verb} memory that {_place(copy.op)} may still write",
                 help="wait for the copy before the buffer's life ends",
+            )
+        read = np.flatnonzero(self._bytes.pinned[part])
+        if len(read):
+            reader = self._op_list[int(self._bytes.read_by[part][read[0]])]
+            raise InterpreterError(
+                f"{op.name} {verb} memory that {_place(reader)} may still read",
+                help="wait for it before the buffer's life ends",
             )
 
     def _complain_of_race(

@@ -51,7 +51,7 @@ def test_the_example_kernels_give_their_answers(case: Case) -> None:
 
 @triton.jit
 def softmax(out, x, stride, rows, cols, BLOCK: tl.constexpr):
-    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=4):
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=4):  # pyright: ignore[reportGeneralTypeIssues]
         i = tl.arange(0, BLOCK)
         v = tl.load(x + row * stride + i, mask=i < cols, other=-float("inf"))
         e = tl.exp(v - tl.max(v, 0))
@@ -137,7 +137,7 @@ def test_a_product_that_is_not_waited_for_is_found() -> None:
     module = ttgir(matmul, matmul_arguments(), 90, BM=64, BN=64, BK=32)
     last = ops(module, "ttng.warp_group_dot_wait")[-1]
     last.properties["pendings"] = IntegerAttr(1, i32)
-    with pytest.raises(InterpreterError, match="read before a ttng.warp_group_dot_wait"):
+    with pytest.raises(InterpreterError, match=r"read before a ttng.warp_group_dot_wait"):
         interpret(module, "matmul", matmul_arguments(), (2, 2))
 
 
@@ -147,3 +147,53 @@ def test_operands_overwritten_while_a_product_reads_them_are_found() -> None:
     in_loop.properties["pendings"] = IntegerAttr(3, i32)
     with pytest.raises(InterpreterError, match=r"writes .* while ttng.warp_group_dot .* may still read it"):
         interpret(module, "matmul", matmul_arguments(), (2, 2))
+
+
+@triton.jit
+def matmul_by_descriptors(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        total = tl.dot(left.load([m, start]), right.load([start, n]), total)
+    out.store([m, n], total)
+
+
+def descriptor_module() -> ModuleOp:
+    return ttgir(matmul_by_descriptors, matmul_arguments(), 90, BM=64, BN=64, BK=32)
+
+
+def interpret_descriptors(module: ModuleOp, **options: Any) -> list[Any]:
+    args = matmul_arguments()
+    interpret(module, "matmul_by_descriptors", args, (2, 2), **options)
+    return args
+
+
+def test_a_matrix_product_through_tensor_copies_gives_its_answer() -> None:
+    module = descriptor_module()
+    assert len(ops(module, "ttng.async_tma_copy_global_to_local")) == 6
+    assert_product(interpret_descriptors(module))
+    assert_product(interpret_descriptors(place_memory_and_barriers(module), barriers_placed=True))
+
+
+def test_a_tensor_copy_that_nobody_waits_for_is_found() -> None:
+    module = descriptor_module()
+    ops(module, "ttng.wait_barrier")[0].detach()
+    with pytest.raises(InterpreterError, match=r"warp_group_dot reads .* while ttng.async_tma_copy_global_to_local"):
+        interpret_descriptors(module)
+
+
+def test_a_wrong_number_of_expected_bytes_is_a_wait_for_ever() -> None:
+    module = descriptor_module()
+    ops(module, "ttng.barrier_expect")[0].properties["size"] = IntegerAttr(8192 + 16, i32)
+    with pytest.raises(InterpreterError, match=r"waits for ever: .* 1 of 1 have arrived and 16 bytes are missing"):
+        interpret_descriptors(module)
+
+
+def test_a_barrier_that_is_not_initialised_is_found() -> None:
+    module = descriptor_module()
+    ops(module, "ttng.init_barrier")[1].detach()
+    with pytest.raises(InterpreterError, match=r"uses a barrier that is not initialised"):
+        interpret_descriptors(module)

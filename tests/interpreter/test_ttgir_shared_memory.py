@@ -231,7 +231,7 @@ def test_a_barrier_missing_before_an_op_with_scratch_is_found() -> None:
     )
     barriers_of(module)[3].detach()
     with pytest.raises(
-        InterpreterError, match="ttg.convert_layout writes .* was read by another warp in ttg.local_load"
+        InterpreterError, match=r"ttg.convert_layout writes .* was read by another warp in ttg.local_load"
     ):
         run(module, barriers_placed=True)
 
