@@ -137,7 +137,9 @@ def test_a_product_that_is_not_waited_for_is_found() -> None:
     module = ttgir(matmul, matmul_arguments(), 90, BM=64, BN=64, BK=32)
     last = ops(module, "ttng.warp_group_dot_wait")[-1]
     last.properties["pendings"] = IntegerAttr(1, i32)
-    with pytest.raises(InterpreterError, match=r"local_dealloc frees memory that ttng.warp_group_dot .* may still read"):
+    with pytest.raises(
+        InterpreterError, match=r"local_dealloc frees memory that ttng.warp_group_dot .* may still read"
+    ):
         interpret(module, "matmul", matmul_arguments(), (2, 2))
     for free in ops(module, "ttg.local_dealloc"):
         free.detach()
