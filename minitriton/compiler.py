@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import importlib
 import json
 import os
 import re
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from minitriton import knobs
 from minitriton.analysis.locations import source_location
 from minitriton.dumps import dump_stages, environment_hooks, is_set
 from minitriton.errors import MinitritonError, OutOfResources
@@ -83,7 +85,7 @@ class _StageTexts(Hook):
             self._leave("llir", value, "ptx")
 
     def after(self, step: Step, value: Any) -> None:
-        if Property.SHARED_ALLOCATED in step.establishes:
+        if Property.LLVM_DIALECT in step.establishes:
             _check_shared_memory(value, self.target)
 
     def _leave(self, stage: str, value: Any, following: str) -> None:
@@ -97,15 +99,14 @@ class _StageTexts(Hook):
 
 
 def _check_shared_memory(module: ModuleOp, target: GPUTarget) -> None:
-    """Raises `OutOfResources` if a block of `target` has less shared memory than `module` takes, at the op whose buffer lies highest."""
+    """Raises `OutOfResources` if a block of `target` has less shared memory than `module` takes, at its kernel."""
     required = _module_metadata(module)["shared"]
     if required <= target.max_shared_memory:
         return
-    highest, location = -1, None
-    for op in module.walk():
-        offset = op.attributes.get("allocation.offset")
-        if isinstance(offset, IntegerAttr) and offset.value.data > highest:
-            highest, location = offset.value.data, source_location(op.location)
+    places = (
+        source_location(op.location) for op in module.body.block.ops if op.name == "llvm.func" and op.regions[0].blocks
+    )
+    location = next((place for place in places if place is not None), None)
     raise OutOfResources(required, target.max_shared_memory, "shared memory", location)
 
 
@@ -179,13 +180,30 @@ def compile(
     key = _cache_key(source, target, options, switches)
     hooks = [*(hooks or []), *environment_hooks(source.name)]
     kernel = None if hooks or is_set("TRITON_ALWAYS_COMPILE") else _load(source, key)
+    is_hit = kernel is not None
     if kernel is None:
         kernel = _compile(source, target, options, switches, context, key, hooks)
         kernel.assemble_if_possible()
+        start = time.perf_counter()
         kernel.store()
+        kernel.stage_seconds["store"] = time.perf_counter() - start
+    if knobs.compilation.listener is not None:
+        _tell_listener(knobs.compilation.listener, kernel, is_hit)
     if is_set("TRITON_KERNEL_DUMP"):
         dump_stages(kernel.name, kernel.hash, kernel.asm)
     return kernel
+
+
+def _tell_listener(listener: Callable[..., None], kernel: CompiledKernel, is_hit: bool) -> None:
+    microseconds = {stage: int(seconds * 1e6) for stage, seconds in kernel.stage_seconds.items()}
+    first, last = microseconds.pop("frontend", 0), microseconds.pop("store", 0)
+    listener(
+        src=kernel.src,
+        metadata=kernel.metadata._asdict(),
+        metadata_group={},
+        times=knobs.CompileTimes(first, list(microseconds.items()), last),
+        cache_hit=is_hit,
+    )
 
 
 @contextlib.contextmanager
@@ -374,7 +392,7 @@ def _as_bytes(content: str | bytes) -> bytes:
 
 
 def _load(source: Any, key: str) -> CompiledKernel | None:
-    """The cached kernel of `key`; an entry that cannot be understood counts as absent."""
+    """The cached kernel of `key`; an entry that cannot be understood is removed and counts as absent."""
     from minitriton.runtime.cache import KernelCache
 
     files = KernelCache().load(key)
@@ -387,5 +405,23 @@ def _load(source: Any, key: str) -> CompiledKernel | None:
             name.rsplit(".", 1)[1]: data if name.endswith(".cubin") else data.decode() for name, data in files.items()
         }
         return CompiledKernel(source, texts, metadata, key, {})
-    except (KeyError, ValueError, TypeError):
+    except (LookupError, ValueError, TypeError, AttributeError, MinitritonError):
+        KernelCache().remove(key)
         return None
+
+
+_OF_TRITON = {
+    "CompilationError": ("minitriton.frontend.errors", "CompilationError"),
+    "LazyDict": ("minitriton.runtime.launch_hooks", "LazyDict"),
+    "errors": ("minitriton.frontend.errors", None),
+    "make_backend": ("minitriton.backends.compiler", "make_backend"),
+}
+"""What else Triton has in its module of this name: where it is here."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_TRITON:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _OF_TRITON[name]
+    found = importlib.import_module(module)
+    return found if attribute is None else getattr(found, attribute)

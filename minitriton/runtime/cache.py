@@ -10,22 +10,20 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import minitriton
+from minitriton import knobs
 
 _MANIFEST = "manifest.json"
 
 
 def cache_directory() -> Path:
-    """`TRITON_CACHE_DIR` if set, else `~/.minitriton/cache` (`TRITON_HOME` moves the home)."""
-    given = os.environ.get("TRITON_CACHE_DIR")
-    if given:
-        return Path(given)
-    return Path(os.environ.get("TRITON_HOME") or Path.home()) / ".minitriton" / "cache"
+    """`knobs.cache.dir`: `TRITON_CACHE_DIR` if set, else `~/.triton/cache` (`TRITON_HOME` moves the home)."""
+    return Path(knobs.cache.dir)
 
 
 @functools.cache
@@ -62,9 +60,13 @@ class KernelCache:
         except (OSError, ValueError, AttributeError, TypeError):
             sound, files = False, {}
         if not sound:
-            shutil.rmtree(folder, ignore_errors=True)
+            self.remove(key)
             return None
         return files
+
+    def remove(self, key: str) -> None:
+        """Takes the entry of `key` away, if there is one."""
+        shutil.rmtree(self.root / key, ignore_errors=True)
 
     def store(self, key: str, files: dict[str, bytes]) -> None:
         """Publishes `files` under `key`. A cache that cannot be written (full or read-only disk) is left alone."""
@@ -85,3 +87,12 @@ class KernelCache:
     def path(self, key: str) -> Path:
         """Where the entry of `key` lies (whether or not it exists)."""
         return self.root / key
+
+
+def __getattr__(name: str) -> Any:
+    """Triton has its managers of files in this module."""
+    if name not in ("CacheManager", "FileCacheManager", "get_cache_manager"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from minitriton.runtime import cache_manager
+
+    return getattr(cache_manager, name)

@@ -64,7 +64,7 @@ def is_too_large(x):
 @triton.jit
 def uses_an_undefined_name(x):
     value = tl.load(x)
-    tl.store(x, valeu)  # noqa: F821  # wrong
+    tl.store(x, value + valeu)  # noqa: F821  # wrong
 
 
 @triton.jit

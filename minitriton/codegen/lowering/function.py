@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.codegen import registers
@@ -239,8 +239,9 @@ class FunctionLowering:
         self.b.location = location = op.location
         rule = LOWERINGS.get(op.name)
         if rule is None:
+            name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
             raise LoweringError(
-                f"no lowering to LLVM for {op.name!r}",
+                f"no lowering to LLVM for {name!r}",
                 source_location(location),
                 help="a pass that replaces it has not run",
             )
