@@ -1,7 +1,7 @@
 """What the environment asks to be shown of a compile: the IR before each pass, or all stages in a folder.
 
 MLIR_ENABLE_DUMP=1 (or =kernel_name)   the IR before each pass, on standard error or in the file MLIR_DUMP_PATH
-TRITON_KERNEL_DUMP=1                   every stage, below TRITON_DUMP_DIR (default ~/.minitriton/dump)
+TRITON_KERNEL_DUMP=1                   every stage, below TRITON_DUMP_DIR (default ~/.triton/dump)
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from minitriton import knobs
 from minitriton.pass_manager import Hook, representation_text
 from minitriton.pass_registry import Step
 
@@ -40,8 +41,8 @@ def environment_hooks(name: str) -> list[Hook]:
 
 
 def dump_stages(name: str, key: str, asm: dict[str, Any]) -> None:
-    """`TRITON_KERNEL_DUMP=1`: writes every stage below `TRITON_DUMP_DIR` (default `~/.minitriton/dump`)."""
-    root = Path(os.environ.get("TRITON_DUMP_DIR") or Path.home() / ".minitriton" / "dump")
+    """`TRITON_KERNEL_DUMP=1`: writes every stage below `TRITON_DUMP_DIR` (default `~/.triton/dump`)."""
+    root = Path(knobs.cache.dump_dir)
     folder = root / key
     folder.mkdir(parents=True, exist_ok=True)
     for stage, content in asm.items():

@@ -15,6 +15,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from minitriton import knobs
 from minitriton.errors import IRError, MinitritonError
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -59,8 +60,14 @@ class ASTSource:
     def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp:
         """The frontend's TTIR. Raises `CompilationError` with the kernel's line."""
         from minitriton.frontend.code_generator import ast_to_ttir
+        from minitriton.frontend.errors import CompilationError
 
-        return ast_to_ttir(self.fn, self.signature, self.constants, self.attrs, options, target, context)
+        try:
+            return ast_to_ttir(self.fn, self.signature, self.constants, self.attrs, options, target, context)
+        except CompilationError as error:
+            if not knobs.compilation.front_end_debugging:
+                _forget_frames(error)
+            raise error
 
     def parse_options(self) -> dict[str, Any]:
         return {}
@@ -72,6 +79,13 @@ class ASTSource:
     def runtime_parameters(self) -> list[str]:
         """The type names of the parameters that a launch passes, tuples flattened."""
         return [t for t in _flatten(self.signature.values()) if t != "constexpr"]
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Takes the frontend's own frames out of the traceback: the error says where in the kernel it is."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__
 
 
 def _flatten(types: Any) -> list[str]:

@@ -11,6 +11,7 @@ kernel.cache_key      digest of the source, of called functions and of the const
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import inspect
 import re
@@ -181,7 +182,7 @@ class JITCallable:
         """What names in the body mean: globals, and variables of enclosing functions."""
         if not self.fn.__code__.co_freevars:
             return self.__globals__
-        return self.__globals__ | inspect.getclosurevars(self.fn).nonlocals
+        return self.__globals__ | _enclosing_variables(self.fn)
 
     @property
     def cache_key(self) -> str:
@@ -194,8 +195,7 @@ class JITCallable:
             return self.hash
 
     def _digest(self) -> str:
-        nonlocals = dict(inspect.getclosurevars(self.fn).nonlocals) if self.fn.__code__.co_freevars else {}
-        finder = DependenciesFinder(self._fn_name, self.__globals__, nonlocals, self.src)
+        finder = DependenciesFinder(self._fn_name, self.__globals__, _enclosing_variables(self.fn), self.src)
         try:
             finder.visit(self.parse())
         except PlainFunction as error:
@@ -226,6 +226,15 @@ class JITCallable:
 
     def __repr__(self) -> str:
         return f"JITFunction({self.__module__}:{self.fn.__qualname__})"
+
+
+def _enclosing_variables(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The variables of enclosing functions that `fn` uses, those left out that have no value yet."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
 
 
 def _without_decorators(lines: list[str]) -> str:

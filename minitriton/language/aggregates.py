@@ -51,6 +51,10 @@ class aggregate_value(base_value):
     fields: ClassVar[dict[str, Any]]
     hash_attrs: ClassVar[list[Any]]
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Python code that a kernel calls while it compiles makes aggregates too."""
+        return cls.constructed(list(args), kwargs, None)
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.fields:
             raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")

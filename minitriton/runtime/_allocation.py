@@ -25,7 +25,8 @@ class NullAllocator:
         )
 
 
-_allocator: ContextVar[Allocator] = ContextVar("allocator", default=NullAllocator())
+_REFUSING: Allocator = NullAllocator()
+_allocator: ContextVar[Allocator] = ContextVar("allocator", default=_REFUSING)
 
 
 def set_allocator(allocator: Allocator) -> None:

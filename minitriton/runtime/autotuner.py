@@ -128,8 +128,7 @@ class Autotuner(KernelInterface):
             configs = self.early_config_prune(configs, self.nargs, **kwargs)
             if not configs:
                 raise AutotunerError(
-                    "No valid autotuner configs after pruning.",
-                    help="`early_config_prune` should return at least one config",
+                    "No valid autotuner configs after pruning. `early_config_prune` should return at least one config."
                 )
         if self.perf_model is None:
             return configs

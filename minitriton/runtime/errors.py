@@ -9,6 +9,9 @@ from minitriton.interpreter.errors import InterpreterError
 class AutotunerError(MinitritonError):
     """No configuration is left to try."""
 
+    def __str__(self) -> str:
+        return f"Autotuner error: {super().__str__()}"
+
 
 PTXASError = AssemblerError
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import functools
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, overload
 
+from minitriton import knobs
 from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
-from minitriton.runtime.arguments import Specialization, dtype_name, runtime_value, specialize
+from minitriton.runtime.arguments import Specialization, dtype_name, is_host_array, runtime_value, specialize
+from minitriton.runtime.compile_hooks import call_hook, deserialize
 from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
 from minitriton.runtime.kernel_interface import KernelInterface
+from minitriton.runtime.launch_hooks import LazyDict, hooks_are_set, launch_with_hooks
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -83,6 +87,8 @@ class JITFunction(JITCallable, KernelInterface):
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
+        if hooks_are_set():
+            return functools.partial(self._launch_watched, grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
             return known[1]
@@ -110,7 +116,18 @@ class JITFunction(JITCallable, KernelInterface):
         if not warmup:
             return self[grid](*args, **options)
         bound, options = self._bind(args, options)
-        return self._compile(self._specialize(bound), bound, options, default_target())
+        return self._compile(self._specialize(bound), bound, options, default_target(), is_warmup=True)
+
+    @property
+    def device_caches(self) -> defaultdict[int, tuple[dict[Any, CompiledKernel]]]:
+        """Device → its compiled kernels by key, as the first of a tuple."""
+        return defaultdict(lambda: (self._kernels,))
+
+    def preload(self, specialization_data: str) -> CompiledKernel:
+        """Compiles what a hook was told of in another process. Raises `RuntimeError` for data of another kernel."""
+        source, options, key = deserialize(self, specialization_data)
+        kernel = self._kernels[key] = compile(source, default_target(), options)
+        return kernel
 
     def warmup(self, *args: Any, grid: Any = None, **options: Any) -> CompiledKernel:
         """Compiles for these arguments (dtypes may stand for tensors) without launching. Needs no GPU."""
@@ -189,15 +206,26 @@ class JITFunction(JITCallable, KernelInterface):
         return ASTSource(self, signature, constexprs, attrs)
 
     def _compile(
-        self, specialization: list[Specialization], args: tuple[Any, ...], options: dict[str, Any], target: GPUTarget
-    ) -> CompiledKernel:
-        if self.debug is not None:
-            options = {"debug": self.debug, **options}
-        key = (repr(specialization), tuple(sorted(options.items(), key=lambda item: item[0])), target)
+        self,
+        specialization: list[Specialization],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+        target: GPUTarget,
+        is_warmup: bool = False,
+    ) -> Any:
+        """The kernel, compiled at most once; None if `knobs.runtime.jit_cache_hook` asks not to compile."""
+        debug = options.get("debug", self.debug) or knobs.runtime.debug
+        if debug:
+            options = {**options, "debug": True}
+        key = f"{specialization!r} {sorted(options.items())} {target}"
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = compile(self._source(specialization, args), target, CUDAOptions.for_target(target, **options))
-            self._kernels[key] = kernel
+            source = self._source(specialization, args)
+            full = CUDAOptions.for_target(target, **options)
+            if call_hook(knobs.runtime.jit_cache_hook, source, full, key, 0, is_warmup):
+                return None
+            kernel = self._kernels[key] = compile(source, target, full)
+            call_hook(knobs.runtime.jit_post_compile_hook, source, full, key, 0, is_warmup)
         self._check_globals()
         return kernel
 
@@ -221,18 +249,33 @@ class JITFunction(JITCallable, KernelInterface):
         launcher = kernel.run
         return launcher.positional(compiled_in), kernel, launcher.check
 
-    def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel:
+    def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
         from minitriton.runtime.driver import get_driver
         from minitriton.runtime.loading import current_stream
 
         device, stream = current_stream()
         specialization = self._specialize(args)
         kernel = self._compile(specialization, args, dict(options), get_driver().target(device))
+        if kernel is None:
+            return None
         values: list[Any] = []
         for (kind, _), arg in zip(specialization, args, strict=True):
             _collect_values(kind, arg, values)
-        kernel.run.launch(*resolve_grid(grid, self.arg_names, args), stream, tuple(values))
+        size = resolve_grid(grid, self.arg_names, args)
+        launcher = kernel.run
+        metadata = LazyDict({"name": kernel.name, "function": kernel.function, "stream": stream})
+        if self.launch_metadata is not None:
+            metadata.add(self.launch_metadata, (size, kernel.metadata, dict(zip(self.arg_names, args, strict=True))))
+        launch_with_hooks(lambda: launcher.launch(*size, stream, tuple(values)), metadata)
         return kernel
+
+    def _launch_watched(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
+        """A launch while hooks are set: nothing of it is generated or remembered but the compiled kernel."""
+        for hook in self.pre_run_hooks:
+            hook(*args, **kwargs)
+        bound, options = self._bind(args, kwargs)
+        on_host = interpreting() or any(is_host_array(a) for a in bound)
+        return (self._interpret if on_host else self._launch_slowly)(grid, bound, options)
 
     def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         from minitriton.runtime.interpretation import interpretable_module, run_on_interpreter

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.runtime.arguments import runtime_value
 from minitriton.runtime.driver import get_driver, torch_module
@@ -27,7 +28,12 @@ def load(kernel: CompiledKernel) -> None:
     driver = get_driver()
     device = driver.current_device()
     metadata = kernel.metadata
+    start, end = knobs.runtime.kernel_load_start_hook, knobs.runtime.kernel_load_end_hook
+    if start:
+        start(None, None, kernel.name, {}, kernel.hash)
     loaded = driver.load(kernel.name, _binary(kernel), metadata.shared, device)
+    if end:
+        end(loaded.module, loaded.function, kernel.name, {}, kernel.hash)
     threads = metadata.num_warps * 32
     if threads > loaded.n_max_threads:
         raise OutOfResources(threads, loaded.n_max_threads, "threads")

@@ -1,0 +1,106 @@
+"""FileCheck tests written as kernels: the comments of a kernel are checked against its TTIR.
+
+    @filecheck_test
+    @jit
+    def test_store_of_a_constant(ptr):
+        # CHECK: tt.store
+        tl.store(ptr, 1)
+
+Names are Triton's. Needs the `filecheck` package.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from minitriton.compiler import ASTSource
+from minitriton.runtime.jit import JITFunction, MockTensor
+from minitriton.target import CUDAOptions, GPUTarget
+
+stub_target = GPUTarget("cuda", 90, 32)
+"""Frontend tests need some target; the newest one that minitriton knows."""
+
+
+class MatchError(ValueError):
+    """IR that does not match. `module_str` is the IR."""
+
+    def __init__(self, message: str, module_str: str) -> None:
+        super().__init__(message)
+        self.module_str = module_str
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.module_str}"
+
+
+def run_filecheck(name: str, module_str: str, check_template: str) -> None:
+    """Raises `MatchError` unless `module_str` satisfies the CHECK lines of `check_template`."""
+    from filecheck.main import main  # pyright: ignore[reportMissingImports]
+
+    with tempfile.TemporaryDirectory() as folder:
+        ir, checks = Path(folder) / f"{name}.mlir", Path(folder) / f"{name}.check"
+        ir.write_text(module_str)
+        checks.write_text(check_template)
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            try:
+                code = main(["filecheck", str(checks), "--input-file", str(ir)])
+            except SystemExit as leaving:
+                code = leaving.code
+    if code:
+        raise MatchError(output.getvalue(), module_str)
+
+
+class ParsedModule:
+    """A kernel's IR, printed as Triton's module objects print."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    def str_nodebug(self) -> str:
+        from minitriton.dialects.text import print_module
+
+        return print_module(self.module)
+
+    def __str__(self) -> str:
+        from minitriton.dialects.text import print_module
+
+        return print_module(self.module, locations=True)
+
+    def verify(self) -> bool:
+        self.module.verify()
+        return True
+
+
+def run_parser(
+    kernel_fn: JITFunction, args: Any = (), kwargs: Any = None, target: GPUTarget = stub_target
+) -> ParsedModule:
+    """The TTIR of `kernel_fn` for these arguments, as the frontend makes it."""
+    from minitriton.dialects.context import make_context
+
+    options = {"sanitize_overflow": False, **(kwargs or {})}
+    bound, options = kernel_fn._bind(tuple(map(MockTensor.wrap_dtype, args)), options)
+    source: ASTSource = kernel_fn._source(kernel_fn._specialize(bound), bound)
+    return ParsedModule(source.make_ir(target, CUDAOptions.for_target(target, **options), make_context()))
+
+
+def run_filecheck_test(kernel_fn: JITFunction) -> None:
+    """Checks the TTIR of a kernel without parameters against its own comments."""
+    run_filecheck("kernel", run_parser(kernel_fn).str_nodebug(), inspect.getsource(kernel_fn.fn))
+
+
+def filecheck_test(fn: JITFunction) -> Callable[[], None]:
+    """Decorator: makes a kernel a test."""
+
+    def test() -> None:
+        run_filecheck_test(fn)
+
+    functools.update_wrapper(test, fn.fn)
+    del test.__wrapped__
+    return test

@@ -1,0 +1,126 @@
+"""Settings: where a knob's value comes from, and when it is forgotten."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError
+
+
+class group(knobs.base_knobs):
+    word = knobs.env_str("MT_TEST_WORD", "default")
+    flag = knobs.env_bool("MT_TEST_FLAG")
+    number = knobs.env_int("MT_TEST_NUMBER", 7)
+    maybe = knobs.env_opt_bool("MT_TEST_MAYBE")
+    kind = knobs.env_class("MT_TEST_KIND", "base_knobs")
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> group:
+    for key in ("WORD", "FLAG", "NUMBER", "MAYBE", "KIND"):
+        monkeypatch.setenv(f"MT_TEST_{key}", "")
+        monkeypatch.delenv(f"MT_TEST_{key}")
+    return group()
+
+
+def test_without_a_variable_a_knob_has_its_default(settings: group) -> None:
+    assert settings.knobs == {"word": "default", "flag": False, "number": 7, "maybe": None, "kind": None}
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", True), ("YES", True), ("on", True), ("0", False), ("False", False)])
+def test_a_flag_reads_the_usual_words(settings: group, monkeypatch: pytest.MonkeyPatch, text: str, value: bool) -> None:
+    monkeypatch.setenv("MT_TEST_FLAG", text)
+    monkeypatch.setenv("MT_TEST_MAYBE", text)
+    assert (settings.flag, settings.maybe) == (value, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "knob", "text"),
+    [
+        ("FLAG", "flag", "perhaps"),
+        ("NUMBER", "number", "many"),
+        ("KIND", "kind", "os"),
+        ("KIND", "kind", "os:PathLike"),
+    ],
+)
+def test_a_variable_that_makes_no_sense_is_named(
+    settings: group, monkeypatch: pytest.MonkeyPatch, key: str, knob: str, text: str
+) -> None:
+    monkeypatch.setenv(f"MT_TEST_{key}", text)
+    with pytest.raises(MinitritonError, match=f"MT_TEST_{key}"):
+        getattr(settings, knob)
+
+
+def test_a_set_knob_wins_over_the_environment_and_sets_it(settings: group, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.flag = True
+    settings.number = 3
+    assert (os.environ["MT_TEST_FLAG"], os.environ["MT_TEST_NUMBER"]) == ("1", "3")
+    monkeypatch.setenv("MT_TEST_NUMBER", "4")
+    assert settings.number == 3
+
+
+def test_the_environment_is_left_alone_where_asked_for(settings: group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knobs, "propagate_env", False)
+    settings.word = "set"
+    assert "MT_TEST_WORD" not in os.environ
+
+
+def test_deleting_a_knob_or_assigning_env_hands_it_back(settings: group, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.word, settings.number = "set", 3
+    monkeypatch.setenv("MT_TEST_WORD", "from outside")
+    monkeypatch.setenv("MT_TEST_NUMBER", "5")
+    del settings.word
+    settings.number = knobs.env
+    assert (settings.word, settings.number) == ("from outside", 5)
+
+
+def test_a_scope_undoes_settings_and_variables(settings: group) -> None:
+    settings.word = "before"
+    with settings.scope():
+        settings.word = "within"
+        settings.flag = True
+        assert os.environ["MT_TEST_WORD"] == "within"
+    assert (settings.word, os.environ["MT_TEST_WORD"]) == ("before", "before")
+    assert not settings.flag
+    assert "MT_TEST_FLAG" not in os.environ
+
+
+def test_a_copy_goes_its_own_way(settings: group) -> None:
+    settings.word = "one"
+    other = settings.copy()
+    other.word = "two"
+    assert (settings.word, other.word) == ("one", "two")
+
+
+def test_the_cache_follows_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
+    monkeypatch.setenv("TRITON_HOME", "/home/of/kernels")
+    assert knobs.cache.dir == "/home/of/kernels/.triton/cache"
+
+
+def test_hooks_run_once_each_in_their_order() -> None:
+    calls: list[str] = []
+
+    def first() -> None:
+        calls.append("first")
+
+    def second() -> None:
+        calls.append("second")
+
+    for chain in (knobs.HookChain(), knobs.HookChain(reversed=True)):
+        for hook in (first, second, first):
+            chain.add(hook)
+        chain()
+    assert calls == ["first", "second", "second", "first"]
+
+
+def test_a_removed_hook_is_not_called() -> None:
+    chain = knobs.HookChain()
+    chain.add(pytest.fail)
+    chain.remove(pytest.fail)
+    chain.remove(pytest.fail)
+    chain("called")
+    assert not chain
