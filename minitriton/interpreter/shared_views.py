@@ -39,7 +39,7 @@ class Buffer:
     size: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class View:
     """Elements of a buffer: the address of each, in the shape that the program sees."""
 
@@ -51,6 +51,10 @@ class View:
         """The address of every byte, in the order of the elements."""
         first = self.addresses.reshape(-1, 1)
         return (first + np.arange(self.dtype.itemsize)).reshape(-1)
+
+    def __repr__(self) -> str:
+        start = int(self.addresses.min()) - self.buffer.start
+        return f"<{self.dtype} view of shape {self.addresses.shape} from byte {start} of its buffer>"
 
     def of(self, addresses: np.ndarray) -> View:
         """Other elements of the same buffer."""

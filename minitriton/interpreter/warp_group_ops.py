@@ -35,6 +35,9 @@ class Unfinished:
         self.value = value
         self.number = number
 
+    def __repr__(self) -> str:
+        return f"<unfinished product {hash(self.value.tobytes()):#x}>"
+
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise _too_early()
 

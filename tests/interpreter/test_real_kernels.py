@@ -10,14 +10,14 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-import triton.language as tl  # noqa: E402
-from cases import CASES, Case, load_kernels  # noqa: E402
-from triton._C.libtriton import ir, nvidia  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource, make_backend  # noqa: E402
+import triton.language as tl
+from cases import CASES, Case, load_kernels
+from triton._C.libtriton import ir, nvidia
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, make_backend
 
-from minitriton.dialects.text import parse_module  # noqa: E402
-from minitriton.interpreter import InterpreterError, formats, interpret  # noqa: E402
+from minitriton.dialects.text import parse_module
+from minitriton.interpreter import InterpreterError, formats, interpret
 
 pytestmark = pytest.mark.oracle
 

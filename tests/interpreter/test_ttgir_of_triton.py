@@ -124,6 +124,25 @@ def test_a_pipelined_matrix_product_gives_its_answer(arch: int) -> None:
     assert_product(args)
 
 
+def test_an_observer_can_compare_views_and_unfinished_products_between_runs() -> None:
+    module = ttgir(matmul, matmul_arguments(), 90, BM=64, BN=64, BK=32)
+
+    def observed() -> list[str]:
+        seen: list[str] = []
+
+        def observer(op: Operation, operands: Any, value: Any) -> Any:
+            if op.name in ("ttg.memdesc_index", "ttng.warp_group_dot"):
+                seen.append(repr(value))
+            return value
+
+        interpret(module, "matmul", matmul_arguments(), observer=observer)
+        return seen
+
+    first = observed()
+    assert first == observed()
+    assert "<float16 view of shape (64, 32) from byte 4096 of its buffer>" in first
+
+
 def test_a_removed_barrier_is_found_in_the_matrix_product() -> None:
     module = place_memory_and_barriers(ttgir(matmul, matmul_arguments(), 80, BM=64, BN=64, BK=32))
     wait = ops(module, "ttg.async_wait")[0]
