@@ -1,0 +1,134 @@
+"""The commands print an error that says what to do, no traceback, and end with an exit code that is not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minitriton import cli, opt, run_as_triton
+
+KERNELS = """import triton
+import triton.language as tl
+
+@triton.jit
+def double(x, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x + i, tl.load(x + i) * 2.0)
+
+@triton.jit
+def wrong(n):
+    tl.load(n)
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> str:
+    path = tmp_path / "some_kernels.py"
+    path.write_text(KERNELS)
+    return str(path)
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+WRONG_COMPILES = [
+    (":nope", ["--signature", "*fp32,N=64"], "has no kernel 'nope'", "help: it has: double, wrong"),
+    (":double", [], "no type given for parameter 'x'", "help: name all of: x, N"),
+    (":double", ["--signature", "*fp32,N=64,i32"], "more types than parameters at 'i32'", "help: parameters: x, N"),
+    (":double", ["--signature", "*fp33,N=64"], "'fp33' is not the name of an argument type", "help: write one of"),
+    (":double", ["--signature", ",N=64"], "'' is not the name of an argument type", "help: write one of"),
+    (":double", ["--signature", "*fp32,M=64"], "the kernel has no parameter 'M'", "help: parameters: x, N"),
+    (":double", ["--signature", "*fp32:7,N=64"], "unknown hint '7'", "help: :16 says divisible by 16"),
+    (":double", ["--signature", "*fp32,N=63"], "some_kernels.py:6:9: error: arange's range", "help: use 64"),
+    (":wrong", ["--signature", "i32"], "some_kernels.py:11:5: error: Unsupported ptr type", "help: pass a pointer"),
+    (":double", ["--signature", "*fp32,N=64", "--arch", "70"], "unsupported architecture sm_70", "help: supported: 80"),
+    (":double", ["--signature", "*fp32,N=64", "--option", "num_warps=3"], "must be a power of 2, got 3", "help: "),
+    (":double", ["--signature", "*fp32,N=64", "--option", "num_warps"], "num_warps must be an integer", "help: "),
+    (":double", ["--signature", "*fp32,N=64", "--pipeline", "inlin"], "unknown pass 'inlin'", "did you mean 'inline'?"),
+    (":double", ["--signature", "*fp32,N=64", "--pipeline", "inline"], "has no stage 'ptx'", "help: "),
+    (":double", ["--signature", "*fp32,N=64", "-o", "/nonexistent/k.ptx"], "cannot write /nonexistent/k.ptx", "help: "),
+]
+
+
+@pytest.mark.parametrize("row", WRONG_COMPILES, ids=[" ".join([row[0], *row[1]]) for row in WRONG_COMPILES])
+def test_a_wrong_compile_is_explained(
+    row: tuple[str, list[str], str, str], kernels: str, fails: Callable[..., str]
+) -> None:
+    reference, arguments, *pieces = row
+    fails(cli.main, ["compile", kernels + reference, *arguments], *pieces)
+
+
+def test_a_file_of_kernels_that_is_not_there_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
+    fails(cli.main, ["compile", f"{tmp_path}/none.py:k"], f"no such file: {tmp_path}/none.py", "help: ")
+
+
+BROKEN_FILES = [
+    ("broken_syntax.py", "x = 1\ndef f(:\n", ":2: error: ", "SyntaxError"),
+    ("broken_code.py", "x = 1\n\nx / 0\n", ":3: error: ", "ZeroDivisionError: division by zero"),
+    ("broken_import.py", "import no_such_thing\n", ":1: error: ", "No module named 'no_such_thing'"),
+]
+
+
+@pytest.mark.parametrize("row", BROKEN_FILES, ids=[row[0] for row in BROKEN_FILES])
+def test_a_file_that_cannot_be_imported_is_named_with_its_line(
+    row: tuple[str, ...], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    name, text, place, reason = row
+    path = written(tmp_path, name, text)
+    pieces = (path + place, "cannot be imported: ", reason, "help: ")
+    fails(cli.main, ["compile", path + ":k"], *pieces)
+    fails(cli.main, ["passes", "--load", path], *pieces)
+    fails(opt.main, ["-", "--load", path, "-cse"], *pieces)
+
+
+def test_a_plugin_that_is_not_there_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
+    for path in (f"{tmp_path}/none.py", written(tmp_path, "plugin.txt", "")):
+        fails(cli.main, ["passes", "--load", path], f"cannot load {path!r}", "help: --load takes a Python file")
+
+
+def test_an_unknown_pass_has_no_documentation(fails: Callable[..., str]) -> None:
+    fails(cli.main, ["passes", "canonicalise"], "unknown pass 'canonicalise'", "help: did you mean 'canonicalize'?")
+
+
+TTIR = "module {\n  tt.func public @f(%x: !tt.ptr<f32>) {\n    %v = tt.load %x : !tt.ptr<f32>\n    tt.return\n  }\n}\n"
+
+WRONG_PASSES = [
+    (["-canonicalise"], "unknown pass 'canonicalise'", "help: did you mean 'canonicalize'?"),
+    (["--qqqqqqqqqq"], "unknown pass 'qqqqqqqqqq'", "help: "),
+    (["-convert-triton-to-tritongpu=wraps=4"], "has no option 'wraps'", "help: its options: target"),
+    (["-convert-triton-to-tritongpu"], "requires 'target' option", "help: write target=cuda:90"),
+    (["-convert-triton-gpu-to-llvm"], "the module names no target", "help: "),
+    (["--pass-pipeline=builtin.module(cse"], "unknown pass 'builtin.module'", "help: "),
+    (["--run-reproducer"], "is no reproducer", "help: its first line must start with"),
+    (["-o"], "-o needs a file name"),
+    (["-cse", "-o", "/nonexistent/k.mlir"], "cannot write /nonexistent/k.mlir"),
+]
+
+
+@pytest.mark.parametrize("row", WRONG_PASSES, ids=[" ".join(row[0]) for row in WRONG_PASSES])
+def test_a_wrong_command_line_of_opt_is_explained(
+    row: tuple[list[str], ...], tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    arguments, *pieces = row
+    fails(opt.main, [written(tmp_path, "k.ttir", TTIR), *arguments], *pieces)
+
+
+def test_files_that_opt_cannot_read_are_named(tmp_path: Path, fails: Callable[..., str]) -> None:
+    fails(opt.main, [f"{tmp_path}/none.ttir", "-cse"], f"cannot read {tmp_path}/none.ttir")
+    fails(opt.main, [str(tmp_path), "-cse"], f"cannot read {tmp_path}: Is a directory")
+    (tmp_path / "bytes.ttir").write_bytes(b"\xff\xfe")
+    fails(opt.main, [f"{tmp_path}/bytes.ttir", "-cse"], f"cannot read {tmp_path}/bytes.ttir: byte 0")
+
+
+def test_truncated_text_is_refused_by_opt_at_its_line(tmp_path: Path, fails: Callable[..., str]) -> None:
+    path = written(tmp_path, "k.ttir", TTIR[: TTIR.index("!tt.ptr<f32>\n")])
+    fails(opt.main, [path, "-cse"], f"{path}:3:")
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
+    fails(run_as_triton.main, [f"{tmp_path}/none.py"], f"no such script: {tmp_path}/none.py")
+    fails(run_as_triton.main, ["-m"], "usage: ")
