@@ -17,7 +17,7 @@ from minitriton.layouts.to_linear import to_linear_encoding, to_linear_layout
 pytest.importorskip("triton")
 pytestmark = pytest.mark.oracle
 
-import layout_oracle as oracle  # noqa: E402
+import layout_oracle as oracle
 
 
 @settings(max_examples=200, deadline=None)

@@ -9,14 +9,14 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-import triton.language as tl  # noqa: E402
-from triton._C.libtriton import ir, nvidia, passes  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource, make_backend  # noqa: E402
+import triton.language as tl
+from triton._C.libtriton import ir, nvidia, passes
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, make_backend
 
-from minitriton.dialects.context import make_context  # noqa: E402
-from minitriton.dialects.text import parse_module, print_module  # noqa: E402
-from minitriton.passes.coalesce import Coalesce  # noqa: E402
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module, print_module
+from minitriton.passes.coalesce import Coalesce
 
 pytestmark = pytest.mark.oracle
 

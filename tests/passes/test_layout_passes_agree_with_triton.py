@@ -9,21 +9,21 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-import triton.language as tl  # noqa: E402
-from triton._C.libtriton import ir, nvidia, passes  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource, make_backend  # noqa: E402
-from triton.runtime.jit import JITFunction  # noqa: E402
-from xdsl.dialects.builtin import ModuleOp  # noqa: E402
+import triton.language as tl
+from triton._C.libtriton import ir, nvidia, passes
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, make_backend
+from triton.runtime.jit import JITFunction
+from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.dialects.context import make_context  # noqa: E402
-from minitriton.dialects.text import parse_module, print_module  # noqa: E402
-from minitriton.pass_registry import Pass  # noqa: E402
-from minitriton.passes.convert_triton_to_tritongpu import ConvertTritonToTritonGPU  # noqa: E402
-from minitriton.passes.optimize_thread_locality import OptimizeThreadLocality  # noqa: E402
-from minitriton.passes.reduce_data_duplication import ReduceDataDuplication  # noqa: E402
-from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions  # noqa: E402
-from minitriton.passes.reorder_instructions import ReorderInstructions  # noqa: E402
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module, print_module
+from minitriton.pass_registry import Pass
+from minitriton.passes.convert_triton_to_tritongpu import ConvertTritonToTritonGPU
+from minitriton.passes.optimize_thread_locality import OptimizeThreadLocality
+from minitriton.passes.reduce_data_duplication import ReduceDataDuplication
+from minitriton.passes.remove_layout_conversions import RemoveLayoutConversions
+from minitriton.passes.reorder_instructions import ReorderInstructions
 
 pytestmark = pytest.mark.oracle
 

@@ -9,24 +9,24 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-import triton.language as tl  # noqa: E402
-from test_layout_passes_agree_with_triton import CASES, triton_ir, without_names  # noqa: E402
-from triton._C.libtriton import ir, nvidia, passes  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
+import triton.language as tl
+from test_layout_passes_agree_with_triton import CASES, triton_ir, without_names
+from triton._C.libtriton import ir, nvidia, passes
+from triton.backends.compiler import GPUTarget
 
-from minitriton.dialects.context import make_context  # noqa: E402
-from minitriton.dialects.text import parse_module  # noqa: E402
-from minitriton.pass_registry import Pass  # noqa: E402
-from minitriton.passes.canonicalize import Canonicalize  # noqa: E402
-from minitriton.passes.combine import Combine  # noqa: E402
-from minitriton.passes.cse import Cse  # noqa: E402
-from minitriton.passes.inline import Inline  # noqa: E402
-from minitriton.passes.licm import TritonLoopInvariantCodeMotion  # noqa: E402
-from minitriton.passes.loop_aware_cse import LoopAwareCse  # noqa: E402
-from minitriton.passes.loop_unroll import LoopUnroll  # noqa: E402
-from minitriton.passes.reorder_broadcast import ReorderBroadcast  # noqa: E402
-from minitriton.passes.scf_to_cf import ConvertScfToCf  # noqa: E402
-from minitriton.passes.symbol_dce import SymbolDce  # noqa: E402
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module
+from minitriton.pass_registry import Pass
+from minitriton.passes.canonicalize import Canonicalize
+from minitriton.passes.combine import Combine
+from minitriton.passes.cse import Cse
+from minitriton.passes.inline import Inline
+from minitriton.passes.licm import TritonLoopInvariantCodeMotion
+from minitriton.passes.loop_aware_cse import LoopAwareCse
+from minitriton.passes.loop_unroll import LoopUnroll
+from minitriton.passes.reorder_broadcast import ReorderBroadcast
+from minitriton.passes.scf_to_cf import ConvertScfToCf
+from minitriton.passes.symbol_dce import SymbolDce
 
 pytestmark = pytest.mark.oracle
 
