@@ -116,4 +116,6 @@ class CUDAOptions:
             values["deprecated_fp8_dot_operand_dtypes"] = ("fp8e4b15",)
             values["max_num_imprecise_acc_default"] = 2**30
         values.update({k: v for k, v in given.items() if v is not None})
+        if isinstance(values.get("extern_libs"), dict):
+            values["extern_libs"] = tuple(values["extern_libs"].items())
         return cls(**values)

@@ -77,6 +77,9 @@ class JITFunction(JITCallable, KernelInterface):
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._repr = repr
+        self._parameters_that_are_options = [
+            p.name for p in self.params if p.is_constexpr and p.name in CUDAOptions.__dataclass_fields__
+        ]
         self._dispatch: Callable[..., Any] | None = None
         self._last_launcher: tuple[Any, Any] = (None, None)
         self._kernels: dict[Any, CompiledKernel] = {}
@@ -116,6 +119,8 @@ class JITFunction(JITCallable, KernelInterface):
         if not warmup:
             return self[grid](*args, **options)
         bound, options = self._bind(args, options)
+        stand_ins = (v if p.is_constexpr else MockTensor.wrap_dtype(v) for p, v in zip(self.params, bound, strict=True))
+        bound = tuple(stand_ins)
         return self._compile(self._specialize(bound), bound, options, default_target(), is_warmup=True)
 
     @property
@@ -131,7 +136,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     def warmup(self, *args: Any, grid: Any = None, **options: Any) -> CompiledKernel:
         """Compiles for these arguments (dtypes may stand for tensors) without launching. Needs no GPU."""
-        return self.run(*map(MockTensor.wrap_dtype, args), grid=grid, warmup=True, **options)
+        return self.run(*args, grid=grid, warmup=True, **options)
 
     def _make_dispatch(self) -> Callable[..., Any]:
         """The launch function before the first launch; that launch replaces it by the path of its argument types."""
@@ -214,6 +219,9 @@ class JITFunction(JITCallable, KernelInterface):
         is_warmup: bool = False,
     ) -> Any:
         """The kernel, compiled at most once; None if `knobs.runtime.jit_cache_hook` asks not to compile."""
+        if self._parameters_that_are_options:
+            named = dict(zip(self.arg_names, args, strict=True))
+            options = {**{name: named[name] for name in self._parameters_that_are_options}, **options}
         debug = options.get("debug", self.debug) or knobs.runtime.debug
         if debug:
             options = {**options, "debug": True}

@@ -15,9 +15,7 @@ class KernelInterface:
 
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compiles for these arguments without launching."""
-        from minitriton.runtime.jit import MockTensor
-
-        return self.run(*map(MockTensor.wrap_dtype, args), grid=grid, warmup=True, **kwargs)
+        return self.run(*args, grid=grid, warmup=True, **kwargs)
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return functools.partial(self.run, grid=grid, warmup=False)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.runtime._allocation import current_allocator
 from minitriton.runtime.driver import NO_CONTEXT, CudaDriver
 from minitriton.runtime.native_launch import native_launch
 
@@ -41,11 +42,15 @@ class LaunchShape:
     shared_bytes: int
     cooperative: bool = False
     programmatic_dependent: bool = False
+    scratch_bytes: int = 0
+    """Global memory that each program needs beside its arguments."""
+    scratch_alignment: int = 1
 
 
 class Launcher:
     """Launches one kernel. `parameter_types` are Triton's names (`*fp32`, `i32`, ...) of the runtime parameters in order;
-    the two hidden scratch pointers of the kernel ABI follow them and are passed as null."""
+    the two hidden scratch pointers of the kernel ABI follow them: memory of the program's allocator if the kernel needs any,
+    and null."""
 
     def __init__(
         self,
@@ -90,7 +95,8 @@ class Launcher:
         """`launch(x, y, z, stream, *values) -> CUresult`, unchecked and fast. `skipped` are positions among the values at
         which the caller passes something that the kernel does not take (a value compiled in)."""
         layout = _offsets(self._codes + "QQ")
-        codes, offsets = list(self._codes), layout[:-2]
+        scratch = "Q" if self.shape.scratch_bytes else ""
+        codes, offsets = list(self._codes + scratch), layout[: len(self._codes) + len(scratch)]
         for position in skipped:
             codes.insert(position, "x")
             offsets.insert(position, 0)
@@ -103,6 +109,8 @@ class Launcher:
         launch = native_launch(
             call, self._function, "".join(codes), offsets, layout[-1] + 8, template, self._attributes
         )
+        if scratch:
+            launch = self._with_scratch(launch)
         halves = [i for i, t in enumerate(self.types) if t in ("fp16", "bf16")]
         if not halves:
             return launch
@@ -115,6 +123,16 @@ class Launcher:
             return launch(x, y, z, stream, *encoded)
 
         return launch_with_halves
+
+    def _with_scratch(self, launch: Callable[..., int]) -> Callable[..., int]:
+        """`launch` with the address of newly allocated scratch memory after the other values."""
+        size, alignment = self.shape.scratch_bytes, self.shape.scratch_alignment
+
+        def launch_with_scratch(x: int, y: int, z: int, stream: int, *values: Any) -> int:
+            buffer = current_allocator()(size * x * y * z, alignment, stream)
+            return launch(x, y, z, stream, *values, buffer.data_ptr())
+
+        return launch_with_scratch
 
     def check(self, code: int, grid: tuple[int, int, int]) -> None:
         """Raises for a CUresult that is not success, naming the kernel. A grid without blocks is no error."""

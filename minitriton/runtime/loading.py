@@ -38,7 +38,14 @@ def load(kernel: CompiledKernel) -> None:
     if threads > loaded.n_max_threads:
         raise OutOfResources(threads, loaded.n_max_threads, "threads")
     kernel.n_regs, kernel.n_spills, kernel.n_max_threads = loaded.n_regs, loaded.n_spills, loaded.n_max_threads
-    shape = LaunchShape(threads, metadata.shared, metadata.launch_cooperative_grid, metadata.launch_pdl)
+    shape = LaunchShape(
+        threads,
+        metadata.shared,
+        metadata.launch_cooperative_grid,
+        metadata.launch_pdl,
+        getattr(metadata, "global_scratch_size", 0),
+        getattr(metadata, "global_scratch_align", 1),
+    )
     kernel._launcher = Launcher(driver, loaded.function, kernel.name, kernel.src.runtime_parameters(), shape, device)
     kernel.module, kernel.function = loaded.module, loaded.function
 

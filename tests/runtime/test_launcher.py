@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from minitriton.errors import MinitritonError
+from minitriton.runtime._allocation import _allocator
 from minitriton.runtime.launcher import Launcher, LaunchShape
 
 
@@ -64,6 +65,29 @@ def test_half_precision_numbers_are_passed_as_their_bits() -> None:
     one.positional((1,))(1, 1, 1, 0, 1.5, None, 1.0)
     for _, parameters in driver.launches:
         assert parameters[:4] == struct.pack("<HH", 0x3E00, 0x3F80)
+
+
+def test_scratch_memory_comes_from_the_allocator_of_the_program() -> None:
+    driver, asked = RecordingDriver(), []
+
+    class Buffer:
+        def data_ptr(self) -> int:
+            return 0x5000
+
+    def allocate(size: int, alignment: int, stream: int | None) -> Buffer:
+        asked.append((size, alignment, stream))
+        return Buffer()
+
+    token = _allocator.set(allocate)
+    try:
+        needy = launcher(["i32", "fp16"], driver, scratch_bytes=256, scratch_alignment=128)
+        needy.launch(3, 2, 1, 9, (5, 1.5))
+    finally:
+        _allocator.reset(token)
+    assert asked == [(256 * 6, 128, 9)]
+    assert driver.launches[0][1] == struct.pack("@iHQQ", 5, 0x3E00, 0x5000, 0)
+    with pytest.raises(MinitritonError, match="set_allocator"):
+        needy.launch(1, 1, 1, 0, (5, 1.5))
 
 
 def test_launch_attributes_ask_for_a_cooperative_grid() -> None:
