@@ -88,6 +88,7 @@ class _Watch(Hook):
         self.text = print_module(module)
         self.snapshot: Any = None
         self.step: Step | None = None
+        """The pass that runs at the moment."""
         self.start = 0.0
 
     def before(self, step: Step, value: Any) -> None:
@@ -97,12 +98,17 @@ class _Watch(Hook):
 
     def after(self, step: Step, value: Any) -> None:
         seconds = time.perf_counter() - self.start
+        self.step = None
         facts_before = self.facts
         self.facts = (self.facts - step.destroys) | step.establishes
+        invalid = _invalid(value)
         text = print_module(value) if isinstance(value, ModuleOp) else str(value)
         changed, self.text = text != self.text, text
-        invalid = _invalid(value)
-        outcome = self.launch.run(value, self.facts) if changed else self.last
+        if invalid:
+            # LLVM does not survive every module that fails to verify.
+            outcome = Outcome(self.last.level, gap="the IR is invalid")
+        else:
+            outcome = self.launch.run(value, self.facts) if changed else self.last
         row = self._row(step, seconds, value, outcome, changed)
         row.invalid = invalid
         self.report.rows.append(row)
@@ -113,7 +119,7 @@ class _Watch(Hook):
             raise _InvalidIR
 
     def failed(self, error: Exception) -> None:
-        """A pass raised: its row says so."""
+        """A pass raised: its row says so. What the check itself raises goes on."""
         if self.step is None:
             raise error
         row = PassRow(

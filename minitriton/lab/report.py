@@ -93,6 +93,8 @@ class CheckReport:
         lines = [line.rstrip() for line in lines]
         for row in self.broken:
             lines += ["", *_details(row)]
+        gaps = [row.error for row in self.rows if row.against_before is Verdict.NOT_RUN and row.error]
+        lines += ["", *(f"not executable: {gap}" for gap in dict.fromkeys(gaps))] if gaps else []
         lines += ["", f"{self.kernel}: {self._summary()}"]
         return "\n".join(lines)
 

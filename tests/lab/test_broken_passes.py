@@ -9,6 +9,7 @@ from broken_passes import broken
 from checked_kernels import loops_call, mixed_call
 
 from minitriton.lab import CheckReport, check_call, with_passes
+from minitriton.lab.comparison import Verdict
 from minitriton.pass_manager import read_reproducer
 
 SHOWN_IN_MIXED: list[tuple[Any, str]] = [
@@ -117,3 +118,14 @@ def test_the_reproducer_is_smaller_and_holds_the_pass(tmp_path: Path) -> None:
     assert text.count("tt.store") == 1
     assert "arith.subi" in text
     assert "tt.reduce" not in text
+
+
+def test_ir_that_nothing_can_run_is_reported_and_blamed_on_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    from minitriton.interpreter import meanings
+
+    monkeypatch.delitem(meanings.PURE, "arith.sitofp")
+    report = checked(mixed_call(), {})
+    assert report.ok
+    assert report.rows[0].against_before is Verdict.NOT_RUN
+    assert "not executable: " in report.text()
+    assert "no meaning for arith.sitofp" in report.text()
