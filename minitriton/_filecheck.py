@@ -102,5 +102,5 @@ def filecheck_test(fn: JITFunction) -> Callable[[], None]:
         run_filecheck_test(fn)
 
     functools.update_wrapper(test, fn.fn)
-    del test.__wrapped__
+    del vars(test)["__wrapped__"]
     return test

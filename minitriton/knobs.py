@@ -95,7 +95,8 @@ class env_base:
 
 class env_str(env_base):
     def get(self) -> str:
-        return os.environ.get(self.key, self.default)
+        found = os.environ.get(self.key)
+        return self.default if found is None else found
 
 
 class env_str_callable_default(env_base):
@@ -263,8 +264,6 @@ class HookChain(list[Callable[..., Any]]):
     def __init__(self, reversed: bool = False) -> None:
         super().__init__()
         self.reversed = reversed
-
-    __hash__ = object.__hash__
 
     @property
     def calls(self) -> HookChain:

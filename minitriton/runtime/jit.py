@@ -20,7 +20,7 @@ from minitriton.runtime.arguments import Specialization, dtype_name, is_host_arr
 from minitriton.runtime.compile_hooks import call_hook, deserialize
 from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
 from minitriton.runtime.kernel_interface import KernelInterface
-from minitriton.runtime.launch_hooks import LazyDict, hooks_are_set, launch_with_hooks
+from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -90,7 +90,8 @@ class JITFunction(JITCallable, KernelInterface):
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
-        if hooks_are_set():
+        runtime = knobs.runtime
+        if runtime.launch_enter_hook or runtime.launch_exit_hook or runtime.jit_cache_hook:
             return functools.partial(self._launch_watched, grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:

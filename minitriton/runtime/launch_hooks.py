@@ -30,12 +30,6 @@ class LazyDict:
         return self.data
 
 
-def hooks_are_set() -> bool:
-    """Whether launches have to take the path that calls hooks."""
-    runtime = knobs.runtime
-    return bool(runtime.launch_enter_hook or runtime.launch_exit_hook or runtime.jit_cache_hook)
-
-
 def launch_with_hooks(launch: Callable[[], None], metadata: LazyDict) -> None:
     """Calls the enter hooks, `launch` and the exit hooks."""
     runtime = knobs.runtime
