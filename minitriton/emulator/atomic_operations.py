@@ -15,6 +15,9 @@ from minitriton.emulator.float_math import minmax32
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory_operations import locate, measure
 
+MOST_LOCKS = 64
+"""Threads of one atomic that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
+
 
 def _increment(old: Any, limit: Any) -> Any:
     return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
@@ -71,6 +74,11 @@ def atomic(
         measure(x, site, space, offset, lanes, width * len(operands))
         if space == "shared" and x.shared.shadowed:
             x.shared.initialised[x.shared.granules(offset[lanes], width * len(operands))] = True
+        if space == "global" and len(lanes) <= MOST_LOCKS:
+            order = x.instruction(site).opcode
+            acquire, release = "acq" in order, "release" in order or "acq_rel" in order
+            for thread in lanes.tolist() if acquire or release else ():
+                x.memory.synchronize(int(x.cta_number[thread]), int(offset[thread]), acquire, release)
     memory = (x.memory.views if space == "global" else x.shared.views)[width].view(dtype)
     for k, value in enumerate(operands):
         place = offset[lanes] // width + k
@@ -78,6 +86,7 @@ def atomic(
         expected = None if compare is None else x.spread(compare[k])[lanes]
         results[k][lanes] = _in_order(memory, place, new, expected, operation, packed)
     x.changes += 1
+    x.spins += operation == "cas"
     return results
 
 

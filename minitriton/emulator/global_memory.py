@@ -38,7 +38,10 @@ class GlobalMemory:
         self.starts = np.zeros(0, np.int64)
         self.ends = np.zeros(0, np.int64)
         self.size = 0
-        self.written = False
+        self.seen: dict[int, set[int]] = {}
+        """By CTA: those whose work is ordered before what it does now, through atomics that release and acquire."""
+        self.released: dict[int, set[int]] = {}
+        """By place: the CTAs whose work a release there has published."""
 
     def add(self, size: int, name: str, host: np.ndarray | None = None, item: int = 4, initialised: bool = True) -> int:
         """Reserves bytes and returns their address."""
@@ -113,18 +116,20 @@ class GlobalMemory:
         count = max(1, size // self.granule)
         return (offset // self.granule)[:, None] + np.arange(count)
 
-    def read_by(self, offset: np.ndarray, size: int, cta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def read_by(self, offset: np.ndarray, size: int, cta: np.ndarray) -> tuple[Any, Any]:
         """Notes readers; returns which accesses race with another CTA's write, and which read uninitialised bytes."""
         g = self.granules(offset, size)
         writer = self.writer[g]
-        race = ((writer != NOBODY) & (writer != cta[:, None])).any(1)
+        race = np.any((writer != NOBODY) & (writer != cta[:, None]), axis=1)
+        if self.seen and race.any():
+            race &= self.unordered(np.where(writer == cta[:, None], NOBODY, writer), cta)
         reader = self.reader[g]
         mine = np.where((reader == NOBODY) | (reader == cta[:, None]), cta[:, None], SEVERAL)
         self.reader[g] = mine
         clash = self.reader[g] != mine
         if clash.any():
             self.reader[g[clash]] = SEVERAL
-        return race, self.fresh[g].any(1)
+        return race, np.any(self.fresh[g], axis=1)
 
     def written_by(self, offset: np.ndarray, size: int, cta: np.ndarray) -> np.ndarray:
         """Notes writers; returns which accesses race with another CTA's read or write."""
@@ -135,7 +140,23 @@ class GlobalMemory:
         self.writer[g] = own
         race |= self.writer[g] != own
         self.fresh[g] = False
-        return race.any(1)
+        found = race.any(1)
+        if self.seen and found.any():
+            others = np.concatenate([np.where(v == own, NOBODY, v) for v in (writer, reader)], axis=1)
+            found &= self.unordered(others, cta)
+        return found
+
+    def synchronize(self, cta: int, place: int, acquire: bool, release: bool) -> None:
+        """An atomic of a CTA at a place, with acquire or release semantics."""
+        if acquire and place in self.released:
+            self.seen.setdefault(cta, set()).update(self.released[place])
+        if release:
+            self.released.setdefault(place, set()).update(self.seen.get(cta, ()), (cta,))
+
+    def unordered(self, others: np.ndarray, cta: np.ndarray) -> np.ndarray:
+        """Which accesses meet one of CTAs `others` that no release and acquire put before them."""
+        rows = zip(others.tolist(), cta.tolist(), strict=True)
+        return np.array([any(o >= 0 and o not in self.seen.get(c, ()) for o in row) for row, c in rows], np.bool_)
 
 
 def _byte_bounds(array: np.ndarray) -> tuple[int, int]:

@@ -23,7 +23,9 @@ from minitriton.emulator.translate import Program
 Mask = np.ndarray | None
 SHARED_WINDOW = 0x7E0000000000
 LOCAL_WINDOW = 0x7D0000000000
-STEP_LIMIT = 5_000_000
+STEP_LIMIT = 500_000
+SPINS = 64
+"""Compare-and-swaps that threads may make while others could run, before those get their turn."""
 
 
 @dataclass
@@ -77,6 +79,7 @@ class Machine:
         self.barriers: dict[tuple[int, int], BarrierArrivals] = {}
         self.parked: dict[int, np.ndarray] = {}
         self.changes = 0
+        self.spins = 0
         self.async_state: dict[str, Any] = {}
         self._special: dict[str, Any] = {}
         self.clock = 0
@@ -188,6 +191,8 @@ class Machine:
             if not ready and not self.unblock(ready):
                 return
             number = min(ready)
+            if self.spins > SPINS and len(ready) > 1:
+                number, self.spins = max(ready), 0
             mask = ready.pop(number)
             block = blocks[number]
             outcome = functions[number](self, registers, mask)

@@ -94,9 +94,9 @@ def fragment_a(x: Machine, registers: Sequence[Any], type: str) -> np.ndarray:
     """A as [warps, rows, k] from its registers (rows 16; 8 for f64)."""
     data = _bytes_of(x, registers)
     warps, count = data.shape[0], len(registers)
-    if type == "f64":
-        return decode(data, type).reshape(warps, 8, 4)
-    halves = data.reshape(warps, 8, 4, count // 2, 2, 4)
+    if count == 1:
+        return decode(data, type).reshape(warps, 8, -1)
+    halves = data.reshape(warps, 8, 4, count // 2, 2, -1)
     rows = halves.transpose(0, 4, 1, 3, 2, 5)
     return decode(rows, type).reshape(warps, 16, -1)
 

@@ -97,7 +97,10 @@ def load(x: Machine, site: int, space: str, address: Any, mask: Any, dtype: np.d
         parts = [(m, load(x, site, s, a, m, dtype, count)) for s, a, m in _generic(x, address, mask)]
         if len(parts) == 1:
             return parts[0][1]
-        return [np.sum([np.where(m, p[k], 0) for m, p in parts], axis=0).astype(dtype) for k in range(count)]
+        return [
+            np.sum([np.where(True if m is None else m, p[k], 0) for m, p in parts], axis=0).astype(dtype)
+            for k in range(count)
+        ]
     width = dtype.itemsize
     size = width * count
     offset, mask = locate(x, site, space, address, mask, size)

@@ -55,7 +55,7 @@ def multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     """mul and mad with `.lo`, `.hi` and `.wide`."""
     kind = kind_of(parts[-1])
     part = parts[1] if len(parts) > 2 else "lo"
-    extra = i.operands[3] if len(i.operands) > 3 else None
+    destination, extra = i.operands[0], next(iter(i.operands[3:]), None)
     if part == "wide":
         wide = f"{kind[0]}{2 * bits_of(kind)}"
         result = unsigned(wide)
@@ -76,7 +76,7 @@ def multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         expression = f"{a} * {b}"
     if extra is not None:
         expression = f"{expression} + {w.read(extra, kind)}"
-    w.write(i.operands[0], kind, expression)
+    w.write(destination, kind, expression)
 
 
 def _signed(value: int, kind: str) -> int:
@@ -91,8 +91,7 @@ def _multiply24(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     shift = w.constant(8, kind)
     a, b = (f"(({w.read(o, kind)} << {shift}) >> {shift})" for o in i.operands[1:3])
     expression = f"({a} * {b})"
-    if len(i.operands) > 3:
-        expression += f" + {w.read(i.operands[3], kind)}"
+    expression = " + ".join([expression, *(w.read(o, kind) for o in i.operands[3:])])
     w.write(i.operands[0], kind, expression)
 
 

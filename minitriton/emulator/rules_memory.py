@@ -54,6 +54,9 @@ def _load(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     if space == "param":
         if not isinstance(address, Address):
             raise w.fail("expected an address in brackets")
+        if isinstance(address.base, Symbol) and address.base.name in w.arguments:
+            w.write(destination, kind, w.arguments[address.base.name])
+            return
         call = f"load_parameter(x, {address_text(w, address, space)}, D_{kind}, {len(elements)})"
     else:
         text = address_text(w, address, space)
@@ -71,6 +74,9 @@ def elements_of(operand: Operand) -> tuple[Operand, ...]:
 @rule("st")
 def _store(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     space, kind = space_of(parts), "u" + kind_of(parts[-1])[1:]
+    if space == "param" and isinstance(i.operands[0], Address) and isinstance(i.operands[0].base, Symbol):
+        w.arguments[i.operands[0].base.name] = w.temporary(w.read(i.operands[1], kind))
+        return
     values = ", ".join(w.read(v, kind) for v in elements_of(i.operands[1]))
     address = address_text(w, i.operands[0], space)
     w.emit(f"store(x, {w.site()}, {space!r}, {address}, {w.active()}, [{values}], D_{kind})")

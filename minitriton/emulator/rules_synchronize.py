@@ -74,8 +74,10 @@ def _copy(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     size = i.operands[2]
     if not isinstance(size, Immediate):
         raise ValueError("the size must be a constant")
-    has_valid = len(i.operands) > 3 and "cache_hint" not in "".join(parts[-2:])
-    valid = w.read(i.operands[3] if has_valid else size, "u32")
+    extra = list(i.operands[3:])
+    if "cache_hint" in i.opcode:
+        extra.pop()
+    valid = w.read(extra[0] if extra else size, "u32")
     w.emit(f"copy_async(x, {w.site()}, {target}, {source}, {size.value}, {valid}, {w.active()})")
 
 

@@ -9,6 +9,8 @@ before what warp `w` does now. An access conflicts with an earlier one by warp `
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 WINDOW = 1024
@@ -78,7 +80,7 @@ class SharedMemory:
         """The given warps learn what a release published."""
         self.known[members] = np.maximum(self.known[members], known)
 
-    def read_by(self, offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray) -> tuple[np.ndarray, ...]:
+    def read_by(self, offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray) -> tuple[Any, ...]:
         """Notes readers; which accesses race with a write, read uninitialised bytes, read what async copies will write."""
         g = self.granules(offset, size)
         local = (warp % self.warps)[:, None]

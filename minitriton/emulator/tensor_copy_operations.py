@@ -50,11 +50,11 @@ def replace_field(x: Machine, site: int, field: str, address: Any, index: int, v
 
 def publish_descriptor(x: Machine, site: int, target: Any, source: Any, size: int, mask: Any) -> None:
     """`tensormap.cp_fenceproxy`: copies a descriptor from shared to global memory, once a warp."""
-    mask = x.mask(mask)
-    first = (x.lane == 0) if mask is None else mask & (np.cumsum(mask.reshape(-1, 32), 1).ravel() == 1)
+    chosen = x.mask(mask)
+    first = (x.lane == 0) if chosen is None else chosen & (np.cumsum(chosen.reshape(-1, 32), 1).ravel() == 1)
     read, got = locate(x, site, "shared", source, first, 16)
     written, got = locate(x, site, "global", target, got, 16)
-    for thread in np.nonzero(got)[0].tolist():
+    for thread in _active(x, got):
         start, end = int(written[thread]), int(read[thread])
         x.memory.bytes[start : start + size] = x.shared.bytes[end : end + size]
         if x.check:
@@ -124,8 +124,8 @@ def _box(map: TensorMap, corner: list[int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _active(x: Machine, mask: Any) -> list[int]:
-    mask = x.mask(mask)
-    return (x.index if mask is None else np.nonzero(mask)[0]).tolist()
+    chosen = x.mask(mask)
+    return (x.index if chosen is None else np.nonzero(chosen)[0]).tolist()
 
 
 def _shared_places(x: Machine, thread: int, base: int, count: int, item: int, mode: int) -> np.ndarray:
@@ -198,7 +198,7 @@ def deliver_later(x: Machine, site: int, thread: int, address: int, place: np.nd
         return
     width = values.dtype.itemsize
     g = np.unique(shared.granules(place, width)) if shared.shadowed else np.zeros(0, np.int64)
-    warp, lane = x.warp[[thread]], x.lane[[thread]]
+    warp, lane, stamp = x.warp[[thread]], x.lane[[thread]], 0
     if shared.shadowed:
         spread = np.broadcast_to(warp, len(g)), np.broadcast_to(lane, len(g))
         if shared.conflicts(g[:, None], *spread, np.zeros(len(g), np.bool_)).any():

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.control_flow import Block, build_blocks
+from minitriton.emulator.control_flow import Block, build_blocks, registers_of
 from minitriton.emulator.program import (
     EmulationError,
     Immediate,
@@ -36,7 +36,19 @@ DTYPES: dict[str, Any] = {
     "b1": np.bool_, "u8": np.uint8, "s8": np.int8, "u16": np.uint16, "s16": np.int16, "f16": np.float16,
     "u32": np.uint32, "s32": np.int32, "f32": np.float32, "u64": np.uint64, "s64": np.int64, "f64": np.float64,
 }  # fmt: skip
-RULE_MODULES = ("integer", "float", "convert", "select", "memory", "warp", "synchronize", "matrix", "async")
+RULE_MODULES = (
+    "integer",
+    "float",
+    "convert",
+    "select",
+    "memory",
+    "warp",
+    "synchronize",
+    "matrix",
+    "async",
+    "call",
+    "carry",
+)
 
 Rule = Callable[["BlockWriter", Instruction, list[str]], None]
 RULES: dict[str, Rule] = {}
@@ -101,6 +113,8 @@ class BlockWriter:
     outcome: str = "None"
     instruction: Instruction | None = None
     temporaries: int = 0
+    arguments: dict[str, str] = field(default_factory=dict)
+    """Variables that hold what `st.param` passes to the next call."""
 
     def fail(self, message: str) -> EmulationError:
         """An error at the current instruction."""
@@ -311,7 +325,7 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
         r.index
         for i in kernel.instructions
         if checked and i.opcode.startswith("wgmma.mma")
-        for r in i.operands[0].elements  # type: ignore[union-attr]
+        for r in registers_of(i.operands[0])
     )
     sources = [_write_block(b, constants, symbols, checked, watched) for b in blocks]
     source = "\n".join(sources)

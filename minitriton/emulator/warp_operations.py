@@ -20,9 +20,9 @@ def _members(x: Machine, site: int, members: Any, mask: Mask) -> np.ndarray | No
     """Which threads the member mask names; None if all. Named threads that do not run are reported."""
     if members.ndim == 0 and members == 0xFFFFFFFF and mask is None:
         return None
-    named = (x.spread(members) >> x.lane.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
+    named: np.ndarray = (x.spread(members) >> x.lane.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
     if x.check and mask is not None:
-        absent = _rows(x, named & ~mask) & _rows(x, mask).any(1)[:, None]
+        absent = _rows(x, named & ~mask) & np.asarray(_rows(x, mask).any(1))[:, None]
         missing = (absent.ravel() & x.alive).nonzero()[0]
         if missing.size:
             x.find("inactive-lane", site, missing, "the member mask names threads that do not execute this instruction")
