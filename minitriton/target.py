@@ -9,6 +9,7 @@ import difflib
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
 
 
@@ -109,7 +110,7 @@ class CUDAOptions:
                 f"unknown compile option {unknown[0]!r}",
                 help=f"{hint}known options: " + ", ".join(sorted(known)),
             )
-        values: dict[str, Any] = {"arch": f"sm{target.arch}"}
+        values: dict[str, Any] = {"arch": f"sm{target.arch}", "enable_fp_fusion": knobs.language.default_fp_fusion}
         if target.arch >= 89:
             values["supported_fp8_dtypes"] = ("fp8e4b15", "fp8e4nv", "fp8e5")
         if target.arch >= 90:

@@ -8,6 +8,7 @@ import pytest
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
+from minitriton.target import CUDAOptions, GPUTarget
 
 
 class group(knobs.base_knobs):
@@ -124,3 +125,12 @@ def test_a_removed_hook_is_not_called() -> None:
     chain.remove(pytest.fail)
     chain("called")
     assert not chain
+
+
+def test_fusion_of_multiply_and_add_can_be_off_by_default() -> None:
+    target = GPUTarget("cuda", 90, 32)
+    with knobs.language.scope():
+        knobs.language.default_fp_fusion = False
+        assert not CUDAOptions.for_target(target).enable_fp_fusion
+        assert CUDAOptions.for_target(target, enable_fp_fusion=True).enable_fp_fusion
+    assert CUDAOptions.for_target(target).enable_fp_fusion
