@@ -106,22 +106,22 @@ def main(argv: list[str] | None = None) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(usage)
         return 0 if argv else 2
+    as_module = argv[0] == "-m"
+    if as_module and len(argv) < 2:
+        print(usage, file=sys.stderr)
+        return 2
+    if not as_module and not Path(argv[0]).exists():
+        print(f"no such script: {argv[0]}", file=sys.stderr)
+        return 2
     install()
-    if argv[0] == "-m":
-        if len(argv) < 2:
-            print(usage, file=sys.stderr)
-            return 2
+    if as_module:
         sys.argv = argv[1:]
         sys.path.insert(0, "")
         runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
         return 0
-    script = Path(argv[0])
-    if not script.exists():
-        print(f"no such script: {script}", file=sys.stderr)
-        return 2
     sys.argv = argv
-    sys.path.insert(0, str(script.resolve().parent))
-    runpy.run_path(str(script), run_name="__main__")
+    sys.path.insert(0, str(Path(argv[0]).resolve().parent))
+    runpy.run_path(argv[0], run_name="__main__")
     return 0
 
 

@@ -182,9 +182,9 @@ def test_an_installed_package_s_passes_are_found_by_their_entry_point(
 def test_an_installed_package_whose_passes_fail_to_load_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installed_package(tmp_path, "broken_passes", "raise ValueError('no license')\n")
+    installed_package(tmp_path, "unlicensed_passes", "raise ValueError('no license')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert [e.value for e in importlib.metadata.entry_points(group="minitriton.passes") if "broken" in e.value]
-    with pytest.raises(PipelineError, match=r"passes of package 'broken_passes' .* failed to load: no license"):
+    assert [e.value for e in importlib.metadata.entry_points(group="minitriton.passes") if "unlicensed" in e.value]
+    with pytest.raises(PipelineError, match=r"passes of package 'unlicensed_passes' .* failed to load: no license"):
         Pipeline.parse("no-such-pass")
-    assert "broken_passes" not in sys.modules
+    assert "unlicensed_passes" not in sys.modules
