@@ -207,7 +207,9 @@ def _atom(w: FunctionWriter, op: Operation) -> None:
         constraints[:count] = [f"=&{words.constraint}"] * count
     outs = ", ".join(f"${i}" for i in range(count))
     outs = f"{{ {outs} }}" if count > 1 else outs
-    opcode = f"atom.global.{data_of(op, 'scope')}.{data_of(op, 'sem')}.{data_of(op, 'operation')}"
+    operation, scope, semantics = data_of(op, "operation"), data_of(op, "scope"), data_of(op, "sem")
+    order = f"{semantics}.{scope}" if operation.startswith("cas") else f"{scope}.{semantics}"
+    opcode = f"atom.global.{order}.{operation}"
     text += f"{predicate}{opcode} {outs}, [ ${count} + 0 ], {', '.join(sources)};"
     fields = "{ " + ", ".join([words.type] * count) + " }"
     got = asm(w, fields if count > 1 else words.type, text, ",".join(constraints), arguments)
