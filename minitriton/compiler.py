@@ -89,7 +89,7 @@ class _StageTexts(Hook):
             _check_shared_memory(value, self.target)
 
     def _leave(self, stage: str, value: Any, following: str) -> None:
-        self.texts[stage] = stage_text(value)
+        self.texts[stage] = representation_text(value)
         now = time.perf_counter()
         self.seconds[stage] = now - self._since
         self._since, self.stage = now, following
@@ -108,11 +108,6 @@ def _check_shared_memory(module: ModuleOp, target: GPUTarget) -> None:
     )
     location = next((place for place in places if place is not None), None)
     raise OutOfResources(required, target.max_shared_memory, "shared memory", location)
-
-
-def stage_text(value: Any) -> str:
-    """What `asm` shows of a stage: IR with its locations, as Triton's."""
-    return representation_text(value)
 
 
 def _module_metadata(module: ModuleOp) -> dict[str, Any]:
@@ -262,7 +257,7 @@ def _compile(
         pipeline = _remaining(pipeline_for(target, options, switches), source.ext)
         pipeline.check(_FIRST_FACTS[source.ext])
         if source.ext != "source":
-            stages.texts[source.ext] = stage_text(module)
+            stages.texts[source.ext] = representation_text(module)
             stages.stage = STAGES[STAGES.index(source.ext) + 1]
         stages.metadata["pipeline"] = str(pipeline)
         reproducer = os.environ.get("TRITON_REPRODUCER_PATH")

@@ -10,7 +10,6 @@ one already.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,8 +110,3 @@ def llvm_to_ptx(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: 
 def finish_ptx(ptx: str) -> str:
     """Drops what only debuggers read: line tables (`.loc`, `.file`) are enough for profilers."""
     return ptx.replace(", debug", "", 1) if ", debug\n" in ptx else ptx
-
-
-def kernel_names(ptx: str) -> list[str]:
-    """The kernels of a PTX module, in order."""
-    return re.findall(r"\.visible\s+\.entry\s+([\w$.]+)", ptx)

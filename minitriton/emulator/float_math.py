@@ -160,11 +160,6 @@ def round32(x: Any, mode: str) -> Any:
     return np.where(wrong, np.nextafter(near, target), near)
 
 
-def divide32(a: Any, b: Any) -> Any:
-    """a / b rounded to nearest (`div.rn`, and well within the 2 ulp of `div.full` and `div.approx`)."""
-    return a / b
-
-
 def exp2_32(x: Any) -> Any:
     """2**x (`ex2.approx`)."""
     return np.exp2(x.astype(F64)).astype(F32)
@@ -188,11 +183,6 @@ def cos32(x: Any) -> Any:
 def tanh32(x: Any) -> Any:
     """tanh(x) (`tanh.approx`)."""
     return np.tanh(x.astype(F64)).astype(F32)
-
-
-def sqrt32(x: Any) -> Any:
-    """Square root rounded to nearest."""
-    return np.sqrt(x)
 
 
 def rsqrt32(x: Any) -> Any:

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     VectorType,
 )
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, OpResult, SSAValue
 
 from minitriton.dialects.arith import ConstantOp
 from minitriton.rewriting.floats import round_to
@@ -144,11 +144,6 @@ def number_attr(type: Attribute, value: int | float) -> Attribute:
     return float_attr(type, value) if isinstance(value, float) else int_attr(type, value)
 
 
-def is_splat_or_scalar(attr: Attribute | None) -> bool:
-    """True if `attr` is a number or a tensor that repeats one number."""
-    return number_of(attr) is not None
-
-
 def splat_to(attr: Attribute, type: Attribute) -> Attribute | None:
     """The number of `attr` repeated (or not) as `type` wants it: how splats are reshaped. None if `attr` is no splat."""
     number = number_of(attr)
@@ -170,8 +165,3 @@ def constant_op(attr: Attribute, type: Attribute | None = None) -> ConstantOp:
     """A new, unattached `arith.constant` of value `attr`."""
     result_type = type if type is not None else attr.get_type()  # pyright: ignore[reportAttributeAccessIssue]
     return ConstantOp.create(result_types=(result_type,), properties={"value": attr})
-
-
-def is_constant_op(op: Operation) -> bool:
-    """True if `op` is an `arith.constant`."""
-    return op.__class__ is ConstantOp

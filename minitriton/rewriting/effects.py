@@ -166,11 +166,6 @@ def _droppable(op: Operation, effects: list[EffectInstance]) -> bool:
     return all(e.kind is MemoryEffectKind.READ or e.value in allocated for e in effects)
 
 
-def is_trivially_dead(op: Operation) -> bool:
-    """True if nothing uses `op` and deleting it changes nothing."""
-    return all(result.first_use is None for result in op.results) and would_be_trivially_dead(op)
-
-
 def is_safe_to_speculate(op: Operation) -> bool:
     """True if executing `op` where it would not have been executed is harmless (no trap, no endless loop).
 

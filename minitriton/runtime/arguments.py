@@ -11,7 +11,6 @@ tuples). Out: `(type, specialisation)` as Triton 3.6.0 gives them (`python/src/s
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -243,9 +242,3 @@ def runtime_value(arg: Any, type_name: str) -> Any:
     if type_name[0] in "iu":
         return int(arg)
     return float(arg)
-
-
-def torch_tensor_type() -> type | None:
-    """`torch.Tensor` if the program uses torch."""
-    torch = sys.modules.get("torch")
-    return getattr(torch, "Tensor", None)
