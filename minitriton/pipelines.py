@@ -51,6 +51,8 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "canonicalize",
         "triton-licm",
         "canonicalize",
+        "tritongpu-combine-tensor-select-and-if",
+        "canonicalize",
         "triton-loop-aware-cse",
         "tritongpu-remove-layout-conversions",
         "tritongpu-reduce-data-duplication",
@@ -64,7 +66,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
 
 def llvm_passes() -> list[str]:
     """Lowers to the LLVM dialect; shared memory is placed and barriers are put in on the way."""
-    return ["convert-triton-gpu-to-llvm"]
+    return ["tritongpu-combine-tensor-select-and-if", "convert-triton-gpu-to-llvm"]
 
 
 def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:

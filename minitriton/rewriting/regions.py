@@ -256,3 +256,14 @@ def is_defined_outside(value: SSAValue, op: Operation) -> bool:
             return False
         block = parent.parent if parent is not None else None
     return True
+
+
+def is_inside(op: Operation, region: Region) -> bool:
+    """True if `op` stands in `region`, however deep."""
+    block = op.parent
+    while block is not None:
+        if block.parent is region:
+            return True
+        owner = block.parent_op()
+        block = None if owner is None else owner.parent
+    return False

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from minitriton.dialects import arith
 from minitriton.rewriting.constants import constant_attr, int_attr, int_constant
 from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.regions import is_inside
 from minitriton.rewriting.rewriter import Rewriter
 
 patterns = PatternSet()
@@ -66,16 +67,6 @@ def _replace_yield(rewriter: Rewriter, block: Block, values: Sequence[SSAValue])
     rewriter.erase_op(old)
 
 
-def _is_inside(op: Operation, region: Region) -> bool:
-    block = op.parent
-    while block is not None:
-        if block.parent is region:
-            return True
-        owner = block.parent_op()
-        block = None if owner is None else owner.parent
-    return False
-
-
 def _defined_in(value: SSAValue, region: Region) -> bool:
     """True if `value` is defined by an op or argument directly in `region`."""
     owner = value.owner
@@ -122,9 +113,9 @@ def _use_yielded_values(op: Operation, then: Block | None, other: Block | None, 
     for result, if_true, if_false in zip(op.results, _yielded(_then(op)), else_values, strict=True):
         for use in tuple(result.uses):
             user = use.operation
-            if then is not None and then.parent is not None and _is_inside(user, then.parent):
+            if then is not None and then.parent is not None and is_inside(user, then.parent):
                 rewriter.set_operand(user, use.index, if_true)
-            elif other is not None and other.parent is not None and _is_inside(user, other.parent):
+            elif other is not None and other.parent is not None and is_inside(user, other.parent):
                 assert if_false is not None
                 rewriter.set_operand(user, use.index, if_false)
 
@@ -199,7 +190,7 @@ def propagate_condition(op: scf.IfOp, rewriter: Rewriter) -> bool:
     known: dict[int, SSAValue] = {}
     for use in tuple(condition.uses):
         for index, region in enumerate(op.regions):
-            if _is_inside(use.operation, region):
+            if is_inside(use.operation, region):
                 if index not in known:
                     known[index] = rewriter.constant(int_attr(i1, 1 - index))
                 rewriter.set_operand(use.operation, use.index, known[index])

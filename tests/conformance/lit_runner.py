@@ -30,6 +30,7 @@ FILES = [
     "Triton/reorder-broadcast.mlir",
     "TritonGPU/canonicalize.mlir",
     "TritonGPU/coalesce.mlir",
+    "TritonGPU/combine-select-if.mlir",
     "TritonGPU/combine.mlir",
     "TritonGPU/inline.mlir",
     "TritonGPU/optimize-locality.mlir",

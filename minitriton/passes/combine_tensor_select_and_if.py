@@ -1,0 +1,94 @@
+"""`tritongpu-combine-tensor-select-and-if`: a tensor chosen by the condition of an `scf.if` is chosen by that `scf.if`.
+
+    %s = arith.select %c, %x, %y : tensor<...>          %s = scf.if %c -> (tensor<...>) {
+    scf.if %c {                                           tt.store %p, %v
+      tt.store %p, %v                            =>       scf.yield %x
+    }                                                   } else {
+                                                          scf.yield %y
+                                                        }
+
+A branch that runs anyway costs nothing more; a select of a whole tensor costs an instruction for each element. Scalars
+stay: they are cheap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation
+
+from minitriton.dialects import arith
+from minitriton.pass_registry import Pass, register_pass
+from minitriton.passes.loop_signature import append_result
+from minitriton.rewriting.dominance import Dominance
+from minitriton.rewriting.regions import is_inside
+
+
+def _use_chosen_values_inside(select: Operation) -> None:
+    """In a branch of an `scf.if` on the select's condition it is known what the select gives."""
+    condition, if_true, if_false = select._operands
+    branches = [use.operation for use in condition.uses if isinstance(use.operation, scf.IfOp)]
+    for branch in branches:
+        for use in tuple(select.results[0].uses):
+            if is_inside(use.operation, branch.regions[0]):
+                use.operation.operands[use.index] = if_true
+            elif is_inside(use.operation, branch.regions[1]):
+                use.operation.operands[use.index] = if_false
+
+
+def _merging_if(select: Operation, dominance: Dominance) -> scf.IfOp | None:
+    """The first `scf.if` behind `select` in its block, on its condition, in front of all that uses the select."""
+    found: list[scf.IfOp] = []
+    for use in select._operands[0].uses:
+        branch = use.operation
+        if isinstance(branch, scf.IfOp) and branch.parent is select.parent and select.is_before_in_block(branch):
+            found.append(branch)
+    users = [use.operation for use in select.results[0].uses]
+    best: scf.IfOp | None = None
+    for branch in found:
+        if best is not None and best.is_before_in_block(branch):
+            continue
+        if all(dominance.op_properly_dominates(branch, user) for user in users):
+            best = branch
+    return best
+
+
+def _merge(branch: scf.IfOp, selects: list[Operation]) -> None:
+    """`branch` yields what `selects` choose; they are erased."""
+    if branch.regions[1].first_block is None:
+        branch.regions[1].add_block(Block([scf.YieldOp.create(location=branch.location)]))
+    for side, region in enumerate(branch.regions):
+        assert region.first_block is not None and region.first_block.last_op is not None
+        last = region.first_block.last_op
+        last.operands = [*last._operands, *(select._operands[1 + side] for select in selects)]
+    for select in selects:
+        result = append_result(branch, select.results[0].type)
+        select.results[0].replace_all_uses_with(result)
+        assert select.parent is not None
+        select.parent.erase_op(select)
+
+
+@register_pass
+@dataclass(frozen=True)
+class CombineTensorSelectAndIf(Pass):
+    """Selects of tensors become results of an `scf.if` on the same condition."""
+
+    name: ClassVar[str] = "tritongpu-combine-tensor-select-and-if"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        selects = [inner for inner in op.walk() if inner.__class__ is arith.SelectOp]
+        for select in selects:
+            _use_chosen_values_inside(select)
+        dominance = Dominance()
+        merged: dict[scf.IfOp, list[Operation]] = {}
+        for select in selects:
+            if isinstance(select.results[0].type, TensorType):
+                branch = _merging_if(select, dominance)
+                if branch is not None:
+                    merged.setdefault(branch, []).append(select)
+        for branch, chosen in merged.items():
+            _merge(branch, chosen)
