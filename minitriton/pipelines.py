@@ -9,8 +9,12 @@ import functools
 from dataclasses import dataclass
 
 from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
+from minitriton.errors import PipelineError
 from minitriton.pass_manager import Pipeline
 from minitriton.target import CUDAOptions, GPUTarget
+
+OWN_PASSES = "minitriton-"
+"""How the names of passes begin that change code and that Triton does not have."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ def ttir_passes() -> list[str]:
     """Cleans up what the frontend emits; no layouts yet."""
     return [
         "inline",
+        "triton-rewrite-tensor-pointer",
         "canonicalize",
         "triton-combine",
         "triton-reorder-broadcast",
@@ -86,14 +91,30 @@ def _text(flag: bool) -> str:
 
 @functools.lru_cache(maxsize=256)
 def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
-    """The pipeline that compiles for `target`; `options.pipeline` replaces it. Raises `PipelineError` for a bad one."""
+    """The pipeline that compiles for `target`; `options.pipeline` replaces it, `options.without` leaves out passes of minitriton's own.
+
+    Raises `PipelineError` for a bad one.
+    """
     import minitriton.codegen.all_passes
     import minitriton.passes.all_passes  # noqa: F401
 
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
-    return Pipeline.parse(
-        ",".join(
-            ttir_passes() + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+    steps = ttir_passes() + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+    return Pipeline.parse(",".join(_left(steps, options.without)))
+
+
+def _left(steps: list[str], without: str) -> list[str]:
+    """`steps` less those that `without` names."""
+    if not without:
+        return steps
+    own = {name for step in steps if (name := step.partition("{")[0]).startswith(OWN_PASSES)}
+    named = {name for each in without.split(",") if (name := each.strip())}
+    unknown = sorted(named - own - {"minitriton"})
+    if unknown:
+        raise PipelineError(
+            f"the pipeline has no pass {unknown[0]!r} that Triton does not have",
+            help="name some of: " + ", ".join(("minitriton", *sorted(own))),
         )
-    )
+    left_out = own if "minitriton" in named else named
+    return [step for step in steps if step.partition("{")[0] not in left_out]

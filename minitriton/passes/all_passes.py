@@ -22,6 +22,7 @@ import minitriton.passes.reduce_data_duplication
 import minitriton.passes.remove_layout_conversions
 import minitriton.passes.reorder_broadcast
 import minitriton.passes.reorder_instructions
+import minitriton.passes.rewrite_tensor_pointer
 import minitriton.passes.scf_to_cf
 import minitriton.passes.symbol_dce
 import minitriton.passes.test_print_alias

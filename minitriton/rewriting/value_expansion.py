@@ -1,0 +1,221 @@
+"""Replacing values of some types by several values each, through structured control flow, branches and calls.
+
+In: a module, the types of the parts that stand for a value of some type, and rules for the ops that make or use such values.
+Out: the same module without these types. With `!tt.tensordesc<...>` made of a base and a size:
+
+    scf.for ... iter_args(%a = %d) -> (!tt.tensordesc<...>)     scf.for ... iter_args(%b = %base, %n = %size) -> (!tt.ptr<f32>, i64)
+      scf.yield %a                                          =>    scf.yield %b, %n
+    tt.call @f(%d)                                              tt.call @f(%base, %size)
+
+Every op that only hands values on (loops, branches, calls, functions) is handled here. Parts that are `steady` are not carried
+through control flow that leaves them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from xdsl.dialects import cf, scf
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, UnrealizedConversionCastOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from minitriton.dialects import tt
+from minitriton.dialects.ttg_traits import i32_array
+from minitriton.rewriting.steady_values import drop_steady
+
+Rule = Callable[["ValueExpansion", Operation], None]
+"""Rewrites one op: inserts others before it, and says what stands for its results."""
+
+_HANDS_ON = (
+    scf.ForOp, scf.WhileOp, scf.IfOp, scf.YieldOp, scf.ConditionOp, tt.CallOp, tt.ReturnOp, cf.BranchOp,
+    cf.ConditionalBranchOp,
+)  # fmt: skip
+
+
+class ValueExpansion:
+    """One rewriting of one module.
+
+    `part_types(type)`: the types that stand for `type`, None for a type that stays. `rules` are for the ops that make or use
+    expanded values. `steady(type)`: how many of the first parts are worth leaving out where control flow does not change them.
+    `refuse(op)`: the error about an op that needs the whole value and has no rule.
+    """
+
+    def __init__(
+        self,
+        part_types: Callable[[Attribute], Sequence[Attribute] | None],
+        rules: Mapping[type[Operation], Rule],
+        *,
+        steady: Callable[[Attribute], int] = lambda type_: 0,
+        refuse: Callable[[Operation], Exception],
+    ) -> None:
+        self._part_types = part_types
+        self._rules = rules
+        self._steady = steady
+        self._refuse = refuse
+        self._known: dict[Attribute, Sequence[Attribute] | None] = {}
+        self._parts: dict[SSAValue, Sequence[SSAValue]] = {}
+        self._detached: list[Operation] = []
+        self.place: Operation | None = None
+        """The op that is being rewritten."""
+
+    # For rules --------------------------------------------------------------------------------------------------------
+
+    def parts(self, value: SSAValue) -> Sequence[SSAValue]:
+        """What stands for `value`."""
+        return self._parts[value]
+
+    def insert(self, op: Operation) -> SSAValue:
+        """Puts `op` before the op that is being rewritten; its first result, if any."""
+        place = self.place
+        assert place is not None and place.parent is not None
+        op.location = place.location
+        place.parent.insert_op_before(op, place)
+        return op.results[0] if op.results else place.operands[0]
+
+    def expand(self, value: SSAValue, parts: Sequence[SSAValue]) -> None:
+        """From now on `parts` stand for `value`."""
+        self._parts[value] = parts
+
+    # The walk ---------------------------------------------------------------------------------------------------------
+
+    def run(self, module: Operation) -> None:
+        """Rewrites everything inside `module`. Raises what `refuse` makes of an op that needs the whole value."""
+        for region in module.regions:
+            self._region(region)
+        for op in self._detached:
+            op.drop_all_references()
+
+    def types(self, type_: Attribute) -> Sequence[Attribute] | None:
+        """The types of the parts of a `type_`, None if it is not expanded."""
+        try:
+            return self._known[type_]
+        except KeyError:
+            found = self._known[type_] = self._part_types(type_)
+            return found
+
+    def _region(self, region: Region) -> None:
+        for block in region.blocks:
+            self._arguments(block)
+        for block in region.blocks:
+            for op in list(block.ops):
+                self._op(op)
+
+    def _arguments(self, block: Block) -> None:
+        for argument in block.args:
+            types = self.types(argument.type)
+            if types is None:
+                continue
+            index = argument.index
+            new = [block.insert_arg(type_, index + 1 + offset, argument.location) for offset, type_ in enumerate(types)]
+            # What stands for the argument in ops that are still to be rewritten; it is never part of the module.
+            whole = UnrealizedConversionCastOp.create(result_types=[argument.type]).results[0]
+            argument.replace_all_uses_with(whole)
+            block.erase_arg(argument)
+            self._parts[whole] = new
+
+    def _op(self, op: Operation) -> None:
+        touched = any(self.types(value.type) is not None for value in (*op._operands, *op.results))
+        rule = self._rules.get(op.__class__) if touched else None
+        if rule is not None:
+            self.place = op
+            rule(self, op)
+            self._detach(op)
+            return
+        for region in op.regions:
+            self._region(region)
+        if isinstance(op, tt.FuncOp):
+            self._function(op)
+        elif touched:
+            if not isinstance(op, _HANDS_ON):
+                raise self._refuse(op)
+            self._hand_on(op)
+
+    def _detach(self, op: Operation) -> None:
+        op.detach()
+        self._detached.append(op)
+
+    def _flat(self, values: Iterable[SSAValue]) -> list[SSAValue]:
+        flat: list[SSAValue] = []
+        for value in values:
+            flat.extend(self._parts.get(value, (value,)))
+        return flat
+
+    def _flat_types(self, types: Iterable[Attribute]) -> list[Attribute]:
+        flat: list[Attribute] = []
+        for type_ in types:
+            parts = self.types(type_)
+            flat.extend((type_,) if parts is None else parts)
+        return flat
+
+    def _hand_on(self, op: Operation) -> None:
+        """The same op with the parts in place of the whole."""
+        operands, types = self._flat(op._operands), self._flat_types(result.type for result in op.results)
+        dropped = drop_steady(op, operands, self._steady_positions(op))
+        new = op.__class__.create(
+            operands=operands,
+            result_types=[type_ for index, type_ in enumerate(types) if index not in dropped],
+            properties=self._segments(op),
+            attributes=op.attributes,
+            successors=op._successors,
+            regions=[op.detach_region(0) for _ in range(len(op.regions))],
+            location=op.location,
+        )
+        assert op.parent is not None
+        op.parent.insert_op_before(new, op)
+        left = iter(new.results)
+        results = [dropped[index] if index in dropped else next(left) for index in range(len(types))]
+        start = 0
+        for old in op.results:
+            parts = self.types(old.type)
+            if parts is None:
+                old.replace_all_uses_with(results[start])
+                results[start].name_hint = old.name_hint
+                start += 1
+            else:
+                self._parts[old] = results[start : start + len(parts)]
+                start += len(parts)
+        self._detach(op)
+
+    def _steady_positions(self, op: Operation) -> list[int]:
+        """The flat positions of the parts of `op`'s results that need not be carried if nothing changes them."""
+        positions: list[int] = []
+        start = 0
+        for result in op.results:
+            parts = self.types(result.type)
+            if parts is not None:
+                positions.extend(range(start, start + self._steady(result.type)))
+            start += 1 if parts is None else len(parts)
+        return positions
+
+    def _segments(self, op: Operation) -> dict[str, Attribute]:
+        """The properties of `op`, with the number of operands in each group as it is with the parts."""
+        properties = dict(op.properties)
+        sizes = properties.get("operandSegmentSizes")
+        if sizes is not None:
+            counts: list[int] = []
+            start = 0
+            for size in sizes.get_values():  # pyright: ignore[reportAttributeAccessIssue]
+                counts.append(len(self._flat(op._operands[start : start + size])))
+                start += size
+            properties["operandSegmentSizes"] = i32_array(tuple(counts))
+        return properties
+
+    def _function(self, op: tt.FuncOp) -> None:
+        """The signature; the attributes of an argument go to the first of its parts."""
+        old = op.function_type
+        inputs, outputs = self._flat_types(old.inputs), self._flat_types(old.outputs)
+        if len(inputs) == len(old.inputs) and len(outputs) == len(old.outputs):
+            return
+        op.properties["function_type"] = FunctionType.from_lists(inputs, outputs)
+        for name, types in (("arg_attrs", old.inputs), ("res_attrs", old.outputs)):
+            attrs = op.properties.get(name)
+            if isinstance(attrs, ArrayAttr):
+                op.properties[name] = ArrayAttr(self._spread(attrs.data, types.data))
+
+    def _spread(self, attrs: Sequence[Attribute], types: Sequence[Attribute]) -> list[Attribute]:
+        spread: list[Attribute] = []
+        for attr, type_ in zip(attrs, types, strict=True):
+            parts = self.types(type_)
+            spread.append(attr)
+            spread.extend(DictionaryAttr({}) for _ in range(0 if parts is None else len(parts) - 1))
+        return spread
