@@ -1,9 +1,10 @@
 """Kernel speed on a GPU, side by side in one run: minitriton, Triton, torch.
 
-    python benchmarks/speed.py [SUBSTRING ...] [--json FILE]
+    python benchmarks/speed.py [SUBSTRING ...] [--without PASS] [--json FILE]
 
 For each workload: bytes over the median time in GB/s, and minitriton's speed as a ratio to Triton's. Rounds alternate
-between the compilers, so that clock drift hits both; results are compared before anything is timed.
+between the contenders, so that clock drift hits all; results are compared before anything is timed. `--without` adds
+minitriton compiled without a pass (`minitriton`: without all passes that Triton does not have) and the gain of having it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import argparse
 import json
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
-from workloads import Workload, workloads
+from workload import Tensors, WithOptions, Workload
+from workloads import workloads
 
 ROUNDS = 5
 
@@ -29,31 +32,72 @@ def median_milliseconds(run: Any) -> float:
     return do_bench(run, warmup=15, rep=60, return_mode="median")
 
 
-def measure(workload: Workload) -> dict[str, Any]:
+def contenders(file: str, without: str | None) -> dict[str, Any]:
+    """The kernels of a file from each compiler, and from minitriton without a pass."""
+    found = {compiler: load_kernels(file, compiler) for compiler in ("minitriton", "triton")}
+    if without:
+        found["without"] = WithOptions(found["minitriton"], {"without": without})
+    return found
+
+
+def bits(tensor: Any) -> Any:
+    """The bytes of a tensor, which compare where numbers would not (NaN, 8-bit floats)."""
+    import torch
+
+    return tensor.view(torch.uint8)
+
+
+def results_of(workload: Workload, kernels: Any, tensors: Tensors) -> dict[str, Any]:
+    """What one run leaves in the results, from results that were all ones (NaN, -1) before."""
+    for key in workload.results:
+        bits(tensors[key]).fill_(0xFF)
+    workload.launch(kernels, tensors)
+    return {key: tensors[key].clone() for key in workload.results}
+
+
+def difference(workload: Workload, tensors: Tensors, results: dict[str, Any]) -> float:
+    """How far results are from torch's, relative to the largest number of each; what is left in `tensors` is checked if torch cannot."""
+    if workload.check is not None:
+        return workload.check(tensors)
+    reference = workload.library(tensors)
+    references = reference if isinstance(reference, tuple) else (reference,)
+    worst = 0.0
+    for key, wanted in zip(workload.results, references, strict=True):
+        apart = (results[key].float() - wanted.float()).abs().max().item()
+        worst = max(worst, apart / max(wanted.float().abs().max().item(), 1e-30))
+    return worst
+
+
+def measure(workload: Workload, without: str | None) -> dict[str, Any]:
     """GB/s of each contender, the ratio to Triton, and the largest relative difference of the results."""
     import torch
 
     tensors = workload.make(torch)
-    kernels = {c: getattr(load_kernels(workload.file, c), workload.kernel) for c in ("minitriton", "triton")}
-    results: dict[str, Any] = {}
-    for compiler, kernel in kernels.items():
-        tensors[workload.result].fill_(float("nan"))
-        workload.launch(kernel, tensors)
-        results[compiler] = tensors[workload.result].float().clone()
-    reference = workload.library(tensors).float()
-    scale = reference.abs().max().item()
-    difference = (results["minitriton"] - reference).abs().max().item() / scale
-    times: dict[str, list[float]] = {c: [] for c in (*kernels, "torch")}
+    modules = contenders(workload.file, without)
+    results = {name: results_of(workload, kernels, tensors) for name, kernels in reversed(modules.items())}
+    found: dict[str, Any] = {
+        "name": workload.name,
+        "difference": difference(workload, tensors, results["minitriton"]),
+        "equal": all(
+            torch.equal(bits(results[name][key]), bits(results["minitriton"][key]))
+            for name in modules
+            for key in workload.results
+        ),
+    }
+    runs: dict[str, Callable[[], Any]] = {
+        name: (lambda kernels=kernels: workload.launch(kernels, tensors)) for name, kernels in modules.items()
+    }
+    runs["torch"] = lambda: workload.library(tensors)
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(ROUNDS):
-        for compiler, kernel in kernels.items():
-            times[compiler].append(median_milliseconds(lambda k=kernel: workload.launch(k, tensors)))
-        times["torch"].append(median_milliseconds(lambda: workload.library(tensors)))
+        for name, run in runs.items():
+            times[name].append(median_milliseconds(run))
     moved = workload.bytes_moved(tensors) / 1e6
-    found: dict[str, Any] = {"name": workload.name, "difference": difference}
-    for contender, seconds in times.items():
-        found[contender] = moved / statistics.median(seconds)
-    found["ratio"] = statistics.median(t / m for m, t in zip(times["minitriton"], times["triton"], strict=True))
-    found["equal"] = bool(torch.equal(results["minitriton"], results["triton"]))
+    for name, seconds in times.items():
+        found[name] = moved / statistics.median(seconds)
+    for name, key in (("ratio", "triton"), ("gain", "without")):
+        if key in times:
+            found[name] = statistics.median(t / m for m, t in zip(times["minitriton"], times[key], strict=True))
     return found
 
 
@@ -69,28 +113,31 @@ def copy_limit() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only workloads whose name contains one of these")
+    parser.add_argument("--without", help="also measure minitriton without this pass")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
     limit = copy_limit()
     print(f"copy limit {limit:.0f} GB/s\n")
-    print(f"{'workload':34} {'minitriton':>10} {'Triton':>8} {'torch':>8}  GB/s   {'ratio':>6}  of copy  equal")
+    gain = f"{'gain':>7}" if arguments.without else ""
+    print(f"{'workload':40} {'minitriton':>10} {'Triton':>8} {'torch':>8}  GB/s   {'ratio':>6}{gain}  of copy  equal")
     rows: list[dict[str, Any]] = []
     for workload in workloads():
         if arguments.names and not any(n in workload.name for n in arguments.names):
             continue
         try:
-            row = measure(workload)
+            row = measure(workload, arguments.without)
         except Exception as error:
-            print(f"{workload.name:34} failed: {type(error).__name__}: {error}"[:400])
+            print(f"{workload.name:40} failed: {type(error).__name__}: {error}"[:400], flush=True)
             continue
         rows.append(row)
+        gain = f"{row['gain']:7.3f}" if arguments.without else ""
         print(
-            f"{row['name']:34} {row['minitriton']:10.0f} {row['triton']:8.0f} {row['torch']:8.0f}         "
-            f"{row['ratio']:6.3f}  {row['minitriton'] / limit:7.3f}  {row['equal']}  {row['difference']:.1e}",
+            f"{row['name']:40} {row['minitriton']:10.0f} {row['triton']:8.0f} {row['torch']:8.0f}         "
+            f"{row['ratio']:6.3f}{gain}  {row['minitriton'] / limit:7.3f}  {row['equal']}  {row['difference']:.1e}",
             flush=True,
         )
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps({"copy": limit, "rows": rows}, indent=1))
+        if arguments.json:
+            Path(arguments.json).write_text(json.dumps({"copy": limit, "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

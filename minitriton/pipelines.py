@@ -29,7 +29,6 @@ def ttir_passes() -> list[str]:
     """Cleans up what the frontend emits; no layouts yet."""
     return [
         "inline",
-        "triton-rewrite-tensor-pointer",
         "canonicalize",
         "triton-combine",
         "triton-reorder-broadcast",

@@ -82,6 +82,8 @@ class CUDAOptions:
     instrumentation_mode: str = ""
     pipeline: str | None = field(default=None)
     """A textual pipeline that replaces the target's own (minitriton's addition)."""
+    without: str = ""
+    """Passes that Triton does not have, to be left out, separated by commas; `minitriton` leaves all out (minitriton's addition)."""
 
     def __post_init__(self) -> None:
         for name, least in _INTEGER_OPTIONS:

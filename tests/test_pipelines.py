@@ -106,6 +106,25 @@ def test_switches_change_the_pipeline_although_it_is_remembered() -> None:
     assert str(pipeline_for(HOPPER, options)) == plain
 
 
+def own_passes(**options: Any) -> list[str]:
+    pipeline = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, **options))
+    return [step.name for step in pipeline.steps if step.name.startswith("minitriton-")]
+
+
+def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() -> None:
+    every = own_passes()
+    one = "minitriton-outer-reduction-layout"
+    assert one in every
+    assert own_passes(without=one) == [name for name in every if name != one]
+    assert own_passes(without=f"{one}, minitriton") == []
+
+
+def test_only_passes_that_are_there_and_not_triton_s_can_be_left_out() -> None:
+    for wrong in ("tritongpu-coalesce", "minitriton-unknown"):
+        with pytest.raises(PipelineError, match=f"no pass '{wrong}'"):
+            own_passes(without=wrong)
+
+
 def test_the_contracts_of_a_pipeline_hold_from_ttir_to_ptx() -> None:
     pipeline = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
     assert Property.PTX in pipeline.check({Property.TTIR, Property.STRUCTURED})
