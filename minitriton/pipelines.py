@@ -29,6 +29,7 @@ def ttir_passes() -> list[str]:
     """Cleans up what the frontend emits; no layouts yet."""
     return [
         "inline",
+        "triton-rewrite-tensor-pointer",
         "canonicalize",
         "triton-combine",
         "triton-reorder-broadcast",
