@@ -171,11 +171,12 @@ class IRBuilder:
         found = known.get(key)
         if found is None:
             result_type = self.ir_type(type)
-            if type.scalar.is_fp8e4b15() and number != 0:
+            is_bits = type.scalar.is_fp8e4b15()
+            if is_bits and number != 0:
                 raise LanguageValueError(
                     "fp8e4b15 has no constants but 0", "cast: tl.full(..., tl.float16).to(tl.float8e4b15)"
                 )
-            number = float(number) if type.scalar.is_floating() and result_type is not i8 else int(number)
+            number = float(number) if type.scalar.is_floating() and not is_bits else int(number)
             attribute = number_attr(result_type, number)
             found = known[key] = self.op(ConstantOp, (), result_type, {"value": attribute})
         return found

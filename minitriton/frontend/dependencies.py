@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import copy
 import hashlib
-import inspect
 from types import ModuleType
 from typing import Any
 
@@ -47,7 +46,8 @@ class DependenciesFinder(ast.NodeVisitor):
         if value is None or type(value) is ModuleType:
             return
         if isinstance(value, ConstexprFunction):
-            self._record_constexpr_function(value)
+            if not _module_of(value).startswith(_LANGUAGE):
+                self._record_function(value)
         elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):
             return
         elif getattr(value, "__triton_aggregate__", False):
@@ -61,10 +61,6 @@ class DependenciesFinder(ast.NodeVisitor):
             raise PlainFunction(f"Unsupported function referenced: {value}")
         elif scope is not None and not self.in_default:
             self.used_global_vals[(name, id(scope))] = (copy.deepcopy(value), scope)
-
-    def _record_constexpr_function(self, function: ConstexprFunction) -> None:
-        if not _module_of(function.fn).startswith(_LANGUAGE):
-            self.hasher.update(inspect.getsource(function.fn).encode())
 
     def _record_function(self, function: Any) -> None:
         key = function.cache_key

@@ -43,6 +43,13 @@ class Semantic:
 _IN_CALL = "in a function called from here"
 
 
+def _where_documented(function: Builtin) -> str:
+    """For the cause of an error: the operation that refused, and the file where its documentation is found under its name."""
+    is_core = getattr(core, function.__name__, None) is function
+    file = core.__file__ if is_core else function.fn.__code__.co_filename
+    return f"in the operation {function.__qualname__} of {file}"
+
+
 class CallVisitor(LoopVisitor):
     """Compiles calls."""
 
@@ -126,6 +133,7 @@ class CallVisitor(LoopVisitor):
         except Exception as error:
             if DEBUG_FRONTEND:
                 raise
+            error.add_note(_where_documented(function))
             raise self.error(node, str(error), help_for(error, self.lscope) or call_help(function, error)) from error
         return result if type(result) is tensor else wrapped(result)
 

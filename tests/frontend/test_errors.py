@@ -13,6 +13,7 @@ import pytest
 from minitriton.errors import MinitritonError
 from minitriton.frontend.code_generator import ast_to_ttir
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
+from minitriton.language import core
 from minitriton.target import CUDAOptions, GPUTarget
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -126,6 +127,12 @@ def test_recursion_is_refused() -> None:
 def test_error_of_an_operation_is_the_cause() -> None:
     assert str(error_of(k.range_of_five).__cause__) == "arange's range must be a power of 2"
     assert isinstance(error_of(k.range_of_five).__cause__, ValueError)
+
+
+def test_the_cause_names_the_operation_and_its_file() -> None:
+    cause = error_of(k.range_of_five).__cause__
+    assert cause is not None
+    assert cause.__notes__ == [f"in the operation arange of {core.__file__}"]
 
 
 @pytest.mark.parametrize(("arch", "supported"), [(80, False), (89, True), (90, True)])

@@ -117,3 +117,14 @@ def test_fp8e4b15_rounds_to_its_nearest_number() -> None:
     nearest = values[np.abs(np.abs(x)[:, None] - values).argmin(axis=1)] * np.sign(x)
     np.testing.assert_array_equal(out, nearest.astype(np.float32))
     np.testing.assert_array_equal(bits[:127], np.arange(127))
+
+
+@triton.jit
+def zeros_of_fp8e4b15(out_ptr, N: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, N), tl.full((N,), 0.0, tl.float8e4b15).to(tl.float32) + 1)
+
+
+def test_fp8e4b15_has_blocks_of_zeros() -> None:
+    out = np.zeros(32, np.float32)
+    zeros_of_fp8e4b15[(1,)](out, N=32)
+    assert (out == 1).all()
