@@ -53,6 +53,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "minitriton-outer-reduction-layout",
         "tritongpu-remove-layout-conversions",
         "triton-loop-aware-cse",
+        "tritongpu-fuse-nested-loops",
         "canonicalize",
         "triton-licm",
         "canonicalize",

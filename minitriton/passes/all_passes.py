@@ -5,6 +5,7 @@ Importing this module is what `minitriton passes`, `minitriton-opt` and the pipe
 
 from __future__ import annotations
 
+import minitriton.passes.allocate_global_scratch
 import minitriton.passes.allocate_shared_memory
 import minitriton.passes.canonicalize
 import minitriton.passes.coalesce
@@ -12,12 +13,16 @@ import minitriton.passes.combine
 import minitriton.passes.combine_tensor_select_and_if
 import minitriton.passes.convert_triton_to_tritongpu
 import minitriton.passes.cse
+import minitriton.passes.fence_insertion
+import minitriton.passes.fuse_nested_loops
 import minitriton.passes.inline
 import minitriton.passes.licm
 import minitriton.passes.loop_aware_cse
 import minitriton.passes.loop_unroll
+import minitriton.passes.optimize_descriptor_encoding
 import minitriton.passes.optimize_thread_locality
 import minitriton.passes.outer_reduction_layout
+import minitriton.passes.proxy_fence_insertion
 import minitriton.passes.reduce_data_duplication
 import minitriton.passes.remove_layout_conversions
 import minitriton.passes.reorder_broadcast
@@ -28,4 +33,5 @@ import minitriton.passes.symbol_dce
 import minitriton.passes.test_print_alias
 import minitriton.passes.test_print_alignment
 import minitriton.passes.test_print_allocation
-import minitriton.passes.test_print_membar  # noqa: F401
+import minitriton.passes.test_print_membar
+import minitriton.passes.tma_lowering  # noqa: F401

@@ -105,6 +105,11 @@ class _Hoister:
         return op.results[0]
 
 
+def hoist_out_of(loop: Operation) -> None:
+    """Moves invariant ops without effects out of one loop."""
+    _Hoister(loop, with_loads=False).run()
+
+
 def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> None:
     """Moves invariant ops out of all loops below `root`, innermost loops first."""
     for loop in [op for op in root.walk(region_first=True) if op.__class__ in _LOOPS]:

@@ -135,3 +135,24 @@ def test_small_floats_of_four_bits_are_unpacked_lower_half_first(kernel):
     values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
     table = np.concatenate([values, -values])
     np.testing.assert_array_equal(out, np.stack([table[x & 15], table[x >> 4]], 1).reshape(-1))
+
+
+ROUNDED = {
+    "arith.ceildivsi": lambda a, b: -(-a // b),
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.ceildivui": lambda a, b: -(-a // b),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+@pytest.mark.parametrize("divisor", [1, 2, 7, -3, -16])
+def test_a_division_rounds_as_its_name_says(kernel, name, divisor):
+    x = rng.integers(-(2**31) + 1, 2**31, COUNT).astype(np.int32)
+    x[:8] = [0, 1, -1, 6, 7, -7, 8, -8]
+    out = np.zeros(COUNT, np.int32)
+    divide = (
+        f"%d = arith.constant dense<{divisor}> : tensor<{COUNT}xi32, #b>\n%w = {name} %v, %d : tensor<{COUNT}xi32, #b>"
+    )
+    kernel(elementwise(divide, "i32", "i32"))(x, out)
+    a, b = (x, np.int32(divisor)) if name.endswith("si") else (x.view(np.uint32), np.int32(divisor).view(np.uint32))
+    np.testing.assert_array_equal(out, ROUNDED[name](a.astype(np.int64), int(b)).astype(np.int32))

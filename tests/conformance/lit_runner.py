@@ -33,6 +33,7 @@ FILES = [
     "TritonGPU/coalesce.mlir",
     "TritonGPU/combine-select-if.mlir",
     "TritonGPU/combine.mlir",
+    "TritonGPU/fuse-nested-loops.mlir",
     "TritonGPU/inline.mlir",
     "TritonGPU/optimize-locality.mlir",
     "TritonGPU/reduce-data-duplication.mlir",

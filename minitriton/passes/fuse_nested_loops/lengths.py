@@ -1,0 +1,90 @@
+"""How many iterations a fused loop has, and how many of them each inner loop takes.
+
+    inner = max(1, len_j) + max(1, len_k) - 1           one iteration ends a loop and begins the next
+    total = len_i * inner
+
+What depends on the outer counter is left out of `inner` here; a loop in front of the fused one adds it to `total`, and the
+fused loop adds it to `inner` whenever the counter moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from minitriton.dialects import arith
+from minitriton.passes.fuse_nested_loops.bounds import bounds_of, cast_integer, copies_of, iterations, unread
+from minitriton.rewriting.constants import INDEX_WIDTH
+from minitriton.rewriting.insertion import Inserter
+
+
+@dataclass
+class InnerLoop:
+    """An inner loop that is fused."""
+
+    loop: scf.ForOp
+    sliced: list[Operation]
+    """What computes its bounds from the outer counter; empty if they do not depend on it."""
+
+
+def _width(type_: Attribute) -> int:
+    return INDEX_WIDTH if isinstance(type_, IndexType) else type_.width.data  # pyright: ignore
+
+
+class Lengths:
+    """The lengths of the loops in `outer` that are fused with it."""
+
+    def __init__(self, outer: scf.ForOp, inner: list[InnerLoop]) -> None:
+        self.outer = outer
+        self.inner = inner
+        self.type = IntegerType(max(_width(loop._operands[0].type) for loop in (outer, *(i.loop for i in inner))))
+        self.all_invariant = not any(i.sliced for i in inner)
+
+    def clamped(self, at: Inserter, length: SSAValue) -> SSAValue:
+        """max(1, length)"""
+        return at.value(arith.MaxSIOp(at.integer(self.type, 1), length))
+
+    def in_front(self, at: Inserter) -> tuple[list[SSAValue], SSAValue, SSAValue]:
+        """In front of the loop: the length of each inner loop (zero where it varies), of all of them, and of the fused one."""
+        outer_length = iterations(at, *bounds_of(self.outer))
+        lengths: list[SSAValue] = []
+        for each in self.inner:
+            if each.sliced:
+                lengths.append(unread(at, self.type))
+            else:
+                lengths.append(cast_integer(at, iterations(at, *bounds_of(each.loop)), self.type))
+        total = at.integer(self.type, 0)
+        for each, length in zip(self.inner, lengths, strict=True):
+            if not each.sliced:
+                total = at.value(arith.AddiOp(total, self.clamped(at, length)))
+        inner_length = at.value(arith.SubiOp(total, at.integer(self.type, len(self.inner) - 1)))
+        total = at.value(arith.MuliOp(cast_integer(at, outer_length, self.type), inner_length))
+        return lengths, inner_length, self._with_varying_lengths(at, total)
+
+    def _with_varying_lengths(self, at: Inserter, total: SSAValue) -> SSAValue:
+        """`total` and the lengths of the inner loops that vary, added up by a loop."""
+        if self.all_invariant:
+            return total
+        low, high, step = bounds_of(self.outer)
+        block = Block(arg_types=[low.type, total.type])
+        loop = at.insert(
+            scf.ForOp.create(operands=[low, high, step, total], result_types=[total.type], regions=[Region(block)])
+        )
+        inside = at.at_end(block)
+        values: dict[SSAValue, SSAValue] = {self.outer.regions[0].block.args[0]: block.args[0]}
+        total = block.args[1]
+        for each in self.inner:
+            if each.sliced:
+                length = self.copied_length(inside, each, values)
+                total = inside.value(arith.AddiOp(total, self.clamped(inside, length)))
+        inside.insert(scf.YieldOp.create(operands=[total]))
+        return loop.results[0]
+
+    def copied_length(self, at: Inserter, each: InnerLoop, values: dict[SSAValue, SSAValue]) -> SSAValue:
+        """The length of a loop whose bounds vary, from copies of what computes them."""
+        copies_of(at, each.sliced, values)
+        low, high, step = (values.get(value, value) for value in bounds_of(each.loop))
+        return cast_integer(at, iterations(at, low, high, step), self.type)

@@ -1,0 +1,67 @@
+"""The pieces of an outer loop's body in front of, between and behind its inner loops.
+
+scf.for %i {
+  %a = ...  ; %b = f(%a)       section 0, its output %b
+  scf.for %j { use %b }
+  g(%i)                        section 1, no output
+}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from minitriton.rewriting.dominance import Dominance
+from minitriton.rewriting.regions import is_inside
+
+
+@dataclass
+class Section:
+    """A run of ops, and those of their results that later ops use."""
+
+    ops: list[Operation]
+    outputs: list[SSAValue]
+
+    def move_to_end(self, block: Block) -> None:
+        """Moves the ops to the end of `block`."""
+        for op in self.ops:
+            assert op.parent is not None
+            op.parent.detach_op(op)
+            block.add_op(op)
+
+    def replace_outputs_outside(self, branch: scf.IfOp, values: list[SSAValue]) -> None:
+        """Uses of the outputs become uses of `values`, except in the first region of `branch`, where the ops are now."""
+        for output, value in zip(self.outputs, values, strict=True):
+            for use in tuple(output.uses):
+                if not is_inside(use.operation, branch.regions[0]):
+                    use.operation.operands[use.index] = value
+
+
+def section(first: Operation | None, end: Operation | None, dominance: Dominance) -> Section:
+    """The ops from `first` on, up to and without `end`."""
+    ops: list[Operation] = []
+    op = first
+    while op is not end:
+        assert op is not None
+        ops.append(op)
+        op = op.next_op
+    if not ops:
+        return Section([], [])
+    outputs: list[SSAValue] = [
+        result
+        for op in ops
+        for result in op.results
+        if any(dominance.op_properly_dominates(ops[-1], use.operation) for use in result.uses)
+    ]
+    return Section(ops, outputs)
+
+
+def sections_of(outer: scf.ForOp, inner: list[scf.ForOp], dominance: Dominance) -> list[Section]:
+    """One section more than there are inner loops; the yield of `outer` is in none."""
+    block = outer.regions[0].block
+    starts = [block.first_op, *(loop.next_op for loop in inner)]
+    ends = [*inner, block.last_op]
+    return [section(start, end, dominance) for start, end in zip(starts, ends, strict=True)]
