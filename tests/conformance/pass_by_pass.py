@@ -1,0 +1,174 @@
+"""Our passes beside Triton's on the kernels of Triton's own tests, pass by pass.
+
+    TRITON_SRC=/path/to/triton python tests/conformance/pass_by_pass.py --harvest DIR [--torch-python PYTHON]
+    python tests/conformance/pass_by_pass.py --compare DIR [--only SUBSTRING]
+    python tests/conformance/pass_by_pass.py --show PASS KERNEL DIR
+
+`--harvest` gathers kernels of test_core into DIR and records the IR before and after every pass of Triton's pipeline; `--compare` gives
+our pass of the same name the IR before and compares with the IR after; `--show` prints one difference. `PASS` is a flag
+(`canonicalize`) or a stage (`frontend`, `ttir`, `ttgir`); `KERNEL` a file's name without `.py`.
+
+All needs Triton's wheel. Running Triton's tests, the first half of `--harvest`, also needs torch and scipy: `--torch-python` names a Python
+that has them (default: this one). No GPU is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import pass_comparison
+from pass_comparison import Verdict
+from triton_steps import steps_of
+
+HERE = Path(__file__).parent
+CASES_OF_A_TEST = {90: 5, 80: 1}
+"""How many cases of each test function are run, by architecture."""
+
+
+def record_path(kernel: Path) -> Path:
+    return kernel.with_suffix(".json.gz")
+
+
+def kernels_of(folder: Path, only: str = "") -> list[Path]:
+    return [p for p in sorted(folder.glob("*.py")) if only in p.stem]
+
+
+def harvest(folder: Path, source: Path, python: str) -> None:
+    """Runs test_core under `harvest_plugin.py`, then records Triton's passes on what was found."""
+    tests = source / "python/test"
+    for arch, cases in CASES_OF_A_TEST.items():
+        environment = {"HARVEST_DIR": str(folder), "HARVEST_SM": str(arch), "HARVEST_EACH": str(cases)}
+        options = ["-q", "-p", "harvest_plugin", "-p", "no:cacheprovider", "-c", os.devnull, "--tb=no", "-rN"]
+        command = [python, "-m", "pytest", *options, f"--rootdir={tests}", f"{tests}/unit/language/test_core.py"]
+        subprocess.run(command, env={**os.environ, **environment, "PYTHONPATH": str(HERE)}, stdout=subprocess.DEVNULL)
+    kernels = kernels_of(folder)
+    with ProcessPoolExecutor(2) as pool:
+        for kernel, error in zip(kernels, pool.map(record, kernels, chunksize=8), strict=True):
+            if error:
+                print(f"{kernel.stem}: left out, Triton refuses it: {error}")
+                kernel.unlink()
+    kernels = kernels_of(folder)
+    tests_seen = {k.stem.rsplit("-", 2)[0] for k in kernels}
+    print(f"{len(kernels)} kernels of {len(tests_seen)} test functions in {folder}")
+
+
+def record(kernel: Path) -> str:
+    """Records Triton's passes beside a kernel's file; the error if Triton raises one."""
+    try:
+        found = steps_of(kernel)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).strip().splitlines()[-1][:120]}"
+    record_path(kernel).write_bytes(gzip.compress(json.dumps(found).encode(), 3))
+    return ""
+
+
+def read_record(kernel: Path) -> dict[str, Any]:
+    return json.loads(gzip.decompress(record_path(kernel).read_bytes()))
+
+
+def judge(kernel: Path) -> list[Verdict]:
+    import minitriton.codegen.all_passes
+    import minitriton.passes.all_passes  # noqa: F401
+
+    found = read_record(kernel)
+    stages = pass_comparison.judge_stages(pass_comparison.load_case(kernel), found)
+    return [*stages, *pass_comparison.judge_steps(found)]
+
+
+def compare(folder: Path, only: str, verbose: bool) -> int:
+    """Prints the table, one row a pass. 0 if every pass we have is equal in 95 % of its steps."""
+    kernels = kernels_of(folder, only)
+    if not kernels:
+        print(f"no kernels in {folder}: run --harvest first", file=sys.stderr)
+        return 2
+    start = time.perf_counter()
+    counts: dict[str, Counter[str]] = {}
+    others: list[str] = []
+    with ProcessPoolExecutor(2) as pool:
+        for kernel, verdicts in zip(kernels, pool.map(judge, kernels, chunksize=8), strict=True):
+            for v in verdicts:
+                counts.setdefault(v.name, Counter())[v.outcome] += 1
+                if v.outcome in ("differs", "fails"):
+                    others.append(
+                        f"{v.name:45} {kernel.stem:45} {v.step:3} {v.outcome} {v.detail.splitlines()[0] if v.detail else ''}"
+                    )
+    (folder / "differences.txt").write_text("".join(line + "\n" for line in sorted(others)))
+    print(f"{len(kernels)} kernels, {time.perf_counter() - start:.0f} s; differences in {folder}/differences.txt\n")
+    print(f"{'pass':48}{'steps':>7}{'equal':>7}{'differ':>8}{'fail':>6}{'equal %':>9}")
+    worst = 1.0
+    for name, found in counts.items():
+        total = found.total()
+        if found["absent"]:
+            print(f"{name:48}{total:7}   absent here")
+            continue
+        share = found["equal"] / total
+        worst = min(worst, share)
+        print(f"{name:48}{total:7}{found['equal']:7}{found['differs']:8}{found['fails']:6}{100 * share:9.1f}")
+    if verbose:
+        print("\n" + "\n".join(sorted(others)))
+    return 0 if worst >= 0.95 else 1
+
+
+def show(name: str, kernel: Path) -> int:
+    """Prints every difference between Triton's pass and ours on one kernel."""
+    import minitriton.codegen.all_passes
+    import minitriton.passes.all_passes  # noqa: F401
+
+    found = read_record(kernel)
+    if name in ("frontend", "ttir", "ttgir"):
+        from minitriton.dialects.text import parse_module
+
+        for stage, theirs, ours in pass_comparison.stage_texts(pass_comparison.load_case(kernel), found):
+            if stage == name:
+                if isinstance(ours, Exception):
+                    raise ours
+                print(pass_comparison.difference(pass_comparison.canonical_text(parse_module(theirs)), ours))
+        return 0
+    for number, step in enumerate(found["steps"]):
+        if pass_comparison.flag_of(step) == name:
+            before, theirs, ours = pass_comparison.texts_of_step(found, number)
+            if theirs != ours:
+                print(
+                    f"==== step {number}: before\n{before}\n==== difference\n"
+                    + pass_comparison.difference(theirs, ours)
+                )
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--harvest", action="store_true")
+    what.add_argument("--compare", action="store_true")
+    what.add_argument("--show", nargs=2, metavar=("PASS", "KERNEL"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--torch-python", default=sys.executable)
+    parser.add_argument("--only", default="", help="only kernels whose name contains this")
+    parser.add_argument("--verbose", action="store_true", help="list every difference")
+    arguments = parser.parse_args()
+    if arguments.harvest:
+        source = os.environ.get("TRITON_SRC")
+        if not source:
+            print("set TRITON_SRC to a checkout of Triton at the commit of 3.6.0", file=sys.stderr)
+            return 2
+        harvest(arguments.folder, Path(source), arguments.torch_python)
+        return 0
+    if arguments.compare:
+        return compare(arguments.folder, arguments.only, arguments.verbose)
+    return show(arguments.show[0], arguments.folder / f"{arguments.show[1]}.py")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
