@@ -4,7 +4,8 @@ means minitriton.
     import triton.language as tl      →  minitriton.language, the same module object
 
 A finder in front of `sys.meta_path` answers every name that starts with `triton` by the module of the same path under
-`minitriton`, so nothing is loaded twice and the program needs no edit.
+`minitriton`, so nothing is loaded twice and the program needs no edit. Python processes that the program starts (test
+workers, pools, scripts) get the same meaning of `triton` through PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import runpy
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,6 +26,18 @@ _ELSEWHERE = {
     "triton.compiler.errors": "minitriton.frontend.errors",
 }
 """Triton's modules whose counterpart has another path."""
+
+_LOADED_WITH_TRITON = (
+    "triton.language",
+    "triton.runtime",
+    "triton.runtime.driver",
+    "triton.compiler",
+    "triton.testing",
+)
+"""What `import triton` loads too: programs look for these in `sys.modules`."""
+
+ALIAS_FOLDER = Path(__file__).parent / "_alias"
+"""On the path of a process, this folder makes `import triton` mean minitriton."""
 
 
 def _counterpart(name: str | None) -> ModuleType | None:
@@ -50,6 +64,9 @@ class _AliasLoader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.own_spec
+        if module.__name__ == "minitriton":
+            for name in _LOADED_WITH_TRITON:
+                importlib.import_module(name)
 
 
 class TritonFinder(importlib.abc.MetaPathFinder):
@@ -114,15 +131,23 @@ def main(argv: list[str] | None = None) -> int:
         print(f"no such script: {argv[0]}", file=sys.stderr)
         return 2
     install()
+    _tell_child_processes()
     if as_module:
         sys.argv = argv[1:]
-        sys.path.insert(0, "")
+        sys.path.insert(1, "")
         runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
         return 0
     sys.argv = argv
-    sys.path.insert(0, str(Path(argv[0]).resolve().parent))
+    sys.path.insert(1, str(Path(argv[0]).resolve().parent))
     runpy.run_path(argv[0], run_name="__main__")
     return 0
+
+
+def _tell_child_processes() -> None:
+    """Puts the alias first on PYTHONPATH, and on this process's path, which pytest-xdist and multiprocessing hand on."""
+    given = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(ALIAS_FOLDER) + (os.pathsep + given if given else "")
+    sys.path.insert(0, str(ALIAS_FOLDER))
 
 
 if __name__ == "__main__":

@@ -99,6 +99,56 @@ def test_triton_s_module_paths_can_be_imported(line: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments", ["-c 'import triton; print(triton.__name__)'", "child.py"], ids=["code", "script"]
+)
+def test_child_processes_get_the_same_triton(folder: Path, arguments: str) -> None:
+    (folder / "child.py").write_text("import triton.language as tl, triton\nprint(triton.__name__)\n")
+    (folder / "parent.py").write_text(
+        f"import shlex, subprocess, sys\nsubprocess.run([sys.executable, *shlex.split({arguments!r})], check=True)\n"
+    )
+    done = run(folder, "parent.py")
+    assert done.stdout.split() == ["minitriton"], done.stderr
+
+
+def test_a_spawned_process_gets_the_same_triton(folder: Path) -> None:
+    (folder / "pool.py").write_text(
+        "import multiprocessing\n"
+        "def name(_):\n"
+        "    import triton\n"
+        "    return triton.__name__\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        print(*pool.map(name, [0]))\n"
+    )
+    done = run(folder, "pool.py")
+    assert done.stdout.split() == ["minitriton"], done.stderr
+
+
+def test_pytest_and_its_workers_test_minitriton(folder: Path) -> None:
+    (folder / "test_it.py").write_text(
+        "import sys, triton\ndef test_name(): assert triton.__name__ == 'minitriton' and triton is sys.modules['triton']\n"
+    )
+    done = run(folder, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", "test_it.py")
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_driver_is_made_when_asked_for_and_can_be_replaced(folder: Path) -> None:
+    (folder / "drivers.py").write_text(
+        "import importlib, sys, triton\n"
+        "from triton.backends.driver import DriverBase\n"
+        "importlib.reload(sys.modules['triton.runtime.driver'])\n"
+        "driver = triton.runtime.driver\n"
+        "print(driver._active is None, isinstance(driver.active, DriverBase), driver.active is driver.default)\n"
+        "driver.set_active('mine')\n"
+        "print(driver.active, isinstance(driver.default, DriverBase))\n"
+        "driver.reset_active()\n"
+        "print(driver.active is driver.default)\n"
+    )
+    done = run(folder, "drivers.py")
+    assert done.stdout.split() == ["True", "True", "True", "mine", "True", "True"], done.stderr
+
+
 def test_what_minitriton_does_not_have_is_not_found(folder: Path) -> None:
     (folder / "missing.py").write_text("import triton.no_such_module\n")
     done = run(folder, "missing.py")

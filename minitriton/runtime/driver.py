@@ -220,11 +220,28 @@ def torch_module() -> Any | None:
     return sys.modules.get("torch")
 
 
-def __getattr__(name: str) -> Any:
-    """`driver.active`, as in Triton; made when first asked for."""
-    if name != "active":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from minitriton.runtime.active_driver import ActiveDriver
+_default: Any = None
+_active: Any = None
 
-    globals()["active"] = ActiveDriver()
-    return globals()["active"]
+
+def set_active(driver: Any) -> None:
+    """Makes `driver` what `triton.runtime.driver.active` answers by."""
+    global _active
+    _active = driver
+
+
+def reset_active() -> None:
+    """Goes back to the CUDA driver."""
+    set_active(None)
+
+
+def __getattr__(name: str) -> Any:
+    """`driver.active` and `driver.default`, as in Triton; made when first asked for."""
+    global _default
+    if name not in ("active", "default"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _default is None:
+        from minitriton.runtime.active_driver import ActiveDriver
+
+        _default = ActiveDriver()
+    return _active if name == "active" and _active is not None else _default
