@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.machine import Machine, Mask
-from minitriton.emulator.memory_operations import both, check_read, locate, measure
+from minitriton.emulator.memory_operations import both, check_read, check_still_read, locate, measure
 
 
 @dataclass
@@ -69,6 +69,7 @@ def copy_async(x: Machine, site: int, target: Any, source: Any, size: int, valid
         race = shared.conflicts(g, x.warp[lanes], x.lane[lanes], np.zeros(len(lanes), np.bool_))
         if race.any():
             x.find("shared-race", site, lanes[race], "an asynchronous copy writes what another thread still uses")
+        check_still_read(x, site, place[lanes], lanes, size)
         np.add.at(shared.pending, g, 1)
         shared.pending_count += 1
 

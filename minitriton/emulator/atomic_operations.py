@@ -13,7 +13,7 @@ import numpy as np
 from minitriton.emulator import packed_math
 from minitriton.emulator.float_math import minmax32
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.memory_operations import locate, measure
+from minitriton.emulator.memory_operations import locate_to_write, measure
 
 MOST_LOCKS = 64
 """Threads of one atomic that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
@@ -36,7 +36,7 @@ def _extreme(largest: bool) -> Callable[[Any, Any], Any]:
     return choose
 
 
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda old, new: old + new,
     "and": lambda old, new: old & new,
     "or": lambda old, new: old | new,
@@ -65,7 +65,7 @@ def atomic(
     compare = values[: len(values) // 2] if operation == "cas" else None
     operands = values[len(values) // 2 :] if operation == "cas" else values
     width = dtype.itemsize
-    offset, mask = locate(x, site, space, address, mask, width * len(operands))
+    offset, mask = locate_to_write(x, site, space, address, mask, width * len(operands))
     lanes = x.index if mask is None else np.nonzero(mask)[0]
     results = [np.zeros(x.count, dtype) for _ in operands]
     if not lanes.size:
@@ -106,7 +106,7 @@ def _in_order(memory: np.ndarray, place: Any, new: Any, expected: Any, operation
             act = packed_math.pairs if function == "pairs" else packed_math.narrow
             after = new[chosen] if operation == "exch" else act(operation, format, before, new[chosen])
         else:
-            after = _OPERATIONS[operation](before, new[chosen])
+            after = OPERATIONS[operation](before, new[chosen])
         old[chosen] = before
         memory[where] = after
         remaining = np.delete(remaining, first)

@@ -23,9 +23,11 @@ from minitriton.emulator.program import (
     Vector,
 )
 
-REPEATED = ("mbarrier.try_wait", "mbarrier.test_wait")
+REPEATED = ("mbarrier.try_wait", "mbarrier.test_wait", "barrier.cluster.wait")
 """Instructions that threads run again until they pass: they are a block of their own."""
-SUSPENDING = ("bar.sync", "bar.arrive", "barrier.", "bar.red", *REPEATED)
+SUSPENDING = (
+    "bar.sync", "bar.arrive", "bar.red", "barrier.sync", "barrier.arrive", "barrier.red", "barrier.cta", *REPEATED,
+)  # fmt: skip
 """Instructions at which threads may have to wait: they end a block."""
 
 
@@ -57,6 +59,7 @@ def registers_of(operand: Operand) -> list[Register]:
     return []
 
 
+_BARRIER_RESULTS = ("bar.red", "barrier.red", "barrier.cta.red")
 _NO_RESULT = (
     "st.", "red.", "bra", "ret", "exit", "bar.", "barrier.", "fence", "membar", "cp.", "stmatrix", "trap", "brkpt",
     "mbarrier.init", "mbarrier.inval", "mbarrier.expect_tx", "nanosleep", "prefetch", "tensormap", "wgmma.fence", "wgmma.commit", "wgmma.wait",
@@ -67,9 +70,7 @@ _NO_RESULT = (
 def results_of(instruction: Instruction) -> list[Register]:
     """Registers that an instruction writes."""
     opcode = instruction.opcode
-    if not instruction.operands or (
-        opcode.startswith(_NO_RESULT) and not opcode.startswith(("bar.red", "barrier.cta.red"))
-    ):
+    if not instruction.operands or (opcode.startswith(_NO_RESULT) and not opcode.startswith(_BARRIER_RESULTS)):
         return []
     return registers_of(instruction.operands[0])
 

@@ -3,6 +3,8 @@
 In: NumPy arrays. Out: a 64-bit address for each; overlapping arrays share one allocation, so that in-place kernels work.
 
     array at bytes 0..15999 of the first allocation   →   address BASE + 4096
+
+An address is as aligned as the host's, up to 16 bytes: what kernels are specialised on.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 
 BASE = 0x7F0000000000
 GAP = 4096
+ALIGNMENT = 16
 NOBODY, SEVERAL = -1, -2
 
 
@@ -43,9 +46,17 @@ class GlobalMemory:
         self.released: dict[int, set[int]] = {}
         """By place: the CTAs whose work a release there has published."""
 
-    def add(self, size: int, name: str, host: np.ndarray | None = None, item: int = 4, initialised: bool = True) -> int:
-        """Reserves bytes and returns their address."""
-        start = self.position
+    def add(
+        self,
+        size: int,
+        name: str,
+        host: np.ndarray | None = None,
+        item: int = 4,
+        initialised: bool = True,
+        misalignment: int = 0,
+    ) -> int:
+        """Reserves bytes, `misalignment` behind an aligned address, and returns their address."""
+        start = self.position + misalignment
         self.allocations.append(Allocation(start, start + size, name, host, min(item, 4), initialised))
         self.position = -(-(start + size + GAP) // 1024) * 1024
         return BASE + start
@@ -64,9 +75,10 @@ class GlobalMemory:
         for low, high, *positions in merged:
             members = [arrays[p] for p in positions]
             item = min(a.dtype.itemsize for _, a in members)
-            start = self.add(high - low, "/".join(n for n, _ in members), _bytes_at(members, low, high), item)
+            name, host = "/".join(n for n, _ in members), _bytes_at(members, low, high)
+            start = self.add(high - low, name, host, item, misalignment=low % ALIGNMENT)
             for p in positions:
-                addresses[p] = start + spans[p][0] - low
+                addresses[p] = start + arrays[p][1].__array_interface__["data"][0] - low
         return addresses
 
     def freeze(self, shadow: bool) -> None:
@@ -79,6 +91,7 @@ class GlobalMemory:
         for a in self.allocations:
             if a.host is not None:
                 self.bytes[a.start : a.end] = a.host
+        self.read_only = [a for a in self.allocations if a.host is not None and not a.host.flags.writeable]
         self.granule = min((a.item for a in self.allocations), default=4)
         if shadow:
             self.writer = np.full(self.size // self.granule, NOBODY, np.int32)
@@ -103,6 +116,13 @@ class GlobalMemory:
         index = np.searchsorted(self.starts, offset, "right") - 1
         good = (index >= 0) & (offset + size <= self.ends[np.maximum(index, 0)])
         return None if good.all() else good
+
+    def may_be_written(self, offset: np.ndarray) -> np.ndarray:
+        """Which places lie outside of the arrays that the host keeps read-only."""
+        good = np.ones(offset.shape, np.bool_)
+        for a in self.read_only:
+            good &= (offset < a.start) | (offset >= a.end)
+        return good
 
     def describe(self, offset: int) -> str:
         """Where an address lies, in words."""

@@ -163,6 +163,12 @@ def reverse_bits(a: Any) -> Any:
     return result.astype(a.dtype)
 
 
+def add_halves(a: Any, b: Any) -> Any:
+    """The sums of the low and of the high 16 bits, each without a carry into the other."""
+    low, high = U32(0x7FFF7FFF), U32(0x80008000)
+    return ((a & low) + (b & low)) ^ ((a ^ b) & high)
+
+
 def dot4(a: Any, b: Any, c: Any, signed_a: bool, signed_b: bool) -> Any:
     """`dp4a`: the sum of four products of bytes, plus c."""
     total = c.astype(I64)

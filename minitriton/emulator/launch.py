@@ -41,12 +41,15 @@ def run(
     shared_bytes: int = 0,
     *,
     check: bool = True,
+    names: Sequence[str] = (),
+    resident: bool = False,
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
     `args` are NumPy arrays, which become device memory and receive results, and numbers, in the order of the kernel's
     parameters; pointers left out at the end get scratch memory. `shared_bytes` is the dynamic shared memory of a
-    CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted.
+    CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted. `names` are what
+    findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
     name = kernel or next(iter(module.kernels), "")
@@ -57,7 +60,7 @@ def run(
         raise EmulationError(f"kernel `{name}` states no .reqntid, so its number of threads is not known")
     program = translate(entry, module.variables, check)
     memory = GlobalMemory()
-    parameters = _bind(entry, args, memory)
+    parameters = _bind(entry, args, memory, names)
     symbols: dict[str, int] = {p.name: p.offset for p in entry.parameters}
     for variable in [*module.variables.values(), *entry.variables]:
         if variable.space in ("global", "const"):
@@ -69,26 +72,53 @@ def run(
     report.warps = np.zeros(len(entry.instructions), np.int64)
     report.threads = np.zeros(len(entry.instructions), np.int64)
     total = int(np.prod(report.grid))
-    batch = _batch(program, shared_bytes, check)
+    order = _cluster_order(report.grid, entry.cluster)
+    batch = max(total, 1) if resident else _batch(program, shared_bytes, check)
     with np.errstate(all="ignore"):
         for first in range(0, total, batch):
             count = min(batch, total - first)
-            Machine(program, memory, parameters, symbols, report.grid, first, count, shared_bytes, report, check).run()
+            state = (
+                program,
+                memory,
+                parameters,
+                symbols,
+                report.grid,
+                first,
+                count,
+                shared_bytes,
+                report,
+                check,
+                order,
+            )
+            Machine(*state).run()
     memory.write_back()
     return report
 
 
 def _batch(program: Program, shared_bytes: int, check: bool) -> int:
+    """CTAs to run at once: whole clusters."""
     threads = int(np.prod(program.kernel.threads))
+    cluster = int(np.prod(program.kernel.cluster))
     batch = max(1, LANES_AT_ONCE // threads)
     if check:
         granules = (program.static_shared + shared_bytes) // program.shared_granule
-        each = granules * (20 + 8 * max(1, threads // 32))
+        each = granules * (24 + 8 * max(1, threads // 32) * cluster)
         batch = min(batch, max(1, SHADOW_AT_ONCE // max(each, 1)))
-    return batch
+    return max(1, batch // cluster) * cluster
 
 
-def _bind(kernel: Kernel, args: Sequence[Any], memory: GlobalMemory) -> np.ndarray:
+def _cluster_order(grid: tuple[int, int, int], cluster: tuple[int, int, int]) -> np.ndarray | None:
+    """Numbers of the CTAs of a grid, those of a cluster together in the order of their ranks; None without clusters."""
+    if cluster == (1, 1, 1):
+        return None
+    if any(g % c for g, c in zip(grid, cluster, strict=True)):
+        raise EmulationError(f"the grid {grid} is no multiple of the cluster {cluster}")
+    (gx, gy, gz), (cx, cy, cz) = grid, cluster
+    numbers = np.arange(gx * gy * gz).reshape(gz // cz, cz, gy // cy, cy, gx // cx, cx)
+    return numbers.transpose(0, 2, 4, 1, 3, 5).ravel()
+
+
+def _bind(kernel: Kernel, args: Sequence[Any], memory: GlobalMemory, names: Sequence[str]) -> np.ndarray:
     """Lays arguments out as the kernel's parameter bytes; arrays get device addresses."""
     if len(args) > len(kernel.parameters):
         raise EmulationError(
@@ -103,7 +133,7 @@ def _bind(kernel: Kernel, args: Sequence[Any], memory: GlobalMemory) -> np.ndarr
         if _is_read(kernel, parameter):
             address = memory.add(SCRATCH, parameter.name, initialised=False)
             data[parameter.offset : parameter.offset + 8] = address.to_bytes(8, "little")
-    arrays = [(_label(kernel, n), a) for n, a in enumerate(args) if isinstance(a, np.ndarray) and a.ndim >= 0]
+    arrays = [(_label(n, names), a) for n, a in enumerate(args) if isinstance(a, np.ndarray)]
     addresses = iter(memory.add_arrays(arrays))
     for parameter, value in zip(kernel.parameters, args, strict=False):
         data[parameter.offset : parameter.offset + parameter.size] = (
@@ -117,8 +147,8 @@ def _is_read(kernel: Kernel, parameter: Parameter) -> bool:
     return any(isinstance(o, Address) and o.base == wanted for i in kernel.instructions for o in i.operands)
 
 
-def _label(kernel: Kernel, position: int) -> str:
-    return f"argument {position}" if position < len(kernel.parameters) else "?"
+def _label(position: int, names: Sequence[str]) -> str:
+    return names[position] if position < len(names) else f"argument {position}"
 
 
 def _bytes(parameter: Parameter, value: Any) -> bytes:

@@ -8,6 +8,7 @@ all of them. Blocks are in reverse postorder, so threads that a branch parted me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from minitriton.emulator.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
 from minitriton.emulator.shared_memory import SharedMemory
 from minitriton.emulator.translate import Program
+from minitriton.errors import SourceLocation
 
 Mask = np.ndarray | None
 SHARED_WINDOW = 0x7E0000000000
@@ -36,6 +38,21 @@ class BarrierArrivals:
     arrived: np.ndarray | None = None
     expected: int = 0
     site: int = 0
+    votes: np.ndarray | None = None
+    """Of `bar.red`: the predicates of the threads that have arrived."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What `bar.red` makes of the threads' predicates: `popc`, `and` or `or`, into a register."""
+
+    operation: str
+    predicate: Any
+    register: int
+
+    def result(self, yes: int, all: int) -> int | bool:
+        """For `yes` of `all` threads."""
+        return {"popc": yes, "and": yes == all, "or": yes > 0}[self.operation]
 
 
 class Machine:
@@ -53,6 +70,7 @@ class Machine:
         shared_bytes: int,
         report: Report,
         check: bool,
+        order: np.ndarray | None = None,
     ) -> None:
         kernel = program.kernel
         self.program, self.memory, self.parameters, self.symbols = program, memory, parameters, symbols
@@ -64,14 +82,16 @@ class Machine:
         lanes = np.arange(self.count)
         self.index = lanes
         self.cta = lanes // self.lanes_per_cta
-        self.cta_number = self.cta + first
+        self.cluster = int(np.prod(kernel.cluster))
+        self.rank = self.cta % self.cluster
+        self.cta_number = self.cta + first if order is None else order[self.cta + first]
         self.warp = lanes // 32
         self.lane = lanes % 32
         self.thread = lanes % self.lanes_per_cta
         self.alive = self.thread < self.threads
         self.whole = bool(self.alive.all())
         self.shared = SharedMemory(
-            ctas, program.static_shared + shared_bytes, self.warps_per_cta, program.shared_granule, check
+            ctas, program.static_shared + shared_bytes, self.warps_per_cta, program.shared_granule, check, self.cluster
         )
         self.cta_offset = self.cta * self.shared.stride
         self.local = np.zeros(self.count * max(program.local_size, 16), np.uint8)
@@ -81,8 +101,15 @@ class Machine:
         self.changes = 0
         self.spins = 0
         self.async_state: dict[str, Any] = {}
+        self.at_end: list[Callable[[Machine], None]] = []
+        """Checks to make once all threads have ended."""
         self._special: dict[str, Any] = {}
         self.clock = 0
+
+    def cannot(self, site: int, what: str) -> EmulationError:
+        """An error at an instruction that asks for what the emulator does not do."""
+        i = self.instruction(site)
+        return EmulationError(f"the emulator does not do {what}", SourceLocation("<ptx>", i.line), source_line=i.text)
 
     def instruction(self, site: int) -> Instruction:
         """The instruction that a site number names."""
@@ -119,17 +146,22 @@ class Machine:
             below = int(np.prod(extents[:number]))
             return (value // below % extents[number]).astype(np.uint32)
 
+        cluster = self.program.kernel.cluster
         if base == "tid":
             return along(self.thread, size)
-        if base in ("ctaid", "clusterid"):
-            return np.uint32(0) if grid[number] == 1 else along(self.cta_number, grid)
+        if base in ("ctaid", "clusterid", "cluster_ctaid"):
+            place = np.uint32(0) if grid[number] == 1 else along(self.cta_number, grid)
+            extent = np.uint32(cluster[number])
+            return {"ctaid": place, "clusterid": place // extent, "cluster_ctaid": place % extent}[base]
+        if base == "cluster_ctarank":
+            return np.uint32(0) if self.cluster == 1 else self.rank.astype(np.uint32)
         lane = self.lane.astype(np.uint64)
         one = np.uint64(1)
         scalars: dict[str, Any] = {
-            "ntid": size[number], "nctaid": grid[number], "nclusterid": grid[number], "cluster_ctaid": 0,
-            "cluster_ctarank": 0, "cluster_nctaid": 1, "cluster_nctarank": 1, "warpsize": 32, "smid": 0, "nsmid": 132,
-            "gridid": 0, "nwarpid": 64, "dynamic_smem_size": self.shared.size - self.program.static_shared,
-            "total_smem_size": self.shared.size,
+            "ntid": size[number], "nctaid": grid[number], "nclusterid": grid[number] // cluster[number],
+            "cluster_nctaid": cluster[number], "cluster_nctarank": self.cluster, "is_explicit_cluster": self.cluster > 1,
+            "warpsize": 32, "smid": 0, "nsmid": 132, "gridid": 0, "nwarpid": 64,
+            "dynamic_smem_size": self.shared.size - self.program.static_shared, "total_smem_size": self.shared.size,
         }  # fmt: skip
         if base in scalars:
             return np.uint32(scalars[base])
@@ -148,10 +180,25 @@ class Machine:
         """The address of a variable, within its state space."""
         program = self.program
         if name in program.shared:
-            return dtype.type(shared_memory.WINDOW + program.shared[name])
+            address = dtype.type(shared_memory.WINDOW + program.shared[name])
+            return address if self.cluster == 1 else address + (self.rank << shared_memory.RANK_SHIFT).astype(dtype)
         if name in program.local:
             return dtype.type(program.local[name])
         return dtype.type(self.symbols[name])
+
+    def shared_places(self, address: np.ndarray, threads: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets of shared addresses in the window of the CTA they name, and where in the buffer that begins."""
+        if self.cluster == 1:
+            return address - shared_memory.WINDOW, self.cta_offset[threads]
+        rank = address >> shared_memory.RANK_SHIFT
+        there = (rank >= 0) & (rank < self.cluster)
+        offset = (address & ((1 << shared_memory.RANK_SHIFT) - 1)) - shared_memory.WINDOW
+        cta = (self.cta - self.rank)[threads] + np.where(there, rank, 0)
+        return np.where(there, offset, -1), cta * self.shared.stride
+
+    def at_rank(self, address: int, rank: int) -> int:
+        """The same place in the shared memory of the cluster's CTA of that rank."""
+        return address & ((1 << shared_memory.RANK_SHIFT) - 1) | rank << shared_memory.RANK_SHIFT
 
     def generic_base(self, space: str) -> Any:
         """Where a state space begins in the generic one."""
@@ -189,6 +236,8 @@ class Machine:
         steps = 0
         while True:
             if not ready and not self.unblock(ready):
+                for check in self.at_end:
+                    check(self)
                 return
             number = min(ready)
             if self.spins > SPINS and len(ready) > 1:
@@ -235,7 +284,7 @@ class Machine:
     def finish(self, mask: Mask) -> None:
         """Threads end."""
         self.alive = np.zeros(self.count, np.bool_) if mask is None else self.alive & ~mask
-        if self.barriers and mask is not None:
+        if (self.barriers or self.parked) and mask is not None:
             self.changes += 1
 
     def branch(self, ready: dict[int, Mask], fall: int, target: int, taken: Any, mask: Mask) -> None:
@@ -284,8 +333,11 @@ class Machine:
         if self.barriers:
             return self.break_barrier(ready)
         for number, mask in self.parked.items():
-            site = self.program.blocks[number].instructions[-1].index
-            self.find("deadlock", site, np.nonzero(mask)[0], "threads wait for a phase that nothing completes")
+            instruction = self.program.blocks[number].instructions[-1]
+            what = "a cluster barrier" if "cluster" in instruction.opcode.split(".")[:2] else "a phase"
+            self.find(
+                "deadlock", instruction.index, np.nonzero(mask)[0], f"threads wait for {what} that nothing completes"
+            )
         self.parked = {}
         return False
 
@@ -310,10 +362,19 @@ class Machine:
         return True
 
     def arrive(
-        self, ready: dict[int, Mask], number: int, expected: int, following: int, mask: Mask, wait: bool, site: int
+        self,
+        ready: dict[int, Mask],
+        number: int,
+        expected: int,
+        following: int,
+        mask: Mask,
+        wait: bool,
+        site: int,
+        reduction: Reduction | None = None,
     ) -> None:
         """Threads arrive at a barrier; once `expected` threads of a CTA have, those that wait go on in `following`."""
-        if mask is None and wait and expected == self.lanes_per_cta and not self.barriers:
+        plain = reduction is None and self.cluster == 1
+        if mask is None and wait and plain and expected == self.lanes_per_cta and not self.barriers:
             self.shared.synchronize_all()
             self.go(ready, following, None)
             return
@@ -334,8 +395,15 @@ class Machine:
             here = np.logical_or.reduce(
                 [*arrivals.waiting.values(), *([arrivals.arrived] if arrivals.arrived is not None else [])]
             )
+            if reduction is not None:
+                new = own & reduction.predicate
+                arrivals.votes = new if arrivals.votes is None else arrivals.votes | new
             if np.count_nonzero(here) >= expected:
                 del self.barriers[(cta, number)]
+                if reduction is not None and arrivals.votes is not None:
+                    old = self.spread(self.registers[reduction.register])
+                    value = reduction.result(int(np.count_nonzero(arrivals.votes)), int(np.count_nonzero(here)))
+                    self.registers[reduction.register] = np.where(here, old.dtype.type(value), old)
                 self.shared.synchronize(np.unique(self.warp[here]))
                 for block, waiting in arrivals.waiting.items():
                     if block == following:

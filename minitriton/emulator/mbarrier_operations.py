@@ -67,7 +67,7 @@ def initialise(x: Machine, site: int, address: Any, count: Any, mask: Any) -> No
     counts = x.spread(count)
     for thread, offset in places(x, site, address, mask):
         number = int(counts[thread])
-        _table(x)[offset] = Mbarrier(number, number, np.zeros(x.warps_per_cta, np.int32))
+        _table(x)[offset] = Mbarrier(number, number, np.zeros(x.shared.warps, np.int32))
         if x.shared.shadowed:
             x.shared.initialised[offset // x.shared.granule] = True
 

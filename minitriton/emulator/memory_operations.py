@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import access_cost, global_memory, shared_memory
+from minitriton.emulator import access_cost, global_memory
 from minitriton.emulator.machine import LOCAL_WINDOW, SHARED_WINDOW, Machine, Mask
 from minitriton.emulator.report import Traffic
 
@@ -25,8 +25,9 @@ def both(first: Mask, second: np.ndarray) -> Mask:
 def locate(x: Machine, site: int, space: str, address: Any, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
     """Byte offsets into the space's buffer, and the threads whose access is in bounds and aligned."""
     signed = x.spread(address).astype(np.int64)
+    base: Any = 0
     if space == "shared":
-        offset = signed - shared_memory.WINDOW
+        offset, base = x.shared_places(signed)
         limit = x.shared.size
     elif space == "local":
         offset, limit = signed, x.program.local_size
@@ -64,9 +65,22 @@ def locate(x: Machine, site: int, space: str, address: Any, mask: Mask, size: in
     if mask is not None:
         offset = np.where(mask, offset, 0)
     if space == "shared":
-        offset = offset + x.cta_offset
+        offset = offset + base
     elif space == "local":
         offset = offset + x.index * max(x.program.local_size, 16)
+    return offset, mask
+
+
+def locate_to_write(x: Machine, site: int, space: str, address: Any, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
+    """As `locate`, less the threads that would write an array which the host keeps read-only."""
+    offset, mask = locate(x, site, space, address, mask, size)
+    if space == "global" and x.memory.read_only:
+        good = x.memory.may_be_written(offset)
+        lanes = np.nonzero(~good if mask is None else ~good & mask)[0]
+        if lanes.size:
+            place = x.memory.describe(int(offset[lanes[0]]))
+            x.find("read-only", site, lanes, f"writes {place}, which the host keeps read-only")
+            mask = both(mask, good)
     return offset, mask
 
 
@@ -125,7 +139,7 @@ def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: li
         return
     width = dtype.itemsize
     size = width * len(values)
-    offset, mask = locate(x, site, space, address, mask, size)
+    offset, mask = locate_to_write(x, site, space, address, mask, size)
     lanes = None if mask is None else np.nonzero(mask)[0]
     if lanes is not None and not lanes.size:
         return
@@ -182,6 +196,8 @@ def check_write(
     x: Machine, site: int, space: str, place: np.ndarray, who: np.ndarray, size: int, same: np.ndarray, lost: np.ndarray
 ) -> None:
     """Races of a store; `lost` marks threads whose value another thread of the same instruction overwrote."""
+    if space == "shared":
+        check_still_read(x, site, place, who, size)
     if space == "global":
         race = x.memory.written_by(place, size, x.cta_number[who])
         kind, text = "global-race", "writes what another CTA reads or writes"
@@ -193,6 +209,16 @@ def check_write(
     if race.any():
         bad = np.nonzero(race)[0]
         x.find(kind, site, who[bad], f"{text}, at {_place(x, space, int(place[bad[0]]))}")
+
+
+def check_still_read(x: Machine, site: int, place: np.ndarray, who: np.ndarray, size: int) -> None:
+    """Writes to what an asynchronous copy or product is still reading."""
+    if x.shared.shadowed and x.shared.reading_count:
+        wrong = x.shared.reading[x.shared.granules(place, size)].any(1)
+        if wrong.any():
+            bad = np.nonzero(wrong)[0]
+            text = "overwrites what an asynchronous copy or product reads, before the wait that covers it, at "
+            x.find("async-write", site, who[bad], text + _place(x, "shared", int(place[bad[0]])))
 
 
 def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:

@@ -157,10 +157,10 @@ class _Parser:
             if match is None:
                 raise self.fail("expected a kernel (.entry) before `{`", header)
             self.kernel = Kernel(match[1], _parameters(match[2] or ""))
-            for directive in ("maxntid", "reqntid"):
+            for directive, field in (("maxntid", "threads"), ("reqntid", "threads"), ("reqnctapercluster", "cluster")):
                 if found := re.search(rf"\.{directive}\s+([\d,\s]+)", match[3]):
                     sizes = [int(n) for n in found[1].split(",")] + [1, 1]
-                    self.kernel.threads = (sizes[0], sizes[1], sizes[2])
+                    setattr(self.kernel, field, (sizes[0], sizes[1], sizes[2]))
             self.kernel_file, self.source, self.fixups = 0, None, []
         self.scopes.append(_Scope())
 

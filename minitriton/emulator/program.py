@@ -141,6 +141,8 @@ class Kernel:
     variables: list[Variable] = field(default_factory=list)
     threads: tuple[int, int, int] = (0, 0, 0)
     """`.reqntid`, or `.maxntid` where that is missing; zeros if neither is given."""
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    """CTAs of a cluster (`.reqnctapercluster`)."""
     translated: dict[bool, object] = field(default_factory=dict, repr=False)
     """Cache of what `translate.translate` made, by whether checks are compiled in."""
 

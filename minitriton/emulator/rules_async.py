@@ -1,4 +1,4 @@
-"""mbarriers, bulk and tensor copies, and warpgroup products.
+"""mbarriers, tensor maps and warpgroup products.
 
 mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2   →   a block of its own; threads stay until the phase is over
 """
@@ -16,9 +16,8 @@ NAMES |= {
     "mbarrier_init": mbarrier_operations.initialise, "mbarrier_inval": mbarrier_operations.invalidate,
     "mbarrier_arrive": mbarrier_operations.arrive, "mbarrier_wait": mbarrier_operations.wait,
     "arrive_after_copies": mbarrier_operations.arrive_after_copies,
-    "replace_field": tensor_copy_operations.replace_field, "load_tensor": tensor_copy_operations.load_tensor,
-    "publish_descriptor": tensor_copy_operations.publish_descriptor, "load_bulk": tensor_copy_operations.load_bulk,
-    "store_tensor": tensor_copy_operations.store_tensor, "wgmma": wgmma_operations.multiply,
+    "replace_field": tensor_copy_operations.replace_field,
+    "publish_descriptor": tensor_copy_operations.publish_descriptor, "wgmma": wgmma_operations.multiply,
     "wgmma_commit": wgmma_operations.commit, "wgmma_wait": wgmma_operations.wait,
     "check_pending": wgmma_operations.check_pending,
 }  # fmt: skip
@@ -63,13 +62,12 @@ def _arrive_after(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 
 @rule("tensormap.replace")
 def _replace(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    if not parts[4].startswith("shared"):
-        raise ValueError("only descriptors in shared memory")
+    space = "shared" if parts[4].startswith("shared") else "global"
     address, *rest = i.operands
     index = rest[0].value if len(rest) > 1 and isinstance(rest[0], Immediate) else 0
     value = w.read(rest[-1], kind_of(parts[-1]))
-    text = address_text(w, address, "shared")
-    w.emit(f"replace_field(x, {w.site()}, {parts[3]!r}, {text}, {index}, {value}, {w.active()})")
+    text = address_text(w, address, space)
+    w.emit(f"replace_field(x, {w.site()}, {space!r}, {parts[3]!r}, {text}, {index}, {value}, {w.active()})")
 
 
 @rule("tensormap.cp_fenceproxy")
@@ -79,36 +77,6 @@ def _publish(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     if not isinstance(size, Immediate):
         raise ValueError("the size must be a constant")
     w.emit(f"publish_descriptor(x, {w.site()}, {target}, {source}, {size.value}, {w.active()})")
-
-
-def _corner(w: BlockWriter, operand: Address) -> str:
-    return "[" + ", ".join(w.read(c, "u32") for c in operand.coordinates) + "]"
-
-
-@rule("cp.async.bulk")
-def _bulk(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    if parts[3] in ("commit_group", "wait_group", "prefetch"):
-        return
-    if "im2col" in i.opcode or any(p.startswith(("multicast", "tile::")) for p in parts):
-        raise ValueError("im2col, gather and multicast copies")
-    first = i.operands[0]
-    if "tensor" not in parts:
-        if not parts[3].startswith("shared"):
-            raise ValueError("plain bulk copies to global memory")
-        target, source = address_text(w, first, "shared"), address_text(w, i.operands[1], "global")
-        size, barrier = w.read(i.operands[2], "u32"), address_text(w, i.operands[3], "shared")
-        w.emit(f"load_bulk(x, {w.site()}, {target}, {source}, {size}, {barrier}, {w.active()})")
-        return
-    map = i.operands[1] if parts[5].startswith("shared") else first
-    if not isinstance(map, Address):
-        raise ValueError("expected [map, {coordinates}]")
-    corner, descriptor = _corner(w, map), address_text(w, map, "global")
-    if map is first:
-        source = address_text(w, i.operands[1], "shared")
-        w.emit(f"store_tensor(x, {w.site()}, {descriptor}, {corner}, {source}, {w.active()})")
-    else:
-        target, barrier = address_text(w, first, "shared"), address_text(w, i.operands[2], "shared")
-        w.emit(f"load_tensor(x, {w.site()}, {target}, {descriptor}, {corner}, {barrier}, {w.active()})")
 
 
 @rule("wgmma.fence")

@@ -12,7 +12,7 @@ from minitriton.emulator.translate import NAMES, BlockWriter, bits_of, kind_of, 
 for _name in (
     "multiply_high", "divide", "remainder", "add_saturated", "subtract_saturated", "shift_left", "shift_right", "funnel",
     "permute", "permute_constant", "logic3", "extract_bits", "insert_bits", "popcount", "leading_zeros", "find_top",
-    "reverse_bits", "dot4",
+    "reverse_bits", "dot4", "add_halves",
 ):  # fmt: skip
     NAMES[_name] = getattr(integer_math, _name)
 
@@ -23,14 +23,17 @@ def unsigned(kind: str) -> str:
 
 
 def arithmetic(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    """add, sub, and, or, xor on integers."""
-    kind = kind_of(parts[-1])
+    """add, sub, and, or, xor on integers; add also on packed 16-bit pairs."""
+    if parts[-1] in ("u16x2", "s16x2"):
+        a, b = (w.read(o, "u32") for o in i.operands[1:3])
+        w.write(i.operands[0], "u32", f"add_halves({a}, {b})")
+        return
+    kind = unsigned(kind_of(parts[-1]))
     if "sat" in parts:
         name = {"add": "add_saturated", "sub": "subtract_saturated"}[parts[0]]
         a, b = (w.read(o, "s32") for o in i.operands[1:3])
         w.write(i.operands[0], "s32", f"{name}({a}, {b})")
         return
-    kind = unsigned(kind)
     a, b = (w.read(o, kind) for o in i.operands[1:3])
     sign = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}[parts[0]]
     w.write(i.operands[0], kind, f"{a} {sign} {b}")

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import async_operations
+from minitriton.emulator import async_operations, cluster_operations
 from minitriton.emulator.control_flow import Block
-from minitriton.emulator.machine import Machine, Mask
-from minitriton.emulator.program import Immediate, Instruction
+from minitriton.emulator.machine import Machine, Mask, Reduction
+from minitriton.emulator.program import Immediate, Instruction, Register
 from minitriton.emulator.rules_memory import address_text
-from minitriton.emulator.translate import NAMES, BlockWriter, rule
+from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 
 
-def barrier(number: Any, count: Any, wait: bool, site: int, guard: Any) -> Any:
+def barrier(number: Any, count: Any, wait: bool, site: int, guard: Any, reduction: Reduction | None = None) -> Any:
     """What the machine does with the threads at the end of a block that a barrier ends."""
 
     def act(x: Machine, ready: dict[int, Mask], block: Block, mask: Mask) -> None:
@@ -31,11 +31,11 @@ def barrier(number: Any, count: Any, wait: bool, site: int, guard: Any) -> Any:
         expected = x.threads if count is None else int(np.max(count))
         if number.ndim == 0 or (number == number[0]).all():
             chosen = int(number if number.ndim == 0 else number[0])
-            x.arrive(ready, chosen, expected, block.next, mask, wait, site)
+            x.arrive(ready, chosen, expected, block.next, mask, wait, site, reduction)
             return
         for chosen in np.unique(number if mask is None else number[mask]).tolist():
             here = number == chosen
-            x.arrive(ready, chosen, expected, block.next, here if mask is None else here & mask, wait, site)
+            x.arrive(ready, chosen, expected, block.next, here if mask is None else here & mask, wait, site, reduction)
 
     return act
 
@@ -47,6 +47,8 @@ def warp_barrier(x: Machine, members: Any, mask: Any) -> None:
 
 
 NAMES |= {
+    "Reduction": Reduction, "cluster_arrive": cluster_operations.arrive, "cluster_wait": cluster_operations.wait,
+    "map_address": cluster_operations.map_address, "rank_of": cluster_operations.rank_of,
     "barrier": barrier, "warp_barrier": warp_barrier, "copy_async": async_operations.copy_async,
     "commit_group": async_operations.commit_group, "wait_group": async_operations.wait_group,
 }  # fmt: skip
@@ -55,11 +57,45 @@ NAMES |= {
 @rule("bar", "barrier")
 def _barrier(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     if "red" in parts or "cluster" in parts:
-        raise ValueError("barrier reductions and cluster barriers")
+        raise ValueError("no such barrier")
     number = w.read(i.operands[0], "u32")
     count = w.read(i.operands[1], "u32") if len(i.operands) > 1 else "None"
     guard = w.guard() or "None"
     w.outcome = f"barrier({number}, {count}, {'arrive' not in parts}, {w.site()}, {guard})"
+
+
+@rule("bar.red", "barrier.red", "barrier.cta.red")
+def _barrier_reduction(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    destination, first, *rest = i.operands
+    operation = next(p for p in parts if p in ("popc", "and", "or"))
+    if not isinstance(destination, Register):
+        raise ValueError("the destination must be a register")
+    number, count = w.read(first, "u32"), w.read(rest[0], "u32") if len(rest) > 1 else "None"
+    reduction = f"Reduction({operation!r}, {w.read(rest[-1], 'b1')}, {destination.index})"
+    w.outcome = f"barrier({number}, {count}, True, {w.site()}, {w.guard() or 'None'}, {reduction})"
+
+
+@rule("barrier.cluster.arrive")
+def _cluster_arrive(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    w.emit(f"cluster_arrive(x, {'relaxed' not in parts}, {w.active()})")
+
+
+@rule("barrier.cluster.wait")
+def _cluster_wait(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if i.guard is not None:
+        raise ValueError("under a guard")
+    w.outcome = "cluster_wait()"
+
+
+@rule("mapa")
+def _map_address(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    w.write(i.operands[0], kind, f"map_address({w.read(i.operands[1], kind)}, {w.read(i.operands[2], 'u32')})")
+
+
+@rule("getctarank")
+def _rank(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    w.write(i.operands[0], "u32", f"rank_of({w.read(i.operands[1], kind_of(parts[-1]))})")
 
 
 @rule("bar.warp.sync")

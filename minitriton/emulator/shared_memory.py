@@ -5,6 +5,8 @@ before what warp `w` does now. An access conflicts with an earlier one by warp `
 
     warp 0 writes word 5 at time 1; warp 1 reads it, known[1, 0] = 0       →   race
     ... both pass a barrier: known[1, 0] = 1 ...; warp 1 reads it          →   none
+
+The warps of a cluster of CTAs share one numbering, as they reach each other's memory: an address carries the CTA's rank.
 """
 
 from __future__ import annotations
@@ -15,23 +17,29 @@ import numpy as np
 
 WINDOW = 1024
 """Shared addresses begin here, as the first kilobyte is the system's."""
+RANK_SHIFT = 24
+"""Bits of a shared address above which the rank of its CTA in the cluster stands (as in `mapa` of sm_90)."""
 MANY = -2
 
 
 class SharedMemory:
     """`bytes` holds the CTAs' windows one after the other, `stride` bytes each."""
 
-    def __init__(self, ctas: int, size: int, warps: int, granule: int, shadow: bool) -> None:
-        self.ctas, self.size, self.warps, self.granule = ctas, size, warps, granule
+    def __init__(self, ctas: int, size: int, warps: int, granule: int, shadow: bool, cluster: int = 1) -> None:
+        self.groups, self.size, self.granule = ctas // cluster, size, granule
+        self.warps = warps * cluster
+        """Of a cluster, of which there are `groups`: those that know of each other."""
         self.stride = -(-max(size, 16) // 128) * 128
         self.bytes = np.full(ctas * self.stride, 0xA5, np.uint8)
         self.views = {s: self.bytes.view(f"u{s}") for s in (1, 2, 4, 8)}
         self.shadowed = shadow and size > 0
         self.pending_count = 0
+        self.reading_count = 0
         if self.shadowed:
             count = ctas * self.stride // granule
-            self.clock = np.ones(ctas * warps, np.int32)
-            self.known = np.zeros((ctas * warps, warps), np.int32)
+            warps *= cluster
+            self.clock = np.ones(self.groups * warps, np.int32)
+            self.known = np.zeros((self.groups * warps, warps), np.int32)
             self.write_time = np.zeros(count, np.int32)
             self.write_warp = np.zeros(count, np.int32)
             self.write_lane = np.full(count, -1, np.int32)
@@ -39,6 +47,9 @@ class SharedMemory:
             self.read_lane = np.full((count, warps), -1, np.int32)
             self.initialised = np.zeros(count, np.bool_)
             self.pending = np.zeros(count, np.int32)
+            """Asynchronous copies under way that will write the granule."""
+            self.reading = np.zeros(count, np.int32)
+            """Asynchronous copies and products under way that read the granule."""
 
     def granules(self, offset: np.ndarray, size: int) -> np.ndarray:
         """Granules that accesses touch: [accesses, granules of one]."""
@@ -48,8 +59,10 @@ class SharedMemory:
     def synchronize_all(self) -> None:
         """Every warp of every CTA passes a barrier."""
         if self.shadowed:
-            shape = (self.ctas, self.warps, self.warps)
-            self.known[:] = np.broadcast_to(self.clock.reshape(self.ctas, 1, self.warps), shape).reshape(-1, self.warps)
+            shape = (self.groups, self.warps, self.warps)
+            self.known[:] = np.broadcast_to(self.clock.reshape(self.groups, 1, self.warps), shape).reshape(
+                -1, self.warps
+            )
             self.clock += 1
 
     def synchronize(self, members: np.ndarray) -> None:
@@ -109,6 +122,34 @@ class SharedMemory:
         self.write_lane[g] = lane[:, None]
         self.initialised[g] = True
         return race
+
+    def range_read(self, low: int, high: int, warp: int, lane: int) -> tuple[bool, bool, bool]:
+        """`read_by` for one reader of granules `low` to `high`: whether it races, reads fresh bytes, reads too early."""
+        local, span = warp % self.warps, slice(low, high)
+        writer = self.write_warp[span]
+        late = self.write_time[span] > self.known[warp, writer]
+        if late.any():
+            late &= (writer != local) | (self.write_lane[span] != lane)
+        pending = self.pending[span] > 0 if self.pending_count else np.zeros(high - low, np.bool_)
+        now = self.clock[warp]
+        times, lanes = self.read_time[span, local], self.read_lane[span, local]
+        lanes[:] = np.where((times == now) & (lanes != lane), MANY, lane)
+        times[:] = now
+        return bool(late.any()), bool((~self.initialised[span] & ~pending).any()), bool(pending.any())
+
+    def range_written(self, low: int, high: int, warp: int, lane: int, time: int) -> None:
+        """Notes a writer of granules `low` to `high`."""
+        self.write_time[low:high] = time
+        self.write_warp[low:high] = warp % self.warps
+        self.write_lane[low:high] = lane
+        self.initialised[low:high] = True
+
+    def range_conflicts(self, low: int, high: int, warp: int) -> bool:
+        """Whether a copy that a warp issues into granules `low` to `high` meets accesses that are not over."""
+        known = self.known[warp]
+        if (self.write_time[low:high] > known[self.write_warp[low:high]]).any():
+            return True
+        return bool((self.read_time[low:high] > known).any())
 
     def conflicts(self, g: np.ndarray, warp: np.ndarray, lane: np.ndarray, same: np.ndarray) -> np.ndarray:
         """Which writes of granules `g` race with earlier reads or writes."""

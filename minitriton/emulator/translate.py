@@ -46,6 +46,7 @@ RULE_MODULES = (
     "synchronize",
     "matrix",
     "async",
+    "bulk",
     "call",
     "carry",
 )
