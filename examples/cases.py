@@ -39,8 +39,9 @@ class Case:
 
 
 def load_kernels(file: str, compiler: str) -> ModuleType:
-    """Imports `kernels/<file>.py` with `import triton` meaning `compiler` ("triton" or "minitriton")."""
-    name = f"_{compiler}_kernels_{file}"
+    """Imports `kernels/<file>.py`, or the file that an absolute path without its suffix names, with `import triton`
+    meaning `compiler` ("triton" or "minitriton")."""
+    name = f"_{compiler}_kernels_{Path(file).name}"
     if name in sys.modules:
         return sys.modules[name]
     importlib.import_module(compiler + ".language")

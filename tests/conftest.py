@@ -1,4 +1,4 @@
-"""Shared by all tests: the example cases are importable, and compiled kernels go to a cache of the test run's own."""
+"""Shared by all tests: the example and parity cases are importable, and compiled kernels go to a cache of the test run's own."""
 
 import sys
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+sys.path.insert(0, str(Path(__file__).parent / "parity"))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,7 +1,7 @@
 """The last steps of a pipeline, each a `Translation`: LLVM dialect → LLVM IR → optimised LLVM IR → PTX.
 
-Between the steps LLVM IR is a `str` where it is text anyway (just written, or read from a file) and a live `LLVMModule`
-after LLVM has had it, so that a compile parses it once; `str(module)` prints it.
+Between the steps LLVM IR is a `str` where it is text anyway (just written, or read from a file) and an `LLVMModule` after LLVM
+has had it; `str(module)` prints it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.ptx import DEFAULT_PTX_VERSION, finish_ptx, machine_for, optimize, parse_llvm_ir
+from minitriton.codegen.ptx import DEFAULT_PTX_VERSION, emit, machine_for, optimize, parse_llvm_ir
 from minitriton.errors import PipelineError
 from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
@@ -45,11 +45,9 @@ class LLVMModule:
         return self._text
 
 
-def _live(source: Any, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    if isinstance(source, LLVMModule):
-        return source.module
-    if isinstance(source, str):
-        return parse_llvm_ir(source, machine)
+def _text(source: Any) -> str:
+    if isinstance(source, (str, LLVMModule)):
+        return str(source)
     raise PipelineError(f"expected LLVM IR, not {type(source).__name__}", help="run translate-to-llvm-ir before it")
 
 
@@ -91,7 +89,7 @@ class OptimizeLLVMIR(Translation):
     def translate(self, source: Any) -> LLVMModule:
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
-            module = _live(source, machine)
+            module = parse_llvm_ir(_text(source), machine)
             optimize(module, machine, self.level)
         return LLVMModule(module)
 
@@ -113,5 +111,4 @@ class EmitPTX(Translation):
         options = CUDAOptions(enable_fp_fusion=self.enable_fp_fusion, ptx_version=self.ptx_version)
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), options)
-            llvm_session.set_fp_fusion(self.enable_fp_fusion)
-            return finish_ptx(machine.emit_assembly(_live(source, machine)))
+            return emit(_text(source), machine, fp_fusion=self.enable_fp_fusion)

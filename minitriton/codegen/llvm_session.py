@@ -21,7 +21,6 @@ TRIPLE = "nvptx64-nvidia-cuda"
 LOCK = threading.RLock()
 """Held around every call into LLVM."""
 
-_fma_level: int | None = None
 _initialized = False
 
 
@@ -35,15 +34,6 @@ def initialize() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     _initialized = True
-
-
-def set_fp_fusion(enabled: bool) -> None:
-    """Whether multiplications and additions may become fused multiply-adds from now on (the option that is last set wins)."""
-    global _fma_level
-    level = 2 if enabled else 0
-    if level != _fma_level:
-        llvm.set_option("", f"-nvptx-fma-level={level}")
-        _fma_level = level
 
 
 @lru_cache(maxsize=16)

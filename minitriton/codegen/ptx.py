@@ -1,6 +1,6 @@
 """LLVM IR text to PTX.
 
-In: the text of an LLVM module (ours or Triton's), a target and options. Out: optimised LLVM IR, PTX, or both from one parse.
+In: the text of an LLVM module (ours or Triton's), a target and options. Out: optimised LLVM IR, PTX, or both.
 
     llvm_ir, ptx = compile_llvm_ir(text, GPUTarget("cuda", 90), CUDAOptions())
 
@@ -10,6 +10,7 @@ one already.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,16 +75,20 @@ def optimize(
     builder.getModulePassManager().run(module, builder)
 
 
+_CONTRACTIBLE = re.compile(r"( = (?:fmul|fadd|fsub)) ")
+
+
+def emit(llvm_ir: str, machine: llvm.TargetMachine, *, fp_fusion: bool) -> str:
+    """The PTX of a module that is optimised already. With `fp_fusion` a product and the sum or difference that takes it may
+    become one fused operation, in device functions that were linked too (Triton's `AllowFPOpFusion = Fast`)."""
+    text = _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if fp_fusion else llvm_ir
+    return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)))
+
+
 def compile_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> CompiledIR:
     """Optimises and emits in one go. Text that is not `trusted` is read in a child process first."""
-    if not trusted:
-        llvm_session.check_in_child(text)
-    with llvm_session.LOCK:
-        machine = machine_for(target, options)
-        llvm_session.set_fp_fusion(options.enable_fp_fusion)
-        module = parse_llvm_ir(text, machine)
-        optimize(module, machine)
-        return CompiledIR(str(module), finish_ptx(machine.emit_assembly(module)))
+    optimized = optimize_llvm_ir(text, target, options, trusted=trusted)
+    return CompiledIR(optimized, llvm_to_ptx(optimized, target, options))
 
 
 def optimize_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> str:
@@ -102,9 +107,7 @@ def llvm_to_ptx(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: 
     if not trusted:
         llvm_session.check_in_child(text)
     with llvm_session.LOCK:
-        machine = machine_for(target, options)
-        llvm_session.set_fp_fusion(options.enable_fp_fusion)
-        return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)))
+        return emit(text, machine_for(target, options), fp_fusion=options.enable_fp_fusion)
 
 
 def finish_ptx(ptx: str) -> str:

@@ -140,9 +140,11 @@ def scan(f: FunctionLowering, op: Operation) -> None:
     vectors = [f.vector(operand) for operand in op.operands]
     sums = _within_thread(f, op, plan, vectors)
     state = _Scan(f, op, plan, facts, _is_reverse(op))
-    prefix, everywhere = state.prefix(sums[-1])
+    prefix, everywhere, last = state.prefix(sums[-1])
     if prefix is not None:
-        sums = [state.chosen(everywhere, combine(f, op, prefix, row), row) for row in sums]
+        open_rows = sums if last is None else sums[:-1]
+        sums = [state.chosen(everywhere, combine(f, op, prefix, row), row) for row in open_rows]
+        sums += [] if last is None else [last]
     order = {register: (j, at) for j, row in enumerate(plan.rows) for at, register in enumerate(row)}
     places = [order[plan.copies[register]] for register in range(facts.count)]
     for number, result in enumerate(op.results):
@@ -188,8 +190,9 @@ class _Scan:
         kind = "down" if self.reverse else "up"
         return [shuffle(self.f, value, distance, kind) for value in values]
 
-    def prefix(self, total: Values) -> tuple[Values | None, SSAValue | None]:
-        """What comes before the thread's elements, and where there is something (None for everywhere)."""
+    def prefix(self, total: Values) -> tuple[Values | None, SSAValue | None, Values | None]:
+        """What comes before the thread's elements, where there is something (None for everywhere), and the thread's last
+        results if they fall out on the way."""
         f, b, plan = self.f, self.f.b, self.plan
         before: Values | None = None
         valid: SSAValue | None = None
@@ -202,13 +205,13 @@ class _Scan:
             valid = b.icmp("ne", self.lane, b.i32(0))
         chunk_totals: Values | None = None
         if plan.warp_bits:
-            before, valid, chunk_totals = self._across_warps(total, before, valid)
+            before, valid, chunk_totals, total = self._across_warps(total, before, valid)
         elif plan.chunks > 1:
             chunk_totals = self._last_lane(total)
         if plan.chunks > 1:
             assert chunk_totals is not None
-            return self._across_chunks(chunk_totals, before, valid)
-        return before, valid
+            return *self._across_chunks(chunk_totals, before, valid), None
+        return before, valid, total
 
     def _last_lane(self, total: Values) -> Values:
         """The total of the last lane along the axis, in all lanes."""
@@ -222,7 +225,8 @@ class _Scan:
 
     def _across_warps(
         self, total: Values, before: Values | None, valid: SSAValue | None
-    ) -> tuple[Values, SSAValue, Values]:
+    ) -> tuple[Values, SSAValue, Values, Values]:
+        """What comes before the thread, where there is something, the total of the block, and the total up to the thread."""
         f, b = self.f, self.f.b
         totals = self._exchange(total)
         ahead, everything = totals[0], totals[0]
@@ -232,12 +236,13 @@ class _Scan:
                 ahead = self.chosen(inside, combine(f, self.op, everything, totals[number]), ahead)
             everything = combine(f, self.op, everything, totals[number])
         later = b.icmp("ne", self.warp, b.i32(0))
+        up_to_here = self.chosen(later, combine(f, self.op, ahead, total), total)
         if before is None:
-            return ahead, later, everything
+            return ahead, later, everything, up_to_here
         assert valid is not None
         both = combine(f, self.op, ahead, before)
         mine = self.chosen(later, self.chosen(valid, both, ahead), before)
-        return mine, b.or_(later, valid), everything
+        return mine, b.or_(later, valid), everything, up_to_here
 
     def _exchange(self, total: Values) -> list[Values]:
         """The totals of all warps along the axis, in the order of the scan."""

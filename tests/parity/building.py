@@ -1,0 +1,110 @@
+"""Compiles a parity case under either compiler without a GPU, and runs PTX of it on the emulator."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cases import Case, load_kernels
+
+import minitriton
+from minitriton import emulator
+from minitriton.compiler import ASTSource
+from minitriton.runtime.arguments import specialize
+from minitriton.target import GPUTarget
+
+ARCH = 90
+
+
+def source_parts(case: Case) -> tuple[dict[str, str], dict[str, Any], dict[tuple[int, ...], Any]]:
+    """Signature, constexprs and attributes that a launch of `case` on aligned arrays has."""
+    names = getattr(load_kernels(case.file, "minitriton"), case.kernel).arg_names
+    signature = dict.fromkeys(names, "constexpr")
+    constexprs = dict(case.constexprs)
+    attrs: dict[tuple[int, ...], Any] = {}
+    for index, (name, value) in enumerate(zip(names, case.inputs(np.random.default_rng(0)), strict=False)):
+        kind, key = specialize(value, False, True, True)
+        signature[name] = kind
+        if kind == "constexpr":
+            constexprs[name] = value
+        elif key == "D" or kind.startswith("*"):
+            attrs[(index,)] = [["tt.divisibility", 16]]
+    return signature, constexprs, attrs
+
+
+@functools.cache
+def _compiled(case_name: str, file: str, kernel: str, compiler: str) -> Any:
+    from parity_cases import ALL_CASES
+
+    case = next(c for c in ALL_CASES if (c.name, c.file) == (case_name, file))
+    function = getattr(load_kernels(file, compiler), kernel)
+    options = {"num_warps": case.num_warps}
+    if compiler == "minitriton":
+        return minitriton.compile(ASTSource(function, *source_parts(case)), GPUTarget("cuda", ARCH), options)
+    import triton
+    from triton.backends.compiler import GPUTarget as TritonTarget
+    from triton.compiler import ASTSource as TritonSource
+
+    return triton.compile(
+        TritonSource(function, *source_parts(case)), target=TritonTarget("cuda", ARCH, 32), options=options
+    )
+
+
+def compiled(case: Case, compiler: str) -> Any:
+    """`case` compiled for sm_90 by "minitriton" or "triton"."""
+    return _compiled(case.name, case.file, case.kernel, compiler)
+
+
+def triton_continues(case: Case, stage: str, text: str, folder: Path) -> str:
+    """PTX that Triton makes from a stage of ours (`ttir`, `ttgir`, `llir`); of `ptx`, what its assembler took."""
+    import triton
+    from triton.backends.compiler import GPUTarget as TritonTarget
+    from triton.compiler import make_backend
+
+    target, options = TritonTarget("cuda", ARCH, 32), {"num_warps": case.num_warps}
+    if stage in ("ttir", "ttgir"):
+        path = folder / f"k.{stage}"
+        path.write_text(text)
+        return triton.compile(str(path), target=target, options=options).asm["ptx"]
+    backend = make_backend(target)
+    parsed, metadata = backend.parse_options(options), {"name": case.kernel}
+    ptx = backend.make_ptx(text, metadata, parsed, ARCH) if stage == "llir" else text
+    assert backend.make_cubin(ptx, metadata, parsed, ARCH)[:4] == b"\x7fELF"
+    return ptx
+
+
+def we_continue(case: Case, stage: str, text: str, folder: Path) -> str:
+    """PTX that we make from a stage of Triton's; the machine code is assembled too."""
+    path = folder / f"k.{stage}"
+    path.write_text(text)
+    kernel = minitriton.compile(str(path), GPUTarget("cuda", ARCH), {"num_warps": case.num_warps})
+    assert kernel.asm["cubin"][:4] == b"\x7fELF"
+    return kernel.asm["ptx"]
+
+
+def emulate(case: Case, ptx: str, shared: int, seed: int = 0) -> dict[int, np.ndarray]:
+    """Outputs by position of `case` run on the emulator; anything that it reports fails."""
+    arguments = case.inputs(np.random.default_rng(seed))
+    outputs = case.expected(*case.inputs(np.random.default_rng(seed)))
+    runtime = [a for a in arguments if not (isinstance(a, int) and a == 1)]
+    report = emulator.run(ptx, case.kernel, case.grid, runtime, shared)
+    assert report.ok, "\n".join(map(str, report.findings))
+    return {position: arguments[position] for position in outputs}
+
+
+def check(case: Case, found: dict[int, np.ndarray], wanted: dict[int, np.ndarray], exact: bool) -> None:
+    """`found` equals `wanted`: bit for bit, or within the case's tolerance."""
+    for position, value in wanted.items():
+        if exact:
+            np.testing.assert_array_equal(found[position], value, err_msg=f"argument {position}")
+        else:
+            np.testing.assert_allclose(
+                found[position], value, rtol=case.tolerance, atol=case.tolerance, err_msg=f"argument {position}"
+            )
+
+
+def expected(case: Case, seed: int = 0) -> dict[int, np.ndarray]:
+    """What NumPy gives."""
+    return case.expected(*case.inputs(np.random.default_rng(seed)))
