@@ -1,10 +1,11 @@
-"""Every example case on the GPU: equal to Triton, to NumPy, and with the stages of the two compilers swapped."""
+"""Every case of the parity suite on the GPU: equal to Triton, to NumPy, and with the stages of the two compilers swapped."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import CASES, Case
+from cases import Case
+from parity_cases import ALL_CASES
 
 pytest.importorskip("torch")
 
@@ -14,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from launching import ours_from, run_compiled, run_with, triton_from, write_stage
 
 STAGES = ["ttir", "ttgir", "llir", "ptx"]
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name)
 every_stage = pytest.mark.parametrize("stage", STAGES)
 
 

@@ -83,7 +83,7 @@ def segmented(x: np.ndarray, start: np.ndarray) -> np.ndarray:
 @triton.jit
 def segmented_sums(x_ptr, start_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, N)
-    sums, starts = tl.associative_scan((tl.load(x_ptr + at), tl.load(start_ptr + at)), 0, segment)
+    sums, _starts = tl.associative_scan((tl.load(x_ptr + at), tl.load(start_ptr + at)), 0, segment)
     tl.store(out_ptr + at, sums)
 
 
@@ -109,7 +109,7 @@ def recurrence(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @triton.jit
 def linear_recurrence(a_ptr, b_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, N)
-    scale, shift = tl.associative_scan((tl.load(a_ptr + at), tl.load(b_ptr + at)), 0, affine)
+    _scale, shift = tl.associative_scan((tl.load(a_ptr + at), tl.load(b_ptr + at)), 0, affine)
     tl.store(out_ptr + at, shift)
 
 
