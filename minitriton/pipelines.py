@@ -47,11 +47,13 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
     )
     return [
         convert,
+        "minitriton-enumerate-indices",
         "tritongpu-coalesce",
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
         "minitriton-outer-reduction-layout",
         "tritongpu-remove-layout-conversions",
+        "triton-nvidia-optimize-descriptor-encoding",
         "triton-loop-aware-cse",
         "tritongpu-fuse-nested-loops",
         "canonicalize",
@@ -60,14 +62,21 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "tritongpu-combine-tensor-select-and-if",
         "canonicalize",
         "triton-loop-aware-cse",
+        *_on_hopper(target, "triton-nvidia-tma-lowering"),
         "tritongpu-remove-layout-conversions",
         "tritongpu-reduce-data-duplication",
         "tritongpu-reorder-instructions",
         "triton-loop-aware-cse",
         "symbol-dce",
+        *_on_hopper(target, f"triton-nvidia-gpu-fence-insertion{{compute-capability={target.arch}}}"),
         "cse",
         "canonicalize",
     ]
+
+
+def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
+    """`passes` where the target has tensor copies and asynchronous tensor cores, else none."""
+    return passes if target.arch >= 90 else ()
 
 
 def llvm_passes() -> list[str]:

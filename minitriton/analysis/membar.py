@@ -130,7 +130,7 @@ def insert_barriers(module: ModuleOp, allocation: Allocation, skip: Filter = can
     at_return: dict[Operation, Pending] = {}
     for function, placed in allocation.functions.items():
         if placed.of_value or placed.of_op or _has_waits(function):
-            at_return[function] = _Function(placed, at_return, skip).run()
+            at_return[function] = FunctionWalk(placed, at_return, skip).run()
         else:
             at_return[function] = Pending()
 
@@ -140,7 +140,7 @@ def _has_waits(function: Operation) -> bool:
 
 
 @dataclass
-class _Access:
+class Access:
     """What one op does to shared memory.
 
     `pending` is what no barrier has followed when the op is done, `scratch` where its own scratch lies, `claims` what it may
@@ -155,8 +155,8 @@ class _Access:
     is_wait: bool = False
 
 
-class _Function:
-    """The fixed point over one function."""
+class FunctionWalk:
+    """The fixed point over one function. `_access` says what an op does, `_walk` what that asks for."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class _Function:
         self.placed = placed
         self.callee_pending = at_return
         self.skip = skip
-        self.segments: dict[Point, tuple[list[_Access], Operation | None]] = {}
+        self.segments: dict[Point, tuple[list[Access], Operation | None]] = {}
 
     def run(self) -> Pending:
         """Insert the barriers; what is pending when the function returns."""
@@ -192,11 +192,11 @@ class _Function:
                 at_return.join(state)
         return at_return
 
-    def _segment(self, point: Point) -> tuple[list[_Access], Operation | None]:
+    def _segment(self, point: Point) -> tuple[list[Access], Operation | None]:
         """The accesses from `point` to the next branch or op with control flow, and that op."""
         found = self.segments.get(point)
         if found is None:
-            accesses: list[_Access] = []
+            accesses: list[Access] = []
             block, start = point
             op = block.first_op if start is None else start.next_op
             while op is not None and not is_segment_end(op):
@@ -207,11 +207,11 @@ class _Function:
             found = self.segments[point] = accesses, op
         return found
 
-    def _access(self, op: Operation) -> _Access | None:
+    def _access(self, op: Operation) -> Access | None:
         if op.name in BARRIERS:
-            return _Access(op, Pending(), is_barrier=True)
+            return Access(op, Pending(), is_barrier=True)
         if op.name in _WAITS:
-            return _Access(op, Pending(), is_wait=True)
+            return Access(op, Pending(), is_wait=True)
         pending = Pending()
         callee = self.placed.callees.get(op)
         if callee is not None:
@@ -223,15 +223,15 @@ class _Function:
         scratch = self.placed.of_op.get(op)
         if scratch is None and not pending.reads and not pending.writes:
             return None
-        return _Access(op, pending, None if scratch is None else scratch.bytes)
+        return Access(op, pending, None if scratch is None else scratch.bytes)
 
-    def _call(self, op: Operation, callee: Operation) -> _Access | None:
+    def _call(self, op: Operation, callee: Operation) -> Access | None:
         """A callee may write all its memory at once; what is pending at its return lies where the call's memory does."""
         memory = self.placed.of_op.get(op)
         if memory is None:
             return None
         pending = self.callee_pending[callee].moved_by(memory.offset)
-        return _Access(op, pending, claims=Pending(writes={memory.bytes: {op: None}}))
+        return Access(op, pending, claims=Pending(writes={memory.bytes: {op: None}}))
 
     def _add_effects(self, op: Operation, pending: Pending) -> None:
         aliases = self.placed.aliases
@@ -249,7 +249,7 @@ class _Function:
             for buffer in self.placed.buffers_of(value):
                 target.setdefault(buffer.bytes, {})[op] = None
 
-    def _walk(self, accesses: list[_Access], state: Pending) -> None:
+    def _walk(self, accesses: list[Access], state: Pending) -> None:
         """Let `state` pass the accesses, inserting barriers where they conflict with it."""
         position = 0
         while position < len(accesses):
@@ -272,7 +272,7 @@ class _Function:
                 state.join(access.pending)
             position += 1
 
-    def _pass_scratch(self, accesses: list[_Access], position: int, state: Pending) -> int:
+    def _pass_scratch(self, accesses: list[Access], position: int, state: Pending) -> int:
         """An op with scratch writes it, meets its threads, and reads it. The number of barriers put before it."""
         access = accesses[position]
         assert access.scratch is not None
@@ -286,15 +286,24 @@ class _Function:
         state.join(writes)
         return int(conflict)
 
-    def _insert(self, accesses: list[_Access], position: int, op: Operation, *, after: bool = False) -> None:
-        barrier = LocalBarrierOp()
+    def _insert(
+        self,
+        accesses: list[Access],
+        position: int,
+        op: Operation,
+        barrier: Operation | None = None,
+        *,
+        after: bool = False,
+    ) -> None:
+        """Puts `barrier` (a barrier of all threads if none is given) before or after `op`."""
+        barrier = LocalBarrierOp() if barrier is None else barrier
         barrier.location = op.location
         block = cast(Block, op.parent)
         if after:
             block.insert_ops_after([barrier], op)
         else:
             block.insert_ops_before([barrier], op)
-        accesses.insert(position, _Access(barrier, Pending(), is_barrier=True))
+        accesses.insert(position, Access(barrier, Pending(), is_barrier=True))
 
 
 def meets_by_warp(op: Operation) -> bool:

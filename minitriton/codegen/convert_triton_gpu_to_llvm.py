@@ -2,7 +2,7 @@
 
     tt.func public @add(...)  ->  llvm.func @add(...) attributes {nvvm.kernel, nvvm.reqntid = 128}
 
-Shared memory that no earlier pass has placed is placed here, and barriers put where they are needed.
+Shared memory that no earlier pass has placed is placed here, and fences and barriers put where they are needed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.allocation import allocate, write_attributes
+from minitriton.analysis.global_scratch import allocate_global_scratch
 from minitriton.analysis.membar import insert_barriers
-from minitriton.codegen.global_scratch import allocate_global_scratch
+from minitriton.analysis.proxy_fences import insert_proxy_fences
 from minitriton.codegen.lowering.module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -35,6 +36,7 @@ class ConvertTritonGPUToLLVM(Pass):
         allocate_global_scratch(op)
         allocation = allocate(op, scratch_bytes)
         write_attributes(op, allocation)
+        insert_proxy_fences(op, allocation)
         insert_barriers(op, allocation)
         lowered = lower_module(op, allocation)
         replace_body(op, lowered)

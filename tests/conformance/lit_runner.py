@@ -33,12 +33,18 @@ FILES = [
     "TritonGPU/coalesce.mlir",
     "TritonGPU/combine-select-if.mlir",
     "TritonGPU/combine.mlir",
+    "TritonGPU/fence-inserstion.mlir",
+    "TritonGPU/global_scratch_alloc.mlir",
     "TritonGPU/fuse-nested-loops.mlir",
     "TritonGPU/inline.mlir",
     "TritonGPU/optimize-locality.mlir",
+    "TritonGPU/prox_fence_insertion.mlir",
     "TritonGPU/reduce-data-duplication.mlir",
     "TritonGPU/reorder-instructions.mlir",
     "Conversion/triton_to_tritongpu.mlir",
+    "TritonNvidiaGPU/membar.mlir",
+    "TritonNvidiaGPU/optimize_descriptor_encoding.mlir",
+    "TritonNvidiaGPU/tma_lowering.mlir",
 ]
 """The lit tests of the passes that minitriton has so far."""
 

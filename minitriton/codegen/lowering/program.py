@@ -9,7 +9,7 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.codegen.global_scratch import SCRATCH_OFFSET, SCRATCH_SIZE
+from minitriton.analysis.global_scratch import SCRATCH_OFFSET, SCRATCH_SIZE, scratch_attr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import I8, I32, I64
@@ -55,23 +55,26 @@ def own_global_scratch(f: FunctionLowering) -> SSAValue:
     b = f.b
     base = f.global_scratch
     assert base is not None
-    size = f.module.module.attributes.get(SCRATCH_SIZE)
-    if not f.is_kernel or not isinstance(size, IntegerAttr):
+    size = scratch_attr(f.module.module, SCRATCH_SIZE, 0)
+    if not f.is_kernel or not size:
         return base
     number = program_id(f, 2)
     for axis in (1, 0):
         number = b.add(program_id(f, axis), b.mul(number, num_programs(f, axis)))
     if f.module.num_ctas > 1:
         number = b.add(b.mul(number, b.i32(f.module.num_ctas)), f.cluster_rank())
-    wide = b.mul(b.cast(L.ZExtOp, number, I64), b.constant(I64, size.value.data))
+    wide = b.mul(b.cast(L.ZExtOp, number, I64), b.constant(I64, size))
     return b.gep(base, wide, I8)
+
+
+def placed_global_scratch(f: FunctionLowering, op: Operation) -> SSAValue:
+    """The part of this program's global memory that was given to `op`, an allocation or a call."""
+    return f.b.gep(own_global_scratch(f), scratch_attr(op, SCRATCH_OFFSET, 0), I8)
 
 
 @lowers("ttg.global_scratch_alloc")
 def global_scratch_alloc(f: FunctionLowering, op: Operation) -> None:
-    offset = op.attributes.get(SCRATCH_OFFSET)
-    start = offset.value.data if isinstance(offset, IntegerAttr) else 0
-    f.values[op.results[0]] = f.b.gep(own_global_scratch(f), start, I8)
+    f.values[op.results[0]] = placed_global_scratch(f, op)
 
 
 @lowers("gpu.barrier", "ttg.local_barrier")

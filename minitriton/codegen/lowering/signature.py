@@ -28,7 +28,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from minitriton.codegen.lowering.control_flow import lower_blocks
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
-from minitriton.codegen.lowering.program import own_global_scratch
+from minitriton.codegen.lowering.program import placed_global_scratch
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.op_making import make
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
@@ -139,7 +139,7 @@ def call(f: FunctionLowering, op: Operation) -> None:
     """The callee's shared memory begins where the allocation placed it in the caller's."""
     callee = op.properties["callee"].string_value()  # pyright: ignore[reportAttributeAccessIssue]
     offset = f.module.allocation.offset(op)
-    scratch = own_global_scratch(f)
+    scratch = placed_global_scratch(f, op)
     arguments = [
         *(f.vector(value) for value in op.operands),
         f.shared_at(offset or 0) if offset is not None or f.shared_base_value is not None else f.b.poison(SHARED),

@@ -1,0 +1,87 @@
+"""Fences where the copy unit would otherwise overwrite shared memory that threads still read or write.
+
+In: a module and the places of its buffers. Out: the same module with `ttng.fence_async_shared` before each asynchronous copy into
+bytes that threads have accessed since the last fence (accesses by threads and by the copy unit are not ordered otherwise: PTX ISA,
+"Async proxy").
+
+    %x = ttg.local_load %a                              %x = ttg.local_load %a
+    ttng.async_tma_copy_global_to_local ... %b    =>    ttng.fence_async_shared {bCluster = false}
+    (%b lies where %a lay)                              ttng.async_tma_copy_global_to_local ... %b
+
+It runs before barriers are put in, for the threads' fences must precede the barrier that the copy follows. Answers to
+lib/Dialect/TritonNvidiaGPU/Transforms/ProxFenceInsertion.cpp.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from minitriton.analysis.allocation import Allocation
+from minitriton.analysis.membar import Access, FunctionWalk, Pending
+from minitriton.dialects.ttng_barriers import FenceAsyncSharedOp
+
+_COPIES = frozenset({"ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather"})
+_OF_THE_UNIT = _COPIES | {
+    "ttng.warp_group_dot",
+    "ttng.tc_gen5_mma",
+    "ttng.tc_gen5_mma_scaled",
+    "ttng.async_tma_scatter",
+    "ttng.async_tma_reduce",
+    "ttng.arrive_barrier",
+    "ttng.tmem_copy",
+    "ttng.wait_barrier",
+    "ttng.init_barrier",
+    "ttng.inval_barrier",
+}
+"""Ops that are no accesses by threads, or that synchronise by themselves."""
+
+
+def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:
+    """Inserts the fences that `module` needs, callees first; `allocation` is that of `module`."""
+    if not any(op.name in _COPIES for op in module.walk()):
+        return
+    at_return: dict[Operation, Pending] = {}
+    for function, placed in allocation.functions.items():
+        at_return[function] = _Fences(placed, at_return, _is_of_the_unit).run()
+
+
+def _is_of_the_unit(before: Operation, after: Operation) -> bool:
+    return before.name in _OF_THE_UNIT
+
+
+class _Fences(FunctionWalk):
+    """What threads have accessed since the last fence."""
+
+    def _access(self, op: Operation) -> Access | None:
+        if isinstance(op, FenceAsyncSharedOp):
+            return Access(op, Pending(), is_barrier=True)
+        if op.name in _COPIES:
+            target = op.destination  # pyright: ignore[reportAttributeAccessIssue]
+            claims = Pending(writes={buffer.bytes: {op: None} for buffer in self.placed.buffers_of(target)})
+            return Access(op, Pending(), claims=claims)
+        callee = self.placed.callees.get(op)
+        if callee is not None:
+            return self._call(op, callee)
+        pending = Pending()
+        self._add_effects(op, pending)
+        scratch = self.placed.of_op.get(op)
+        if scratch is not None:
+            pending.reads.setdefault(scratch.bytes, {})[op] = None
+        return Access(op, pending) if pending.reads or pending.writes else None
+
+    def _walk(self, accesses: list[Access], state: Pending) -> None:
+        position = 0
+        while position < len(accesses):
+            access = accesses[position]
+            if access.is_barrier:
+                state.clear()
+            elif access.op.name in _COPIES:
+                assert access.claims is not None
+                if state.conflicts_with(access.claims, self.skip):
+                    self._insert(accesses, position, access.op, FenceAsyncSharedOp(b_cluster=False))
+                    position += 1
+                    state.clear()
+            else:
+                state.join(access.pending)
+            position += 1

@@ -1,0 +1,23 @@
+"""`tritongpu-global-scratch-memory-allocation`: places for the global memory that programs ask for (`analysis.global_scratch`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.analysis.global_scratch import allocate_global_scratch
+from minitriton.pass_registry import Pass, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class AllocateGlobalScratch(Pass):
+    """Gives each request for global scratch memory its place."""
+
+    name: ClassVar[str] = "tritongpu-global-scratch-memory-allocation"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        allocate_global_scratch(op)

@@ -1,0 +1,119 @@
+"""`triton-nvidia-gpu-fence-insertion`: what threads wrote to shared memory is made visible to tensor cores before they read it.
+
+    %b = ttg.local_alloc %x                      %b = ttg.local_alloc %x
+    ttng.warp_group_dot %a, %b, %c       =>      ttng.fence_async_shared {bCluster = false}
+                                                 ttng.warp_group_dot %a, %b, %c
+
+Only an operand that threads copied from registers needs it. The fence leaves loops that hold none of these copies. Answers to
+lib/Dialect/TritonNvidiaGPU/Transforms/FenceInsertion.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from minitriton.dialects import ttg, ttng
+from minitriton.pass_registry import Pass, Property, register_pass
+
+_VIEWS = frozenset(
+    {"ttg.memdesc_index", "ttg.memdesc_subslice", "ttg.memdesc_trans", "ttg.memdesc_reshape", "ttg.memdesc_reinterpret"}
+)
+
+
+_DOTS = frozenset({"ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})
+"""Dots of tensor cores that read shared memory; their first operands are A and B."""
+
+
+class _Copies:
+    """The ops that fill a buffer from registers."""
+
+    def __init__(self) -> None:
+        self.found: dict[Operation, None] = {}
+        self._visited: set[SSAValue] = set()
+
+    def of(self, value: SSAValue) -> None:
+        """Adds those that `value` depends on."""
+        if value in self._visited or not isinstance(value.type, ttg.MemDescType):
+            return
+        self._visited.add(value)
+        if isinstance(value, OpResult):
+            if isinstance(value.op, ttg.LocalAllocOp) and self._stored_to(value.op):
+                return
+            for operand in value.op.operands:
+                self.of(operand)
+        elif isinstance(value, BlockArgument):
+            self._carried(value)
+
+    def _stored_to(self, alloc: ttg.LocalAllocOp) -> bool:
+        """Adds the allocation itself if it copies, and a store to it; whether there is such a store."""
+        if alloc.src is not None:
+            self.found[alloc] = None
+        for use in alloc.result.uses:
+            user = use.operation
+            while user.name in _VIEWS and user.results[0].has_one_use():
+                user = next(iter(user.results[0].uses)).operation
+            if isinstance(user, ttg.LocalStoreOp):
+                self.found[user] = None
+                return True
+        return False
+
+    def _carried(self, argument: BlockArgument) -> None:
+        owner = argument.block.parent_op()
+        assert owner is not None
+        if isinstance(owner, scf.ForOp):
+            self.of(owner.operands[argument.index + 2])
+            end = argument.block.last_op
+            assert end is not None
+            self.of(end.operands[argument.index - 1])
+        elif owner.name == "ttg.warp_specialize.partitions":
+            captures = owner.parent_op()
+            assert captures is not None
+            self.of(captures.operands[argument.index])
+        else:
+            self.found[owner] = None
+
+
+def _innermost_loop(op: Operation) -> Operation | None:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, (scf.ForOp, scf.WhileOp)):
+        parent = parent.parent_op()
+    return parent
+
+
+def _insert_fence(dot: Operation) -> None:
+    copies = _Copies()
+    for operand in dot.operands[:2]:
+        copies.of(operand)
+    if not copies.found:
+        return
+    place: Operation = dot
+    while (loop := _innermost_loop(place)) is not None and not any(loop.is_ancestor(op) for op in copies.found):
+        place = loop
+    if isinstance(place.prev_op, ttng.FenceAsyncSharedOp) and not place.prev_op.b_cluster.value.data:
+        return
+    fence = ttng.FenceAsyncSharedOp(b_cluster=False)
+    fence.location = dot.location
+    assert place.parent is not None
+    place.parent.insert_op_before(fence, place)
+
+
+@register_pass
+@dataclass(frozen=True)
+class FenceInsertion(Pass):
+    """Puts fences between copies to shared memory by threads and the tensor cores that read them."""
+
+    name: ClassVar[str] = "triton-nvidia-gpu-fence-insertion"
+    requires = frozenset({Property.ENCODINGS})
+    compute_capability: int = 90
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.compute_capability < 90:
+            return
+        for dot in [found for found in op.walk() if found.name in _DOTS]:
+            _insert_fence(dot)

@@ -1,0 +1,244 @@
+"""`triton-nvidia-optimize-descriptor-encoding`: the layout in shared memory of each descriptor's blocks.
+
+In: TTGIR whose descriptors have no layout. Out: every descriptor type with one. A block that goes into a buffer (for a dot, say) has
+that buffer's layout, so that the copy writes where the dot reads; any other the widest swizzle that its rows fill.
+
+    %d : !tt.tensordesc<tensor<128x64xf16>>      =>      %d : !tt.tensordesc<tensor<128x64xf16, #shared>>
+    %x = tt.descriptor_load %d[...]                      #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, ...}>
+    %b = ttg.local_alloc %x : ... #shared
+
+What is wanted of a descriptor flows through loops and branches until all that are tied agree; where two users want different
+layouts, and where a descriptor crosses a function's border, it gets the default one. Answers to
+lib/Dialect/TritonNvidiaGPU/Transforms/OptimizeDescriptorEncoding.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+
+from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.tt_types import TensorDescType
+from minitriton.layouts.builders import nvmma_shared
+from minitriton.layouts.encodings import Bases, NVMMAShared
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.tensor_layouts import set_type, with_layout
+
+_LOADS = (tt.DescriptorLoadOp, tt.DescriptorGatherOp)
+_STORES = (tt.DescriptorStoreOp, tt.DescriptorReduceOp, tt.DescriptorScatterOp)
+_BORDERS = ("tt.call", "tt.return", "ttng.reinterpret_tensor_descriptor")
+"""Ops whose descriptors have the default layout, for what is on the other side cannot be seen."""
+
+_FOR_BOUNDS = 3
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted of a descriptor: a layout, how CTAs share its blocks, the smallest shape used; or the default."""
+
+    encoding: NVMMAShared | None = None
+    cga: Bases | None = None
+    shape: tuple[int, ...] = ()
+    default: bool = False
+
+    def join(self, other: Wish) -> Wish:
+        """What satisfies both; the default layout where they clash."""
+        if self.default or other.default:
+            return _DEFAULT
+        shape = self.shape or other.shape
+        if self.shape and other.shape:
+            shape = tuple(map(min, self.shape, other.shape))
+        cgas = {cga for cga in (self.cga, other.cga) if cga is not None}
+        cga = next(iter(cgas), None) if len(cgas) < 2 else ()
+        encodings = {e for e in (self.encoding, other.encoding) if e is not None}
+        if len(encodings) == 2:
+            return Wish(None, cga, shape, default=True)
+        return Wish(next(iter(encodings), None), cga, shape)
+
+
+_NOTHING = Wish()
+_DEFAULT = Wish(default=True)
+
+
+def _is_descriptor(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorDescType)
+
+
+def _block_type(value: SSAValue) -> TensorType:
+    assert isinstance(value.type, TensorDescType)
+    return value.type.block_type
+
+
+def _buffer_wanted(loaded: SSAValue) -> NVMMAShared | None:
+    """The layout of a buffer that `loaded` goes into, if a copy can write it."""
+    for use in loaded.uses:
+        user = use.operation
+        if isinstance(user, ttg.LocalAllocOp):
+            layout = ttg.layout_of(user.result.type)
+        elif isinstance(user, ttg.LocalStoreOp):
+            layout = ttg.layout_of(user.dst.type)
+        else:
+            continue
+        if isinstance(layout, NVMMAShared) and not layout.transposed:
+            return layout
+    return None
+
+
+def _wish_of_use(op: Operation) -> tuple[SSAValue, Wish] | None:
+    """The descriptor that `op` reads or writes through, and what it wants of it."""
+    if isinstance(op, _LOADS):
+        wanted, tensor = _buffer_wanted(op.result), op.result.type
+    elif isinstance(op, _STORES):
+        wanted, tensor = None, op.src.type
+    else:
+        return None
+    assert isinstance(tensor, TensorType)
+    layout = wanted or ttg.layout_of(tensor)
+    shape = tensor.get_shape()
+    padded = (1,) * (len(_block_type(op.desc).get_shape()) - len(shape)) + shape
+    return op.desc, Wish(wanted, None if layout is None else layout.cga, padded)
+
+
+def _block(op: Operation, region: int) -> Block:
+    first = op.regions[region].first_block
+    assert first is not None
+    return first
+
+
+def _handed_on(op: Operation, region: int, index: int) -> SSAValue:
+    end = _block(op, region).last_op
+    assert end is not None
+    return end.operands[index]
+
+
+def _carried(op: Operation, index: int) -> list[SSAValue]:
+    """The values that are the same descriptor as initial value `index` of a loop."""
+    if isinstance(op, scf.ForOp):
+        init, inside = op.operands[_FOR_BOUNDS + index], _block(op, 0).args[1 + index]
+        return [inside, op.results[index], _handed_on(op, 0, index), init]
+    return [_block(op, 0).args[index], op.operands[index], _handed_on(op, 1, index)]
+
+
+def _resulting(op: Operation, index: int) -> list[SSAValue]:
+    """The values that are the same descriptor as result `index` of a loop or branch."""
+    if isinstance(op, scf.ForOp):
+        return _carried(op, index)
+    if isinstance(op, scf.WhileOp):
+        return [op.results[index], _handed_on(op, 0, 1 + index), _block(op, 1).args[index]]
+    if isinstance(op, scf.IfOp):
+        return [_handed_on(op, region, index) for region in range(2)] + [op.results[index]]
+    return []
+
+
+def _ties(value: SSAValue) -> Iterable[list[SSAValue]]:
+    """Groups of values that are the same descriptor as `value`."""
+    for use in value.uses:
+        user, parent = use.operation, use.operation.parent_op()
+        if isinstance(user, scf.ForOp):
+            yield _carried(user, use.index - _FOR_BOUNDS)
+        elif isinstance(user, scf.WhileOp):
+            yield _carried(user, use.index)
+        elif isinstance(user, scf.ConditionOp):
+            assert parent is not None
+            yield _resulting(parent, use.index - 1)
+        elif isinstance(user, scf.YieldOp):
+            assert parent is not None
+            yield (_carried if isinstance(parent, scf.WhileOp) else _resulting)(parent, use.index)
+    if isinstance(value, OpResult):
+        yield _resulting(value.op, value.index)
+    elif isinstance(value, BlockArgument):
+        parent = value.block.parent_op()
+        if isinstance(parent, scf.ForOp):
+            yield _carried(parent, value.index - 1)
+        elif isinstance(parent, scf.WhileOp):
+            is_before = value.block is _block(parent, 0)
+            yield (_carried if is_before else _resulting)(parent, value.index)
+
+
+class _Wishes:
+    """The fixed point over one function."""
+
+    def __init__(self) -> None:
+        self.of: dict[SSAValue, Wish] = {}
+        self._due: dict[SSAValue, None] = {}
+
+    def add(self, values: Sequence[SSAValue], wish: Wish) -> None:
+        """`wish` and what was wanted of each of `values` so far is wanted of all of them."""
+        for value in values:
+            known = self.of.get(value)
+            if known is not None:
+                wish = known.join(wish)
+        for value in values:
+            if self.of.get(value) != wish:
+                self.of[value] = wish
+                self._due[value] = None
+
+    def spread(self) -> None:
+        """Until all that are tied agree."""
+        while self._due:
+            value, _ = self._due.popitem()
+            for group in _ties(value):
+                if group:
+                    self.add(group, _NOTHING)
+
+
+def _default_type(type_: TensorDescType, cga: Bases = (), shape: tuple[int, ...] = ()) -> TensorDescType:
+    """The widest swizzle that rows of `shape` (else of the blocks) fill."""
+    block = type_.block_type.get_shape()
+    rank = len(block)
+    used = shape or block
+    encoding = nvmma_shared(used, range(rank - 1, -1, -1), cga_of_rank(cga, rank), 8 * element_bytes(type_))
+    return TensorDescType(with_layout(type_.block_type, encoding))
+
+
+def _chosen_type(type_: TensorDescType, wish: Wish) -> TensorDescType:
+    if wish.default:
+        return _default_type(type_)
+    if wish.encoding is None:
+        return _default_type(type_, wish.cga or (), wish.shape)
+    block = type_.block_type
+    return TensorDescType(with_layout(block, encoding_of_rank(wish.encoding, block.get_num_dims())))
+
+
+def _assign(function: tt.FuncOp) -> None:
+    wishes = _Wishes()
+    arguments = [value for value in function.args if _is_descriptor(value)]
+    for value in arguments:
+        wishes.add([value], _NOTHING if function.is_public else _DEFAULT)
+    for op in function.walk():
+        used = _wish_of_use(op)
+        if used is not None:
+            wishes.add([used[0]], used[1])
+            continue
+        for value in (*op.results, *op.operands):
+            if _is_descriptor(value):
+                wishes.add([value], _DEFAULT if op.name in _BORDERS else _NOTHING)
+    wishes.spread()
+    for value, wish in wishes.of.items():
+        assert isinstance(value.type, TensorDescType)
+        set_type(value, _chosen_type(value.type, wish))
+    old = function.function_type
+    outputs: list[Attribute] = [_default_type(t) if isinstance(t, TensorDescType) else t for t in old.outputs]
+    if arguments or outputs != list(old.outputs):
+        inputs = [argument.type for argument in function.args]
+        function.properties["function_type"] = FunctionType.from_lists(inputs, outputs)
+
+
+@register_pass
+@dataclass(frozen=True)
+class OptimizeDescriptorEncoding(Pass):
+    """Gives descriptors the layout in shared memory that their users want."""
+
+    name = "triton-nvidia-optimize-descriptor-encoding"
+    requires = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            if isinstance(function, tt.FuncOp) and not function.is_declaration:
+                _assign(function)

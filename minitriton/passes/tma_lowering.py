@@ -1,0 +1,215 @@
+"""`triton-nvidia-tma-lowering`: accesses through descriptors become asynchronous tensor copies, and descriptors made in the kernel
+become tensor maps in the program's global scratch memory.
+
+    %x = tt.descriptor_load %d[%i, %j]     %b = ttg.local_alloc : () -> memdesc           a buffer and a barrier
+                                           ttng.init_barrier, ttng.barrier_expect BYTES
+                                       =>  ttng.async_tma_copy_global_to_local %d[%i, %j] %b, %bar
+                                           ttng.wait_barrier, ttng.inval_barrier
+                                           %x = ttg.local_load %b                         or %b itself, for a user that wants it so
+
+    tt.descriptor_store %d[%i, %j], %x =>  ttg.local_alloc %x, ttng.fence_async_shared, ttng.async_tma_copy_local_to_global,
+                                           ttng.async_tma_store_wait
+
+Answers to lib/Dialect/TritonNvidiaGPU/Transforms/{TMALowering,TMAUtilities}.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8, i32, i64
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.locations import source_location
+from minitriton.analysis.tensor_descriptors import (
+    box_shape,
+    buffer_encoding,
+    element_bytes,
+    element_code,
+    is_fp4_padded,
+    swizzle_mode,
+)
+from minitriton.dialects import arith, tt, ttg, ttng
+from minitriton.dialects.tt_enums import PaddingOption
+from minitriton.dialects.tt_types import TensorDescType, pointer_type
+from minitriton.dialects.ttg_attributes import SharedMemorySpaceAttr
+from minitriton.errors import PassError
+from minitriton.layouts.cta_split import shape_per_cta
+from minitriton.layouts.encodings import SwizzledShared
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.buffer_reuse import replace_by_buffer
+from minitriton.passes.tensor_layouts import element_bits
+from minitriton.rewriting.constants import int_attr
+from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+
+TENSOR_MAP_BYTES = 128
+TENSOR_MAP_ALIGNMENT = 128
+
+_SHARED = SharedMemorySpaceAttr()
+_BARRIER = ttg.MemDescType((1,), i64, ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,))), _SHARED, mutable=True)
+
+patterns = PatternSet()
+
+
+def _buffer_type(desc: SSAValue, tensor: TensorType, *, mutable: bool) -> ttg.MemDescType:
+    assert isinstance(desc.type, TensorDescType)
+    shape = tensor.get_shape()
+    encoding = ttg.encoding_attr(buffer_encoding(desc.type, shape))
+    return ttg.MemDescType(shape, tensor.element_type, encoding, _SHARED, mutable)
+
+
+def _int(rewriter: Rewriter, value: int, type_: object = i32) -> SSAValue:
+    return rewriter.constant(int_attr(type_, value))  # pyright: ignore[reportArgumentType]
+
+
+def _coordinates(
+    rewriter: Rewriter, op: tt.DescriptorLoadOp | tt.DescriptorStoreOp | tt.DescriptorReduceOp
+) -> list[SSAValue]:
+    """Where the copy begins; pairs of fp4 count as two along the last dimension."""
+    indices = list(op.indices)
+    assert isinstance(op.desc.type, TensorDescType)
+    if is_fp4_padded(op.desc.type):
+        indices[-1] = rewriter.insert(arith.MuliOp(indices[-1], _int(rewriter, 2))).results[0]
+    return indices
+
+
+def _load(
+    rewriter: Rewriter,
+    op: tt.DescriptorLoadOp | tt.DescriptorGatherOp,
+    copy: Callable[[SSAValue, SSAValue, SSAValue], Operation],
+) -> bool:
+    """A buffer filled by `copy(barrier, buffer, predicate)`, waited for at once."""
+    tensor = op.result.type
+    assert isinstance(tensor, TensorType)
+    type_ = _buffer_type(op.desc, tensor, mutable=True)
+    buffer = rewriter.insert(ttg.LocalAllocOp(None, type_)).result
+    barrier = rewriter.insert(ttg.LocalAllocOp(None, _BARRIER)).result
+    rewriter.insert(ttng.InitBarrierOp(barrier, count=1))
+    layout = ttg.layout_of(type_)
+    assert layout is not None
+    size = prod(shape_per_cta(layout, tensor.get_shape())) * element_bits(tensor) // 8
+    always = _int(rewriter, 1, i1)
+    rewriter.insert(ttng.BarrierExpectOp(barrier, always, size=size))
+    rewriter.insert(copy(barrier, buffer, always))
+    rewriter.insert(ttng.WaitBarrierOp(barrier, _int(rewriter, 0)))
+    rewriter.insert(ttng.InvalBarrierOp(barrier))
+    replace_by_buffer(rewriter, op.result, buffer)
+    rewriter.erase_op(op)
+    return True
+
+
+@patterns.pattern(tt.DescriptorLoadOp)
+def lower_load(op: tt.DescriptorLoadOp, rewriter: Rewriter) -> bool:
+    """A block."""
+
+    def copy(barrier: SSAValue, buffer: SSAValue, pred: SSAValue) -> Operation:
+        return ttng.AsyncTMACopyGlobalToLocalOp(op.desc, _coordinates(rewriter, op), barrier, buffer, pred)
+
+    return _load(rewriter, op, copy)
+
+
+@patterns.pattern(tt.DescriptorGatherOp)
+def lower_gather(op: tt.DescriptorGatherOp, rewriter: Rewriter) -> bool:
+    """Rows."""
+
+    def copy(barrier: SSAValue, buffer: SSAValue, pred: SSAValue) -> Operation:
+        return ttng.AsyncTMAGatherOp(op.desc, op.x_offsets, op.y_offset, barrier, buffer, pred)
+
+    return _load(rewriter, op, copy)
+
+
+def _store(
+    rewriter: Rewriter,
+    op: tt.DescriptorStoreOp | tt.DescriptorReduceOp | tt.DescriptorScatterOp,
+    copy: Callable[[SSAValue], Operation],
+) -> bool:
+    """The tensor in a buffer, which `copy(buffer)` sends off; waited for until it has been read."""
+    tensor = op.src.type
+    assert isinstance(tensor, TensorType)
+    buffer = rewriter.insert(ttg.LocalAllocOp(op.src, _buffer_type(op.desc, tensor, mutable=False))).result
+    rewriter.insert(ttng.FenceAsyncSharedOp(b_cluster=False))
+    rewriter.insert(copy(buffer))
+    rewriter.insert(ttng.TMAStoreWaitOp(pendings=0))
+    rewriter.erase_op(op)
+    return True
+
+
+@patterns.pattern(tt.DescriptorStoreOp)
+def lower_store(op: tt.DescriptorStoreOp, rewriter: Rewriter) -> bool:
+    """A block."""
+    return _store(
+        rewriter, op, lambda buffer: ttng.AsyncTMACopyLocalToGlobalOp(op.desc, _coordinates(rewriter, op), buffer)
+    )
+
+
+@patterns.pattern(tt.DescriptorReduceOp)
+def lower_reduce(op: tt.DescriptorReduceOp, rewriter: Rewriter) -> bool:
+    """A block that is combined with memory."""
+    return _store(
+        rewriter,
+        op,
+        lambda buffer: ttng.AsyncTMAReduceOp(op.desc, _coordinates(rewriter, op), buffer, kind=op.kind.data),
+    )
+
+
+@patterns.pattern(tt.DescriptorScatterOp)
+def lower_scatter(op: tt.DescriptorScatterOp, rewriter: Rewriter) -> bool:
+    """Rows."""
+    return _store(rewriter, op, lambda buffer: ttng.AsyncTMAScatterOp(op.desc, op.x_offsets, op.y_offset, buffer))
+
+
+@patterns.pattern(tt.MakeTensorDescOp)
+def make_tensor_map(op: tt.MakeTensorDescOp, rewriter: Rewriter) -> bool:
+    """A tensor map, written by the kernel and made visible to the copy unit. Its sizes run from the fastest dimension."""
+    type_ = op.result.type
+    assert isinstance(type_, TensorDescType)
+    place = rewriter.insert(
+        ttg.GlobalScratchAllocOp(pointer_type(i8), nbytes=TENSOR_MAP_BYTES, alignment=TENSOR_MAP_ALIGNMENT)
+    ).result
+    box = box_shape(type_)[::-1]
+    padded = is_fp4_padded(type_)
+    if padded and box[0] != TENSOR_MAP_BYTES:
+        raise PassError("FP4 padded loads require 128 elements or more in the last dim", source_location(op.location))
+    boxes = [_int(rewriter, size) for size in box]
+    width = _int(rewriter, element_bytes(type_), i64)
+    sizes = list(op.shape)[::-1]
+    if padded:
+        sizes[0] = rewriter.insert(arith.MuliOp(sizes[0], _int(rewriter, 2))).results[0]
+    one = _int(rewriter, 1)
+    strides = [rewriter.insert(arith.MuliOp(s, width)).results[0] for s in list(op.strides)[-2::-1]]
+    rewriter.insert(
+        ttng.TensormapCreateOp(
+            place,
+            op.base,
+            boxes,
+            sizes,
+            strides,
+            [one] * len(sizes),
+            elem_type=element_code(type_),
+            interleave_layout=0,
+            swizzle_mode=swizzle_mode(type_),
+            fill_mode=int(op.padding.data == PaddingOption.PAD_NAN),
+        )
+    )
+    rewriter.insert(ttng.TensormapFenceproxyAcquireOp(place))
+    rewriter.replace_with(op, ttng.ReinterpretTensorDescOp(place, type_))
+    return True
+
+
+@register_pass
+@dataclass(frozen=True)
+class TMALowering(Pass):
+    """Turns accesses through descriptors into asynchronous tensor copies."""
+
+    name: ClassVar[str] = "triton-nvidia-tma-lowering"
+    requires = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if any(patterns.for_class(type(found)) for found in op.walk()):
+            apply_patterns_greedily(op, patterns)
