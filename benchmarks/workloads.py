@@ -47,6 +47,7 @@ def workloads() -> list[Workload]:
         elements.cast("f16", "e4m3", 1 << 28),
         elements.cast("e4m3", "f16", 1 << 28),
         elements.cast("f32", "e5m2", 1 << 28),
+        elements.untile(16384, 16384),
     ]
 
 
@@ -79,4 +80,5 @@ def small_workloads() -> list[Workload]:
         elements.cast("f16", "e4m3", 8192),
         elements.cast("e4m3", "f16", 8192),
         elements.cast("f32", "e5m2", 8192),
+        elements.untile(16, 2048),
     ]

@@ -252,3 +252,15 @@ def cast(before: str, after: str, n: int) -> Workload:
         lambda k, t: k.cast[(cdiv(n, 4096),)](t["x"], t["out"], n, BLOCK=4096),
         lambda t: t["x"].to(t["out"].dtype),
     )  # fmt: skip
+
+
+def untile(rows: int, cols: int) -> Workload:
+    def make(torch: Any) -> Tensors:
+        x = torch.randn(rows // 16, cols // 16, 16, 16, device="cuda", dtype=torch.float16)
+        return {"x": x, "out": torch.empty(rows, cols, device="cuda", dtype=torch.float16)}
+
+    return Workload(
+        f"untile f16 {rows}x{cols}", "tiled", make,
+        lambda k, t: k.untile[(rows, cdiv(cols, 1024))](t["x"], t["out"], cols, COLS=1024),
+        lambda t: t["x"].permute(0, 2, 1, 3).reshape(rows, cols),
+    )  # fmt: skip

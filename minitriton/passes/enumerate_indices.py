@@ -1,0 +1,93 @@
+"""Contiguity that survives `//`, `%`, `&`, `>>`, `^` and reshapes: index expressions are enumerated, not estimated.
+
+In: TTIR or TTGIR. Out: the same ops; pointers and masks of memory accesses carry what is exactly true of them, in the attributes that
+`tl.max_contiguous` and `tl.multiple_of` set, wherever that is more than axis info finds.
+
+    offs = (r >> 4) * stride + (r & 15)
+    %p = tt.addptr %x, %offs      =>      %p = tt.addptr %x, %offs {tt.contiguity = dense<16>, tt.divisibility = dense<16>, ...}
+
+Not a pass of Triton's, which takes such pointers for scattered and accesses them one by one. Nothing is enumerated in a kernel without
+one of these ops. Costs no run time; left out by `without="minitriton-enumerate-indices"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleOp, TensorType, i32
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from minitriton.analysis.axis_fact import AxisInfo
+from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.dialects.tt_types import PointerType, tensor_type
+from minitriton.pass_registry import Pass, register_pass
+
+_BREAKS_FACTS = frozenset(
+    f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "shrsi", "shrui", "ori", "xori")
+) | {"tt.reshape", "tt.join", "tt.split"}
+"""Ops after which axis info may claim less than is true. (`&` is one too, if not of conditions.)"""
+
+_ACCESSES = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}
+"""Ops with a pointer first and perhaps a mask at this place."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class EnumerateIndices(Pass):
+    """Notes exact contiguity, divisibility and constancy on the pointers and masks of memory accesses."""
+
+    name = "minitriton-enumerate-indices"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Add attributes to the definitions of pointers and masks."""
+        accesses = [found for found in op.walk() if found.name in _ACCESSES]
+        if not accesses or not any(_breaks_facts(found) for found in op.walk()):
+            return
+        from minitriton.analysis.index_evaluation import IndexEvaluation
+
+        evaluation = IndexEvaluation(AxisInfoAnalysis(op))
+        for value in dict.fromkeys(value for access in accesses for value in _indices(access)):
+            if isinstance(value.owner, Operation):
+                facts = evaluation.facts(value)
+                if facts is not None:
+                    _note(value.owner, facts)
+
+
+def _breaks_facts(op: Operation) -> bool:
+    if op.name == "arith.andi":
+        return getattr(op.results[0].type, "element_type", None) == i32
+    return op.name in _BREAKS_FACTS and isinstance(op.results[0].type, TensorType)
+
+
+def _indices(access: Operation) -> Iterator[SSAValue]:
+    """Pointer and mask of an access; what a loop begins with, where they are carried by one."""
+    mask = _ACCESSES[access.name]
+    for operand in (access.operands[0], *access.operands[mask : mask + 1]):
+        value = operand
+        while isinstance(value, BlockArgument) and (loop := value.owner.parent_op()) is not None:
+            if loop.name != "scf.for" or value.index == 0:
+                break
+            value = loop.operands[value.index + 2]
+        if _is_index(value):
+            yield value
+
+
+def _is_index(value: SSAValue) -> bool:
+    type_ = value.type
+    return isinstance(type_, TensorType) and (
+        isinstance(type_.element_type, PointerType) or type_.element_type.name == "integer_type"
+    )
+
+
+def _note(op: Operation, facts: AxisInfo) -> None:
+    for name, claim in (
+        ("tt.contiguity", facts.contiguity),
+        ("tt.divisibility", facts.divisibility),
+        ("tt.constancy", facts.constancy),
+    ):
+        capped = [min(number, 1 << 30) for number in claim]
+        type_ = cast("TensorType[IntegerType]", tensor_type((len(capped),), i32))
+        op.attributes[name] = DenseIntOrFPElementsAttr.from_list(type_, capped)
