@@ -19,6 +19,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
         2: -np.log(softmax(x)[np.arange(20), label]), 3: softmax(x) - np.eye(300)[label],
     },
     tolerance=1e-4,
+    exact_order=False,  # the logarithm is a polynomial of our own
     grid=(20,),
     BLOCK=512,
 )  # fmt: skip
@@ -191,6 +192,7 @@ def unpack_nibbles(q_ptr, scale_ptr, out_ptr, N: tl.constexpr):
 @case(
     inputs=lambda rng: [normal(rng, 6, 1000), f32(6), 1000],
     expected=lambda x, *_: {1: np.log(np.exp(x.astype(np.float64)).sum(1))},
+    exact_order=False,  # the logarithm is a polynomial of our own
     grid=(6,),
     BLOCK=128,
 )

@@ -110,6 +110,7 @@ def welford(x_ptr, mean_ptr, variance_ptr, R: tl.constexpr, C: tl.constexpr):
 @case(
     inputs=lambda rng: [normal(rng, 37, 200), f32(37), 37, 200],
     expected=lambda x, *_: {1: np.log(np.exp(x.astype(np.float64)).sum(1))},
+    exact_order=False,  # the logarithm is a polynomial of our own
     grid=(37,),
     num_warps=2,
     BLOCK=256,
