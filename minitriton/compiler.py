@@ -20,7 +20,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -34,6 +34,9 @@ from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import Switches, pipeline_for
 from minitriton.sources import STAGES, ASTSource, IRSource, entry_of_text
 from minitriton.target import CUDAOptions, GPUTarget
+
+if TYPE_CHECKING:
+    from minitriton.emulator import Report
 
 
 class MissingStage(MinitritonError, KeyError):
@@ -154,10 +157,11 @@ def compile(
     options: dict[str, Any] | CUDAOptions | None = None,
     *,
     hooks: list[Hook] | None = None,
+    assemble: bool = True,
 ) -> CompiledKernel:
     """Compiles `src` for `target` (default: the current device, else Hopper) and returns the kernel.
 
-    A cached result is used unless `hooks` are given or `TRITON_ALWAYS_COMPILE` is set. Raises `MinitritonError`s that name the kernel's line.
+    `assemble` has the cubin made too where an assembler is at hand; else it is made when it is first asked for. A cached result is used unless `hooks` are given or `TRITON_ALWAYS_COMPILE` is set. Raises `MinitritonError`s that name the kernel's line.
     """
     from minitriton.dialects.context import make_context
 
@@ -178,10 +182,13 @@ def compile(
     is_hit = kernel is not None
     if kernel is None:
         kernel = _compile(source, target, options, switches, context, key, hooks)
-        kernel.assemble_if_possible()
+        if assemble:
+            kernel.assemble_if_possible()
         start = time.perf_counter()
         kernel.store()
         kernel.stage_seconds["store"] = time.perf_counter() - start
+    elif assemble:
+        kernel.complete_stored()
     if knobs.compilation.listener is not None:
         _tell_listener(knobs.compilation.listener, kernel, is_hit)
     if is_set("TRITON_KERNEL_DUMP"):
@@ -322,6 +329,8 @@ class CompiledKernel:
         self.n_regs: int | None = None
         self.n_spills: int | None = None
         self.n_max_threads: int | None = None
+        self.last_report: Report | None = None
+        """What the emulator found and counted in the last launch on host arrays that it checked."""
         self._launcher: Any = None
 
     @property
@@ -347,6 +356,16 @@ class CompiledKernel:
 
         if "ptx" in self.asm and assembler_available():
             self.asm["cubin"]
+
+    def complete_stored(self) -> None:
+        """Adds the cubin to a cached kernel that was compiled without it, for a launch on host arrays."""
+        from minitriton.codegen.cubin import assembler_available
+        from minitriton.runtime.cache import KernelCache
+
+        if "cubin" not in self.asm and "ptx" in self.asm and assembler_available():
+            self.asm["cubin"]
+            KernelCache().remove(self.hash)
+            self.store()
 
     def _disassemble(self) -> str:
         from minitriton.tools.disasm import get_sass

@@ -1,4 +1,4 @@
-"""`kernel[grid](...)` and `warmup` without a GPU: host arrays of any library are interpreted, other arrays reach the launcher."""
+"""`kernel[grid](...)` and `warmup` without a GPU: host arrays of any library are run on the CPU, other arrays reach the launcher."""
 
 import subprocess
 import sys
@@ -35,11 +35,15 @@ class CpuTensor:
     def data_ptr(self) -> int:
         return self.array.ctypes.data
 
-    def detach(self) -> "CpuTensor":
-        return self
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
 
-    def numpy(self) -> np.ndarray:
-        return self.array
+    def element_size(self) -> int:
+        return self.array.itemsize
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(s // self.array.itemsize for s in self.array.strides)
 
 
 class HostDLPack:
@@ -114,23 +118,32 @@ def fresh(kernel: JITFunction) -> JITFunction:
     return triton.jit(kernel.fn)
 
 
+@pytest.fixture(params=["emulator", "interpreter"])
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Launches run on this."""
+    monkeypatch.setenv("MINITRITON_INTERPRET", "1" if request.param == "interpreter" else "0")
+    return request.param
+
+
 @pytest.mark.parametrize("wrap", [lambda a: a, CpuTensor, HostDLPack], ids=["numpy", "cpu tensor", "dlpack"])
-def test_host_arrays_are_interpreted(wrap: Any) -> None:
+def test_kernels_run_on_host_arrays(wrap: Any, level: str) -> None:
     x, y = np.arange(100, dtype=np.float32), np.zeros(100, dtype=np.float32)
     fresh(scale)[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](wrap(x), wrap(y), 100, 3.0, BLOCK=32)
     np.testing.assert_array_equal(y, x * 3)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "float16", "float32", "float64"])
-def test_host_arrays_of_each_type_are_interpreted(dtype: str) -> None:
+def test_kernels_run_on_host_arrays_of_each_type(dtype: str, level: str) -> None:
     x, y = np.arange(20).astype(dtype), np.zeros(20, dtype=dtype)
     fresh(scale)[(1,)](x, y, 20, 2, BLOCK=32)
     np.testing.assert_array_equal(y, x * 2)
 
 
-def test_a_host_array_next_to_a_device_array_is_refused() -> None:
+def test_a_host_array_next_to_a_device_array_is_refused(level: str) -> None:
     x = np.zeros(4, np.float32)
-    with pytest.raises(MinitritonError, match="mixes them with device arrays"):
+    with pytest.raises(
+        MinitritonError, match=f"the {level} takes arrays in host memory, and this launch mixes them with device arrays"
+    ):
         fresh(scale)[(1,)](x, CudaArray(x), 4, 1.0, BLOCK=4)
 
 

@@ -16,7 +16,7 @@ from minitriton.lab.checker import check
 from minitriton.lab.report import CheckReport
 from minitriton.pass_manager import Pipeline
 from minitriton.runtime.arguments import is_array, specialize
-from minitriton.runtime.interpretation import host_view
+from minitriton.runtime.host_arrays import host_view
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -75,6 +75,6 @@ def source_of_call(kernel: Any, args: Sequence[Any], constexprs: dict[str, Any])
             continue
         if key == "D":
             attrs[(index,)] = [["tt.divisibility", 16]]
-        values.append(host_view(value) if is_array(value) else value)
+        values.append(host_view(value, "check") if is_array(value) else value)
         elements.append(kind.lstrip("*") if is_array(value) else "")
     return ASTSource(kernel, signature, constants, attrs), Arguments(values, elements)

@@ -19,6 +19,16 @@ from minitriton.errors import MinitritonError
 
 Specialization = tuple[Any, Any]
 
+
+@dataclass(frozen=True)
+class Argument:
+    """One runtime argument of a launch: the parameter's name, its type name, and what was passed."""
+
+    name: str
+    type_name: str
+    value: Any
+
+
 _DTYPE_NAMES = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",

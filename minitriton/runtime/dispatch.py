@@ -5,7 +5,7 @@ A kernel's *path* is a function generated for its parameters and for the kinds o
 
     def path(grid, x, y, n, BLOCK, **options):
         if options or n.__class__ is not int: return general(...)
-        if not (x.is_cuda and y.is_cuda): return interpret(...)
+        if not (x.is_cuda and y.is_cuda): return on_host(...)
         x_address = x.data_ptr(); y_address = y.data_ptr()
         key = (device, x.dtype, y.dtype, alignment of both, class of n, BLOCK, BLOCK.__class__)
         launch, kernel, check = entries.get(key) or prepare(...)
@@ -42,8 +42,8 @@ class Dispatcher:
     """Generates the launch paths of one kernel.
 
     `names` and `constexprs` describe its parameters; `prepare(args, options, device)` compiles and loads on a miss;
-    `interpret(grid, args, options)` runs on host arrays; `slow(grid, args, options)` takes argument types that have no
-    generated path (tuples, descriptors). `always_interpret` sends every launch to the interpreter;
+    `on_host(grid, args, options)` runs on host arrays; `slow(grid, args, options)` takes argument types that have no
+    generated path (tuples, descriptors). `always_on_host` takes no launch to a device;
     `kernel` is the name in Python's errors about calls.
     """
 
@@ -51,9 +51,9 @@ class Dispatcher:
     constexprs: frozenset[str]
     defaults: dict[str, Any]
     prepare: Callable[[tuple[Any, ...], dict[str, Any], int], Entry]
-    interpret: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    on_host: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     slow: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-    always_interpret: bool = False
+    always_on_host: bool = False
     kernel: str = "kernel"
     paths: dict[tuple[type, ...], Callable[..., Any]] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ class Dispatcher:
         tensor_type = getattr(sys.modules.get("torch"), "Tensor", ())
         code = _Code()
         for name, kind in zip(self.names, types, strict=True):
-            if self.always_interpret or not code.add(name, kind, name in self.constexprs, tensor_type):
+            if self.always_on_host or not code.add(name, kind, name in self.constexprs, tensor_type):
                 return self._by_place()
         if code.tensors and not sys.modules["torch"].cuda.is_available():
             return self._by_place()
@@ -119,7 +119,7 @@ class Dispatcher:
         if {mismatch}:
             return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)
         if not ({on_device}):
-            return _mt_dispatcher.interpret(_mt_grid, ({self._listed}), _mt_options)
+            return _mt_dispatcher.on_host(_mt_grid, ({self._listed}), _mt_options)
         {setup}
         _mt_device = _mt_get_device()
         _mt_key = ({"".join(k + ", " for k in code.key)}_mt_device)
@@ -147,13 +147,13 @@ class Dispatcher:
 """
 
     def _by_place(self) -> Callable[..., Any]:
-        """Decides per call: host arrays are interpreted, everything else takes the slow launch."""
+        """Decides per call: host arrays stay on the CPU, everything else takes the slow launch."""
         body = f"    return _mt_by_place(_mt_grid, ({self._listed}), _mt_options)"
         return self._define("path", body, {"_mt_by_place": self._launch_by_place})
 
     def _launch_by_place(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        on_host = self.always_interpret or any(is_host_array(a) for a in args)
-        return (self.interpret if on_host else self.slow)(grid, args, options)
+        on_host = self.always_on_host or any(is_host_array(a) for a in args)
+        return (self.on_host if on_host else self.slow)(grid, args, options)
 
 
 @dataclass

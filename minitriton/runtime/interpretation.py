@@ -1,4 +1,4 @@
-"""Running a kernel without a GPU: its TTIR, on the NumPy interpreter, over arrays in host memory.
+"""Running a kernel's TTIR on the NumPy interpreter, over arrays in host memory: what MINITRITON_INTERPRET=1 asks for.
 
 In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, numbers). Out: the arrays, written in place.
 """
@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compiler import ASTSource
-from minitriton.errors import MinitritonError
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pipelines import ttir_passes
-from minitriton.runtime.arguments import is_array, is_host_array
+from minitriton.runtime.arguments import is_array
+from minitriton.runtime.host_arrays import host_view
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -43,25 +42,4 @@ def _collect(kind: Any, arg: Any, values: list[Any]) -> None:
         for k, a in zip(kind, arg, strict=True):
             _collect(k, a, values)
     elif kind != "constexpr":
-        values.append(host_view(arg) if is_array(arg) else arg)
-
-
-def host_view(array: Any) -> np.ndarray:
-    """`array` (a NumPy array, a CPU tensor, or a host array of another library) as a NumPy array over the same memory; bf16 and fp8 as their bits."""
-    if isinstance(array, np.ndarray):
-        return array
-    if not is_host_array(array):
-        raise MinitritonError(
-            "the interpreter takes arrays in host memory, and this launch mixes them with device arrays",
-            help="move all arguments to the CPU, or all to the GPU",
-        )
-    if not hasattr(array, "data_ptr"):
-        return np.asarray(array) if hasattr(array, "__array_interface__") else np.from_dlpack(array)
-    tensor = array.detach()
-    try:
-        return tensor.numpy()
-    except TypeError:
-        import torch  # pyright: ignore[reportMissingImports]
-
-        bits = {1: torch.uint8, 2: torch.int16}[tensor.element_size()]
-        return tensor.view(bits).numpy()
+        values.append(host_view(arg, "interpreter") if is_array(arg) else arg)

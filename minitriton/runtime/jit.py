@@ -1,7 +1,7 @@
 """`@minitriton.jit`: a Python function becomes a kernel that compiles itself for the arguments it is launched with.
 
-In: a function in Triton's language. Out: a `JITFunction`: `kernel[grid](*args)` launches it on device arrays, or runs it
-on the interpreter for host arrays; `kernel.warmup(*args, grid=grid)` compiles without launching.
+In: a function in Triton's language. Out: a `JITFunction`: `kernel[grid](*args)` launches it on device arrays, or runs its PTX
+on the emulator for host arrays; `kernel.warmup(*args, grid=grid)` compiles without launching.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minitriton import knobs
 from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
-from minitriton.runtime.arguments import Specialization, dtype_name, is_host_array, runtime_value, specialize
+from minitriton.runtime.arguments import Argument, Specialization, dtype_name, is_host_array, runtime_value, specialize
 from minitriton.runtime.compile_hooks import call_hook, deserialize
 from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
 from minitriton.runtime.kernel_interface import KernelInterface
@@ -146,9 +146,9 @@ class JITFunction(JITCallable, KernelInterface):
             constexprs=frozenset(p.name for p in self.params if p.is_constexpr),
             defaults={p.name: p.default for p in self.params if p.has_default},
             prepare=self._prepare,
-            interpret=self._interpret,
+            on_host=self._launch_on_host,
             slow=self._launch_slowly,
-            always_interpret=interpreting(),
+            always_on_host=interpreting(),
             kernel=self.__name__,
         )
         first = dispatcher.first()
@@ -218,8 +218,9 @@ class JITFunction(JITCallable, KernelInterface):
         options: dict[str, Any],
         target: GPUTarget,
         is_warmup: bool = False,
+        assemble: bool = True,
     ) -> Any:
-        """The kernel, compiled at most once; None if `knobs.runtime.jit_cache_hook` asks not to compile."""
+        """The kernel, compiled at most once, to PTX at least; None if `knobs.runtime.jit_cache_hook` asks not to compile."""
         if self._parameters_that_are_options:
             named = dict(zip(self.arg_names, args, strict=True))
             options = {**{name: named[name] for name in self._parameters_that_are_options}, **options}
@@ -233,7 +234,7 @@ class JITFunction(JITCallable, KernelInterface):
             full = CUDAOptions.for_target(target, **options)
             if call_hook(knobs.runtime.jit_cache_hook, source, full, key, 0, is_warmup):
                 return None
-            kernel = self._kernels[key] = compile(source, target, full)
+            kernel = self._kernels[key] = compile(source, target, full, assemble=assemble)
             call_hook(knobs.runtime.jit_post_compile_hook, source, full, key, 0, is_warmup)
         self._check_globals()
         return kernel
@@ -267,16 +268,45 @@ class JITFunction(JITCallable, KernelInterface):
         kernel = self._compile(specialization, args, dict(options), get_driver().target(device))
         if kernel is None:
             return None
-        values: list[Any] = []
-        for (kind, _), arg in zip(specialization, args, strict=True):
-            _collect_values(kind, arg, values)
         size = resolve_grid(grid, self.arg_names, args)
+        arguments = self._runtime_arguments(specialization, args)
+        values = tuple(runtime_value(argument.value, argument.type_name) for argument in arguments)
         launcher = kernel.run
+        metadata = self._launch_metadata(kernel, stream, size, args)
+        launch_with_hooks(lambda: launcher.launch(*size, stream, values), metadata)
+        return kernel
+
+    def _launch_on_host(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
+        """Runs over arrays in host memory: the kernel's PTX, or its TTIR where the environment asks for that."""
+        return (self._interpret if interpreting() else self._emulate)(grid, args, options)
+
+    def _emulate(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
+        from minitriton.runtime.emulation import run_on_emulator
+
+        specialization = self._specialize(args)
+        kernel = self._compile(specialization, args, dict(options), default_target(), assemble=False)
+        if kernel is None:
+            return None
+        size = resolve_grid(grid, self.arg_names, args)
+        arguments = self._runtime_arguments(specialization, args)
+        metadata = self._launch_metadata(kernel, 0, size, args)
+        launch_with_hooks(lambda: run_on_emulator(kernel, size, arguments), metadata)
+        return kernel
+
+    def _runtime_arguments(self, specialization: list[Specialization], args: tuple[Any, ...]) -> list[Argument]:
+        """What is passed to the compiled kernel, tuples flattened and what is compiled in left out."""
+        found: list[Argument] = []
+        for name, (kind, _), arg in zip(self.arg_names, specialization, args, strict=True):
+            _collect_arguments(name, kind, arg, found)
+        return found
+
+    def _launch_metadata(
+        self, kernel: CompiledKernel, stream: int, size: tuple[int, int, int], args: tuple[Any, ...]
+    ) -> LazyDict:
         metadata = LazyDict({"name": kernel.name, "function": kernel.function, "stream": stream})
         if self.launch_metadata is not None:
             metadata.add(self.launch_metadata, (size, kernel.metadata, dict(zip(self.arg_names, args, strict=True))))
-        launch_with_hooks(lambda: launcher.launch(*size, stream, tuple(values)), metadata)
-        return kernel
+        return metadata
 
     def _launch_watched(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
         """A launch while hooks are set: nothing of it is generated or remembered but the compiled kernel."""
@@ -284,7 +314,7 @@ class JITFunction(JITCallable, KernelInterface):
             hook(*args, **kwargs)
         bound, options = self._bind(args, kwargs)
         on_host = interpreting() or any(is_host_array(a) for a in bound)
-        return (self._interpret if on_host else self._launch_slowly)(grid, bound, options)
+        return (self._launch_on_host if on_host else self._launch_slowly)(grid, bound, options)
 
     def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         from minitriton.runtime.interpretation import interpretable_module, run_on_interpreter
@@ -313,12 +343,12 @@ def _collect(
         attrs[path] = [["tt.divisibility", 16]]
 
 
-def _collect_values(kind: Any, arg: Any, values: list[Any]) -> None:
+def _collect_arguments(name: str, kind: Any, arg: Any, found: list[Argument]) -> None:
     if isinstance(kind, tuple):
-        for k, a in zip(kind, arg, strict=True):
-            _collect_values(k, a, values)
+        for index, (k, a) in enumerate(zip(kind, arg, strict=True)):
+            _collect_arguments(f"{name}[{index}]", k, a, found)
     elif kind != "constexpr":
-        values.append(runtime_value(arg, kind))
+        found.append(Argument(name, kind, arg))
 
 
 @overload
@@ -333,7 +363,7 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Decorator: makes `fn` a kernel, or a function that kernels can call.
 
     Options are Triton's: `version`, `repr`, `launch_metadata`, `do_not_specialize`, `do_not_specialize_on_alignment`, `debug`, `noinline`.
-    With `TRITON_INTERPRET=1` or `MINITRITON_INTERPRET=1`, launches run on the interpreter wherever their arrays are.
+    With `TRITON_INTERPRET=1` or `MINITRITON_INTERPRET=1`, launches run the TTIR on the interpreter, wherever their arrays are.
     """
 
     def decorate(fn: Callable[..., Any]) -> JITFunction:

@@ -145,10 +145,11 @@ class Launcher:
 
     def _encoded(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """`values` with half-precision numbers as their bits."""
-        return tuple(_half_bits(v, t) if t in ("fp16", "bf16") else v for v, t in zip(values, self.types, strict=True))
+        return tuple(half_bits(v, t) if t in ("fp16", "bf16") else v for v, t in zip(values, self.types, strict=True))
 
 
-def _half_bits(value: float, type_name: str) -> int:
+def half_bits(value: float, type_name: str) -> int:
+    """The bits of `value` as an fp16 or bf16."""
     if type_name == "fp16":
         return struct.unpack("<H", struct.pack("<e", value))[0]
     bits = struct.unpack("<I", struct.pack("<f", value))[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
-from minitriton.runtime.arguments import runtime_value
+from minitriton.runtime.arguments import Argument, is_host_array, runtime_value
 from minitriton.runtime.driver import get_driver, torch_module
 from minitriton.runtime.launcher import Launcher, LaunchShape
 
@@ -106,10 +106,10 @@ _GRID_HELP = "write kernel[(x, y, z)](...) with 1 to 3 integers, or a function o
 
 def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
     """`kernel[grid]` of an already compiled kernel: takes all its parameters in order, or only the runtime ones."""
-    kernel._init_handles()
     names = list(kernel.src.signature)
     types = [kernel.src.signature[n] for n in names]
     wanted = kernel.src.runtime_parameters()
+    passed = [argument_name for n, t in zip(names, types, strict=True) for argument_name in _argument_names(n, t)]
 
     def run(*args: Any, stream: int | None = None) -> None:
         values = args
@@ -120,9 +120,23 @@ def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
                 f"kernel {kernel.name!r} takes {len(wanted)} runtime arguments ({', '.join(wanted)}), got {len(args)}",
                 help="pass the parameters of the kernel in order; those that are compiled in may be left out",
             )
+        size = full_grid(grid)
+        if any(is_host_array(a) for a in values):
+            from minitriton.runtime.emulation import run_on_emulator
+
+            run_on_emulator(kernel, size, [Argument(*part) for part in zip(passed, wanted, values, strict=True)])
+            return
+        kernel._init_handles()
         if stream is None:
             stream = current_stream()[1]
         packed = tuple(runtime_value(a, t) for a, t in zip(values, wanted, strict=True))
-        kernel.run.launch(*full_grid(grid), stream, packed)
+        kernel.run.launch(*size, stream, packed)
 
     return run
+
+
+def _argument_names(name: str, type_name: Any) -> list[str]:
+    """What to call the runtime arguments of a parameter, tuples flattened."""
+    if isinstance(type_name, tuple):
+        return [n for i, t in enumerate(type_name) for n in _argument_names(f"{name}[{i}]", t)]
+    return [] if type_name == "constexpr" else [name]

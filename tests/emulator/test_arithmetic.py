@@ -32,6 +32,7 @@ INTEGER = {
     "div.s32 %r9, %r1, %r2;": lambda a, b, c: int(Fraction(signed(a), signed(b))),
     "rem.s32 %r9, %r1, %r2;": lambda a, b, c: signed(a) - signed(b) * int(Fraction(signed(a), signed(b))),
     "add.sat.s32 %r9, %r1, %r2;": lambda a, b, c: max(-(2**31), min(2**31 - 1, signed(a) + signed(b))),
+    "add.s16x2 %r9, %r1, %r2;": lambda a, b, c: (a + b & 0xFFFF) | ((a >> 16) + (b >> 16) & 0xFFFF) << 16,
     "min.s32 %r9, %r1, %r2;": lambda a, b, c: min(signed(a), signed(b)),
     "max.u32 %r9, %r1, %r2;": lambda a, b, c: max(a, b),
     "abs.s32 %r9, %r1;": lambda a, b, c: abs(signed(a)),

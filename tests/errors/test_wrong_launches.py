@@ -23,7 +23,7 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 def copies(x, out, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + i)  # wrong
-    tl.store(out + i, value)
+    tl.store(out + i, value + 1)
 
 
 @triton.jit
@@ -184,9 +184,24 @@ def test_a_wrong_constexpr_is_refused_at_the_line_that_uses_it(block: Any, refus
     refused(lambda: add[(1,)](*arrays(), 64, BLOCK=block), f"{__file__}:", "error: ", "help: ")
 
 
-def test_an_access_out_of_bounds_names_the_line_the_program_and_the_array(
+def test_an_access_out_of_bounds_names_the_line_the_block_and_the_array(
     refused: Callable[..., Any], wrong_line: Callable[[Any], str]
 ) -> None:
+    x, out = np.ones(70, np.float32), np.ones(128, np.float32)
+    error = refused(
+        lambda: copies[(2,)](x, out, BLOCK=64),
+        wrong_line(copies),
+        "out-of-bounds: 4 bytes at byte 280 of `x` (280 bytes) (CTA (1, 0, 0), thread 6)",
+        "value = tl.load(x + i)",
+        "help: check the mask",
+    )
+    assert str(error).startswith(wrong_line(copies))
+
+
+def test_on_the_interpreter_an_access_out_of_bounds_names_the_line_and_the_program(
+    refused: Callable[..., Any], wrong_line: Callable[[Any], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINITRITON_INTERPRET", "1")
     x, out = np.ones(70, np.float32), np.ones(128, np.float32)
     error = refused(
         lambda: copies[(2,)](x, out, BLOCK=64),
@@ -200,9 +215,11 @@ def test_an_access_out_of_bounds_names_the_line_the_program_and_the_array(
     assert str(error).startswith(wrong_line(copies))
 
 
+@pytest.mark.parametrize("interpret", ["0", "1"])
 def test_a_store_to_a_read_only_array_names_the_line(
-    refused: Callable[..., Any], wrong_line: Callable[[Any], str]
+    refused: Callable[..., Any], wrong_line: Callable[[Any], str], monkeypatch: pytest.MonkeyPatch, interpret: str
 ) -> None:
+    monkeypatch.setenv("MINITRITON_INTERPRET", interpret)
     out = np.ones(64, np.float32)
     out.flags.writeable = False
-    refused(lambda: stores[(1,)](out, BLOCK=64), wrong_line(stores), "which is read-only", "help: pass a copy")
+    refused(lambda: stores[(1,)](out, BLOCK=64), wrong_line(stores), "read-only", "help: pass a copy")

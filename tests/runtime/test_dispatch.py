@@ -37,14 +37,14 @@ class Recorder:
     def __init__(self, names: str, constexprs: str = "", **defaults: Any) -> None:
         self.prepared: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self.launched: list[tuple[Any, ...]] = []
-        self.interpreted: list[Any] = []
+        self.on_host: list[Any] = []
         self.slowly: list[Any] = []
         self.dispatcher = Dispatcher(
             names.split(),
             frozenset(constexprs.split()),
             defaults,
             self.prepare,
-            lambda grid, args, options: self.interpreted.append(args),
+            lambda grid, args, options: self.on_host.append(args),
             lambda grid, args, options: self.slowly.append(args),
         )
 
@@ -125,12 +125,12 @@ def test_defaults_and_keywords_bind_as_in_a_call() -> None:
         kernel((1,), Tensor(4096))
 
 
-def test_host_arrays_are_interpreted() -> None:
+def test_host_arrays_stay_on_the_cpu() -> None:
     kernel = Recorder("x n")
     kernel((1,), Tensor(4096), 5)
     kernel((1,), Tensor(4096, is_cuda=False), 5)
     kernel((1,), np.zeros(3), 5)
-    assert len(kernel.interpreted) == 2
+    assert len(kernel.on_host) == 2
     assert len(kernel.launched) == 1
 
 

@@ -1,0 +1,45 @@
+"""Arrays in host memory as NumPy arrays over the same bytes, whatever library they are of.
+
+    host_view(torch.zeros(4, dtype=torch.bfloat16), "emulator")      →  a uint16 array of 4 elements, at the tensor's address
+
+Elements that NumPy has no type for (bf16, fp8) come as unsigned integers of the same width.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitriton.errors import MinitritonError
+from minitriton.runtime.arguments import is_host_array
+
+
+def host_view(array: Any, runs_on: str) -> np.ndarray:
+    """`array` (a NumPy array, a CPU tensor, or a host array of another library) over the same memory.
+
+    Raises `MinitritonError`, which names what the launch `runs_on`, for arrays in device memory.
+    """
+    if isinstance(array, np.ndarray):
+        return array
+    if not is_host_array(array):
+        raise MinitritonError(
+            f"the {runs_on} takes arrays in host memory, and this launch mixes them with device arrays",
+            help="move all arguments to the CPU, or all to the GPU",
+        )
+    if hasattr(array, "__array_interface__"):
+        return np.asarray(array)
+    return _over_tensor(array) if hasattr(array, "data_ptr") else np.from_dlpack(array)
+
+
+def _over_tensor(tensor: Any) -> np.ndarray:
+    """A tensor with torch's methods, without torch: address, shape and strides say all."""
+    width = tensor.element_size()
+    interface = {
+        "data": (tensor.data_ptr(), False),
+        "shape": tuple(tensor.shape),
+        "strides": tuple(stride * width for stride in tensor.stride()),
+        "typestr": f"<u{width}",
+        "version": 3,
+    }
+    return np.asarray(type("HostTensor", (), {"__array_interface__": interface, "owner": tensor})())
