@@ -4,6 +4,7 @@ minitriton compile FILE.py:kernel --signature '*fp32:16,*fp32:16,i32,BLOCK=1024'
 minitriton compile kernel.ttgir --emit llir
 minitriton passes [NAME]
 minitriton check FILE.py:kernel --signature ...
+minitriton fuzz --count 1000 --seed 1
 minitriton demo
 """
 
@@ -25,6 +26,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.fuzz.command import add_fuzz_command
 from minitriton.lab.command import add_check_command
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.sources import STAGES
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     passes.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     passes.set_defaults(run=_passes)
     add_check_command(commands)
+    add_fuzz_command(commands)
     demo = commands.add_parser("demo", help="a kernel from Python to PTX to numbers")
     demo.add_argument("--full", action="store_true", help="print every stage in full")
     demo.set_defaults(run=_demo)

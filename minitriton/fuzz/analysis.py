@@ -1,0 +1,392 @@
+"""Judges a kernel before anything runs: types, definedness, and what every oracle must agree on.
+
+In: a `Kernel`. Out: an `Analysis`: the length every array needs and, per array written, how far oracles may be apart. Raises
+`Unsound` for a tree that is no well-formed kernel: a type that does not fit, an access out of bounds, two writes to one place,
+a division by zero, a result that the language leaves open.
+
+Loops run here as often as they do in the launch, with facts in place of values. What only the launch decides (program numbers,
+ranges, integer arguments and what is computed from them) is computed exactly, for all programs at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from minitriton.fuzz import cast_operations, reduce_operations, shape_operations  # noqa: F401
+from minitriton.fuzz.elements import BOOL, INT32, INT64, Element
+from minitriton.fuzz.facts import (
+    Floats,
+    Ints,
+    Pointers,
+    Type,
+    Unsound,
+    Value,
+    broadcast_shapes,
+    from_known,
+    lifted,
+    merged,
+    need,
+)
+from minitriton.fuzz.fills import fact_of
+from minitriton.fuzz.float_operations import constant
+from minitriton.fuzz.operations import OPERATIONS
+from minitriton.fuzz.tree import (
+    Apply,
+    Array,
+    Assign,
+    Atomic,
+    Expr,
+    For,
+    Helper,
+    If,
+    Kernel,
+    Literal,
+    Name,
+    Stmt,
+    Store,
+    Unpack,
+    While,
+)
+
+MOST_TRIPS = 8
+MOST_ELEMENTS = 4096
+"""Elements of one tile: more would only make a run slow."""
+MOST_LENGTH = 1 << 17
+
+Env = dict[str, Any]
+
+
+@dataclass
+class Written:
+    """What is stored to an array: where, and how exactly the oracles agree on it."""
+
+    places: list[np.ndarray] = field(default_factory=list)
+    error: float = 0.0
+    either_zero: bool = False
+    atomic: str | None = None
+
+
+class Analysis:
+    """Facts of a kernel, statement by statement; the generator asks it as it goes along."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.arrays: dict[str, Array] = {a.name: a for a in kernel.arrays}
+        self.helpers: dict[str, Helper] = {h.name: h for h in kernel.helpers}
+        self.lengths: dict[str, int] = {}
+        self.written: dict[str, Written] = {}
+        self.env: Env = {}
+        for array in kernel.arrays:
+            self.add_array(array)
+        for scalar in kernel.scalars:
+            self.env[scalar.name] = self._number(scalar.element, scalar.value)
+        self.depth = 0
+
+    def add_array(self, array: Array) -> None:
+        """Makes a parameter known."""
+        need(0 <= array.skew < 16, "an array that begins near an aligned address")
+        self.arrays[array.name] = array
+        zero = from_known(np.zeros((1,), np.int64))
+        self.env[array.name] = Value(Type(array.element, (), True), Pointers(array.name, zero))
+        self.lengths.setdefault(array.name, 1)
+
+    def _number(self, element: Element, value: Any) -> Value:
+        if element.is_float:
+            return Value(Type(element), constant(float(value), element))
+        # The launch takes a number's type from its value.
+        fits = INT32 if INT32.low <= value <= INT32.high else INT64
+        need(element == fits and INT64.low <= value <= INT64.high, "a number of another type")
+        return Value(Type(element), from_known(np.full((1,), value, np.int64)))
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """What `restore` needs to forget the statements judged from now on."""
+        written = {n: replace(w, places=list(w.places)) for n, w in self.written.items()}
+        return dict(self.env), dict(self.lengths), written, self.depth
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Goes back to where `snapshot` was made; that can be done once."""
+        self.env, self.lengths, self.written, self.depth = snapshot
+
+    def run(self) -> Analysis:
+        """Judges the whole body."""
+        self.block(self.kernel.body)
+        for name in self.written:
+            self.check_places(name)
+        need(bool(self.written), "nothing is stored")
+        return self
+
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        """Judges statements in order."""
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, statement: Stmt) -> None:
+        """Judges one statement; its names are known from then on."""
+        if isinstance(statement, Assign):
+            value = self.value(statement.value)
+            old = self.env.get(statement.name)
+            if self.depth and isinstance(old, Value):
+                need(old.type == value.type, f"{statement.name} changes its type")
+            self.env[statement.name] = value
+        elif isinstance(statement, Unpack):
+            pair = self.evaluate(statement.value)
+            need(isinstance(pair, tuple), "one value for two names")
+            need(not any(name in self.env for name in statement.names) or not self.depth, "names taken")
+            self.env.update(zip(statement.names, pair, strict=True))
+        elif isinstance(statement, Store):
+            self._store(statement)
+        elif isinstance(statement, Atomic):
+            self._atomic(statement)
+        elif isinstance(statement, If):
+            self._if(statement)
+        else:
+            self._loop(statement)
+
+    def value(self, expression: Expr) -> Value:
+        """The value of an expression that gives one."""
+        found = self.evaluate(expression)
+        need(isinstance(found, Value), "two values for one name")
+        return found
+
+    def evaluate(self, expression: Expr) -> Any:
+        """The value of an expression, or a pair of values."""
+        if isinstance(expression, Name):
+            need(expression.name in self.env, f"{expression.name} is not defined here")
+            return self.env[expression.name]
+        if isinstance(expression, Literal):
+            value = expression.value
+            if isinstance(value, bool):
+                return Value(Type(BOOL), from_known(np.array([int(value)], np.int64)))
+            need(isinstance(value, int) and INT32.low <= value <= INT32.high, "a number without a type")
+            return Value(Type(INT32), from_known(np.array([value], np.int64)))
+        if expression.op in ("program_id", "num_programs"):
+            return self._program(expression)
+        if expression.op == "addptr":
+            return self._addptr(expression)
+        if expression.op == "load":
+            return self._load(expression)
+        if expression.op.startswith("call:"):
+            return self._call(expression)
+        operation = OPERATIONS.get(expression.op)
+        if operation is None:
+            raise Unsound(f"no operation {expression.op}")
+        if operation.weak:
+            values = self._with_weak(expression)
+        else:
+            values = [self.value(a) for a in expression.args]
+        found = operation.infer(values, expression.attrs)
+        for one in found if isinstance(found, tuple) else (found,):
+            need(one.type.size <= MOST_ELEMENTS, "a tile too large")
+        return found
+
+    def _with_weak(self, expression: Apply) -> list[Value]:
+        """The operands; a number takes the type of the one beside it."""
+        typed = [a for a in expression.args if not isinstance(a, Literal)]
+        need(bool(typed), "numbers only")
+        element = self.value(typed[0]).element
+        return [self._literal(a, element) if isinstance(a, Literal) else self.value(a) for a in expression.args]
+
+    def _literal(self, literal: Literal, element: Element) -> Value:
+        value = literal.value
+        if element.is_float:
+            return Value(Type(element), constant(float(value), element))
+        need(not isinstance(value, float) and element.low <= value <= element.high, "a number that does not fit")
+        need(isinstance(value, bool) == element.is_bool, "a number and booleans")
+        if not INT64.low <= value <= INT64.high:
+            return Value(Type(element), Ints(int(value), int(value)))
+        return Value(Type(element), from_known(np.array([int(value)], np.int64)))
+
+    def _program(self, expression: Apply) -> Value:
+        (axis,) = expression.attrs
+        grid = (*self.kernel.grid, 1, 1)[:3]
+        if expression.op == "num_programs":
+            return Value(Type(INT32), from_known(np.array([grid[axis]], np.int64)))
+        below = int(np.prod(grid[:axis]))
+        numbers = np.arange(self.kernel.programs, dtype=np.int64) // below % grid[axis]
+        return Value(Type(INT32), from_known(numbers))
+
+    def _addptr(self, expression: Apply) -> Value:
+        base, offset = (self.value(a) for a in expression.args)
+        need(base.type.pointer and offset.element.is_int and not offset.type.pointer, "a pointer and an integer")
+        shape = broadcast_shapes(base.shape, offset.shape)
+        a, b = base.fact.offsets, offset.fact
+        known = None
+        if a.known is not None and b.known is not None:
+            left, right = lifted(a.known, len(shape)), lifted(b.known, len(shape))
+            assert left is not None and right is not None
+            known = left + right
+        need(abs(a.low + b.low) < 1 << 40 and abs(a.high + b.high) < 1 << 40, "an address far away")
+        offsets = from_known(known) if known is not None else Ints(a.low + b.low, a.high + b.high)
+        return Value(Type(base.element, shape, True), Pointers(base.fact.array, offsets))
+
+    def _accessed(self, pointer: Value, mask: Value | None) -> np.ndarray | None:
+        """Judges an access: all of it in bounds. The places it touches, where they are known."""
+        need(pointer.type.pointer, "an access by a pointer")
+        offsets: Ints = pointer.fact.offsets
+        low, high, places = offsets.low, offsets.high, offsets.known
+        if places is not None:
+            places = np.broadcast_to(places, (self.kernel.programs, *pointer.shape))
+        if mask is not None:
+            need(
+                mask.element.is_bool and broadcast_shapes(mask.shape, pointer.shape) == pointer.shape,
+                "a mask that fits",
+            )
+            if places is not None and mask.fact.known is not None:
+                chosen = lifted(mask.fact.known, len(pointer.shape))
+                assert chosen is not None
+                places = places[np.broadcast_to(chosen != 0, places.shape)]
+                low, high = (int(places.min()), int(places.max())) if places.size else (0, 0)
+        need(low >= 0 and high < MOST_LENGTH, "an access out of bounds")
+        name = pointer.fact.array
+        self.lengths[name] = max(self.lengths[name], high + 1)
+        return places
+
+    def _load(self, expression: Apply) -> Value:
+        pointer = self.value(expression.args[0])
+        array = self.arrays[pointer.fact.array] if pointer.type.pointer else None
+        need(array is not None and not array.written, "a load from an array that is not written")
+        assert array is not None
+        mask = self.value(expression.args[1]) if len(expression.args) > 1 else None
+        if mask is not None:
+            need(len(expression.args) == 3, "a masked load without other")
+        self._accessed(pointer, mask)
+        fact = fact_of(array)
+        if len(expression.args) == 3:
+            other = expression.args[2]
+            value = self._literal(other, array.element) if isinstance(other, Literal) else self.value(other)
+            need(value.element == array.element and not value.type.pointer, "other of the element type")
+            need(broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "other of the shape")
+            fact = merged(fact, value.fact, None)
+            if isinstance(fact, Ints):
+                fact = Ints(fact.low, fact.high)
+        return Value(Type(array.element, pointer.shape), fact)
+
+    def _target(self, statement: Store | Atomic) -> tuple[Value, Value, np.ndarray, Written]:
+        pointer, value = self.value(statement.pointer), self.value(statement.value)
+        mask = None if statement.mask is None else self.value(statement.mask)
+        need(
+            pointer.type.pointer and not value.type.pointer and value.element == pointer.element, "a store of its type"
+        )
+        array = self.arrays[pointer.fact.array]
+        need(array.written and broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "a store that fits")
+        places = self._accessed(pointer, mask)
+        need(places is not None, "a store to places that data decides")
+        assert places is not None
+        return pointer, value, places, self.written.setdefault(array.name, Written())
+
+    def _store(self, statement: Store) -> None:
+        _, value, places, written = self._target(statement)
+        need(written.atomic is None, "a store beside atomics")
+        written.places.append(places.reshape(-1))
+        if isinstance(value.fact, Floats):
+            written.error = max(written.error, value.fact.error)
+            written.either_zero |= value.fact.either_zero
+
+    def check_places(self, name: str) -> None:
+        """No place of an array is stored to twice: the order of programs, and of the threads of one, is open."""
+        written = self.written[name]
+        if written.atomic is None and written.places:
+            places = np.concatenate(written.places)
+            need(len(np.unique(places)) == len(places), "two stores to one place")
+
+    def _atomic(self, statement: Atomic) -> None:
+        pointer, value, _, written = self._target(statement)
+        element, op = pointer.element, statement.op
+        need(not written.places and written.atomic in (None, op), "one kind of access to an array of atomics")
+        written.atomic = op
+        if element.is_float:
+            need(op == "add" and element.name in ("float32", "float16"), "an atomic addition of floats")
+            fact = value.fact
+            need(
+                fact.grid is not None and fact.error == 0 and not fact.special and fact.grid <= 4,
+                "an exact atomic addition",
+            )
+            count = value.type.size * self.kernel.programs * MOST_TRIPS
+            need((fact.size * count + 64) * 16 <= 2**element.mantissa, "an exact atomic addition")
+            written.either_zero = True
+        else:
+            need(element.bits in (32, 64) and element.is_int, "an atomic of 32 or 64 bits")
+
+    def _call(self, expression: Apply) -> Value:
+        helper = self.helpers.get(expression.op.removeprefix("call:"))
+        need(helper is not None and len(helper.parameters) == len(expression.args), "a call of a function")
+        assert helper is not None
+        inner = {name: self.value(a) for name, a in zip(helper.parameters, expression.args, strict=True)}
+        need(not helper.noinline or all(v.shape == () for v in inner.values()), "a call with numbers only")
+        outside, self.env = self.env, inner
+        depth, self.depth = self.depth, 0
+        try:
+            self.block(helper.body)
+            return self.value(helper.result)
+        finally:
+            self.env, self.depth = outside, depth
+
+    def _if(self, statement: If) -> None:
+        condition = self.value(statement.condition)
+        need(condition.type == Type(BOOL), "a scalar condition")
+        before = dict(self.env)
+        self.depth += 1
+        self.block(statement.then)
+        after_then, self.env = self.env, dict(before)
+        self.block(statement.otherwise)
+        self.depth -= 1
+        active = None if condition.fact.known is None else condition.fact.known != 0
+        self.env = self._merged(after_then, self.env, before, active)
+
+    def _merged(self, new: Env, old: Env, outside: Env, active: np.ndarray | None) -> Env:
+        """The names of `outside`, with what holds of them after `new` or `old`."""
+        found: Env = {}
+        for name in outside:
+            a, b = new[name], old[name]
+            if a is b:
+                found[name] = a
+                continue
+            need(a.type == b.type, f"{name} has two types")
+            found[name] = Value(a.type, merged(a.fact, b.fact, active))
+        return found
+
+    def _loop(self, statement: For | While) -> None:
+        start, stop = self.value(statement.start), self.value(statement.stop)
+        need(start.type == stop.type == Type(INT32) and statement.step > 0, "bounds of int32")
+        if isinstance(statement, For) and statement.kind == "tl.static_range":
+            need(isinstance(statement.start, Literal) and isinstance(statement.stop, Literal), "constant bounds")
+        need(statement.variable not in self.env, "a loop variable of its own")
+        trips = -(-(stop.fact.high - start.fact.low) // statement.step)
+        need(trips <= MOST_TRIPS and stop.fact.high < 1 << 30, "a loop too long")
+        outside = dict(self.env)
+        self.depth += 1
+        for trip in range(max(trips, 0)):
+            before = dict(self.env)
+            counter = self._counter(start, trip * statement.step)
+            self.env[statement.variable] = counter
+            self.block(statement.body)
+            need(self.env[statement.variable] is counter, "the loop's own variable")
+            self.env = self._merged(self.env, before, outside, _less(counter.fact, stop.fact))
+        self.depth -= 1
+        # A body that never runs is judged by its types at least.
+        if trips <= 0:
+            self.env[statement.variable] = start
+            self.block(statement.body)
+        self.env = {name: self.env[name] for name in outside} if trips > 0 else outside
+
+    @staticmethod
+    def _counter(start: Value, added: int) -> Value:
+        fact = start.fact
+        known = None if fact.known is None else fact.known + added
+        return replace(start, fact=Ints(fact.low + added, fact.high + added, known))
+
+
+def _less(a: Ints, b: Ints) -> np.ndarray | None:
+    """Where `a < b`, by program; None where that is not known."""
+    if a.known is None or b.known is None:
+        return None
+    x, y = np.broadcast_arrays(a.known, b.known)
+    return x < y
+
+
+def analyse(kernel: Kernel) -> Analysis:
+    """Judges `kernel`. Raises `Unsound`."""
+    return Analysis(kernel).run()

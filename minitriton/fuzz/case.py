@@ -1,0 +1,31 @@
+"""One kernel from tree to verdict: analysis, source, arguments, oracles, agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minitriton.fuzz.agreement import Verdict, judge
+from minitriton.fuzz.analysis import analyse
+from minitriton.fuzz.launch_arguments import make_arguments
+from minitriton.fuzz.oracles import Case, Outcome, run_oracles
+from minitriton.fuzz.printing import source_of
+from minitriton.fuzz.tree import Kernel
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What became of one kernel."""
+
+    source: str
+    verdict: Verdict
+    outcomes: dict[str, Outcome]
+
+
+def run_case(kernel: Kernel, oracles: Sequence[str]) -> CaseResult:
+    """Runs `kernel` by `oracles` and compares. Raises `Unsound` if it is no well-formed kernel."""
+    analysis = analyse(kernel)
+    source = source_of(kernel)
+    case = Case(source, make_arguments(kernel, analysis), kernel.grid, kernel.num_warps, kernel.fp_fusion)
+    outcomes = run_oracles(case, oracles)
+    return CaseResult(source, judge(kernel.arrays, analysis, outcomes), outcomes)

@@ -1,0 +1,119 @@
+"""`minitriton fuzz`: random kernels by every oracle, compared.
+
+minitriton fuzz --count 20000 --seed 1 --jobs 16 --out fuzz-findings
+minitriton fuzz --seed 1 --only 1742                               one kernel of that run again: its source and its numbers
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+DEFAULT_ORACLES = "interpreter,ttgir,emulator,triton"
+MOST_SHRUNK = 10
+"""Findings that are made smaller at the end of a run."""
+
+
+def add_fuzz_command(commands: Any) -> None:
+    """Adds the subcommand to an `argparse` set of them."""
+    fuzz = commands.add_parser("fuzz", help="run random kernels by every oracle and compare what they compute")
+    fuzz.add_argument("--count", type=int, default=100, help="kernels (default: %(default)s)")
+    fuzz.add_argument("--first", type=int, default=0, help="number of the first kernel")
+    fuzz.add_argument("--seed", type=int, default=0, help="of the run; kernel K of a seed is always the same")
+    fuzz.add_argument("--only", type=int, metavar="K", help="run kernel K by itself and print its source and numbers")
+    fuzz.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes; 0: none but this (default: %(default)s)"
+    )
+    fuzz.add_argument(
+        "--oracles", default=DEFAULT_ORACLES, help="of interpreter, ttgir, emulator, triton, gpu (default: %(default)s)"
+    )
+    fuzz.add_argument("--out", type=Path, metavar="DIR", help="where reproducers and summary.json go")
+    fuzz.add_argument(
+        "--shrink-seconds", type=float, default=60.0, help="to make one finding smaller (default: %(default)s)"
+    )
+    fuzz.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs the kernels and prints the account. 0 if nothing was found, else 1."""
+    from minitriton.fuzz import campaign
+    from minitriton.fuzz.report import as_json, as_text
+
+    oracles = chosen_oracles(given.oracles)
+    if given.only is not None:
+        return _run_one(given.seed, given.only, oracles)
+    found: list[campaign.KernelReport] = []
+    done = 0
+
+    def watch(report: campaign.KernelReport) -> None:
+        nonlocal done
+        done += 1
+        if report.findings:
+            found.append(report)
+            for finding in report.findings:
+                print(f"kernel {report.number}: {finding.kind}: {finding.signature}", file=sys.stderr)
+        if done % 1000 == 0:
+            print(f"{done} of {given.count} kernels, {len(found)} with findings", file=sys.stderr)
+
+    numbers = range(given.first, given.first + given.count)
+    summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch)
+    print(as_text(summary))
+    if given.out is not None:
+        given.out.mkdir(parents=True, exist_ok=True)
+        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")
+        _shrink_findings(given, summary, oracles)
+    return 0 if summary.ok else 1
+
+
+def chosen_oracles(text: str) -> list[str]:
+    """The oracles named, without those that cannot run here, which are said. Raises `MinitritonError` for an unknown one."""
+    from minitriton.fuzz.oracles import ORACLES, available
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in ORACLES:
+            raise MinitritonError(f"no oracle {name!r}", help="known: " + ", ".join(ORACLES))
+    absent = [name for name in names if not available(name)]
+    if absent:
+        print(f"not here: {', '.join(absent)}", file=sys.stderr)
+    names = [name for name in names if name not in absent]
+    if len(names) < 2:
+        raise MinitritonError("nothing to compare", help="name two oracles at least of: " + ", ".join(ORACLES))
+    return names
+
+
+def _run_one(seed: int, number: int, oracles: list[str]) -> int:
+    from minitriton.fuzz.generator import generate, kernel_seed
+    from minitriton.fuzz.reproducer import compare_again
+
+    kernel = generate(kernel_seed(seed, number))
+    print(f"grid {kernel.grid}, {kernel.num_warps} warps, fusion {'on' if kernel.fp_fusion else 'off'}")
+    return compare_again(kernel, oracles)
+
+
+def _shrink_findings(given: argparse.Namespace, summary: Any, oracles: list[str]) -> None:
+    """Writes a reproducer for the first kernel of each finding."""
+    from minitriton.fuzz.case import run_case
+    from minitriton.fuzz.generator import generate, kernel_seed
+    from minitriton.fuzz.reproducer import write_reproducer
+    from minitriton.fuzz.shrinking import shrink
+
+    for finding, numbers in list(summary.findings.items())[:MOST_SHRUNK]:
+        if finding.kind in ("crash", "timeout"):
+            continue
+        kernel = generate(kernel_seed(given.seed, numbers[0]))
+
+        def shows(candidate: Any, finding: Any = finding) -> bool:
+            found = run_case(candidate, oracles).verdict.findings
+            return any((f.kind, f.signature) == (finding.kind, finding.signature) for f in found)
+
+        small = shrink(kernel, shows, given.shrink_seconds)
+        again = [f for f in run_case(small, oracles).verdict.findings if f.signature == finding.signature]
+        path = write_reproducer(given.out, small, again[0] if again else finding, given.seed, numbers[0], oracles)
+        print(f"{finding.kind}: {finding.signature}: {path}")

@@ -1,0 +1,209 @@
+"""A fuzzed kernel as a tree: what the generator makes, the shrinker cuts, the printer writes and the analysis judges.
+
+    Assign("v3", Apply("add", (Name("v1"), Literal(3))))          v3 = v1 + 3
+
+Types are not stored: `analysis` infers them from the leaves, so that a cut tree needs no repair. Equal trees print equally.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from minitriton.fuzz.elements import ELEMENTS, Element
+
+
+@dataclass(frozen=True)
+class Name:
+    """A parameter, or what an earlier statement assigned."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A Python number, which takes the type of the operand beside it."""
+
+    value: int | float | bool
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An operation of `operations.OPERATIONS`, or `call:NAME` for a helper; `attrs` are its compile-time arguments."""
+
+    op: str
+    args: tuple[Expr, ...]
+    attrs: tuple[Any, ...] = ()
+
+
+Expr = Name | Literal | Apply
+
+
+@dataclass(frozen=True)
+class Assign:
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """`a, b = value`: for what gives two tensors."""
+
+    names: tuple[str, str]
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Store:
+    pointer: Expr
+    value: Expr
+    mask: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """An atomic whose result is not used: `op` is add, max, min, and, or, xor."""
+
+    op: str
+    pointer: Expr
+    value: Expr
+    mask: Expr | None = None
+
+
+@dataclass(frozen=True)
+class For:
+    """`for variable in KIND(start, stop, step)`; KIND is range, tl.range or tl.static_range."""
+
+    variable: str
+    start: Expr
+    stop: Expr
+    step: int
+    body: tuple[Stmt, ...]
+    kind: str = "range"
+
+
+@dataclass(frozen=True)
+class While:
+    """`variable = start`, then `while variable < stop`, with `variable += step` at the end of the body."""
+
+    variable: str
+    start: Expr
+    stop: Expr
+    step: int
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class If:
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+
+
+Stmt = Assign | Unpack | Store | Atomic | For | While | If
+
+
+@dataclass(frozen=True)
+class Array:
+    """A pointer parameter. `fill` says what it holds at first (`inputs.FILLS`), `low` and `high` bound integers,
+    `skew` is how many elements it begins behind an address divisible by 16, `written` whether the kernel stores to it."""
+
+    name: str
+    element: Element
+    fill: str
+    low: int = 0
+    high: int = 0
+    skew: int = 0
+    written: bool = False
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number among the parameters."""
+
+    name: str
+    element: Element
+    value: int | float
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A function that the kernel calls: statements, then `return result`."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: tuple[Stmt, ...]
+    result: Expr
+    noinline: bool = False
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A whole launch. `seed` names the contents of the arrays."""
+
+    seed: int
+    arrays: tuple[Array, ...]
+    scalars: tuple[Scalar, ...]
+    helpers: tuple[Helper, ...]
+    body: tuple[Stmt, ...]
+    grid: tuple[int, ...] = (1,)
+    num_warps: int = 4
+    fp_fusion: bool = True
+
+    @property
+    def programs(self) -> int:
+        """Programs in the grid."""
+        count = 1
+        for size in self.grid:
+            count *= size
+        return count
+
+
+def nested(statement: Stmt) -> Iterator[tuple[Stmt, ...]]:
+    """The bodies inside a statement."""
+    if isinstance(statement, For | While):
+        yield statement.body
+    elif isinstance(statement, If):
+        yield statement.then
+        yield statement.otherwise
+
+
+def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """All statements of a body, those inside others too."""
+    for statement in body:
+        yield statement
+        for inner in nested(statement):
+            yield from statements(inner)
+
+
+def expressions(statement: Stmt) -> tuple[Expr, ...]:
+    """The expressions that a statement itself holds."""
+    if isinstance(statement, Assign | Unpack):
+        return (statement.value,)
+    if isinstance(statement, Store | Atomic):
+        mask = () if statement.mask is None else (statement.mask,)
+        return (statement.pointer, statement.value, *mask)
+    if isinstance(statement, For | While):
+        return (statement.start, statement.stop)
+    return (statement.condition,)
+
+
+def parts(expression: Expr) -> Iterator[Expr]:
+    """An expression and all inside it."""
+    yield expression
+    if isinstance(expression, Apply):
+        for argument in expression.args:
+            yield from parts(argument)
+
+
+def names_in(expression: Expr) -> Iterator[str]:
+    """The names that an expression mentions."""
+    for part in parts(expression):
+        if isinstance(part, Name):
+            yield part.name
+
+
+def element(name: str) -> Element:
+    """The element type of a name such as `int32`."""
+    return ELEMENTS[name]
