@@ -34,9 +34,9 @@ _EXPORTS = {
     "constexpr_function": "minitriton.language.declare",
     "must_use_result": "minitriton.language.declare",
 }
-_MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target", "knobs")
+_MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target", "knobs", "_C")
 
-__all__ = ["__version__", *_EXPORTS, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["__version__", *_EXPORTS, *_MODULES[:-1]]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

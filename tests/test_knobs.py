@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -134,3 +137,39 @@ def test_fusion_of_multiply_and_add_can_be_off_by_default() -> None:
         assert not CUDAOptions.for_target(target).enable_fp_fusion
         assert CUDAOptions.for_target(target, enable_fp_fusion=True).enable_fp_fusion
     assert CUDAOptions.for_target(target).enable_fp_fusion
+
+
+TOOL = """#!/bin/sh
+echo "ptxas: NVIDIA (R) Ptx optimizing assembler"
+echo "Cuda compilation tools, release 12.8, V12.8.93"
+"""
+
+
+def test_ptxas_is_found_at_triton_s_path_and_starts_the_machine_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "ptxas"
+    tool.write_text(TOOL)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for variable in ("MINITRITON_PTXAS", "TRITON_PTXAS_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    knobs.NvidiaTool.from_path.cache_clear()
+    own = Path(knobs.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
+    assert knobs.nvidia.ptxas == knobs.NvidiaTool(str(own), "12.8")
+
+    copy = tmp_path / "elsewhere"
+    shutil.copy(own, copy)
+    monkeypatch.setenv("TRITON_PTXAS_PATH", str(copy))
+    assert knobs.nvidia.ptxas == knobs.NvidiaTool(str(copy), "12.8")
+    knobs.NvidiaTool.from_path.cache_clear()
+
+
+def test_without_ptxas_its_place_at_triton_s_path_says_so(tmp_path: Path) -> None:
+    own = Path(knobs.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
+    environment = {"PATH": f"{tmp_path}:/bin", "CUDA_HOME": str(tmp_path)}
+    if Path("/usr/local/cuda/bin/ptxas").exists() or Path("/bin/ptxas").exists():
+        pytest.skip("this machine has ptxas at a fixed place")
+    done = subprocess.run([str(own), "--version"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 127
+    assert "not installed" in done.stderr

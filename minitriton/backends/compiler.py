@@ -5,19 +5,48 @@ make_backend(GPUTarget("cuda", 90, 32)).parse_options({"num_warps": 8})    →  
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
-from minitriton.runtime.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
 
 
-class CUDABackend:
-    """What programs ask of Triton's backend object: options, and what arguments are specialised on."""
+class Language(Enum):
+    """What a kernel is written in."""
 
-    binary_ext = "cubin"
+    TRITON = 0
+    GLUON = 1
+
+
+class BaseBackend:
+    """What programs ask of Triton's backend objects: what arguments are specialised on, and what a key means for the IR."""
+
+    supports_native_tensor_specialization = True
+    """Whether `native_specialize_impl` may answer without asking the backend."""
 
     def __init__(self, target: GPUTarget) -> None:
         self.target = target
+
+    @staticmethod
+    def parse_attr(desc: str) -> list[list[Any]]:
+        """The IR attributes that a specialisation key stands for."""
+        return [["tt.divisibility", 16]] if "D" in desc else []
+
+    @staticmethod
+    def get_int_specialization(arg: int, **kwargs: Any) -> str:
+        """ "D" for a number divisible by 16, if `align` is asked for."""
+        return "D" if kwargs.get("align", False) and arg % 16 == 0 else ""
+
+    @staticmethod
+    def get_tensor_specialization(arg: Any, **kwargs: Any) -> str:
+        """ "D" for an address divisible by 16, if `align` is asked for."""
+        return "D" if kwargs.get("align", False) and arg.data_ptr() % 16 == 0 else ""
+
+
+class CUDABackend(BaseBackend):
+    """The backend of NVIDIA GPUs: its options, and a name for all that compiles depend on."""
+
+    binary_ext = "cubin"
 
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
@@ -28,15 +57,12 @@ class CUDABackend:
         known = CUDAOptions.__dataclass_fields__
         return CUDAOptions.for_target(self.target, **{k: v for k, v in options.items() if k in known})
 
-    @staticmethod
-    def get_int_specialization(arg: int, align: bool = True, **_: Any) -> Any:
-        """ "D" for a number divisible by 16."""
-        return "D" if align and arg % 16 == 0 else ""
+    def get_module_map(self) -> dict[str, Any]:
+        """Nothing: device functions are called by the same names on every target."""
+        return {}
 
-    @staticmethod
-    def get_tensor_specialization(arg: Any, align: bool = True, **_: Any) -> Any:
-        """ "D" for an address divisible by 16."""
-        return specialize(arg, False, True, align)[1]
+    def load_dialects(self, context: Any) -> None:
+        """A context has every dialect from the start."""
 
     def hash(self) -> str:
         """Names the target and everything else that compiles depend on beside their sources and options."""
@@ -50,4 +76,4 @@ def make_backend(target: GPUTarget) -> CUDABackend:
     return CUDABackend(target)
 
 
-__all__ = ["CUDABackend", "CUDAOptions", "GPUTarget", "make_backend"]
+__all__ = ["BaseBackend", "CUDABackend", "CUDAOptions", "GPUTarget", "Language", "make_backend"]

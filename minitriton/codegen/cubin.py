@@ -1,7 +1,8 @@
 """PTX to cubin: by nvJitLink in this process where installed, else by a `ptxas` that is found.
 
 In: PTX text, a target and options. Out: the cubin's bytes. Where neither assembler is at hand the driver compiles the PTX
-when the kernel is loaded, so `assembler_available()` is asked first.
+when the kernel is loaded, so `assembler_available()` is asked first. `PTXAS_OPTIONS`, `DISABLE_PTXAS_OPT=1` and
+`TRITON_DUMP_PTXAS_LOG=1` are heard as in Triton.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.errors import AssemblerError, MinitritonError
 from minitriton.target import GPUTarget
@@ -53,20 +55,26 @@ def assembler_available() -> bool:
     return chosen_assembler() is not None
 
 
+def assembler_settings() -> tuple[str, ...]:
+    """What the environment has the assembler do: part of a kernel's cache key."""
+    level = ("--opt-level=0",) if knobs.nvidia.disable_ptxas_opt else ()
+    return (*level, *(knobs.nvidia.ptxas_options or "").split())
+
+
 def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
-    """The cubin of `ptx` for `target`. `options` has `enable_fp_fusion` and `maxnreg` (a `CUDAOptions` or metadata).
+    """The cubin of `ptx` for `target`. `options` has `enable_fp_fusion`, `maxnreg` and `ptx_options` (a `CUDAOptions` or metadata).
 
     Raises `MinitritonError` with the assembler's message and the PTX line that it names.
     """
     flags = ["-lineinfo"] if "\t.loc" in ptx else []
     if options.maxnreg:
         flags.append(f"-maxrregcount={options.maxnreg}")
+    passed = [] if options.enable_fp_fusion else ["--fmad=false"]
+    passed += [*assembler_settings(), *(options.ptx_options or "").split()]
     try:
         if chosen_assembler() == "nvjitlink":
-            fusion = [] if options.enable_fp_fusion else ["-Xptxas", "--fmad=false"]
-            return _link(ptx, [f"-arch={target.sm}", *flags, *fusion])
-        fusion = [] if options.enable_fp_fusion else ["--fmad=false"]
-        return _run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *fusion, *(options.ptx_options or "").split()])
+            return _link(ptx, [f"-arch={target.sm}", *flags, *(f"-Xptxas={flag}" for flag in passed)])
+        return _run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *passed])
     except MinitritonError as error:
         raise _with_ptx_line(error, ptx) from None
 
@@ -87,6 +95,7 @@ def _link(ptx: str, flags: list[str]) -> bytes:
     65536x1024 0.93 with 48 registers against 1.00 with 32; measured on an H200, 2026-11-21).
     """
     free = nvjitlink.assemble(ptx, flags)
+    _show(free.log)
     entry = re.search(r"\.reqntid[^\n]*\n", ptx)
     if entry is None or not FULL_OCCUPANCY_REGISTERS < free.registers <= WORTH_LIMITING or ".maxnreg" in ptx:
         return free.cubin
@@ -105,13 +114,23 @@ def _run_ptxas(ptx: str, flags: list[str]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(ptx)
+        verbose = ["-v"] if knobs.nvidia.dump_ptxas_log else []
         try:
-            done = subprocess.run([ptxas, *flags, str(source), "-o", str(output)], capture_output=True, text=True)
+            done = subprocess.run(
+                [ptxas, *verbose, *flags, str(source), "-o", str(output)], capture_output=True, text=True
+            )
         except OSError as error:
             raise MinitritonError(f"cannot run {ptxas}: {error.strerror}") from error
         if done.returncode:
             raise MinitritonError(f"ptxas: {(done.stderr or done.stdout).strip()}")
+        _show(done.stderr)
         return output.read_bytes()
+
+
+def _show(log: str) -> None:
+    """`TRITON_DUMP_PTXAS_LOG=1`: what the assembler says of registers, spills and shared memory."""
+    if knobs.nvidia.dump_ptxas_log and log.strip():
+        print(log.strip())
 
 
 def _with_ptx_line(refused: MinitritonError, ptx: str) -> AssemblerError:

@@ -62,11 +62,12 @@ def _function(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A cubin and what the assembler says of its kernel: registers a thread, bytes of registers spilled."""
+    """A cubin and what the assembler says of its kernel: registers a thread, bytes of registers spilled, and its own words."""
 
     cubin: bytes
     registers: int
     spilled_bytes: int
+    log: str = ""
 
 
 def assemble(ptx: str, options: list[str]) -> Assembled:
@@ -90,7 +91,7 @@ def assemble(ptx: str, options: list[str]) -> Assembled:
         log = _log(handle, "Info")
         registers = [int(n) for n in re.findall(r"Used (\d+) registers", log)]
         spills = [int(n) for n in re.findall(r"(\d+) bytes spill stores", log)]
-        return Assembled(cubin.raw, max(registers, default=0), max(spills, default=0))
+        return Assembled(cubin.raw, max(registers, default=0), max(spills, default=0), log)
     finally:
         _function("Destroy")(ctypes.byref(handle))
 

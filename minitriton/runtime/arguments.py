@@ -225,7 +225,8 @@ def _specialize_tuple(arg: tuple[Any, ...]) -> Specialization:
 
 
 def _specialize_descriptor(arg: Any) -> Specialization:
-    return (f"tensordesc<{dtype_name(arg.base.dtype)}{list(arg.block_shape)}>", None)
+    layout = f",{arg.layout!r}" if hasattr(arg, "layout") else ""
+    return (f"tensordesc<{dtype_name(arg.base.dtype)}{list(arg.block_shape)}{layout}>", None)
 
 
 def _is_constexpr_value(arg: Any) -> bool:

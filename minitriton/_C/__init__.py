@@ -1,0 +1,1 @@
+"""Triton's path of its C++ extension. What Python programs ask of it and has a meaning here is in `libtriton`."""

@@ -1,0 +1,1 @@
+"""Triton's module paths for the AMD backend."""

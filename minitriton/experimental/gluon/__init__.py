@@ -1,0 +1,1 @@
+"""Host-side values of Gluon: descriptors and the layouts in them."""

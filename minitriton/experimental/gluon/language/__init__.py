@@ -1,0 +1,1 @@
+"""Layouts by their Gluon names."""

@@ -1,0 +1,1 @@
+"""NVIDIA descriptors of Gluon."""

@@ -1,0 +1,33 @@
+"""Gluon's tensor descriptor: Triton's, with the layout that blocks have in shared memory.
+
+TensorDescriptor.from_tensor(x, [64, 64], NVMMASharedLayout(128, 16))    →    a `tensordesc<fp16[64, 64],NVMMASharedLayout(...)>`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from minitriton.experimental.gluon.language._layouts import NVMMASharedLayout
+from minitriton.tools.tensor_descriptor import TensorDescriptor as _Plain
+
+
+@dataclass
+class TensorDescriptor:
+    """As `minitriton.tools.tensor_descriptor.TensorDescriptor`, with `layout`. Raises `DescriptorError` for what cannot be described."""
+
+    base: Any
+    shape: list[int]
+    strides: list[int]
+    block_shape: list[int]
+    layout: NVMMASharedLayout
+    padding: str = "zero"
+
+    def __post_init__(self) -> None:
+        _Plain(self.base, self.shape, self.strides, self.block_shape, self.padding)
+
+    @staticmethod
+    def from_tensor(
+        tensor: Any, block_shape: list[int], layout: NVMMASharedLayout, padding: str = "zero"
+    ) -> TensorDescriptor:
+        return TensorDescriptor(tensor, tensor.shape, tensor.stride(), block_shape, layout, padding)

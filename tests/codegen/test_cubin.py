@@ -1,0 +1,65 @@
+"""What assemblers are told: fusion, options of the kernel and of the environment."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from minitriton.codegen import cubin, nvjitlink
+from minitriton.target import CUDAOptions, GPUTarget
+
+H100 = GPUTarget("cuda", 90, 32)
+
+FAKE_PTXAS = """#!/bin/sh
+echo "$@" > "$(dirname "$0")/arguments"
+echo "ptxas info: Used 10 registers" >&2
+while [ "$1" != "-o" ]; do shift; done
+echo cubin > "$2"
+"""
+
+
+@pytest.fixture
+def ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    tool = tmp_path / "ptxas"
+    tool.write_text(FAKE_PTXAS)
+    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "ptxas")
+    monkeypatch.setenv("MINITRITON_PTXAS", str(tool))
+    return tmp_path / "arguments"
+
+
+def test_ptxas_gets_the_kernel_s_options_and_the_environment_s(ptxas: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PTXAS_OPTIONS", "--warn-on-spills")
+    monkeypatch.setenv("DISABLE_PTXAS_OPT", "1")
+    options = CUDAOptions(enable_fp_fusion=False, maxnreg=64, ptx_options="--def-load-cache=cg")
+    assert cubin.ptx_to_cubin("", H100, options) == b"cubin\n"
+    given = ptxas.read_text().split()
+    assert given[0] == "--gpu-name=sm_90a"
+    wanted = ["-maxrregcount=64", "--fmad=false", "--opt-level=0", "--warn-on-spills", "--def-load-cache=cg"]
+    assert [flag for flag in given if flag in wanted] == wanted
+
+
+def test_what_ptxas_says_is_shown_where_asked_for(
+    ptxas: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cubin.ptx_to_cubin("", H100, CUDAOptions())
+    assert capsys.readouterr().out == ""
+    monkeypatch.setenv("TRITON_DUMP_PTXAS_LOG", "1")
+    cubin.ptx_to_cubin("", H100, CUDAOptions())
+    assert capsys.readouterr().out == "ptxas info: Used 10 registers\n"
+    assert ptxas.read_text().split()[0] == "-v"
+
+
+def test_nvjitlink_gets_options_of_ptxas_in_its_own_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        given.extend(flags)
+        return nvjitlink.Assembled(b"cubin", 200, 0)
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    cubin.ptx_to_cubin("\t.loc", H100, CUDAOptions(enable_fp_fusion=False, ptx_options="--warn-on-spills"))
+    assert given == ["-arch=sm_90a", "-lineinfo", "-Xptxas=--fmad=false", "-Xptxas=--warn-on-spills"]
