@@ -36,6 +36,7 @@ def ttir_passes() -> list[str]:
         "cse",
         "symbol-dce",
         "triton-loop-unroll",
+        "minitriton-merge-tile-axes",
     ]
 
 

@@ -25,7 +25,7 @@ from minitriton.analysis.axis_fact import AxisInfo
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_rules_choice import EQ, NE, SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT, predicate_of
 from minitriton.analysis.axis_info_types import integer_width, is_integer, pointee_bytes, shape_of
-from minitriton.analysis.index_facts import better, facts_of
+from minitriton.analysis.index_facts import advances, better, facts_of
 from minitriton.analysis.index_value import IndexValue, Unknowns, constant_value
 
 MAX_ELEMENTS = 1 << 15
@@ -61,6 +61,17 @@ class IndexEvaluation:
         if found is None:
             found = self._values[value] = self._evaluate(value)
         return found
+
+    def continues(self, pointer: SSAValue, outer: int, inner: tuple[int, ...]) -> bool:
+        """Whether a step along axis `outer` of a tensor of pointers leads to behind the last element along the axes `inner`.
+
+        The axes `inner`, outermost first, are contiguous together.
+        """
+        shape = shape_of(pointer.type)
+        if prod(shape) > MAX_ELEMENTS:
+            return False
+        length = prod(shape[axis] for axis in inner)
+        return advances(self.value(pointer), outer, shape[outer], length * pointee_bytes(pointer.type))
 
     def is_non_negative(self, value: SSAValue) -> bool:
         """Whether no element is negative."""

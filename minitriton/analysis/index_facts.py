@@ -26,19 +26,29 @@ def facts_of(unknowns: Unknowns, value: IndexValue, shape: tuple[int, ...], unit
     return AxisInfo(tuple(contiguity), tuple(divisibility), tuple(constancy))
 
 
+def advances(value: IndexValue, axis: int, size: int, step: int) -> bool:
+    """Whether each element is its predecessor along `axis` plus `step`."""
+    return bool(_linked(value, axis, size, step).all())
+
+
 def _longest_groups(value: IndexValue, axis: int, size: int, step: int) -> int:
     """The largest aligned groups along `axis` in which each element is its predecessor plus `step`."""
-    linked = _steps(value.base, axis, size, step)
-    for term in value.terms:
-        linked &= _steps(term.classes, axis, size, 0) & _steps(term.coefficient, axis, size, 0)
-    grouped, length = np.append(linked, True), 1
+    grouped, length = np.append(_linked(value, axis, size, step), True), 1
     while size % (2 * length) == 0 and grouped.reshape(-1, 2 * length)[:, :-1].all():
         length *= 2
     return length
 
 
-def _steps(array: Array, axis: int, size: int, step: int) -> Array:
+def _linked(value: IndexValue, axis: int, size: int, step: int) -> Array:
     """For each pair of neighbours along `axis` whether the second is everywhere the first plus `step`."""
+    linked = _steps(value.base, axis, size, step)
+    for term in value.terms:
+        linked &= _steps(term.classes, axis, size, 0) & _steps(term.coefficient, axis, size, 0)
+    return linked
+
+
+def _steps(array: Array, axis: int, size: int, step: int) -> Array:
+    """The same of one array."""
     if array.shape[axis] == 1:
         return np.full(size - 1, step == 0)
     others = tuple(other for other in range(array.ndim) if other != axis)

@@ -21,6 +21,7 @@ import minitriton.passes.licm
 import minitriton.passes.loop_aware_cse
 import minitriton.passes.loop_unroll
 import minitriton.passes.optimize_descriptor_encoding
+import minitriton.passes.merge_tile_axes
 import minitriton.passes.optimize_thread_locality
 import minitriton.passes.outer_reduction_layout
 import minitriton.passes.proxy_fence_insertion

@@ -1,0 +1,34 @@
+"""Whether a module combines floats across elements in an order that layouts decide.
+
+In: a module. Out: a truth value. Sums and products of floats round, so a layout that gives threads other elements changes their
+last bits; maxima, comparisons and all of integers come out the same in any order.
+
+    tt.reduce with arith.addf of f32      True
+    tt.reduce with arith.maxnumf          False
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.ir import Operation
+
+_EXACT_PREFIXES = ("arith.max", "arith.min", "arith.cmp", "arith.select", "arith.ext", "arith.bitcast", "tt.bitcast")
+_COMBINING = ("tt.reduce", "tt.scan")
+
+
+def float_order_matters(module: Operation) -> bool:
+    """True if some reduction, scan or atomic sum of `module` rounds."""
+    return any(_rounds(op) for op in module.walk())
+
+
+def _rounds(op: Operation) -> bool:
+    if op.name == "tt.atomic_rmw":
+        return isinstance(getattr(op.operands[1].type, "element_type", op.operands[1].type), AnyFloat)
+    if op.name not in _COMBINING:
+        return False
+    return any(
+        not inner.name.startswith(_EXACT_PREFIXES)
+        and any(isinstance(result.type, AnyFloat) for result in inner.results)
+        for region in op.regions
+        for inner in region.walk()
+    )
