@@ -25,11 +25,12 @@ class Switches:
     optimize_llvm: bool = True
 
 
-def ttir_passes() -> list[str]:
+def ttir_passes(target: GPUTarget) -> list[str]:
     """Cleans up what the frontend emits; no layouts yet."""
     return [
         "inline",
         "triton-rewrite-tensor-pointer",
+        *([] if target.arch >= 90 else ["triton-rewrite-tensor-descriptor-to-pointer"]),
         "canonicalize",
         "triton-combine",
         "triton-reorder-broadcast",
@@ -70,6 +71,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "triton-loop-aware-cse",
         "symbol-dce",
         *_on_hopper(target, f"triton-nvidia-gpu-fence-insertion{{compute-capability={target.arch}}}"),
+        "sccp",
         "cse",
         "canonicalize",
     ]
@@ -111,7 +113,7 @@ def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = S
 
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
-    steps = ttir_passes() + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+    steps = ttir_passes(target) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
     return Pipeline.parse(",".join(_left(steps, options.without)))
 
 

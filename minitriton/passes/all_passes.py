@@ -29,7 +29,9 @@ import minitriton.passes.reduce_data_duplication
 import minitriton.passes.remove_layout_conversions
 import minitriton.passes.reorder_broadcast
 import minitriton.passes.reorder_instructions
+import minitriton.passes.rewrite_tensor_descriptor_to_pointer
 import minitriton.passes.rewrite_tensor_pointer
+import minitriton.passes.sccp
 import minitriton.passes.scf_to_cf
 import minitriton.passes.symbol_dce
 import minitriton.passes.test_print_alias

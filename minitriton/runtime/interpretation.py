@@ -24,7 +24,9 @@ def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOpti
 
     context = make_context()
     module = source.make_ir(target, options, context)
-    return PassManager(Pipeline.parse(",".join(ttir_passes()))).run(context, module)
+    # The interpreter reads and writes through descriptors itself, whatever the target can do.
+    passes = [name for name in ttir_passes(target) if name != "triton-rewrite-tensor-descriptor-to-pointer"]
+    return PassManager(Pipeline.parse(",".join(passes))).run(context, module)
 
 
 def run_on_interpreter(module: ModuleOp, source: ASTSource, args: tuple[Any, ...], grid: tuple[int, int, int]) -> None:

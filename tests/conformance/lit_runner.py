@@ -28,6 +28,7 @@ FILES = [
     "Triton/loop-unroll.mlir",
     "Triton/loop_cse.mlir",
     "Triton/reorder-broadcast.mlir",
+    "Triton/rewrite-tensor-descriptor-to-pointer.mlir",
     "Triton/rewrite-tensor-pointer.mlir",
     "TritonGPU/canonicalize.mlir",
     "TritonGPU/coalesce.mlir",

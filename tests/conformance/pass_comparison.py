@@ -198,7 +198,7 @@ def stage_texts(case: Any, record: dict[str, Any]) -> list[tuple[str, str, str |
                 source = ASTSource(case.KERNEL, case.SIGNATURE, case.CONSTANTS, case.ATTRS)
                 module = source.make_ir(target, options, context)
             else:
-                passes = ttir_passes() if name == "ttir" else ttgir_passes(target, options)
+                passes = ttir_passes(target) if name == "ttir" else ttgir_passes(target, options)
                 PassManager(Pipeline.parse(",".join(passes))).run(context, module)
             found.append((name, theirs, canonical_text(module.clone())))
         except Exception as error:

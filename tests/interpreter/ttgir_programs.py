@@ -39,7 +39,7 @@ def type_of(arg: Any) -> str:
 
 def our_passes(num_warps: int) -> list[str]:
     """The passes up to the end of the TTGIR level."""
-    return ttir_passes() + ttgir_passes(HOPPER, CUDAOptions.for_target(HOPPER, num_warps=num_warps))
+    return ttir_passes(HOPPER) + ttgir_passes(HOPPER, CUDAOptions.for_target(HOPPER, num_warps=num_warps))
 
 
 def our_module(case: Case, args: list[Any], hooks: list[Any] | None = None) -> ModuleOp:
