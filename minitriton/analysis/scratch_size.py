@@ -24,8 +24,10 @@ from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.to_linear import shape_per_cta, to_linear_layout
 
 
-def triton_scratch_bytes(op: Operation) -> int:
-    """Bytes of scratch that Triton gives `op`."""
+def triton_scratch_bytes(op: Operation, capability: int = 0) -> int:
+    """Bytes of scratch that Triton gives `op`: on the target of `capability` (times ten), or with plain accesses only (0)."""
+    if op.name == "ttg.convert_layout":
+        return _convert_layout(op, capability)
     rule = _RULES.get(op.name)
     return 0 if rule is None else rule(op)
 
@@ -53,12 +55,12 @@ def _element_bytes(op: Operation) -> int:
     return sum(_bytes(element_type(value.type)) for value in op.operands)
 
 
-def _convert_layout(op: Operation) -> int:
+def _convert_layout(op: Operation, capability: int) -> int:
     src, shape = _tensor(op.operands[0].type)
     dst, _ = _tensor(op.results[0].type)
     if src is None or dst is None:
         return 0
-    return conversion_scratch_bytes(src, dst, shape, bit_width(element_type(op.operands[0].type)))
+    return conversion_scratch_bytes(src, dst, shape, bit_width(element_type(op.operands[0].type)), capability)
 
 
 def _reduce(op: Operation) -> int:
@@ -142,7 +144,6 @@ def _tensormap(op: Operation) -> int:
 
 
 _RULES: dict[str, Callable[[Operation], int]] = {
-    "ttg.convert_layout": _convert_layout,
     "tt.reduce": _reduce,
     "tt.scan": _scan,
     "tt.gather": _gather,

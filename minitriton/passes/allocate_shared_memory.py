@@ -12,6 +12,7 @@ Scratch is as large as Triton's lowering needs it. Answers to lib/Conversion/Tri
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -38,6 +39,12 @@ class AllocateSharedMemory(Pass):
 @register_pass
 @dataclass(frozen=True)
 class AllocateSharedMemoryNV(AllocateSharedMemory):
-    """Gives each buffer its place in shared memory, for NVIDIA's targets."""
+    """Gives each buffer its place in shared memory, with the target's matrix instructions in mind."""
 
     name = "allocate-shared-memory-nv"
+
+    compute_capability: int = 80
+    ptx_version: int = 80
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        write_attributes(op, allocate(op, partial(triton_scratch_bytes, capability=self.compute_capability)))

@@ -67,4 +67,5 @@ class Canonicalize(Pass):
             top_down=self.top_down,
             max_rounds=self.max_iterations,
             simplify_cfg=self.region_simplify != "disabled",
+            merge_equal_blocks=self.region_simplify == "aggressive",
         )

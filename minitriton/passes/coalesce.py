@@ -32,6 +32,7 @@ from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.argument_hints import write_argument_hints
 from minitriton.passes.tensor_layouts import element_bits, with_layout
 
 MAX_ACCESS_BITS = 128
@@ -58,10 +59,12 @@ class Coalesce(Pass):
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        facts = AxisInfoAnalysis(op)
+        write_argument_hints(op, facts)
         accesses, descriptor_accesses = _memory_ops(op)
         layouts: list[tuple[Operation, Blocked]] = []
         if accesses:
-            chooser = _Chooser(op, accesses)
+            chooser = _Chooser(op, accesses, facts)
             layouts = [(access.op, chooser.layout(access)) for access in accesses]
         layouts += [(found, _descriptor_layout(found)) for found in descriptor_accesses]
         for found, layout in layouts:
@@ -103,8 +106,8 @@ def _memory_ops(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
 class _Chooser:
     """Chooses layouts from the facts about all pointers of a module."""
 
-    def __init__(self, module: ModuleOp, accesses: list[_Access]) -> None:
-        self.axis_info = AxisInfoAnalysis(module)
+    def __init__(self, module: ModuleOp, accesses: list[_Access], axis_info: AxisInfoAnalysis) -> None:
+        self.axis_info = axis_info
         self.threads_per_warp = ttg.threads_per_warp(module)
         self.orders = {
             access.op: order_from_contiguity(self.axis_info.get(access.pointer).contiguity) for access in accesses

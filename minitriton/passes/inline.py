@@ -83,7 +83,7 @@ class _Inliner:
             self._visit(callee, active, finished)
         func = self.functions[name]
         for _ in range(MAX_ROUNDS):
-            apply_patterns_greedily(func, canonicalization_patterns(), top_down=True)
+            apply_patterns_greedily(func, canonicalization_patterns(), top_down=True, merge_equal_blocks=False)
             if not self.calls[name] or not self._inline_calls(func, active):
                 break
         active.discard(name)

@@ -17,7 +17,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.errors import PassError
@@ -57,6 +57,11 @@ def _erase(op: Operation, values: Sequence[SSAValue]) -> None:
     op.parent.erase_op(op)
 
 
+def _loop_annotation(loop: Operation) -> dict[str, Attribute]:
+    """What the branch that repeats `loop` keeps of it: a `while` repeats where its body ends, a `for` where it tests."""
+    return {name: attr for name, attr in loop.attributes.items() if name == "llvm.loop_annotation"}
+
+
 def _lower_for(op: scf.ForOp) -> None:
     low, high, step = op._operands[:3]
     inits = op._operands[3:]
@@ -79,7 +84,7 @@ def _lower_for(op: scf.ForOp) -> None:
     comparison = arith.CmpiOp(condition.args[0], high, "slt")
     _end_with(condition, comparison, op)
     branch = cf.ConditionalBranchOp(comparison.results[0], body, [], end, [])
-    branch.attributes.update({name: attr for name, attr in op.attributes.items() if name == "llvm.loop_annotation"})
+    branch.attributes.update(_loop_annotation(op))
     _end_with(condition, branch, op)
     _erase(op, condition.args[1:])
 
@@ -125,7 +130,9 @@ def _lower_while(op: scf.WhileOp) -> None:
     terminator = _take_terminator(after)
     yielded = terminator._operands
     after.detach_op(terminator)
-    _end_with(after, cf.BranchOp(before, *yielded), terminator)
+    latch = cf.BranchOp(before, *yielded)
+    latch.attributes.update(_loop_annotation(op))
+    _end_with(after, latch, terminator)
     terminator.drop_all_references()
     _erase(op, values)
 

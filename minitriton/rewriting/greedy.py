@@ -4,8 +4,8 @@ In: a root op (usually the module) and a `PatternSet`. Out: True if the IR chang
 
 Each round shows the constants to the pool, puts all ops on a stack and takes them off one by one. An op that nothing uses
 and that does nothing is erased; else its folder is tried, then its patterns. What a change may have made simplifiable goes
-back on the stack. A round that changed something ends with a sweep of dead ops, and of dead blocks and block arguments;
-rounds follow until one changes nothing, `max_rounds` at most. Order of visits, and with it the order of
+back on the stack. A round that changed something ends with a sweep of dead ops, and of dead blocks and block arguments (and
+merges equal blocks unless told otherwise); rounds follow until one changes nothing, `max_rounds` at most. Order of visits, and with it the order of
 what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts can be compared line by line.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
+from minitriton.rewriting.block_merging import merge_blocks
 from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool
 from minitriton.rewriting.effects import would_be_trivially_dead
 from minitriton.rewriting.folding import MODIFIED, Folded, Folder, folder_of
@@ -132,6 +133,7 @@ def apply_patterns_greedily(
     top_down: bool = False,
     max_rounds: int = 10,
     simplify_cfg: bool = True,
+    merge_equal_blocks: bool = True,
 ) -> bool:
     """Simplifies everything inside `root` (not `root` itself). Returns whether anything changed.
 
@@ -152,6 +154,8 @@ def apply_patterns_greedily(
                 erase_dead_ops(root)
             if this.multi_block:
                 again |= simplify_regions(root)
+                if merge_equal_blocks:
+                    again |= merge_blocks(root)
         if not again:
             break
         changed = True

@@ -114,7 +114,7 @@ def erase_dead_arguments(region: Region) -> bool:
             continue
         dead = [arg.index for arg in block.args if arg not in live]
         if dead:
-            _drop_arguments(block, dead)
+            drop_arguments(block, dead)
             changed = True
     if changed:
         for block in region.blocks:
@@ -159,7 +159,7 @@ def _all_ops(region: Region) -> Iterator[Operation]:
         yield from block.walk()
 
 
-def _drop_arguments(block: Block, dead: list[int]) -> None:
+def drop_arguments(block: Block, dead: list[int]) -> None:
     """No branch passes a value for the arguments at `dead` any more (the arguments themselves stay)."""
     for predecessor in dict.fromkeys(block.predecessors()):
         branch = predecessor.last_op

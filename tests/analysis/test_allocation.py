@@ -13,9 +13,11 @@ from minitriton.analysis.allocation import Allocation, BufferKind, allocate, wri
 from minitriton.analysis.liveness import Liveness, intersects
 from minitriton.analysis.offset_assignment import assign_offsets
 from minitriton.analysis.scratch_size import triton_scratch_bytes
-from minitriton.dialects.text import print_module
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module, print_module
 from minitriton.dialects.ttg_ops import LocalBarrierOp
 from minitriton.errors import PassError
+from minitriton.passes.allocate_shared_memory import AllocateSharedMemory, AllocateSharedMemoryNV
 
 USE = "%{0}v = ttg.local_load %{0} : !buf -> !tile\n"
 
@@ -278,3 +280,24 @@ def test_buffers_alive_together_never_overlap(buffers: list[Piece]) -> None:
 
 def test_an_allocation_knows_nothing_of_other_ops() -> None:
     assert Allocation().offset(LocalBarrierOp()) is None
+
+
+def test_conversions_that_matrix_instructions_do_take_less_scratch() -> None:
+    module = parse_module(
+        """
+        #rows = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 1], order = [0, 1]}>
+        #columns = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [1, 1], order = [1, 0]}>
+        module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32} {
+          tt.func @f(%x: tensor<128x128xf32, #columns>) -> tensor<128x128xf32, #rows> {
+            %0 = ttg.convert_layout %x : tensor<128x128xf32, #columns> -> tensor<128x128xf32, #rows>
+            tt.return %0 : tensor<128x128xf32, #rows>
+          }
+        }"""
+    )
+    plain, ampere = (AllocateSharedMemory(), AllocateSharedMemoryNV(compute_capability=80))
+    sizes: list[int] = []
+    for each in (plain, ampere):
+        copy = module.clone()
+        each.apply(make_context(), copy)
+        sizes.append(copy.attributes["ttg.shared"].value.data)  # pyright: ignore[reportAttributeAccessIssue]
+    assert sizes == [16384, 4096]

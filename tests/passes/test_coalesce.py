@@ -159,3 +159,25 @@ def test_locations_and_names_stay():
 )
 def test_equally_contiguous_dimensions_keep_their_order(contiguity: tuple[int, ...], order: tuple[int, ...]):
     assert order_from_contiguity(contiguity) == order
+
+
+def test_a_function_says_what_its_calls_know_of_its_arguments():
+    assert_matches(
+        run(
+            """
+            module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+              tt.func public @kernel(%p: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %q: !tt.ptr<i32> {tt.divisibility = 8 : i32}) {
+                tt.call @store(%p) : (!tt.ptr<i32>) -> ()
+                tt.call @store(%q) : (!tt.ptr<i32>) -> ()
+                tt.return
+              }
+              tt.func private @store(%p: !tt.ptr<i32>) attributes {noinline = true} {
+                %c0 = arith.constant 0 : i32
+                tt.store %p, %c0 : !tt.ptr<i32>
+                tt.return
+              }
+            }""",
+            Coalesce(),
+        ),
+        "// CHECK: @store(%arg0: !tt.ptr<i32> {tt.constancy = 1 : i64, tt.contiguity = 1 : i64, tt.divisibility = 8 : i64})",
+    )

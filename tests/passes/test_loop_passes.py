@@ -163,3 +163,22 @@ def test_conditionals_and_while_loops_inside_become_blocks_too() -> None:
     )
     assert "scf." not in text
     assert text.count("cf.cond_br") == 2
+
+
+def test_the_annotation_of_a_while_loop_stays_on_the_branch_that_repeats_it() -> None:
+    check(
+        """
+        tt.func @f(%n: i32, %x: i32) {
+          %w = scf.while (%i = %x) : (i32) -> i32 {
+            %t = arith.cmpi slt, %i, %n : i32
+            scf.condition(%t) %i : i32
+          } do {
+          ^bb0(%i: i32):
+            %next = arith.addi %i, %i : i32
+            scf.yield %next : i32
+          } attributes {llvm.loop_annotation = #llvm.loop_annotation<licm = <disable = true>>}
+          tt.return
+        }""",
+        ConvertScfToCf(),
+        "// CHECK: cf.br ^bb1({{.*}} : i32) {llvm.loop_annotation = #llvm.loop_annotation<licm = <disable = true>>}",
+    )

@@ -1,0 +1,55 @@
+"""What every call of a function knows of its arguments, written on the function.
+
+tt.call @f(%p)     %p divisible by 16
+tt.func private @f(%arg0: !tt.ptr<f32>)
+=>
+tt.func private @f(%arg0: !tt.ptr<f32> {tt.constancy = 1 : i64, tt.contiguity = 1 : i64, tt.divisibility = 16 : i64})
+
+Answers to `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose first user is coalescing.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, i64
+from xdsl.ir import Attribute
+
+from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.dialects import tt
+
+
+def write_argument_hints(module: ModuleOp, facts: AxisInfoAnalysis) -> None:
+    """Writes the facts of the arguments of every function of `module` that is called in it."""
+    functions = [op for op in module.body.block.ops if isinstance(op, tt.FuncOp)]
+    if len(functions) < 2:
+        return
+    called = {_callee(op) for function in functions for op in function.walk() if isinstance(op, tt.CallOp)}
+    for function in functions:
+        if function.sym_name.data in called and function.args:
+            old = (
+                function.arg_attrs.data
+                if function.arg_attrs is not None
+                else (DictionaryAttr({}),) * len(function.args)
+            )
+            known = (facts.get(argument) for argument in function.args)
+            function.arg_attrs = ArrayAttr(
+                _hinted(attributes.data, fact.contiguity, fact.divisibility, fact.constancy)
+                for attributes, fact in zip(old, known, strict=True)
+            )
+
+
+def _callee(call: tt.CallOp) -> str:
+    callee = call.properties["callee"]
+    assert isinstance(callee, SymbolRefAttr)
+    return callee.string_value()
+
+
+def _hinted(
+    attributes: Mapping[str, Attribute],
+    contiguity: tuple[int, ...],
+    divisibility: tuple[int, ...],
+    constancy: tuple[int, ...],
+) -> DictionaryAttr:
+    """`attributes` with what is known of a scalar; a tensor's facts have no place there."""
+    hints = {"tt.constancy": constancy, "tt.contiguity": contiguity, "tt.divisibility": divisibility}
+    written = {name: IntegerAttr(value[0], i64) for name, value in hints.items() if len(value) == 1}
+    return DictionaryAttr(dict(sorted({**attributes, **written}.items())))
