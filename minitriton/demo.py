@@ -1,14 +1,17 @@
 """`minitriton demo`: one kernel from Python to numbers, every stage shown on the way.
 
-In: nothing. Out: on the terminal, the kernel's source, its TTIR, TTGIR, LLVM IR and PTX, then the numbers it computes:
-on a GPU beside Triton's and NumPy's, without one by the interpreter beside NumPy's.
+In: nothing. Out: on the terminal, the kernel's source, its TTIR, TTGIR, LLVM IR and PTX, then the numbers that it computes as
+TTIR on the interpreter, as PTX on the emulator and, where there is one, on a GPU, beside NumPy's; and what the emulator counted.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import os
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +20,9 @@ import minitriton.language as tl
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.runtime.driver import has_gpu
 from minitriton.runtime.jit import jit
+
+if TYPE_CHECKING:
+    from minitriton.emulator import Report
 
 
 @jit
@@ -54,7 +60,9 @@ def run(full: bool = False) -> int:
     x = np.random.default_rng(0).standard_normal((ROWS, COLUMNS)).astype(np.float32)
     wide = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     expected = wide / wide.sum(axis=1, keepdims=True)
-    agree = _on_gpu(x, expected) if has_gpu() else _on_interpreter(x, expected)
+    agree = _report("NumPy (float64)", expected, expected) & _on_host(x, expected)
+    if has_gpu():
+        agree &= _on_gpu(x, expected)
     print("\nthey agree" if agree else "\nTHEY DIFFER")
     return 0 if agree else 1
 
@@ -92,19 +100,56 @@ def _report(name: str, result: Any, expected: Any) -> bool:
     return error < 1e-6
 
 
-def _on_interpreter(x: Any, expected: Any) -> bool:
-    out = np.zeros_like(x)
-    softmax[(ROWS,)](out, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
-    print("no GPU here: the kernel's TTIR runs on the NumPy interpreter")
-    return _report("minitriton (interpreter)", out, expected) & _report("NumPy (float64)", expected, expected)
+def _on_host(x: Any, expected: Any) -> bool:
+    """The kernel on both levels that need no GPU, and what the emulator saw."""
+    interpreted, emulated = np.zeros_like(x), np.zeros_like(x)
+    with _environment("MINITRITON_INTERPRET", "1"):
+        softmax[(ROWS,)](interpreted, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
+    agree = _report("TTIR (interpreter)", interpreted, expected)
+    with _environment("MINITRITON_INTERPRET", "0"):
+        kernel = softmax[(ROWS,)](emulated, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
+    agree &= _report("PTX (emulator)", emulated, expected)
+    _title("What the emulator counted")
+    _show_costs(kernel.last_report)
+    return agree
+
+
+def _show_costs(report: Report) -> None:
+    """Coalescing, bank conflicts and the instructions issued most, of the whole launch."""
+    memory, shared = report.total("global"), report.total("shared")
+    print(
+        f"global memory   {memory.requests} requests of warps, {memory.bytes} bytes, {memory.sectors} sectors of 32 bytes: ",
+        end="",
+    )
+    print(f"{memory.bytes / (32 * memory.sectors):.0%} of what moves is used")
+    print(
+        f"shared memory   {shared.requests} requests, {shared.wavefronts} passes, {shared.conflicts} of them for bank conflicts"
+    )
+    issued = int(report.warps.sum())
+    often = ", ".join(f"{name} {count / issued:.0%}" for name, count in list(report.mix().items())[:4])
+    print(f"instructions    {issued} issued by warps, most of all {often}")
+    print(f"faults          {len(report.findings) or 'none'} (accesses, races, barriers, waits)")
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _on_gpu(x: Any, expected: Any) -> bool:
     try:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
-        print("torch is not installed, so there are no device arrays to pass; running on the interpreter")
-        return _on_interpreter(x, expected)
+        print("torch is not installed, so there are no device arrays to pass to the GPU")
+        return True
     source = torch.from_numpy(x).cuda()
 
     def launch(kernel: Any) -> Any:
@@ -119,7 +164,7 @@ def _on_gpu(x: Any, expected: Any) -> bool:
         theirs = launch(triton_kernel)
         agree &= _report("Triton (GPU)", theirs, expected)
         print("bit for bit equal to Triton" if np.array_equal(ours, theirs) else "not bit for bit equal to Triton")
-    return agree & _report("NumPy (float64)", expected, expected)
+    return agree
 
 
 def _under_triton() -> Any | None:

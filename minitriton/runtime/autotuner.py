@@ -8,6 +8,7 @@
     kernel[grid](x, 4096)    →    launches it
     kernel[grid](x, 8192)    →    another key: measures again
 
+On host arrays every configuration runs once, on the emulator, and the fewest instructions issued win (the first, on the interpreter).
 With TRITON_PRINT_AUTOTUNING=1 it says what it tries and chooses; with `cache_results=True` or TRITON_CACHE_AUTOTUNING=1 other
 processes find the timings in the kernel cache.
 """
@@ -23,8 +24,10 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.frontend.errors import CompileTimeAssertionFailure
+from minitriton.runtime.arguments import is_host_array
 from minitriton.runtime.autotune_cache import TimingsFile
 from minitriton.runtime.config import Config
+from minitriton.runtime.emulation_cost import instructions_issued
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function
 
@@ -94,13 +97,13 @@ class Autotuner(KernelInterface):
 
     def _reset_and_keep(self, args: dict[str, Any], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
-            args[name].zero_()
+            _zero(args[name])
         if not reset_only:
-            self.restore_copies = {name: args[name].clone() for name in self.restore_value}
+            self.restore_copies = {name: _copy(args[name]) for name in self.restore_value}
 
     def _restore(self, args: dict[str, Any], exception: Exception | None) -> None:
         for name, kept in self.restore_copies.items():
-            args[name].copy_(kept)
+            _assign(args[name], kept)
         self.restore_copies = {}
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -193,23 +196,41 @@ class Autotuner(KernelInterface):
         launch_args = {**kwargs, **config.all_kwargs()}
         named = {**self.nargs, **launch_args}
 
-        def call() -> None:
+        def call() -> Any:
             if config.pre_hook is not None:
                 config.pre_hook(named)
             self.pre_hook(named)
             try:
-                self.fn.run(*args, **launch_args)
+                kernel = self.fn.run(*args, **launch_args)
             except Exception as error:
                 self.post_hook(named, exception=error)
                 raise
             self.post_hook(named, exception=None)
+            return kernel
 
+        on_host = self._given_bench is None and any(is_host_array(value) for value in named.values())
         try:
-            return self.do_bench(call, quantiles=_QUANTILES)
+            return (instructions_issued if on_host else self.do_bench)(call, quantiles=_QUANTILES)
         except _FAILURES as error:
             if verbose:
                 print(f"Autotuning failed with {error}")
             return [math.inf] * len(_QUANTILES)
+
+
+def _zero(array: Any) -> None:
+    """Zeros in place, of a tensor or a NumPy array."""
+    array.zero_() if hasattr(array, "zero_") else array.fill(0)
+
+
+def _copy(array: Any) -> Any:
+    return array.clone() if hasattr(array, "clone") else array.copy()
+
+
+def _assign(array: Any, contents: Any) -> None:
+    if hasattr(array, "copy_"):
+        array.copy_(contents)
+    else:
+        array[...] = contents
 
 
 def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool) -> Callable[..., Any]:

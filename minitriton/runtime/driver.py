@@ -70,7 +70,7 @@ class CudaDriver:
         except OSError as error:
             raise MinitritonError(
                 "no CUDA driver (libcuda.so.1) on this machine",
-                help="pass NumPy arrays to run on the interpreter, or compile with minitriton.compile(..., target=GPUTarget('cuda', 90, 32))",
+                help="pass NumPy arrays to run on the emulator, or compile with minitriton.compile(..., target=GPUTarget('cuda', 90, 32))",
             ) from error
         self._lock = threading.Lock()
         self.check("cuInit", self.library.cuInit(0))
