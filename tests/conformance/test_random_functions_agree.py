@@ -16,6 +16,7 @@ from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.cse import Cse
 from minitriton.passes.licm import TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse
+from minitriton.passes.sccp import Sccp
 from minitriton.passes.scf_to_cf import ConvertScfToCf
 
 pytestmark = pytest.mark.oracle
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.oracle
 CONTEXT = make_context()
 
 CHAIN = [
+    (passes.common.add_sccp, Sccp()),
     (passes.common.add_canonicalizer, Canonicalize()),
     (passes.common.add_cse, Cse()),
     (passes.ttir.add_loop_aware_cse, LoopAwareCse()),
@@ -31,6 +33,7 @@ CHAIN = [
     (passes.convert.add_scf_to_cf, ConvertScfToCf()),
     (passes.common.add_canonicalizer, Canonicalize()),
     (passes.common.add_cse, Cse()),
+    (passes.common.add_sccp, Sccp()),
 ]
 
 
