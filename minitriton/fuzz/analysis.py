@@ -26,9 +26,11 @@ from minitriton.fuzz.facts import (
     Value,
     broadcast_shapes,
     from_known,
+    joined,
     lifted,
     merged,
     need,
+    without_known,
 )
 from minitriton.fuzz.fills import fact_of
 from minitriton.fuzz.float_operations import constant
@@ -259,9 +261,7 @@ class Analysis:
             value = self._literal(other, array.element) if isinstance(other, Literal) else self.value(other)
             need(value.element == array.element and not value.type.pointer, "other of the element type")
             need(broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "other of the shape")
-            fact = merged(fact, value.fact, None)
-            if isinstance(fact, Ints):
-                fact = Ints(fact.low, fact.high)
+            fact = joined(fact, without_known(value.fact))
         return Value(Type(array.element, pointer.shape), fact)
 
     def _target(self, statement: Store | Atomic) -> tuple[Value, Value, np.ndarray, Written]:

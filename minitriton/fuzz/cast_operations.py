@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 
 from minitriton.fuzz.elements import ELEMENTS, FLOAT32, Element
-from minitriton.fuzz.facts import Floats, Ints, Type, Value, any_int, broadcast_shapes, from_known, joined, need
+from minitriton.fuzz.facts import (
+    Floats,
+    Ints,
+    Type,
+    Value,
+    any_int,
+    broadcast_shapes,
+    from_known,
+    joined,
+    need,
+    without_known,
+)
 from minitriton.fuzz.float_operations import is_exact, rounded
 from minitriton.fuzz.integer_operations import converted, knowns
 from minitriton.fuzz.operations import declare
@@ -106,9 +117,7 @@ def _where(values: list[Value], attrs: tuple[Any, ...]) -> Value:
         found = knowns([condition, a, b], shape)
         if found is not None:
             return Value(type_, from_known(np.where(found[0] != 0, found[1], found[2])))
-    fact = joined(a.fact, b.fact)
-    if isinstance(fact, Ints):
-        fact = Ints(fact.low, fact.high)
+    fact = joined(without_known(a.fact), without_known(b.fact))
     return Value(type_, fact)
 
 

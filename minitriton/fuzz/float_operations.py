@@ -118,6 +118,8 @@ def _extreme(pick: Callable[[float, float], float]) -> Any:
             # A NaN gives way to the other operand.
             low, high = min(a.low, b.low), max(a.high, b.high)
         fact = Floats(low, high, _sum_grid(a, b), max(a.error, b.error), 0.0, a.special or b.special, negative, either)
+        # The language compares bf16 as fp32, and leaves it so.
+        element = FLOAT32 if element.name == "bfloat16" else element
         return Value(Type(element, broadcast_shapes(*(v.shape for v in values))), fact)
 
     return infer
@@ -244,8 +246,8 @@ declare("fadd", "({0} + {1})", _add(1), weak=True)
 declare("fsub", "({0} - {1})", _add(-1), weak=True)
 declare("fmul", "({0} * {1})", _mul, weak=True)
 declare("fma", "tl.fma({0}, {1}, {2})", _fma)
-declare("fmin", "tl.minimum({0}, {1})", _extreme(min), weak=True)
-declare("fmax", "tl.maximum({0}, {1})", _extreme(max), weak=True)
+declare("fmin", "tl.minimum({0}, {1})", _extreme(min))
+declare("fmax", "tl.maximum({0}, {1})", _extreme(max))
 declare("clamp", "tl.clamp({0}, {1}, {2})", _clamp)
 declare("neg", "(-{0})", _negate)
 declare("abs", "tl.abs({0})", _abs)

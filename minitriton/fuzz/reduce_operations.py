@@ -79,6 +79,7 @@ def _widened(value: Value, kind: str, own: bool) -> tuple[Element, Fact]:
     element = value.element
     need(not element.is_fp8 and not element.is_bool, "no reduction of fp8 or booleans")
     if own:
+        need(element.name != "bfloat16" or kind not in ("max", "min"), "a maximum of bf16 is fp32")
         return element, value.fact
     if element.is_int and element.bits < 32:
         if kind == "add":

@@ -77,6 +77,7 @@ def _permute(values: list[Value], attrs: tuple[Any, ...]) -> Value:
 def _flip(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     (v,), (axis,) = values, attrs
     need(0 <= axis < len(v.shape) and not v.type.pointer, "no such dimension")
+    need(v.shape[axis] > 1, "Triton cannot flip a single element")
     return _value(v, v.shape, lambda k: np.flip(k, axis + 1))
 
 

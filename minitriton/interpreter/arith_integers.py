@@ -131,7 +131,8 @@ def _extended(op: Operation, wide: type[object], unsigned: bool, combine: Binary
     mask = (1 << bits) - 1
 
     def run(a: Array, b: Array) -> tuple[Array, Array]:
-        full = np.asarray(combine(np.asarray(a.view(read)).astype(wide), np.asarray(b.view(read)).astype(wide)))
+        # A scalar's result would come back as an int64, or a float, without the dtype.
+        full = np.asarray(combine(np.asarray(a.view(read)).astype(wide), np.asarray(b.view(read)).astype(wide)), wide)
         low = np.asarray(full & mask).astype(np.uint64).astype(dtype)
         high = np.asarray((full >> bits) & mask).astype(np.uint64).astype(dtype)
         return low[()], high[()]

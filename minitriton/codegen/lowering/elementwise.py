@@ -32,7 +32,6 @@ from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
 from minitriton.dialects.tt import PointerType
 
-_I128 = IntegerType(128)
 _UNIT = UnitAttr()
 
 Emit = Callable[[Builder, Sequence[SSAValue]], SSAValue]
@@ -241,10 +240,11 @@ def mulhiui(f: FunctionLowering, op: Operation) -> None:
     """The high half of the product of unsigned integers."""
     element = scalar_type(op.results[0].type)
     bits = bit_width(element)
-    wide = I64 if bits == 32 else _I128
 
     def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
-        first, second = (b.value(L.ZExtOp, (x,), vector_type(wide, lanes(x.type))) for x in v)
+        if bits == 64:
+            return each_lane(b, "llvm.nvvm.mulhi.ull", v, element)
+        first, second = (b.value(L.ZExtOp, (x,), vector_type(I64, lanes(x.type))) for x in v)
         product = b.mul(first, second)
         return b.cast(L.TruncOp, b.lshr(product, bits), element)
 
