@@ -8,9 +8,9 @@ print(report.listing())
 
 from __future__ import annotations
 
-from minitriton.emulator.launch import run
+from minitriton.emulator.launch import MappedArray, run
 from minitriton.emulator.parser import parse
 from minitriton.emulator.program import EmulationError, Module
 from minitriton.emulator.report import Finding, Report, Traffic
 
-__all__ = ["EmulationError", "Finding", "Module", "Report", "Traffic", "parse", "run"]
+__all__ = ["EmulationError", "Finding", "MappedArray", "Module", "Report", "Traffic", "parse", "run"]

@@ -8,16 +8,19 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from minitriton import tensor_map
 from minitriton.emulator.global_memory import GlobalMemory
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.parser import parse
 from minitriton.emulator.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import Program, translate
+from minitriton.tensor_map import TensorMap
 
 LANES_AT_ONCE = 8192
 """Threads run side by side: enough to hide Python's cost an instruction, few enough to stay in the cache."""
@@ -25,6 +28,14 @@ SHADOW_AT_ONCE = 64 << 20
 """Bytes of race shadow that a batch of CTAs may take."""
 SCRATCH = 1 << 20
 """Bytes behind a pointer that is left out, such as Triton's global scratch."""
+
+
+@dataclass(frozen=True)
+class MappedArray:
+    """An argument that is a tensor map of `array`: `map` with the array's device address put in."""
+
+    array: np.ndarray
+    map: TensorMap
 
 
 @functools.lru_cache(maxsize=64)
@@ -46,7 +57,7 @@ def run(
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
-    `args` are NumPy arrays, which become device memory and receive results, and numbers, in the order of the kernel's
+    `args` are NumPy arrays, which become device memory and receive results, `MappedArray`s, and numbers, in the order of the kernel's
     parameters; pointers left out at the end get scratch memory. `shared_bytes` is the dynamic shared memory of a
     CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted. `names` are what
     findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it.
@@ -133,13 +144,29 @@ def _bind(kernel: Kernel, args: Sequence[Any], memory: GlobalMemory, names: Sequ
         if _is_read(kernel, parameter):
             address = memory.add(SCRATCH, parameter.name, initialised=False)
             data[parameter.offset : parameter.offset + 8] = address.to_bytes(8, "little")
-    arrays = [(_label(n, names), a) for n, a in enumerate(args) if isinstance(a, np.ndarray)]
+    owners = [a.array if isinstance(a, MappedArray) else a for a in args]
+    arrays = [(_label(n, names), a) for n, a in enumerate(owners) if isinstance(a, np.ndarray)]
     addresses = iter(memory.add_arrays(arrays))
     for parameter, value in zip(kernel.parameters, args, strict=False):
-        data[parameter.offset : parameter.offset + parameter.size] = (
-            next(addresses).to_bytes(8, "little") if isinstance(value, np.ndarray) else _bytes(parameter, value)
-        )
+        if isinstance(value, np.ndarray):
+            content = next(addresses).to_bytes(8, "little")
+        elif isinstance(value, MappedArray):
+            content = _map_bytes(parameter, replace(value.map, address=next(addresses)))
+        else:
+            content = _bytes(parameter, value)
+        data[parameter.offset : parameter.offset + parameter.size] = content
     return np.frombuffer(bytes(data), np.uint8)
+
+
+def _map_bytes(parameter: Parameter, map: TensorMap) -> bytes:
+    if parameter.size != tensor_map.SIZE:
+        raise EmulationError(
+            f"the parameter `{parameter.name}` has {parameter.size} bytes, a tensor map {tensor_map.SIZE}"
+        )
+    try:
+        return map.encode()
+    except ValueError as error:
+        raise EmulationError(f"the tensor map for `{parameter.name}`: {error}") from None
 
 
 def _is_read(kernel: Kernel, parameter: Parameter) -> bool:

@@ -194,7 +194,7 @@ class Machine:
         there = (rank >= 0) & (rank < self.cluster)
         offset = (address & ((1 << shared_memory.RANK_SHIFT) - 1)) - shared_memory.WINDOW
         cta = (self.cta - self.rank)[threads] + np.where(there, rank, 0)
-        return np.where(there, offset, -1), cta * self.shared.stride
+        return np.where(there, offset, -shared_memory.WINDOW), cta * self.shared.stride
 
     def at_rank(self, address: int, rank: int) -> int:
         """The same place in the shared memory of the cluster's CTA of that rank."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import struct
 
+from minitriton.emulator.expansion import expand
 from minitriton.emulator.program import (
     Address,
     EmulationError,
@@ -35,6 +36,10 @@ _GUARD = re.compile(r"@(!?)\s*([%\w$]+)\s+")
 _OPCODE = re.compile(r"[a-z][\w.:]*")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 _CALL_SITE = re.compile(r"([\w./<>-]+):(\d+):(\d+) \]*$")
+_HEADER = re.compile(
+    r"\.(?P<what>entry|func)\s+(?:\((?P<results>[^)]*)\)\s*)?(?P<name>[\w$]+)\s*(?:\((?P<parameters>.*)\))?(?P<rest>.*)$",
+    re.S,
+)
 _REGISTER_RANGE = re.compile(r"([%\w$]+)<(\d+)>")
 _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(.*?)([\w$]+)(?:\[(\d*)\])?$", re.S)
 _VARIABLE = re.compile(
@@ -49,6 +54,8 @@ class _Scope:
 
     def __init__(self) -> None:
         self.ranges: dict[str, tuple[str, int]] = {}
+        self.parameters: dict[str, str] = {}
+        """Parameters of calls: their names within the kernel."""
         self.names: dict[str, Register] = {}
         self.labels: dict[str, str] = {}
 
@@ -62,6 +69,8 @@ class _Parser:
         self.line = 1
         self.source: SourceLocation | None = None
         self.kernel_file = 0
+        self.is_function = False
+        self.last_label = ""
         self.fixups: list[tuple[Instruction, list[_Scope]]] = []
 
     def fail(self, message: str, statement: str) -> EmulationError:
@@ -98,11 +107,9 @@ class _Parser:
                 pending = self.take_labels(pending)
                 if pending.lstrip().startswith(".section"):
                     skip_depth, pending = 1, ""
-                elif not pending.strip() or (self.kernel is None and ".entry" in pending):
+                elif not pending.strip() or (self.kernel is None and re.search(r"\.(entry|func)\b", pending)):
                     self.open(pending)
                     pending = ""
-                elif self.kernel is None and ".func" in pending:
-                    skip_depth, pending = 1, ""
                 else:
                     pending += token
             elif pending := self.take_labels(pending).strip():
@@ -111,6 +118,8 @@ class _Parser:
                 self.close()
         if pending.strip() or self.kernel is not None:
             raise self.fail("the PTX text ends within a statement or a function", pending[-80:])
+        for kernel in self.module.kernels.values():
+            expand(kernel, self.module.functions)
         return self.module
 
     def end_of_line(self, pending: str) -> str:
@@ -131,7 +140,7 @@ class _Parser:
         while (match := _LABEL.match(pending)) and self.kernel is not None:
             label = match[1]
             unique = label if len(self.scopes) == 1 else f"{label}@{self.line}"
-            self.scopes[-1].labels[label] = unique
+            self.scopes[-1].labels[label] = self.last_label = unique
             self.kernel.labels[unique] = len(self.kernel.instructions)
             pending = pending[match.end() :]
         return pending
@@ -153,12 +162,14 @@ class _Parser:
 
     def open(self, header: str) -> None:
         if self.kernel is None:
-            match = re.search(r"\.entry\s+([\w$]+)\s*(?:\((.*)\))?(.*)$", header, re.S)
+            match = _HEADER.search(header)
             if match is None:
-                raise self.fail("expected a kernel (.entry) before `{`", header)
-            self.kernel = Kernel(match[1], _parameters(match[2] or ""))
+                raise self.fail("expected a kernel (.entry) or a function (.func) before `{`", header)
+            self.is_function = match["what"] == "func"
+            self.kernel = Kernel(match["name"], _parameters(match["parameters"] or ""))
+            self.kernel.results = [p.name for p in _parameters(match["results"] or "")]
             for directive, field in (("maxntid", "threads"), ("reqntid", "threads"), ("reqnctapercluster", "cluster")):
-                if found := re.search(rf"\.{directive}\s+([\d,\s]+)", match[3]):
+                if found := re.search(rf"\.{directive}\s+([\d,\s]+)", match["rest"]):
                     sizes = [int(n) for n in found[1].split(",")] + [1, 1]
                     setattr(self.kernel, field, (sizes[0], sizes[1], sizes[2]))
             self.kernel_file, self.source, self.fixups = 0, None, []
@@ -169,7 +180,8 @@ class _Parser:
             raise self.fail("`}` without `{`", "}")
         if len(self.scopes) == 1:
             self.resolve_labels(self.kernel)
-            self.module.kernels[self.kernel.name] = self.kernel
+            found = self.module.functions if self.is_function else self.module.kernels
+            found[self.kernel.name] = self.kernel
             self.scopes.pop()
             self.kernel = None
         else:
@@ -225,7 +237,17 @@ class _Parser:
             extern |= head == ".extern"
             words = rest.split(None, 1)
             head, rest = words[0], words[1] if len(words) > 1 else ""
-        if head in (".pragma", ".func", ".noreturn", ".param", ".file", ".maxnreg", ".minnctapersm"):
+        if head in (".pragma", ".func", ".noreturn", ".file", ".maxnreg", ".minnctapersm", ".callprototype"):
+            return
+        if head == ".param" and self.kernel is not None:
+            (declared,) = _parameters(text)
+            unique = f"{declared.name}@{self.line}"
+            self.scopes[-1].parameters[declared.name] = unique
+            align = max(declared.size // declared.count, 8)
+            self.kernel.passed[unique] = Variable(unique, "local", declared.size, align)
+            return
+        if head == ".branchtargets" and self.kernel is not None:
+            self.kernel.tables[self.last_label] = [t.strip() for t in rest.split(",")]
             return
         if head not in (".shared", ".global", ".const", ".local"):
             raise self.fail(f"unknown directive `{head}`", text)
@@ -298,7 +320,7 @@ class _Parser:
             return Address(Symbol(base.strip()), int(offset, 0))
         if first == "%" and text.rstrip("0123456789") in ("%r", "%rd", "%rs", "%p", "%f", "%fd", "%rh", "%b"):
             raise ValueError(f"`{text}` is no declared register")
-        return Symbol(text)
+        return Symbol(next((s.parameters[text] for s in reversed(self.scopes) if text in s.parameters), text))
 
     def address(self, text: str) -> Address:
         pieces = _split(text)

@@ -131,7 +131,7 @@ class Variable:
 
 @dataclass(slots=True)
 class Kernel:
-    """An entry: `labels` map a name to the index of the instruction it stands before."""
+    """An entry or a function: `labels` map a name to the index of the instruction it stands before."""
 
     name: str
     parameters: list[Parameter]
@@ -143,8 +143,18 @@ class Kernel:
     """`.reqntid`, or `.maxntid` where that is missing; zeros if neither is given."""
     cluster: tuple[int, int, int] = (1, 1, 1)
     """CTAs of a cluster (`.reqnctapercluster`)."""
+    tables: dict[str, list[str]] = field(default_factory=dict)
+    """Labels of the targets of indexed branches (`.branchtargets`), by the table's label."""
+    passed: dict[str, Variable] = field(default_factory=dict)
+    """Parameters of the calls in the body, by name."""
+    results: list[str] = field(default_factory=list)
+    """Of a `.func`: names of its return parameters."""
     translated: dict[bool, object] = field(default_factory=dict, repr=False)
     """Cache of what `translate.translate` made, by whether checks are compiled in."""
+
+
+Function = Kernel
+"""A `.func` has the parts of a kernel, and results."""
 
 
 @dataclass(slots=True)
@@ -154,5 +164,6 @@ class Module:
     text: str
     target: str = ""
     kernels: dict[str, Kernel] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)

@@ -16,11 +16,11 @@ NAMES |= {"print_formatted": host_calls.print_formatted, "assert_failed": host_c
 def _call(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     names = [o.name for o in i.operands if isinstance(o, Symbol)]
     arguments = [a.name for o in i.operands if isinstance(o, Vector) for a in o.elements if isinstance(a, Symbol)]
-    values = [w.arguments.get(name, "None") for name in arguments if name != "retval0"]
+    values = [w.arguments.get(name, "None") for name in arguments if not name.startswith("retval0")]
     if "vprintf" in names:
         w.emit(f"print_formatted(x, {values[0]}, {values[1]}, {w.active()})")
-        w.arguments["retval0"] = w.constant(0, "u32")
+        w.arguments.update((name, w.constant(0, "u32")) for name in arguments if name.startswith("retval0"))
     elif "__assertfail" in names:
         w.emit(f"assert_failed(x, {w.site()}, {values[0]}, {values[1]}, {values[2]}, {w.active()})")
     else:
-        raise w.fail("the emulator calls only vprintf and __assertfail")
+        raise w.fail("the emulator calls functions of this PTX, vprintf and __assertfail")

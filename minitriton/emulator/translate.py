@@ -318,7 +318,8 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
         _load_rules()
     variables = [*module_variables.values(), *kernel.variables]
     shared, static_shared = _lay_out([v for v in variables if v.space == "shared"])
-    local, local_size = _lay_out([v for v in variables if v.space == "local"])
+    local, local_end = _lay_out([v for v in variables if v.space == "local"])
+    local_size = -(-local_end // 16) * 16
     symbols = {v.name: (v.space, 0) for v in variables} | {p.name: ("param", p.offset) for p in kernel.parameters}
     blocks = build_blocks(kernel)
     constants: dict[str, Any] = {}

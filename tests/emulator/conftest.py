@@ -20,19 +20,20 @@ Run = Callable[..., emulator.Report]
 Compiled = tuple[str, int]
 
 
-def ptx_of(body: str, parameters: str = "u64 u64", threads: int = 32, shared: int = 0) -> str:
+def ptx_of(body: str, parameters: str = "u64 u64", threads: int = 32, shared: int = 0, cluster: int = 1) -> str:
     """A kernel `k` around `body`: parameters p0, p1, ...; %rd100+n holds pointer n; %r100 is tid.x, %r101 the CTA."""
     kinds = parameters.split()
     declared = ",\n".join(f".param .{kind} p{n}" for n, kind in enumerate(kinds))
     loads = "".join(f"ld.param.u64 %rd{100 + n}, [p{n}];\n" for n, kind in enumerate(kinds) if kind == "u64")
-    memory = f".shared .align 16 .b8 buffer[{shared}];\n" if shared else ""
+    memory = f".shared .align 1024 .b8 buffer[{shared}];\n" if shared else ""
+    clustered = f".explicitcluster\n.reqnctapercluster {cluster}\n" if cluster > 1 else ""
     return f"""
 .version 8.7
 .target sm_90a
 .address_size 64
 .visible .entry k({declared})
 .reqntid {threads}
-{{
+{clustered}{{
 .reg .pred %p<50>;
 .reg .b16 %rs<50>;
 .reg .b32 %r<110>;
@@ -52,11 +53,18 @@ ret;
 def emulate() -> Run:
     """Runs a body on arrays: `%rd91` and `%rd92` are the addresses of this thread's word in the first and second."""
 
-    def run(body: str, *arguments: Any, threads: int = 32, shared: int = 0, grid: tuple[int, ...] = (1,)) -> Any:
+    def run(
+        body: str,
+        *arguments: Any,
+        threads: int = 32,
+        shared: int = 0,
+        grid: tuple[int, ...] = (1,),
+        cluster: int = 1,
+    ) -> Any:
         kinds = " ".join(
             "u64" if isinstance(a, np.ndarray) else "f32" if isinstance(a, float) else "u32" for a in arguments
         )
-        return emulator.run(ptx_of(body, kinds, threads, shared), "k", grid, arguments)
+        return emulator.run(ptx_of(body, kinds, threads, shared, cluster), "k", grid, arguments)
 
     return run
 
