@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     UnknownLoc,
+    UnregisteredAttr,
     UnregisteredOp,
     VectorType,
 )
@@ -51,15 +52,17 @@ _ALIAS_DEFINITION = re.compile(r"^\s*([#!][A-Za-z_][\w$.-]*)\s*=\s*", re.MULTILI
 _TYPE = re.compile(
     r"(?:tensor|!tt\.ptr|!tt\.tensordesc|!ttg\.memdesc)<(?:[^<>\"]|<(?:[^<>\"]|<(?:[^<>\"]|<[^<>\"]*>)*>)*>)*>"
 )
+_ALIAS = re.compile(r"#([A-Za-z_][\w$-]*)(?![\w$.<-])")
 _DEFAULT_ARGUMENT = re.compile(r"arg\d+(_\d+)?")
 
 
 class TritonParser(Parser):
     """A parser of one text."""
 
-    def __init__(self, context: Context, text: str, name: str) -> None:
+    def __init__(self, context: Context, text: str, name: str, ignore_locations: bool = False) -> None:
         super().__init__(context, text, name)
         self._file = StringAttr(name)
+        self._ignore_locations = ignore_locations
         self._location: LocationAttr | None = None
         self._types: dict[str, Attribute] = {}
         self._op_classes: list[type[Operation]] = []
@@ -111,8 +114,23 @@ class TritonParser(Parser):
 
     # Ops
 
+    def _parse_dialect_type_or_attribute_body(
+        self, attr_name: str, is_type: bool, is_opaque: bool, starting_opaque_pos: int | None
+    ) -> Any:
+        """The text of an attribute that no dialect here knows stands by itself: its aliases are written out."""
+        parsed = super()._parse_dialect_type_or_attribute_body(attr_name, is_type, is_opaque, starting_opaque_pos)
+        if isinstance(parsed, UnregisteredAttr) and _ALIAS.search(parsed.value.data):
+            body = _ALIAS.sub(lambda alias: self._body_of_alias(alias[1]), parsed.value.data)
+            return type(parsed)(parsed.attr_name, parsed.is_type, parsed.is_opaque, body)
+        return parsed
+
+    def _body_of_alias(self, name: str) -> str:
+        meaning = self._parse_extended_type_or_attribute(name, False)
+        return f"<{meaning.value.data}>" if isinstance(meaning, UnregisteredAttr) else str(meaning)
+
     def parse_optional_location(self) -> LocationAttr | None:
-        self._location = super().parse_optional_location()
+        written = super().parse_optional_location()
+        self._location = None if self._ignore_locations else written
         return self._location
 
     def parse_operation(self) -> Operation:

@@ -10,6 +10,8 @@ Answers to `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, i64
 from xdsl.ir import Attribute
 

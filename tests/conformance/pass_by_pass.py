@@ -134,7 +134,7 @@ def show(name: str, kernel: Path) -> int:
             if stage == name:
                 if isinstance(ours, Exception):
                     raise ours
-                print(pass_comparison.difference(pass_comparison.canonical_text(parse_module(theirs)), ours))
+                print(pass_comparison.difference(pass_comparison.settled_text(parse_module(theirs), name), ours))
         return 0
     for number, step in enumerate(found["steps"]):
         if pass_comparison.flag_of(step) == name:

@@ -72,3 +72,20 @@ def test_loop_arguments_of_a_dump_keep_their_names():
     assert "%acc = scf.for %i = %arg0 to %arg0 step %arg0 iter_args(%acc_0 = %arg1)" in print_module(
         parse_module(text), locations=True
     )
+
+
+def test_aliases_inside_an_unknown_attribute_are_written_out() -> None:
+    text = print_module(
+        parse_module(
+            """
+            #licm = #llvm.loop_licm<disable = true>
+            module {
+              tt.func @f() {
+                cf.br ^bb1 {llvm.loop_annotation = #llvm.loop_annotation<licm = #licm>}
+              ^bb1:
+                tt.return
+              }
+            }"""
+        )
+    )
+    assert "#llvm.loop_annotation<licm = <disable = true>>" in text
