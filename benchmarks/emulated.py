@@ -89,8 +89,10 @@ def compiled(file: str, launch: Launch, compiler: str, options: dict[str, Any]) 
     return triton.compile(ASTSource(kernel, *signature), target=GPUTarget("cuda", 90, 32), options=launch.options)
 
 
-def run(workload: Workload, compiler: str, options: dict[str, Any]) -> tuple[Tensors, list[dict[str, Any]]]:
-    """The tensors after all launches, and the costs of each launch."""
+def run(
+    workload: Workload, compiler: str, options: dict[str, Any], resources: bool = True
+) -> tuple[Tensors, list[dict[str, Any]]]:
+    """The tensors after all launches, and the costs of each launch; `resources` asks for those of the assembled kernel too."""
     tensors = workload.make(HostArrays(0))
     costs: list[dict[str, Any]] = []
     for launch in launches(workload, tensors):
@@ -102,7 +104,8 @@ def run(workload: Workload, compiler: str, options: dict[str, Any]) -> tuple[Ten
         ]
         report = emulator.run(kernel.asm["ptx"], None, launch.grid, arguments, kernel.metadata.shared)
         assert report.ok, report.findings
-        costs.append({"kernel": launch.kernel, **cost(report), **resources(kernel.asm["cubin"])})
+        assembled = resources_of(kernel.asm["cubin"]) if resources else {}
+        costs.append({"kernel": launch.kernel, **cost(report), **assembled})
     return tensors, costs
 
 
@@ -122,7 +125,7 @@ def cost(report: emulator.Report) -> dict[str, Any]:
     }
 
 
-def resources(cubin: bytes) -> dict[str, int]:
+def resources_of(cubin: bytes) -> dict[str, int]:
     """Registers of a thread and bytes that it spills, from the assembled kernel."""
     import triton
 

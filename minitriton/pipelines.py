@@ -34,6 +34,7 @@ def ttir_passes(target: GPUTarget) -> list[str]:
         "canonicalize",
         "triton-combine",
         "triton-reorder-broadcast",
+        "minitriton-simplify-integers",
         "cse",
         "symbol-dce",
         "triton-loop-unroll",

@@ -33,6 +33,7 @@ import minitriton.passes.rewrite_tensor_descriptor_to_pointer
 import minitriton.passes.rewrite_tensor_pointer
 import minitriton.passes.sccp
 import minitriton.passes.scf_to_cf
+import minitriton.passes.simplify_integers
 import minitriton.passes.symbol_dce
 import minitriton.passes.test_print_alias
 import minitriton.passes.test_print_alignment

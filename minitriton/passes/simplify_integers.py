@@ -1,0 +1,216 @@
+"""Integer arithmetic in fewer and narrower operations, each rule exact for all numbers, overflow included.
+
+In: TTIR. Out: TTIR that computes the same.
+
+    extui a != b                                =>  a ^ trunc b             where b is 0 or 1: of bits, not of words
+    (v + splat s) + splat t                     =>  v + splat (s + t)       what is uniform is computed once
+    x * a + x * b                               =>  x * (a + b)
+    addptr (splat p), (splat s + v) : i64       =>  addptr (splat (addptr p, s)), v
+    addptr p, (extsi v)                         =>  addptr p, v             pointers extend their offsets themselves
+    cmpi (extsi a), (extsi b)                   =>  cmpi a, b
+
+Not a pass of Triton's. The first rule is what sorting networks live of, `(x > partner) != (flip ^ is_right)`: a comparison and the
+exclusive or with a predicate are one instruction. Sums are rearranged only where nothing else uses the parts. What LLVM does as well
+(shifts for powers of two, division by constants) is left to it. Left out by `without="minitriton-simplify-integers"`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i1
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from minitriton.analysis.axis_info_rules_choice import EQ, NE, predicate_of
+from minitriton.dialects import arith, tt
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.rewriting.constants import constant_attr, number_attr, number_of, width_of
+from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+
+patterns = PatternSet()
+
+_MOVES_ELEMENTS = (tt.BroadcastOp, tt.ExpandDimsOp, tt.ReshapeOp, tt.TransOp, tt.SplatOp)
+_COMBINES_BITS = (arith.XOrIOp, arith.AndIOp, arith.OrIOp)
+
+
+def _made_by(value: SSAValue, *classes: type[Operation]) -> Operation | None:
+    return value.op if isinstance(value, OpResult) and isinstance(value.op, classes) else None
+
+
+def _of_bits(type_: Attribute) -> Attribute:
+    return TensorType(i1, type_.shape, type_.encoding) if isinstance(type_, TensorType) else i1
+
+
+def _is_bit(value: SSAValue) -> bool:
+    """Whether an integer is 0 or 1 by construction."""
+    number = number_of(constant_attr(value))
+    if number is not None:
+        return number in (0, 1)
+    op = _made_by(value, arith.ExtUIOp, tt.MakeRangeOp, *_MOVES_ELEMENTS, *_COMBINES_BITS)
+    if op is None:
+        return False
+    if isinstance(op, arith.ExtUIOp):
+        return width_of(op.operands[0].type) == 1
+    if isinstance(op, tt.MakeRangeOp):
+        bounds = [op.properties[name] for name in ("start", "end")]
+        return all(isinstance(b, IntegerAttr) and 0 <= b.value.data <= 2 for b in bounds)
+    return all(_is_bit(operand) for operand in op.operands)
+
+
+def _as_bit(value: SSAValue, rewriter: Rewriter) -> SSAValue:
+    """The `i1` that a value of which `_is_bit` holds is."""
+    type_ = _of_bits(value.type)
+    number = number_of(constant_attr(value))
+    if number is not None:
+        return rewriter.constant(number_attr(type_, int(number)))
+    op = value.owner
+    assert isinstance(op, Operation)
+    if isinstance(op, arith.ExtUIOp):
+        return op.operands[0]
+    if isinstance(op, tt.MakeRangeOp):
+        return rewriter.insert(arith.TruncIOp(value, type_)).results[0]
+    operands = [_as_bit(operand, rewriter) for operand in op.operands]
+    copy = type(op).create(operands=operands, result_types=[type_], properties=op.properties, location=op.location)
+    return rewriter.insert(copy).results[0]
+
+
+@patterns.pattern(arith.CmpiOp)
+def compare_bits(op: Operation, rewriter: Rewriter) -> bool:
+    """(extui a != b) = a ^ trunc b, where b is 0 or 1; (extui a == b) is its complement"""
+    predicate = predicate_of(op)
+    left, right = op.operands
+    if predicate not in (EQ, NE) or width_of(left.type) == 1 or not _is_bit(left) or not _is_bit(right):
+        return False
+    if not any(_made_by(side, arith.ExtUIOp) for side in (left, right)):
+        return False
+    bits = rewriter.insert(arith.XOrIOp(_as_bit(left, rewriter), _as_bit(right, rewriter)))
+    if predicate == EQ:
+        ones = rewriter.constant(number_attr(bits.results[0].type, 1))
+        bits = rewriter.insert(arith.XOrIOp(bits.results[0], ones))
+    rewriter.replace_op(op, bits.results[0])
+    return True
+
+
+def _uniform(value: SSAValue) -> SSAValue | None:
+    """The scalar that a tensor repeats."""
+    splat = _made_by(value, tt.SplatOp)
+    return None if splat is None else splat.operands[0]
+
+
+def _split_sum(value: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+    """(v, s) of v + splat s or splat s + v."""
+    add = _made_by(value, arith.AddiOp)
+    if add is None or add.attributes:
+        return None
+    for varying, repeated in (tuple(add.operands), tuple(reversed(add.operands))):
+        scalar = _uniform(repeated)
+        if scalar is not None and _uniform(varying) is None and constant_attr(varying) is None:
+            return varying, scalar
+    return None
+
+
+@patterns.pattern(arith.AddiOp)
+def gather_uniform(op: Operation, rewriter: Rewriter) -> bool:
+    """(v + splat s) + splat t = v + splat (s + t)"""
+    outer = _split_sum(op.results[0])
+    if outer is None or not outer[0].has_one_use():
+        return False
+    inner = _split_sum(outer[0])
+    if inner is None:
+        return False
+    total = rewriter.insert(arith.AddiOp(inner[1], outer[1]))
+    splat = rewriter.insert(tt.SplatOp(total.results[0], op.results[0].type))
+    rewriter.replace_with(op, arith.AddiOp(inner[0], splat.results[0]))
+    return True
+
+
+@patterns.pattern(arith.AddiOp)
+def factor(op: Operation, rewriter: Rewriter) -> bool:
+    """x * a + x * b = x * (a + b)"""
+    products = [_made_by(operand, arith.MuliOp) for operand in op.operands]
+    if op.attributes or products[0] is products[1]:
+        return False
+    if any(p is None or p.attributes or not p.results[0].has_one_use() for p in products):
+        return False
+    first, second = (list(p.operands) for p in products if p is not None)
+    shared = next((value for value in first if value in second), None)
+    if shared is None:
+        return False
+    first.remove(shared)
+    second.remove(shared)
+    total = rewriter.insert(arith.AddiOp(first[0], second[0]))
+    rewriter.replace_with(op, arith.MuliOp(shared, total.results[0]))
+    return True
+
+
+@patterns.pattern(tt.AddPtrOp)
+def uniform_part_moves_to_the_pointer(op: Operation, rewriter: Rewriter) -> bool:
+    """addptr (splat p), (v + splat s) = addptr (splat (addptr p, s)), v of 64 bits, which wrap as addresses do"""
+    pointer, offset = op.operands
+    base, parts = _uniform(pointer), _split_sum(offset)
+    if base is None or parts is None or width_of(offset.type) != 64:
+        return False
+    moved = rewriter.insert(tt.AddPtrOp(base, parts[1]))
+    splat = rewriter.insert(tt.SplatOp(moved.results[0], pointer.type))
+    _replace_pointer(op, splat.results[0], parts[0], rewriter)
+    return True
+
+
+@patterns.pattern(tt.AddPtrOp)
+def offset_is_extended_by_the_pointer(op: Operation, rewriter: Rewriter) -> bool:
+    """addptr p, (extsi v) = addptr p, v"""
+    extension = _made_by(op.operands[1], arith.ExtSIOp)
+    if extension is None or width_of(extension.operands[0].type) != 32:
+        return False
+    _replace_pointer(op, op.operands[0], extension.operands[0], rewriter)
+    return True
+
+
+def _replace_pointer(op: Operation, pointer: SSAValue, offset: SSAValue, rewriter: Rewriter) -> None:
+    new = tt.AddPtrOp.create(
+        operands=[pointer, offset], result_types=[op.results[0].type], attributes=op.attributes, location=op.location
+    )
+    rewriter.replace_with(op, new)
+
+
+@patterns.pattern(arith.CmpiOp)
+def compare_narrow(op: Operation, rewriter: Rewriter) -> bool:
+    """cmpi (extsi a), (extsi b) = cmpi a, b, whatever the predicate: extension keeps both orders"""
+    left, right = (_narrow(operand) for operand in op.operands)
+    if left is None or right is None or left.type != right.type or width_of(left.type) == 1:
+        return False
+    rewriter.replace_with(
+        op, arith.CmpiOp.create(operands=[left, right], result_types=[op.results[0].type], properties=op.properties)
+    )
+    return True
+
+
+def _narrow(value: SSAValue) -> SSAValue | None:
+    """The number that a value extends with its sign."""
+    extension = _made_by(value, arith.ExtSIOp)
+    return None if extension is None else extension.operands[0]
+
+
+@register_pass
+@dataclass(frozen=True)
+class SimplifyIntegers(Pass):
+    """Computes integers in fewer and narrower operations."""
+
+    name: ClassVar[str] = "minitriton-simplify-integers"
+    requires: ClassVar = frozenset({Property.TTIR})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite until no rule applies."""
+        if any(_may_match(found) for found in op.walk()):
+            apply_patterns_greedily(op, patterns)
+
+
+def _may_match(op: Operation) -> bool:
+    """Whether an op may begin a rule: most kernels have none, and are not searched."""
+    if isinstance(op, (arith.ExtSIOp, arith.ExtUIOp)):
+        return True
+    return isinstance(op, arith.AddiOp) and any(_made_by(o, arith.AddiOp, arith.MuliOp) for o in op.operands)
