@@ -156,13 +156,14 @@ def sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
 
 @patterns.pattern(tt.ReshapeOp)
 def reorder_before_reduction(op: Operation, rewriter: Rewriter) -> bool:
-    """Whole reductions and histograms take their elements in any order."""
+    """Whole reductions and histograms take their elements in any order, unless indices or a mask go with them."""
     if "allow_reorder" in op.properties:
         return False
     result = op.results[0]
     if not isinstance(result.type, TensorType) or len(result.type.get_shape()) != 1:
         return False
-    if any(use.operation.__class__ not in (tt.ReduceOp, tt.HistogramOp) for use in result.uses):
+    users = [use.operation for use in result.uses]
+    if any(user.__class__ not in (tt.ReduceOp, tt.HistogramOp) or len(user._operands) > 1 for user in users):
         return False
     op.properties["allow_reorder"] = UnitAttr()
     rewriter.modified(op)

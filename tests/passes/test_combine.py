@@ -119,3 +119,35 @@ def test_ops_on_broadcasts_of_different_shapes_stay() -> None:
         ReorderBroadcast(),
     )
     assert "arith.addf %0, %1 : tensor<4x8xf32>" in text
+
+
+RESHAPED = """
+    tt.func @f(%x: tensor<16x4xi32>, %i: tensor<64xi32>, %m: tensor<64xi1>) -> ({results}) {{
+      %0 = tt.reshape %x : tensor<16x4xi32> -> tensor<64xi32>
+      {user}
+      tt.return {value} : {results}
+    }}"""
+
+
+def test_what_is_summed_or_counted_may_be_reordered() -> None:
+    summed = """%1 = "tt.reduce"(%0) <{axis = 0 : i32}> ({
+        ^bb0(%a: i32, %b: i32):
+          %s = arith.addi %a, %b : i32
+          tt.reduce.return %s : i32
+      }) : (tensor<64xi32>) -> i32"""
+    assert "allow_reorder" in run(RESHAPED.format(results="i32", user=summed, value="%1"), Combine())
+    counted = "%1 = tt.histogram %0 : tensor<64xi32> -> tensor<8xi32>"
+    assert "allow_reorder" in run(RESHAPED.format(results="tensor<8xi32>", user=counted, value="%1"), Combine())
+
+
+def test_what_goes_with_indices_or_a_mask_keeps_its_order() -> None:
+    with_index = """%1:2 = "tt.reduce"(%0, %i) <{axis = 0 : i32}> ({
+        ^bb0(%a: i32, %j: i32, %b: i32, %k: i32):
+          %less = arith.cmpi slt, %a, %b : i32
+          %v = arith.select %less, %a, %b : i32
+          %w = arith.select %less, %j, %k : i32
+          tt.reduce.return %v, %w : i32, i32
+      }) : (tensor<64xi32>, tensor<64xi32>) -> (i32, i32)"""
+    assert "allow_reorder" not in run(RESHAPED.format(results="i32", user=with_index, value="%1#1"), Combine())
+    masked = "%1 = tt.histogram %0, %m : tensor<64xi32> -> tensor<8xi32>"
+    assert "allow_reorder" not in run(RESHAPED.format(results="tensor<8xi32>", user=masked, value="%1"), Combine())
