@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton import knobs
 from minitriton.analysis.locations import source_location
+from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dumps import dump_stages, environment_hooks, is_set
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text
@@ -81,6 +82,7 @@ class _StageTexts(Hook):
         if self.stage == "ttir" and Property.ENCODINGS in step.establishes:
             self._leave("ttir", value, "ttgir")
         elif self.stage == "ttgir" and _starts_lowering(step):
+            self.metadata["tensordesc_meta"] = descriptor_metadata(value)
             self._leave("ttgir", value, "llir")
         elif self.stage == "llir" and Property.LLVM_IR in step.establishes:
             self.metadata.update(_module_metadata(value))
@@ -279,6 +281,7 @@ def _compile(
         metadata["name"] = entry_of_text(ptx, "ptx")[0]
     else:
         metadata["name"] = source.name
+    metadata.setdefault("tensordesc_meta", [])
     if "shared" not in metadata:
         metadata.update({"shared": _shared_of_text(str(value)), **source.known_metadata()})
     return CompiledKernel(source, dict(stages.texts), metadata, key, stages.seconds)
