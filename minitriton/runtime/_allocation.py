@@ -15,11 +15,15 @@ Allocator = Callable[[int, int, "int | None"], Any]
 """`(bytes, alignment, stream)` to an object with `data_ptr()`, kept alive until the launch is enqueued."""
 
 
+class MissingAllocator(MinitritonError, RuntimeError):
+    """A kernel needs global memory, and the program has not said where it comes from."""
+
+
 class NullAllocator:
     """The allocator before a program sets one: refuses."""
 
     def __call__(self, size: int, alignment: int, stream: int | None) -> Any:
-        raise MinitritonError(
+        raise MissingAllocator(
             f"the kernel needs {size} bytes of global scratch memory, and no allocator is set",
             help="call triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device='cuda'))",
         )

@@ -157,6 +157,17 @@ def is_host_array(arg: Any) -> bool:
     return hasattr(arg, "__array_interface__")
 
 
+class IntegerOverflow(MinitritonError, OverflowError):
+    """An integer argument of more than 64 bits; also an `OverflowError`, as in Triton."""
+
+
+def lies_on_host(arg: Any) -> bool:
+    """Whether `arg` is, describes or holds an array in host memory."""
+    if isinstance(arg, tuple):
+        return any(map(lies_on_host, arg))
+    return is_host_array(arg.base if _is_tensor_descriptor(arg) else arg)
+
+
 def specialize(arg: Any, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
     """Triton's `(type name, specialisation key)` of one argument.
 
@@ -198,10 +209,10 @@ def _specialize_int(arg: int, is_const: bool, specialize_value: bool, align: boo
         kind = "i32"
     elif -(2**63) <= arg < 2**63:
         kind = "i64"
-    elif arg < 2**64:
+    elif 0 <= arg < 2**64:
         kind = "u64"
     else:
-        raise MinitritonError(f"integer argument {arg} does not fit in 64 bits")
+        raise IntegerOverflow(f"integer argument {arg} does not fit in 64 bits", help="pass it in two parts")
     return (kind, ("D" if align and arg % 16 == 0 else "") if specialize_value else None)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.frontend.errors import CompileTimeAssertionFailure
-from minitriton.runtime.arguments import is_host_array
+from minitriton.runtime.arguments import lies_on_host
 from minitriton.runtime.autotune_cache import TimingsFile
 from minitriton.runtime.config import Config
 from minitriton.runtime.emulation_cost import instructions_issued
@@ -208,7 +208,7 @@ class Autotuner(KernelInterface):
             self.post_hook(named, exception=None)
             return kernel
 
-        on_host = self._given_bench is None and any(is_host_array(value) for value in named.values())
+        on_host = self._given_bench is None and any(lies_on_host(value) for value in named.values())
         try:
             return (instructions_issued if on_host else self.do_bench)(call, quantiles=_QUANTILES)
         except _FAILURES as error:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minitriton.runtime.arguments import data_address, is_host_array
+from minitriton.runtime.arguments import data_address, lies_on_host
 from minitriton.runtime.driver import NO_CONTEXT
 from minitriton.runtime.loading import full_grid, make_current, stream_functions
 
@@ -152,7 +152,7 @@ class Dispatcher:
         return self._define("path", body, {"_mt_by_place": self._launch_by_place})
 
     def _launch_by_place(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        on_host = self.always_on_host or any(is_host_array(a) for a in args)
+        on_host = self.always_on_host or any(lies_on_host(a) for a in args)
         return (self.on_host if on_host else self.slow)(grid, args, options)
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
+from minitriton.tensor_map import DRIVER_TYPES, TensorMap
+from minitriton.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 _COMPUTE_CAPABILITY_MAJOR = 75
 _COMPUTE_CAPABILITY_MINOR = 76
@@ -40,6 +42,15 @@ _STATIC_SHARED_LIMIT = 48 * 1024
 
 NO_CONTEXT = 201
 """CUDA_ERROR_INVALID_CONTEXT: the calling thread has used no device yet."""
+
+
+_TENSOR_MAP_ALIGNMENT = 64
+
+
+class TensorMapAddress(int):
+    """The address of a tensor map's bytes in host memory, which it keeps."""
+
+    kept: Any
 
 
 class DriverError(MinitritonError):
@@ -175,6 +186,30 @@ class CudaDriver:
             n_spills=self._function(function, _FUNC_LOCAL_BYTES) // 4,
             n_max_threads=self._function(function, _FUNC_MAX_THREADS),
         )
+
+    def encode_tensor_map(self, name: str, map: TensorMap) -> TensorMapAddress:
+        """The bytes of `map`, for the parameter `name`. Raises `DriverError` for a map that the driver refuses."""
+        buffer = (ctypes.c_char * (TENSOR_MAP_BYTES + _TENSOR_MAP_ALIGNMENT))()
+        start = ctypes.addressof(buffer)
+        address = TensorMapAddress(start + -start % _TENSOR_MAP_ALIGNMENT)
+        address.kept = buffer
+        rank = map.rank
+        code = self.library.cuTensorMapEncodeTiled(
+            ctypes.c_void_p(address),
+            DRIVER_TYPES.index(map.element),
+            rank,
+            ctypes.c_void_p(map.address),
+            (ctypes.c_uint64 * rank)(*map.dims),
+            (ctypes.c_uint64 * rank)(*map.strides),
+            (ctypes.c_uint32 * rank)(*map.box),
+            (ctypes.c_uint32 * rank)(*map.steps),
+            map.interleave,
+            map.swizzle,
+            map.l2_promotion,
+            int(map.nan_fill),
+        )
+        self.check(f"describing parameter {name!r} to the copy unit", code, help=map.refusal())
+        return address
 
     def _function(self, function: ctypes.c_void_p, attribute: int) -> int:
         value = ctypes.c_int()

@@ -18,6 +18,7 @@ import numpy as np
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.arguments import Argument, is_array
+from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.host_arrays import host_view
 from minitriton.runtime.launcher import PACK_CODES, half_bits
 
@@ -113,6 +114,10 @@ def _complain(report: Report) -> None:
 def _passed(argument: Argument) -> Any:
     """What the emulator takes: an array, or the bytes of a number."""
     type_name, value = argument.type_name, argument.value
+    if type_name == TENSOR_MAP_TYPE:
+        from minitriton.emulator import MappedArray
+
+        return MappedArray(host_view(value.base, "emulator"), value.map)
     if type_name[0] == "*":
         return None if value is None else host_view(value, "emulator") if is_array(value) else int(value)
     code = PACK_CODES.get(type_name)

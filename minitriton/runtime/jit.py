@@ -16,8 +16,9 @@ from minitriton import knobs
 from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
-from minitriton.runtime.arguments import Argument, Specialization, dtype_name, is_host_array, runtime_value, specialize
+from minitriton.runtime.arguments import Argument, Specialization, dtype_name, lies_on_host, specialize
 from minitriton.runtime.compile_hooks import call_hook, deserialize
+from minitriton.runtime.descriptor_arguments import expanded_arguments
 from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
@@ -261,7 +262,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
         from minitriton.runtime.driver import get_driver
-        from minitriton.runtime.loading import current_stream
+        from minitriton.runtime.loading import current_stream, passed_values
 
         device, stream = current_stream()
         specialization = self._specialize(args)
@@ -269,8 +270,7 @@ class JITFunction(JITCallable, KernelInterface):
         if kernel is None:
             return None
         size = resolve_grid(grid, self.arg_names, args)
-        arguments = self._runtime_arguments(specialization, args)
-        values = tuple(runtime_value(argument.value, argument.type_name) for argument in arguments)
+        values = passed_values(self._runtime_arguments(kernel, specialization, args))
         launcher = kernel.run
         metadata = self._launch_metadata(kernel, stream, size, args)
         launch_with_hooks(lambda: launcher.launch(*size, stream, values), metadata)
@@ -288,17 +288,19 @@ class JITFunction(JITCallable, KernelInterface):
         if kernel is None:
             return None
         size = resolve_grid(grid, self.arg_names, args)
-        arguments = self._runtime_arguments(specialization, args)
+        arguments = self._runtime_arguments(kernel, specialization, args)
         metadata = self._launch_metadata(kernel, 0, size, args)
         launch_with_hooks(lambda: run_on_emulator(kernel, size, arguments), metadata)
         return kernel
 
-    def _runtime_arguments(self, specialization: list[Specialization], args: tuple[Any, ...]) -> list[Argument]:
-        """What is passed to the compiled kernel, tuples flattened and what is compiled in left out."""
+    def _runtime_arguments(
+        self, kernel: CompiledKernel, specialization: list[Specialization], args: tuple[Any, ...]
+    ) -> list[Argument]:
+        """What is passed to the compiled kernel, tuples and descriptors taken apart and what is compiled in left out."""
         found: list[Argument] = []
         for name, (kind, _), arg in zip(self.arg_names, specialization, args, strict=True):
             _collect_arguments(name, kind, arg, found)
-        return found
+        return expanded_arguments(found, kernel.metadata.tensordesc_meta)
 
     def _launch_metadata(
         self, kernel: CompiledKernel, stream: int, size: tuple[int, int, int], args: tuple[Any, ...]
@@ -313,7 +315,7 @@ class JITFunction(JITCallable, KernelInterface):
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         bound, options = self._bind(args, kwargs)
-        on_host = interpreting() or any(is_host_array(a) for a in bound)
+        on_host = interpreting() or any(lies_on_host(a) for a in bound)
         return (self._launch_on_host if on_host else self._launch_slowly)(grid, bound, options)
 
     def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import current_allocator
+from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.driver import NO_CONTEXT, CudaDriver
 from minitriton.runtime.native_launch import native_launch
 
@@ -23,7 +24,7 @@ PACK_CODES = {
     "u1": "B", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
     "fp16": "H", "bf16": "H", "fp32": "f", "f32": "f", "fp64": "d",
 }  # fmt: skip
-"""`struct` codes of Triton's scalar type names; pointers are `Q`."""
+"""`struct` codes of Triton's scalar type names; pointers are `Q`, and tensor maps `T`, of which the address is passed."""
 
 _CONFIG = struct.Struct("=7I4xQQI4x")
 """CUlaunchConfig: grid x y z, block x y z, shared bytes, stream, attributes, attribute count."""
@@ -79,7 +80,7 @@ class Launcher:
         if self._launch is None:
             self._launch = self.positional(())
         try:
-            struct.pack(f"@{self._codes}", *self._encoded(values))
+            struct.pack("@" + self._codes.replace("T", "Q"), *self._encoded(values))
         except struct.error as error:
             raise MinitritonError(
                 f"kernel {self.name!r}: an argument does not fit its type ({error})",
@@ -157,8 +158,18 @@ def half_bits(value: float, type_name: str) -> int:
 
 
 def _offsets(codes: str) -> list[int]:
-    """The byte offset of each parameter: every one is aligned to its size (PTX ISA, ".param" space)."""
-    return [struct.calcsize(f"@{codes[: i + 1]}") - struct.calcsize(codes[i]) for i in range(len(codes))]
+    """The byte offset of each parameter: every one is aligned to its size, tensor maps to 64 (PTX ISA, ".param" space)."""
+    offsets: list[int] = []
+    end = 0
+    for code in codes:
+        size, alignment = _TENSOR_MAP_LAYOUT if code == "T" else (struct.calcsize(code),) * 2
+        offsets.append(-(-end // alignment) * alignment)
+        end = offsets[-1] + size
+    return offsets
+
+
+_TENSOR_MAP_LAYOUT = (128, 64)
+"""Bytes and alignment of a tensor map."""
 
 
 def _launch_attributes(shape: LaunchShape) -> Any:
@@ -178,7 +189,7 @@ _ASYNCHRONOUS_FAULTS = {700, 702, 710, 714, 715, 716, 717, 718, 719}
 
 
 def _pack_code(type_name: str) -> str:
-    code = PACK_CODES.get(type_name)
+    code = "T" if type_name == TENSOR_MAP_TYPE else PACK_CODES.get(type_name)
     if code is None:
         raise MinitritonError(f"a kernel parameter of type {type_name!r} cannot be passed from the host")
     return code

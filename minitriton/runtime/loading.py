@@ -7,12 +7,13 @@ list, which does nothing per launch but pack, configure and call the driver.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
-from minitriton.runtime.arguments import Argument, is_host_array, runtime_value
+from minitriton.runtime.arguments import Argument, lies_on_host, runtime_value
+from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE, expanded_arguments, expanded_types
 from minitriton.runtime.driver import get_driver, torch_module
 from minitriton.runtime.launcher import Launcher, LaunchShape
 
@@ -46,7 +47,8 @@ def load(kernel: CompiledKernel) -> None:
         getattr(metadata, "global_scratch_size", 0),
         getattr(metadata, "global_scratch_align", 1),
     )
-    kernel._launcher = Launcher(driver, loaded.function, kernel.name, kernel.src.runtime_parameters(), shape, device)
+    types = expanded_types(kernel.src.runtime_parameters(), metadata.tensordesc_meta)
+    kernel._launcher = Launcher(driver, loaded.function, kernel.name, types, shape, device)
     kernel.module, kernel.function = loaded.module, loaded.function
 
 
@@ -121,18 +123,29 @@ def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
                 help="pass the parameters of the kernel in order; those that are compiled in may be left out",
             )
         size = full_grid(grid)
-        if any(is_host_array(a) for a in values):
+        given = [Argument(*part) for part in zip(passed, wanted, values, strict=True)]
+        arguments = expanded_arguments(given, kernel.metadata.tensordesc_meta)
+        if any(lies_on_host(a) for a in values):
             from minitriton.runtime.emulation import run_on_emulator
 
-            run_on_emulator(kernel, size, [Argument(*part) for part in zip(passed, wanted, values, strict=True)])
+            run_on_emulator(kernel, size, arguments)
             return
         kernel._init_handles()
         if stream is None:
             stream = current_stream()[1]
-        packed = tuple(runtime_value(a, t) for a, t in zip(values, wanted, strict=True))
-        kernel.run.launch(*size, stream, packed)
+        kernel.run.launch(*size, stream, passed_values(arguments))
 
     return run
+
+
+def passed_values(arguments: Iterable[Argument]) -> tuple[Any, ...]:
+    """What a `Launcher` takes for `arguments`: addresses and numbers; for a tensor map the address of its bytes, which it keeps."""
+    return tuple(
+        get_driver().encode_tensor_map(a.name, a.value.placed())
+        if a.type_name == TENSOR_MAP_TYPE
+        else runtime_value(a.value, a.type_name)
+        for a in arguments
+    )
 
 
 def _argument_names(name: str, type_name: Any) -> list[str]:

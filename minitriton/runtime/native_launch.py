@@ -83,7 +83,15 @@ parameter:
   br i1 %skipped, label %next, label %kind
 kind:
   %is.float = icmp uge i8 %code, 16
-  br i1 %is.float, label %floating, label %integer
+  br i1 %is.float, label %wide, label %integer
+wide:
+  %is.map = icmp eq i8 %code, 64
+  br i1 %is.map, label %map, label %floating
+map:
+  %from = call i64 inttoptr (i64 {PyLong_AsUnsignedLongLongMask} to ptr)(ptr %object)
+  %from.p = inttoptr i64 %from to ptr
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from.p, i64 128, i1 false)
+  br label %next
 integer:
   %int = call i64 inttoptr (i64 {PyLong_AsUnsignedLongLongMask} to ptr)(ptr %object)
   switch i8 %code, label %int64 [ i8 1, label %int8  i8 2, label %int16  i8 4, label %int32 ]
@@ -152,8 +160,9 @@ _PYTHON_FUNCTIONS = (
     "PyLong_FromLong",
 )
 
-CODES = {"x": 0, "b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 20, "d": 24}
-"""`struct` codes as the machine code knows them: the size in bytes, plus 16 for floats; `x` is a value that is not passed."""
+CODES = {"x": 0, "b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 20, "d": 24, "T": 64}
+"""`struct` codes as the machine code knows them: the size in bytes, plus 16 for floats; `x` is a value that is not passed, `T` the
+address of a tensor map that is passed by value."""
 
 
 class _MethodDef(ctypes.Structure):

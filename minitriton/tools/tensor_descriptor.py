@@ -1,6 +1,8 @@
 """`TensorDescriptor`: a tensor passed to a kernel together with the shape of the blocks that the kernel reads and writes.
 
 TensorDescriptor.from_tensor(x, [64, 64])    →    `desc.load([row, column])` in the kernel gives a 64x64 block
+
+`x` is a torch tensor, a NumPy array, or an array of another library with shape and strides.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from typing import Any
 
 from minitriton._utils import validate_block_shape
 from minitriton.errors import MinitritonError
+from minitriton.runtime.arguments import data_address, dtype_name
 
 _ALIGNMENT = 16
 """Bytes that base and outer strides must be a multiple of (PTX ISA, "Tensors")."""
@@ -31,22 +34,28 @@ class TensorDescriptor:
         rank = len(self.shape)
         width = self.base.dtype.itemsize
         is_fake = type(self.base).__name__ in ("FakeTensor", "FunctionalTensor")
-        _require(1 <= rank <= _MAX_RANK, f"rank must be 1 to {_MAX_RANK}, not {rank}")
         _require(len(self.strides) == len(self.block_shape) == rank, f"rank mismatch: {self}")
-        _require(is_fake or self.base.data_ptr() % _ALIGNMENT == 0, "base must be 16-byte aligned")
+        _require(rank > 0, "rank must not be zero")
+        _require(rank <= _MAX_RANK, f"rank cannot be more than {_MAX_RANK}")
+        _require(is_fake or data_address(self.base) % _ALIGNMENT == 0, "base must be 16-byte aligned")
         validate_block_shape(self.block_shape)
         _require(all(s * width % _ALIGNMENT == 0 for s in self.strides[:-1]), "strides must be 16-byte aligned")
         _require(all(size > 0 for size in self.shape), "shape must be positive")
         _require(self.strides[-1] == 1, "Last dimension must be contiguous")
         _require(self.padding in ("zero", "nan"), f"Illegal value for padding: {self.padding!r}")
         _require(
-            self.padding == "zero" or self.base.dtype.is_floating_point,
+            self.padding == "zero" or dtype_name(self.base.dtype)[:2] in ("fp", "bf"),
             "Padding option `nan` is only supported for floating point tensors",
         )
 
     @staticmethod
     def from_tensor(tensor: Any, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:
-        return TensorDescriptor(tensor, tensor.shape, tensor.stride(), block_shape, padding)
+        """A descriptor of all of `tensor`."""
+        if hasattr(tensor, "stride"):
+            strides = tensor.stride()
+        else:
+            strides = [step // tensor.dtype.itemsize for step in tensor.strides]
+        return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding)
 
 
 class DescriptorError(MinitritonError, AssertionError):

@@ -109,3 +109,12 @@ def test_what_is_no_number_is_a_type_error() -> None:
 def test_a_failed_launch_names_the_kernel() -> None:
     with pytest.raises(MinitritonError, match="kernel 'k'"):
         launcher([], RecordingDriver(code=1)).launch(1, 1, 1, 0, ())
+
+
+def test_a_tensor_map_is_passed_by_value_at_a_multiple_of_64() -> None:
+    driver, map = RecordingDriver(), ctypes.create_string_buffer(bytes(range(128)), 128)
+    one = launcher(["i32", "nvTmaDesc", "i32", "i64"], driver)
+    one.launch(1, 1, 1, 0, (5, ctypes.addressof(map), 6, 7))
+    one.positional((1,))(1, 1, 1, 0, 5, None, ctypes.addressof(map), 6, 7)
+    for _, parameters in driver.launches:
+        assert parameters == struct.pack("@i60x", 5) + bytes(range(128)) + struct.pack("@iqQQ", 6, 7, 0, 0)
