@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from xdsl.dialects import scf
+from xdsl.ir import Region
 
 from minitriton.frontend import semantic_arithmetic as arithmetic
 from minitriton.frontend.errors import LanguageTypeError
@@ -232,14 +233,24 @@ class ExpressionVisitor(GeneratorBase):
             return self.visit(node.body if self.static_condition(node, condition) else node.orelse)
         condition = self.scalar_condition(node, condition)
         location = self.b.location
-        regions, values = [], []
+        regions, found, blocks = [], [], []
         for branch in (node.body, node.orelse):
             region, block = self.b.region()
             with self.b.in_block(block):
-                value = to_tensor(self.b, self.visit(branch))
-                self.b.insert(scf.YieldOp(value.handle))
+                found.append(self.visit(branch))
             regions.append(region)
-            values.append(value)
+            blocks.append(block)
+        if all(unwrap(value) is None for value in found):
+            for block in blocks:
+                block.add_op(scf.YieldOp())
+            self.b.location = location
+            self.b.insert(scf.IfOp.create(operands=(condition.handle,), regions=regions))
+            return None
+        values = []
+        for value, block in zip(found, blocks, strict=True):
+            with self.b.in_block(block):
+                values.append(to_tensor(self.b, value))
+                self.b.insert(scf.YieldOp(values[-1].handle))
         if values[0].type != values[1].type:
             raise LanguageTypeError(
                 "Ternary expression with dynamic condition has inconsistent types "
@@ -248,6 +259,13 @@ class ExpressionVisitor(GeneratorBase):
         self.b.location = location
         op = scf.IfOp.create(operands=(condition.handle,), result_types=(values[0].handle.type,), regions=regions)
         return tensor(self.b.value(op), values[0].type)
+
+    def _choose_effect(self, regions: list[Region], values: list[Any], condition: tensor, location: Any) -> None:
+        """`f(x) if c else g(x)` of functions that return nothing. Raises if one of them returns something."""
+        if any(value is not None for value in values):
+            raise LanguageTypeError("one side of a ternary expression with dynamic condition has no value")
+        self.b.location = location
+        self.b.insert(scf.IfOp.create(operands=(condition.handle,), result_types=(), regions=regions))
 
     def scalar_condition(self, node: ast.If | ast.IfExp | ast.While, condition: tensor) -> tensor:
         """A run-time condition as one i1. Raises for a block of several elements."""

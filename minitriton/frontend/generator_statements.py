@@ -89,7 +89,7 @@ class StatementVisitor(ExpressionVisitor):
             raise LanguageTypeError(
                 f"{name} is annotated as constexpr, but its value is computed at run time", "drop the annotation"
             )
-        self.lscope[name] = value if isinstance(value, language_tuple) else constexpr(value)
+        self.lscope[name] = constexpr(value)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if not isinstance(node.target, ast.Name):

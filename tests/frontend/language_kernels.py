@@ -393,6 +393,26 @@ def if_else(x_ptr, out_ptr, n, N: tl.constexpr):
 
 
 @triton.jit
+def effects_in_a_ternary(x_ptr, out_ptr, n):
+    tl.store(out_ptr, tl.load(x_ptr)) if n > 0 else tl.store(out_ptr, 1.0)
+
+
+@triton.jit
+def stores_in_a_ternary(x_ptr, out_ptr, n):
+    tl.store(out_ptr, tl.load(x_ptr)) if n > 3 else tl.store(out_ptr + 1, tl.load(x_ptr + n))
+
+
+@triton.jit
+def annotated_tuples(out_ptr, SIZES: tl.constexpr):
+    own: tl.constexpr = (4, 8)
+    tl.static_assert(own.type == tl.constexpr_type((4, 8)))
+    tl.static_assert(own == SIZES)
+    copy: tl.constexpr = SIZES
+    first, second = own
+    tl.store(out_ptr + tl.arange(0, copy[0])[:, None] * second + tl.arange(0, own[1])[None, :], first)
+
+
+@triton.jit
 def constexpr_branches(out_ptr, n, FLAG: tl.constexpr, N: tl.constexpr):
     if FLAG:
         x = tl.full([N], 1.0, tl.float32)
@@ -722,6 +742,9 @@ KERNELS: dict[str, list[str]] = {
     "special_registers": ["*i64"],
     "scaled_dots": ['*u8, *u8, *u8, *fp32, A="e5m2", B="e4m3"', '*u8, *u8, *u8, *fp32, A="e2m1", B="e5m2"'],
     "if_else": ["*fp32, *fp32, i32, N=16"],
+    "effects_in_a_ternary": ["*fp32, *fp32, i32"],
+    "stores_in_a_ternary": ["*fp32, *fp32, i32"],
+    "annotated_tuples": ["*i32, SIZES=(4, 8)"],
     "constexpr_branches": ["*fp32, i32, FLAG=True, N=16", "*fp32, i32, FLAG=False, N=8", "*fp32, i32, FLAG=None, N=2"],
     "for_loops": ["*fp32, *fp32, i32, i32, N=16", "*fp32, *fp32, i64, i32, N=16"],
     "unused_assignments": ["*fp32, *fp32, i32, FLAG=False, N=16", "*fp32, *fp32, i32, FLAG=True, N=16"],
