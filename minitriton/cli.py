@@ -29,7 +29,7 @@ from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.fuzz.command import add_fuzz_command
 from minitriton.lab.command import add_check_command
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
-from minitriton.sources import STAGES
+from minitriton.stages import STAGES
 
 
 def main(argv: list[str] | None = None) -> int:

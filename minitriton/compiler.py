@@ -28,12 +28,14 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from minitriton import knobs
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.dumps import dump_stages, environment_hooks, is_set
+from minitriton.dumps import dump_stages, environment_hooks, is_set, reproducer_path
 from minitriton.errors import MinitritonError, OutOfResources
-from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text
+from minitriton.overrides import Overrides, overrides_for
+from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import Switches, pipeline_for
-from minitriton.sources import STAGES, ASTSource, IRSource, entry_of_text
+from minitriton.sources import ASTSource, IRSource, entry_of_text
+from minitriton.stages import FIRST_FACTS, split
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
@@ -61,46 +63,22 @@ class AsmDict(dict[str, Any]):
         return self[key]
 
 
-def _starts_lowering(step: Step) -> bool:
-    """Whether `step` is the first after the `ttgir` stage: it places shared memory, or leaves the IR's structure."""
-    leaves = {Property.SHARED_ALLOCATED, Property.LLVM_DIALECT} & step.establishes
-    return bool(leaves) or Property.STRUCTURED in step.destroys
-
-
 @dataclass
-class _StageTexts(Hook):
-    """Notes the text of each stage as the pipeline leaves it, the metadata, and the seconds that each stage took."""
+class _LoweringFacts(Hook):
+    """Notes what the lowering finds out for the metadata. Raises `OutOfResources` where `target` has too little."""
 
     target: GPUTarget
-    texts: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    stage: str = "ttir"
-    _since: float = field(default_factory=time.perf_counter)
 
     def before(self, step: Step, value: Any) -> None:
-        if self.stage == "ttir" and Property.ENCODINGS in step.establishes:
-            self._leave("ttir", value, "ttgir")
-        elif self.stage == "ttgir" and _starts_lowering(step):
+        if Property.LLVM_DIALECT in step.establishes:
             self.metadata["tensordesc_meta"] = descriptor_metadata(value)
-            self._leave("ttgir", value, "llir")
-        elif self.stage == "llir" and Property.LLVM_IR in step.establishes:
+        if Property.LLVM_IR in step.establishes:
             self.metadata.update(_module_metadata(value))
-        elif self.stage == "llir" and Property.PTX in step.establishes:
-            self._leave("llir", value, "ptx")
 
     def after(self, step: Step, value: Any) -> None:
         if Property.LLVM_DIALECT in step.establishes:
             _check_shared_memory(value, self.target)
-
-    def _leave(self, stage: str, value: Any, following: str) -> None:
-        self.texts[stage] = representation_text(value)
-        now = time.perf_counter()
-        self.seconds[stage] = now - self._since
-        self._since, self.stage = now, following
-
-    def finish(self, value: Any) -> None:
-        self._leave(self.stage, value, "done")
 
 
 def _check_shared_memory(module: ModuleOp, target: GPUTarget) -> None:
@@ -130,29 +108,6 @@ def _module_metadata(module: ModuleOp) -> dict[str, Any]:
     }
 
 
-_FIRST_FACTS: dict[str, frozenset[Property]] = {
-    "source": frozenset({Property.TTIR, Property.STRUCTURED}),
-    "ttir": frozenset({Property.TTIR, Property.STRUCTURED, Property.INLINED}),
-    "ttgir": frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.INLINED}),
-    "llir": frozenset({Property.LLVM_IR}),
-}
-
-
-def _remaining(pipeline: Pipeline, ext: str) -> Pipeline:
-    """The part of `pipeline` that comes after stage `ext` (a stage's own passes are not run again)."""
-    if ext == "source":
-        return pipeline
-    for index, step in enumerate(pipeline.steps):
-        starts_next = {
-            "ttir": Property.ENCODINGS in step.establishes,
-            "ttgir": _starts_lowering(step),
-            "llir": Property.PTX in step.establishes,
-        }
-        if starts_next.get(ext):
-            return Pipeline(pipeline.steps[index:])
-    return Pipeline(())
-
-
 def compile(
     src: ASTSource | IRSource | str | Path,
     target: GPUTarget | None = None,
@@ -177,13 +132,16 @@ def compile(
     source = IRSource(src, context) if isinstance(src, (str, Path)) else src
     if not isinstance(options, CUDAOptions):
         options = CUDAOptions.for_target(target, **{**(options or {}), **source.parse_options()})
-    switches = _environment_switches()
-    key = _cache_key(source, target, options, switches)
+    start = time.perf_counter()
+    request = _Request(source, target, options, _environment_switches(), overrides_for_source(source, options))
+    key = _cache_key(request)
     hooks = [*(hooks or []), *environment_hooks(source.name)]
-    kernel = None if hooks or is_set("TRITON_ALWAYS_COMPILE") else _load(source, key)
+    kernel = None if hooks or knobs.compilation.always_compile else _load(source, key)
+    lookup = time.perf_counter() - start
     is_hit = kernel is not None
     if kernel is None:
-        kernel = _compile(source, target, options, switches, context, key, hooks)
+        with _no_garbage_collection():
+            kernel = _compile(request, context, key, hooks)
         if assemble:
             kernel.assemble_if_possible()
         start = time.perf_counter()
@@ -192,22 +150,45 @@ def compile(
     elif assemble:
         kernel.complete_stored()
     if knobs.compilation.listener is not None:
-        _tell_listener(knobs.compilation.listener, kernel, is_hit)
-    if is_set("TRITON_KERNEL_DUMP"):
-        dump_stages(kernel.name, kernel.hash, kernel.asm)
+        _tell_listener(knobs.compilation.listener, kernel, is_hit, lookup)
+    if knobs.compilation.dump_ir:
+        dump_stages(kernel.name, source.hash(), kernel.asm)
     return kernel
 
 
-def _tell_listener(listener: Callable[..., None], kernel: CompiledKernel, is_hit: bool) -> None:
-    microseconds = {stage: int(seconds * 1e6) for stage, seconds in kernel.stage_seconds.items()}
-    first, last = microseconds.pop("frontend", 0), microseconds.pop("store", 0)
+@dataclass(frozen=True)
+class _Request:
+    """All that a result depends on beside the compiler itself."""
+
+    source: Any
+    target: GPUTarget
+    options: CUDAOptions
+    switches: Switches
+    overrides: Overrides
+
+
+def overrides_for_source(source: Any, options: CUDAOptions) -> Overrides:
+    """Nothing is overridden where nothing can be: the hash of a source is made only if files are looked for."""
+    wanted = knobs.compilation.override or options.ir_override is not None
+    return overrides_for(source.name, source.hash(), options) if wanted else Overrides({})
+
+
+def _tell_listener(listener: Callable[..., None], kernel: CompiledKernel, is_hit: bool, lookup: float) -> None:
+    """`lookup`: the seconds that the key and the cache took; of a hit there is nothing else."""
+    seconds = dict(kernel.stage_seconds)
+    first, last = lookup + seconds.pop("frontend", 0.0), seconds.pop("store", 0.0)
+    stages = [(stage, _microseconds(taken)) for stage, taken in seconds.items()]
     listener(
         src=kernel.src,
         metadata=kernel.metadata._asdict(),
-        metadata_group={},
-        times=knobs.CompileTimes(first, list(microseconds.items()), last),
+        metadata_group=kernel.stored_files(),
+        times=knobs.CompileTimes(_microseconds(first), stages, _microseconds(last)),
         cache_hit=is_hit,
     )
+
+
+def _microseconds(seconds: float) -> int:
+    return int(seconds * 1e6)
 
 
 @contextlib.contextmanager
@@ -246,45 +227,48 @@ def _environment_switches() -> Switches:
     return Switches(line_info=not is_set("TRITON_DISABLE_LINE_INFO"), optimize_llvm=not is_set("DISABLE_LLVM_OPT"))
 
 
-def _compile(
-    source: Any,
-    target: GPUTarget,
-    options: CUDAOptions,
-    switches: Switches,
-    context: Context,
-    key: str,
-    hooks: list[Hook],
-) -> CompiledKernel:
-    start = time.perf_counter()
-    module = source.make_ir(target, options, context)
-    stages = _StageTexts(target, stage="ttir" if source.ext == "source" else source.ext)
-    stages.seconds["frontend"] = stages._since - start
-    value = module
-    if source.ext == "ptx":
-        stages.texts["ptx"] = str(module)
-    else:
-        pipeline = _remaining(pipeline_for(target, options, switches), source.ext)
-        pipeline.check(_FIRST_FACTS[source.ext])
-        if source.ext != "source":
-            stages.texts[source.ext] = representation_text(module)
-            stages.stage = STAGES[STAGES.index(source.ext) + 1]
-        stages.metadata["pipeline"] = str(pipeline)
-        reproducer = os.environ.get("TRITON_REPRODUCER_PATH")
-        manager = PassManager(
-            pipeline, [stages, *hooks], Path(reproducer) / f"{source.name}.repro.mlir" if reproducer else None
-        )
-        value = manager.run(context, module)
-        stages.finish(value)
-    ptx = stages.texts.get("ptx")
-    metadata = {**asdict(options), **stages.metadata, "hash": key, "target": target, "triton_version": "3.6.0"}
-    if ptx is not None:
-        metadata["name"] = entry_of_text(ptx, "ptx")[0]
-    else:
-        metadata["name"] = source.name
+def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -> CompiledKernel:
+    source, target, options, overrides = request.source, request.target, request.options, request.overrides
+    since = time.perf_counter()
+    value = source.make_ir(target, options, context)
+    seconds = {"frontend": time.perf_counter() - since}
+    texts: dict[str, Any] = {} if source.ext == "source" else {source.ext: representation_text(value)}
+    facts = _LoweringFacts(target)
+    if source.ext != "ptx":
+        pipeline = pipeline_for(target, options, request.switches)
+        parts = split(pipeline, source.ext)
+        remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
+        remaining.check(FIRST_FACTS[source.ext])
+        facts.metadata["pipeline"] = str(remaining)
+        for stage, part in parts:
+            since = time.perf_counter()
+            reproducer = reproducer_path(stage)
+            if reproducer is not None:
+                write_reproducer(reproducer, part, representation_text(value))
+            value = PassManager(part, [facts, *hooks], reproducer).run(context, value)
+            value = overrides.replace(stage, value, options)
+            texts[stage] = representation_text(value)
+            if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
+                value = _with_places_in_text(value, source.name, stage, texts[stage], key)
+            seconds[stage] = time.perf_counter() - since
+    if "cubin" in overrides.files:
+        texts["cubin"] = overrides.replace("cubin", None, options)
+    ptx = texts.get("ptx")
+    metadata = {**asdict(options), **facts.metadata, "hash": key, "target": target, "triton_version": "3.6.0"}
+    metadata["name"] = source.name if ptx is None else entry_of_text(ptx, "ptx")[0]
     metadata.setdefault("tensordesc_meta", [])
     if "shared" not in metadata:
         metadata.update({"shared": _shared_of_text(str(value)), **source.known_metadata()})
-    return CompiledKernel(source, dict(stages.texts), metadata, key, stages.seconds)
+    return CompiledKernel(source, texts, metadata, key, seconds)
+
+
+def _with_places_in_text(module: ModuleOp, name: str, stage: str, text: str, key: str) -> ModuleOp:
+    """`USE_IR_LOC=ttgir`: `module` with the places of its ops in the text of that stage, as the cache keeps it."""
+    from minitriton.dialects.text import parse_module
+    from minitriton.runtime.cache import KernelCache
+
+    path = KernelCache().path(key) / f"{name[:150]}.{stage}"
+    return parse_module(text, str(path), ignore_locations=True)
 
 
 _UNKNOWN_DYNAMIC_SHARED = 48 * 1024
@@ -295,11 +279,13 @@ def _shared_of_text(text: str) -> int:
     return _UNKNOWN_DYNAMIC_SHARED if "global_smem" in text else 0
 
 
-def _cache_key(source: Any, target: GPUTarget, options: CUDAOptions, switches: Switches) -> str:
-    from minitriton.codegen.cubin import chosen_assembler
+def _cache_key(request: _Request) -> str:
+    from minitriton.codegen.cubin import assembler_settings, chosen_assembler
     from minitriton.runtime.cache import compiler_fingerprint
 
+    source, target, options, switches = request.source, request.target, request.options, request.switches
     parts = [compiler_fingerprint(), source.hash(), source.ext, target, options, switches, chosen_assembler()]
+    parts += [assembler_settings(), knobs.compilation.use_ir_loc, request.overrides.digest()]
     if options.pipeline is not None:
         parts.append(_foreign_passes(pipeline_for(target, options, switches)))
     return hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
@@ -379,9 +365,18 @@ class CompiledKernel:
         """Puts the kernel into the on-disk cache."""
         from minitriton.runtime.cache import KernelCache
 
-        files = {f"{self.name[:150]}.{stage}": _as_bytes(text) for stage, text in self.asm.items()}
+        only_binary = knobs.compilation.store_binary_only and "cubin" in self.asm
+        stored = ("cubin",) if only_binary else tuple(self.asm)
+        files = {f"{self.name[:150]}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
         files["metadata.json"] = json.dumps(self.metadata._asdict(), default=vars).encode()
         KernelCache().store(self.hash, files)
+
+    def stored_files(self) -> dict[str, str]:
+        """Name → path of what `store` wrote."""
+        from minitriton.runtime.cache import KernelCache
+
+        folder = KernelCache().path(self.hash)
+        return {path.name: str(path) for path in sorted(folder.iterdir())} if folder.exists() else {}
 
     def _init_handles(self) -> None:
         """Loads the kernel on the current device. Raises `OutOfResources` where it does not fit."""

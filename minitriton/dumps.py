@@ -1,17 +1,21 @@
-"""What the environment asks to be shown of a compile: the IR before each pass, or all stages in a folder.
+"""What the environment asks to be shown of a compile: the IR before each pass, all stages in a folder, or what replays a stage.
 
 MLIR_ENABLE_DUMP=1 (or =kernel_name)   the IR before each pass, on standard error or in the file MLIR_DUMP_PATH
 TRITON_KERNEL_DUMP=1                   every stage, below TRITON_DUMP_DIR (default ~/.triton/dump)
+TRITON_REPRODUCER_PATH=PREFIX          PREFIX.make_ttgir.repro.mlir: the IR before the stage and its passes; of a pass that
+                                       fails, the IR before that pass
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from minitriton import knobs
+from minitriton.errors import MinitritonError
 from minitriton.pass_manager import Hook, representation_text
 from minitriton.pass_registry import Step
 
@@ -40,10 +44,19 @@ def environment_hooks(name: str) -> list[Hook]:
     return [_DumpBefore()] if wanted == "1" or wanted == name else []
 
 
-def dump_stages(name: str, key: str, asm: dict[str, Any]) -> None:
-    """`TRITON_KERNEL_DUMP=1`: writes every stage below `TRITON_DUMP_DIR` (default `~/.triton/dump`)."""
-    root = Path(knobs.cache.dump_dir)
-    folder = root / key
+def reproducer_path(stage: str) -> Path | None:
+    """Where the reproducer of a stage of modules is wanted, or None."""
+    prefix = os.environ.get("TRITON_REPRODUCER_PATH")
+    return Path(f"{prefix}.make_{stage}.repro.mlir") if prefix and stage != "ptx" else None
+
+
+def dump_stages(name: str, source_hash: str, asm: dict[str, Any]) -> None:
+    """`TRITON_KERNEL_DUMP=1`: writes every stage below `TRITON_DUMP_DIR` (default `~/.triton/dump`), in a folder that stays
+    the same for the same source; the disassembly too where there is a cubin and a disassembler."""
+    folder = Path(knobs.cache.dump_dir) / source_hash
     folder.mkdir(parents=True, exist_ok=True)
+    if "cubin" in asm:
+        with contextlib.suppress(MinitritonError):
+            asm["sass"]
     for stage, content in asm.items():
-        (folder / f"{name}.{stage}").write_bytes(content if isinstance(content, bytes) else content.encode())
+        (folder / f"{name[:150]}.{stage}").write_bytes(content if isinstance(content, bytes) else content.encode())

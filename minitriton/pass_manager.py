@@ -8,6 +8,7 @@ made of it. A pass that fails leaves a reproducer: the IR before it and the rest
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -190,18 +191,32 @@ def representation_text(value: Any) -> str:
     return print_module(value, locations=True) if isinstance(value, ModuleOp) else str(value)
 
 
-REPRODUCER_MARK = "// minitriton pipeline: "
+_REPRODUCER = """{text}
+
+{{-#
+  external_resources: {{
+    mlir_reproducer: {{
+      pipeline: "builtin.module({pipeline})",
+      disable_threading: false,
+      verify_each: true
+    }}
+  }}
+#-}}
+"""
+
+_REPRODUCER_PIPELINE = re.compile(r'\{-#.*mlir_reproducer: \{\s*pipeline: "builtin\.module\((.*)\)"', re.DOTALL)
 
 
 def write_reproducer(path: Path, pipeline: Pipeline, text: str) -> None:
-    """Writes `text` under a first line that holds `pipeline`; `minitriton-opt --run-reproducer` reads it."""
+    """Writes `text` and, as MLIR's resource, `pipeline`; `minitriton-opt --run-reproducer` reads it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{REPRODUCER_MARK}{pipeline}\n{text}\n")
+    path.write_text(_REPRODUCER.format(text=text.rstrip("\n"), pipeline=pipeline))
 
 
 def read_reproducer(path: Path) -> tuple[Pipeline, str]:
     """The pipeline and the IR text of a file written by `write_reproducer`. Raises `PipelineError` if it is none."""
-    first, _, rest = path.read_text().partition("\n")
-    if not first.startswith(REPRODUCER_MARK):
-        raise PipelineError(f"{path} is no reproducer", help=f"its first line must start with {REPRODUCER_MARK!r}")
-    return Pipeline.parse(first[len(REPRODUCER_MARK) :]), rest
+    content = path.read_text()
+    found = _REPRODUCER_PIPELINE.search(content)
+    if found is None:
+        raise PipelineError(f"{path} is no reproducer", help="it must end with a resource `mlir_reproducer`")
+    return Pipeline.parse(found[1]), content[: found.start()]

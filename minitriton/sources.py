@@ -17,10 +17,9 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton import knobs
 from minitriton.errors import IRError, MinitritonError
+from minitriton.language.values import constexpr
+from minitriton.stages import STAGES
 from minitriton.target import CUDAOptions, GPUTarget
-
-STAGES = ("ttir", "ttgir", "llir", "ptx")
-"""The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
 
 
 class ASTSource:
@@ -53,7 +52,7 @@ class ASTSource:
 
     def hash(self) -> str:
         """A digest of everything in the source that the result depends on."""
-        constants = [(path, getattr(v, "cache_key", None) or repr(v)) for path, v in sorted(self.constants.items())]
+        constants = [(path, key_of(value)) for path, value in sorted(self.constants.items())]
         text = f"{self.fn.cache_key}-{self.attrs}-{list(self.signature.items())}-{constants}"
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -79,6 +78,16 @@ class ASTSource:
     def runtime_parameters(self) -> list[str]:
         """The type names of the parameters that a launch passes, tuples flattened."""
         return [t for t in _flatten(self.signature.values()) if t != "constexpr"]
+
+
+def key_of(value: Any) -> str:
+    """Text that differs for different compile-time values; for functions of the language it changes with their source."""
+    if isinstance(value, (tuple, list)):
+        return f"{type(value).__name__}({', '.join(map(key_of, value))})"
+    if isinstance(value, constexpr):
+        return f"constexpr[{key_of(value.value)}]"
+    key = getattr(value, "cache_key", None)
+    return key if isinstance(key, str) else repr(value)
 
 
 def _forget_frames(error: BaseException | None) -> None:
@@ -124,7 +133,7 @@ class IRSource:
         if self.ext in ("ttir", "ttgir"):
             from minitriton.dialects.text import parse_module
 
-            self.module = parse_module(self.src, str(path))
+            self.module = parse_module(self.src, str(path), ignore_locations=bool(knobs.compilation.use_ir_loc))
             self.name, self.signature = _entry_function(self.module, str(path))
         else:
             self.name, self.signature = entry_of_text(self.src, self.ext, str(path))

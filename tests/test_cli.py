@@ -11,6 +11,7 @@ import pytest
 
 from minitriton.cli import main
 from minitriton.opt import main as opt
+from minitriton.pass_manager import Pipeline, write_reproducer
 
 KERNELS = Path(__file__).parents[1] / "examples" / "kernels"
 ADD = f"{KERNELS / 'vector_add.py'}:vector_add"
@@ -194,7 +195,7 @@ def test_passes_are_listed_with_their_documentation(capsys: pytest.CaptureFixtur
         (["--pipeline", "inline", "--emit", "ptx"], "has no stage 'ptx'"),
         (["--option", "num_warps=3"], "num_warps must be a power of 2"),
         (["--option", "num_warp=4"], "unknown compile option 'num_warp'"),
-        (["--arch", "75"], "unsupported architecture sm_75"),
+        (["--arch", "65"], "unsupported architecture sm_65"),
         (["--load", "no_such_file.py"], "cannot load 'no_such_file.py'"),
         (["--signature", "*fp32"], "no type given for parameter 'y_ptr'"),
         (["--signature", "*fp32,*fp32,*float,i32,BLOCK=16"], "'float' is not the name of an argument type"),
@@ -316,7 +317,7 @@ def test_a_failing_pass_leaves_a_reproducer_that_opt_replays(
     arguments = ["--load", str(path), "--pipeline", "inline,fails-until-mended,cse", "--emit", "ttir"]
     with pytest.raises(ValueError, match="not mended"):
         main(["compile", ADD, "--signature", SIGNATURE, *arguments])
-    reproducer = tmp_path / "crashes" / "vector_add.repro.mlir"
+    reproducer = tmp_path / "crashes.make_ttir.repro.mlir"
     with pytest.raises(ValueError, match="not mended"):
         opt(["--run-reproducer", str(reproducer), "--load", str(path)])
     path.write_text(path.read_text().replace("MENDED = []", "MENDED = [True]"))
@@ -329,6 +330,6 @@ def test_the_reproducer_of_a_late_step_is_replayed_from_its_text(
 ) -> None:
     llir = compiled(capsys, "--emit", "llir")
     path = tmp_path / "late.repro.mlir"
-    path.write_text(f"// minitriton pipeline: emit-ptx\n{llir}")
+    write_reproducer(path, Pipeline.parse("emit-ptx"), llir)
     assert opt(["--run-reproducer", str(path)]) == 0
     assert ".visible .entry vector_add(" in capsys.readouterr().out

@@ -262,7 +262,7 @@ def test_a_dump_of_the_stages_is_not_hidden_by_the_cache(
     monkeypatch.setenv("TRITON_DUMP_DIR", str(tmp_path / "dump"))
     assert compiled().stage_seconds == {}
     for stage in ("ttir", "ttgir", "llir", "ptx"):
-        assert (tmp_path / "dump" / kernel.hash / f"scale.{stage}").read_text() == kernel.asm[stage]
+        assert (tmp_path / "dump" / kernel.src.hash() / f"scale.{stage}").read_text() == kernel.asm[stage]
 
 
 def test_a_changed_pass_from_outside_makes_another_entry(cache: Path, tmp_path: Path) -> None:

@@ -129,8 +129,7 @@ class TritonParser(Parser):
         return f"<{meaning.value.data}>" if isinstance(meaning, UnregisteredAttr) else str(meaning)
 
     def parse_optional_location(self) -> LocationAttr | None:
-        written = super().parse_optional_location()
-        self._location = None if self._ignore_locations else written
+        self._location = super().parse_optional_location()
         return self._location
 
     def parse_operation(self) -> Operation:
@@ -138,7 +137,7 @@ class TritonParser(Parser):
         bound = self._parse_op_result_list()
         name = self._current_token
         op = self._parse_op_after_results()
-        if self._location is None:
+        if self._location is None or self._ignore_locations:
             op.location = self.location_at(name.span.start)
         else:
             op.location = self._location
@@ -278,7 +277,7 @@ class TritonParser(Parser):
         argument = block.insert_arg(self.parse_type(), len(block.args))
         self._register_ssa_definition(name.text[1:], (argument,), name)
         location = self.parse_optional_location()
-        if location is not None:
+        if location is not None and not self._ignore_locations:
             argument.location = location
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:

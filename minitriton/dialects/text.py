@@ -20,9 +20,12 @@ from minitriton.dialects.verifier import verify
 from minitriton.errors import IRError, SourceLocation
 
 
-def parse_module(text: str, name: str = "<string>", *, check: bool = True) -> ModuleOp:
-    """The module that `text` says. Raises `IRError`, with the place in file `name`, if it is malformed or (with `check`) invalid."""
-    parser = TritonParser(make_context(), text, name)
+def parse_module(text: str, name: str = "<string>", *, check: bool = True, ignore_locations: bool = False) -> ModuleOp:
+    """The module that `text` says. An op without `loc(...)`, or every op with `ignore_locations`, has its place in file `name`.
+
+    Raises `IRError`, with the place in file `name`, if the text is malformed or (with `check`) invalid.
+    """
+    parser = TritonParser(make_context(), text, name, ignore_locations)
     try:
         module = parser.parse_module()
     except ParseError as error:

@@ -1,0 +1,49 @@
+"""Where one stage of a compile ends and the next begins.
+
+split(pipeline_for(sm_90, options), "source")    →    [("ttir", inline,...), ("ttgir", convert-triton-to-tritongpu,...), ("llir", ...), ("ptx", emit-ptx)]
+split(pipeline_for(sm_90, options), "ttgir")     →    [("llir", ...), ("ptx", emit-ptx)]
+"""
+
+from __future__ import annotations
+
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Property, Step
+
+STAGES = ("ttir", "ttgir", "llir", "ptx")
+"""The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
+
+FIRST_FACTS: dict[str, frozenset[Property]] = {
+    "source": frozenset({Property.TTIR, Property.STRUCTURED}),
+    "ttir": frozenset({Property.TTIR, Property.STRUCTURED, Property.INLINED}),
+    "ttgir": frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.INLINED}),
+    "llir": frozenset({Property.LLVM_IR}),
+}
+"""What holds where a compile of the frontend's IR, or of a stage's text, begins."""
+
+
+def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:
+    """The stages after `ext`, each with its part of `pipeline` (a stage's own passes are not run on its text)."""
+    parts: dict[str, list[Step]] = {"ttir": []} if ext == "source" else {}
+    stage = "ttir"
+    for step in pipeline.steps:
+        stage = _stage_of(step, stage)
+        parts.setdefault(stage, []).append(step)
+    first = 0 if ext == "source" else STAGES.index(ext) + 1
+    return [(stage, Pipeline(tuple(parts[stage]))) for stage in STAGES[first:] if stage in parts]
+
+
+def _stage_of(step: Step, stage: str) -> str:
+    """The stage that `step` is part of, after one of `stage`."""
+    if Property.PTX in step.establishes:
+        return "ptx"
+    if stage != "llir" and _starts_lowering(step):
+        return "llir"
+    if stage == "ttir" and Property.ENCODINGS in step.establishes:
+        return "ttgir"
+    return stage
+
+
+def _starts_lowering(step: Step) -> bool:
+    """Whether `step` is the first after the `ttgir` stage: it places shared memory, or leaves the IR's structure."""
+    leaves = {Property.SHARED_ALLOCATED, Property.LLVM_DIALECT} & step.establishes
+    return bool(leaves) or Property.STRUCTURED in step.destroys
