@@ -48,6 +48,8 @@ def workloads() -> list[Workload]:
         elements.cast("e4m3", "f16", 1 << 28),
         elements.cast("f32", "e5m2", 1 << 28),
         elements.untile(16384, 16384),
+        rows.vector_add((1 << 27) - 3),
+        elements.cast("f16", "e4m3", (1 << 28) - 3),
     ]
 
 
@@ -81,4 +83,6 @@ def small_workloads() -> list[Workload]:
         elements.cast("e4m3", "f16", 8192),
         elements.cast("f32", "e5m2", 8192),
         elements.untile(16, 2048),
+        rows.vector_add(4093),
+        elements.cast("f16", "e4m3", 8189),
     ]

@@ -248,7 +248,7 @@ def cast(before: str, after: str, n: int) -> Workload:
         return {"x": x, "out": torch.empty(n, device="cuda", dtype=getattr(torch, names[after]))}
 
     return Workload(
-        f"cast {before} to {after} {n >> 10}Ki", "casts", make,
+        f"cast {before} to {after} " + (f"{n >> 10}Ki" if n % 1024 == 0 else str(n)), "casts", make,
         lambda k, t: k.cast[(cdiv(n, 4096),)](t["x"], t["out"], n, BLOCK=4096),
         lambda t: t["x"].to(t["out"].dtype),
     )  # fmt: skip

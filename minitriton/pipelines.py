@@ -52,6 +52,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         convert,
         "minitriton-enumerate-indices",
         "tritongpu-coalesce",
+        "minitriton-coalesce-by-width",
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
         "minitriton-outer-reduction-layout",

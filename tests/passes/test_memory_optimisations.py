@@ -26,6 +26,9 @@ def named(part: str) -> Workload:
     [
         ("untile", "minitriton-enumerate-indices", "requests", 4),
         ("rotary pairs", "minitriton-merge-tile-axes", "requests", 4),
+        ("vector add f32 4093", "minitriton-coalesce-by-width", "sectors", 4),
+        ("cast f16 to e4m3 8189", "minitriton-coalesce-by-width", "sectors", 8),
+        ("cast e4m3 to f16", "minitriton-coalesce-by-width", "instructions", 1.1),
         ("sort", "minitriton-simplify-integers", "instructions", 1.2),
         ("top 8", "minitriton-simplify-integers", "instructions", 1.15),
     ],

@@ -1,0 +1,141 @@
+"""Layouts as wide as accesses really are, where those of `tritongpu-coalesce` are wider.
+
+In: TTGIR after `tritongpu-coalesce`, which gives a thread as many neighbours as are contiguous and aligned. Out: the same, but a
+thread gets no more of them than one access moves, so that neighbouring threads stay neighbours in memory.
+
+    tt.load %p, %mask      16 bytes are contiguous, but the mask (`offsets < n`, n odd) changes from element to element:
+                           [8] makes eight accesses with gaps of 16 bytes between threads, [1] eight without gaps
+    f16 in, f8 out         [16] for both makes two loads of 16 bytes with gaps, [8] makes one, and stores of 8 bytes
+    f8 in, f16 out         [16] and [8] need shared memory between them, [8] and [8] do not
+
+Accesses that work on the same data change together, so that no conversion is needed between them. Not a pass of Triton's, whose
+layouts follow contiguity alone. A kernel that sums floats across elements is left alone: its sums would be added in another order.
+Left out by `without="minitriton-coalesce-by-width"`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TensorType
+from xdsl.ir import Operation
+
+from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info_types import pointee_bits
+from minitriton.analysis.connected_slice import ConnectedSlices
+from minitriton.analysis.float_order import float_order_matters
+from minitriton.dialects import ttg
+from minitriton.layouts.builders import blocked_for_cga
+from minitriton.layouts.encodings import Bases, Blocked
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.coalesce import MAX_ACCESS_BITS, convert_to_layout
+
+Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
+"""Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
+
+_MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
+
+
+class _Access(NamedTuple):
+    """A load or store in a blocked layout, whose threads have `held` neighbours each."""
+
+    op: Operation
+    layout: Blocked
+    shape: tuple[int, ...]
+    held: int
+    bits: int
+
+    @property
+    def place(self) -> Shape:
+        """What accesses must share to work in one layout."""
+        return self.shape, self.layout.order, self.layout.cga
+
+
+@register_pass
+@dataclass(frozen=True)
+class CoalesceByWidth(Pass):
+    """Narrows layouts to what one access moves."""
+
+    name = "minitriton-coalesce-by-width"
+    requires = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Change the layouts of accesses that are narrower than their layout."""
+        accesses = [access for found in op.walk() if (access := _access(found)) is not None]
+        if not _may_change(accesses, op) or float_order_matters(op):
+            return
+        axis_info, slices = AxisInfoAnalysis(op), ConnectedSlices(op)
+        groups: dict[tuple[Operation, Shape], list[_Access]] = {}
+        for access in accesses:
+            groups.setdefault((slices.component(access.op), access.place), []).append(access)
+        for group in groups.values():
+            widths = [width for access in group if (width := _width(axis_info, access)) is not None]
+            for access in group:
+                if widths and min(widths) < access.held:
+                    convert_to_layout(access.op, _narrowed(access, min(widths)))
+
+
+def _access(op: Operation) -> _Access | None:
+    if op.name not in _MASK_OPERAND:
+        return None
+    type_ = op.operands[0].type
+    if not isinstance(type_, TensorType):
+        return None
+    layout, bits = ttg.layout_of(type_), pointee_bits(type_)
+    if not isinstance(layout, Blocked) or not bits:
+        return None
+    held = layout.size_per_thread[layout.order[0]]
+    return _Access(op, layout, type_.get_shape(), held, bits) if held > 1 else None
+
+
+def _may_change(accesses: list[_Access], module: ModuleOp) -> bool:
+    """Whether some access has more elements than it can move, or another layout than one like it, or a bound that may be odd."""
+    if any(access.held * access.bits > MAX_ACCESS_BITS for access in accesses):
+        return True
+    if len({(access.place, access.layout) for access in accesses}) > len({access.place for access in accesses}):
+        return True
+    masked = any(len(access.op.operands) > _MASK_OPERAND[access.op.name] for access in accesses)
+    return masked and _has_odd_number(module)
+
+
+def _has_odd_number(module: ModuleOp) -> bool:
+    """Whether some function takes an integer that nothing is known to divide."""
+    for function in module.ops:
+        if function.name != "tt.func" or not function.regions[0].blocks:
+            continue
+        hints = function.properties.get("arg_attrs")
+        attributes = hints.data if isinstance(hints, ArrayAttr) else ()
+        for index, argument in enumerate(function.regions[0].block.args):
+            own = attributes[index] if index < len(attributes) else None
+            divided = isinstance(own, DictionaryAttr) and "tt.divisibility" in own.data
+            if isinstance(argument.type, IntegerType) and not divided:
+                return True
+    return False
+
+
+def _width(axis_info: AxisInfoAnalysis, access: _Access) -> int | None:
+    """How many neighbours one instruction moves; None if pointers are scattered, so that no layout helps."""
+    pointer, fastest = access.op.operands[0], access.layout.order[0]
+    if axis_info.get(pointer).contiguity[fastest] < access.held:
+        return None
+    width = min(access.held, axis_info.pointer_alignment(pointer), MAX_ACCESS_BITS // access.bits)
+    masks = access.op.operands[_MASK_OPERAND[access.op.name] :]
+    if masks:
+        width = min(width, axis_info.mask_alignment(masks[0]))
+    return max(width, 1)
+
+
+def _narrowed(access: _Access, width: int) -> Blocked:
+    """The layout with `width` neighbours a thread."""
+    size_per_thread = list(access.layout.size_per_thread)
+    size_per_thread[access.layout.order[0]] = width
+    return blocked_for_cga(
+        access.shape,
+        size_per_thread,
+        access.layout.order,
+        ttg.num_warps(access.op),
+        ttg.threads_per_warp(access.op),
+        access.layout.cga,
+    )

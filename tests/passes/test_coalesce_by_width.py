@@ -1,0 +1,103 @@
+"""`minitriton-coalesce-by-width`: threads hold no more neighbours than one access moves."""
+
+from __future__ import annotations
+
+from filecheck_ir import assert_matches, run
+
+from minitriton.passes.coalesce import Coalesce
+from minitriton.passes.coalesce_by_width import CoalesceByWidth
+
+HEAD = """
+#row = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+tt.func public @f(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %y: !tt.ptr<i8> {tt.divisibility = 16 : i32},
+                  %n: i32 BOUND, %index: tensor<2048xi32, #row>) {
+  %r = tt.make_range {start = 0 : i32, end = 2048 : i32} : tensor<2048xi32, #row>
+  %ns = tt.splat %n : i32 -> tensor<2048xi32, #row>
+  %m = arith.cmpi slt, %r, %ns : tensor<2048xi32, #row>
+  %xs = tt.splat %x : !tt.ptr<f16> -> tensor<2048x!tt.ptr<f16>, #row>
+  %xp = tt.addptr %xs, %r : tensor<2048x!tt.ptr<f16>, #row>, tensor<2048xi32, #row>
+  %ys = tt.splat %y : !tt.ptr<i8> -> tensor<2048x!tt.ptr<i8>, #row>
+  %yp = tt.addptr %ys, %r : tensor<2048x!tt.ptr<i8>, #row>, tensor<2048xi32, #row>
+"""
+
+
+def text(body: str, *passes, even: bool = False) -> str:
+    head = HEAD.replace("BOUND", "{tt.divisibility = 16 : i32}" if even else "")
+    return run(f"{head}{body}\n  tt.return\n}}\n}}", Coalesce(), *passes)
+
+
+def check(body: str, expected: str, *, even: bool = False) -> None:
+    assert_matches(text(body, CoalesceByWidth(), even=even), expected)
+
+
+MASKED = """
+  %v = tt.load %xp, %m : tensor<2048x!tt.ptr<f16>, #row>
+  tt.store %xp, %v, %m : tensor<2048x!tt.ptr<f16>, #row>"""
+NARROWER = """
+  %v = tt.load %xp : tensor<2048x!tt.ptr<f16>, #row>
+  %b = arith.fptosi %v : tensor<2048xf16, #row> to tensor<2048xi8, #row>
+  tt.store %yp, %b : tensor<2048x!tt.ptr<i8>, #row>"""
+WIDER = """
+  %v = tt.load %yp : tensor<2048x!tt.ptr<i8>, #row>
+  %b = arith.sitofp %v : tensor<2048xi8, #row> to tensor<2048xf16, #row>
+  tt.store %xp, %b : tensor<2048x!tt.ptr<f16>, #row>"""
+
+
+def test_a_mask_that_may_change_anywhere_leaves_one_element_a_thread():
+    check(
+        MASKED,
+        """
+        // CHECK: #[[ONE:.*]] = #ttg.blocked<{sizePerThread = [1]
+        // CHECK: tt.load {{.*}} : tensor<2048x!tt.ptr<f16>, #[[ONE]]>
+        // CHECK: tt.store {{.*}} : tensor<2048x!tt.ptr<f16>, #[[ONE]]>
+        """,
+    )
+
+
+def test_a_mask_that_is_constant_over_vectors_leaves_the_layout():
+    assert text(MASKED, CoalesceByWidth(), even=True) == text(MASKED, even=True)
+
+
+def test_wide_elements_decide_for_the_narrow_ones_that_are_made_of_them():
+    assert "sizePerThread = [16]" in text(NARROWER)
+    check(
+        NARROWER,
+        """
+        // CHECK: #[[EIGHT:.*]] = #ttg.blocked<{sizePerThread = [8]
+        // CHECK: tt.load {{.*}} : tensor<2048x!tt.ptr<f16>, #[[EIGHT]]>
+        // CHECK: tt.store {{.*}} : tensor<2048x!tt.ptr<i8>, #[[EIGHT]]>
+        """,
+    )
+
+
+def test_accesses_of_the_same_data_share_the_narrower_layout():
+    check(
+        WIDER,
+        """
+        // CHECK: #[[EIGHT:.*]] = #ttg.blocked<{sizePerThread = [8]
+        // CHECK: tt.load {{.*}} : tensor<2048x!tt.ptr<i8>, #[[EIGHT]]>
+        // CHECK: tt.store {{.*}} : tensor<2048x!tt.ptr<f16>, #[[EIGHT]]>
+        """,
+    )
+
+
+def test_scattered_pointers_keep_their_layout():
+    gather = """
+  %gp = tt.addptr %xs, %index : tensor<2048x!tt.ptr<f16>, #row>, tensor<2048xi32, #row>
+  %v = tt.load %gp, %m : tensor<2048x!tt.ptr<f16>, #row>"""
+    assert text(gather, CoalesceByWidth()) == text(gather)
+
+
+def test_sums_of_floats_keep_their_order():
+    total = """
+  %v = tt.load %xp, %m : tensor<2048x!tt.ptr<f16>, #row>
+  %s = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+  ^bb0(%a: f16, %b: f16):
+    %c = COMBINE %a, %b : f16
+    tt.reduce.return %c : f16
+  }) : (tensor<2048xf16, #row>) -> f16
+"""
+    summed, largest = total.replace("COMBINE", "arith.addf"), total.replace("COMBINE", "arith.maxnumf")
+    assert text(summed, CoalesceByWidth()) == text(summed)
+    assert text(largest, CoalesceByWidth()) != text(largest)
