@@ -5,10 +5,16 @@ In: a location attribute. Out: the file, line and column it names; of an inlined
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute
 
+from minitriton import language
 from minitriton.errors import SourceLocation
+
+_LIBRARY = str(Path(language.__file__).parent)
+"""Where functions such as `tl.sum` are written, of which a kernel's author knows nothing."""
 
 
 def source_location(location: Attribute) -> SourceLocation | None:
@@ -24,3 +30,14 @@ def source_location(location: Attribute) -> SourceLocation | None:
             return next((place for part in parts if (place := source_location(part)) is not None), None)
         case _:
             return None
+
+
+def user_location(location: Attribute) -> SourceLocation | None:
+    """As `source_location`, but for what was inlined from the language's own library the place that called it."""
+    while isinstance(location, NameLoc):
+        location = location.location
+    if isinstance(location, CallSiteLoc):
+        inside = user_location(location.callee)
+        in_library = inside is None or inside.file.startswith(_LIBRARY)
+        return (user_location(location.caller) if in_library else None) or inside
+    return source_location(location)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, SymbolRefAttr
 from xdsl.ir import Block, Operation
 
-from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def next_block(terminator: Operation, values: Sequence[Array]) -> tuple[Block, S
         numbers = [int(n) for n in cases.get_values()] if isinstance(cases, DenseIntOrFPElementsAttr) else []
         chosen = 1 + numbers.index(int(values[0])) if int(values[0]) in numbers else 0
     else:
-        raise InterpreterError(f"the interpreter has no meaning for {terminator.name}")
+        raise NoMeaning(f"the interpreter has no meaning for {terminator.name}")
     start = 1 + sum(len(block.args) for block in successors[:chosen])
     return successors[chosen], values[start : start + len(successors[chosen].args)]
 

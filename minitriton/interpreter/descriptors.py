@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects.tt_enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt_types import TensorDescType
 from minitriton.interpreter.atomics import combination, update
-from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.memory_ops import load_where, padding_value, store_where
 from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
 
@@ -132,7 +132,7 @@ def _reduce(op: Operation, machine: Machine) -> Callable[..., None]:
 
 def _atomic_kind(kind: DescriptorReduceKind, element: Attribute) -> RMWOp:
     if kind in (DescriptorReduceKind.INC, DescriptorReduceKind.DEC):
-        raise InterpreterError(f"the interpreter has no meaning for a descriptor reduction of kind {kind}")
+        raise NoMeaning(f"the interpreter has no meaning for a descriptor reduction of kind {kind}")
     if kind == DescriptorReduceKind.ADD:
         return RMWOp.FADD if is_float(element) else RMWOp.ADD
     return RMWOp(str(kind))

@@ -18,13 +18,13 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from minitriton.analysis.locations import source_location
+from minitriton.analysis.locations import source_location, user_location
 from minitriton.dialects.tt_types import PointerType
 from minitriton.dialects.ttg_module import NUM_WARPS, SHARED_BYTES, num_warps
 from minitriton.errors import MinitritonError
 from minitriton.interpreter import meanings
 from minitriton.interpreter.control_flow import next_block
-from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.mbarriers import Mbarrier
 from minitriton.interpreter.memory import Memory
 from minitriton.interpreter.shared_memory import SharedMemory
@@ -135,7 +135,7 @@ class Machine:
             return make(op)
         make_with_machine = meanings.WITH_MACHINE.get(op.name)
         if make_with_machine is None:
-            raise InterpreterError(
+            raise NoMeaning(
                 f"the interpreter has no meaning for {op.name}",
                 source_location(op.location),
                 help="run the kernel on a GPU, or add a meaning to minitriton.interpreter",
@@ -173,7 +173,7 @@ class Machine:
 
     def locate(self, error: MinitritonError, op: Operation) -> None:
         """Say in an error where in the source, and in which program, it happened."""
-        error.location = source_location(op.location)
+        error.location = user_location(op.location)
         if error.location is not None:
             error.source_line = linecache.getline(error.location.file, error.location.line) or None
         error.message = f"{error.message} (program {self.program})"

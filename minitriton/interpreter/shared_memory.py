@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from xdsl.ir import Operation
 
-from minitriton.analysis.locations import source_location
+from minitriton.analysis.locations import user_location
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.shared_views import Buffer, View
 
@@ -351,5 +351,5 @@ def _element(view: View, bad: np.ndarray) -> str:
 
 def _place(op: Operation) -> str:
     """An op and its line."""
-    location = source_location(op.location)
+    location = user_location(op.location)
     return op.name if location is None else f"{op.name} ({location.file}:{location.line})"

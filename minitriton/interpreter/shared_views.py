@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects.ttg_attributes import layout_of
 from minitriton.dialects.ttg_types import MemDescType
-from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.values import dtype_of
 from minitriton.layouts.encodings import Encoding, PaddedShared, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
@@ -72,7 +72,7 @@ def element_offsets(type_: Attribute) -> np.ndarray:
     assert isinstance(type_, MemDescType)
     layout = layout_of(type_)
     if not isinstance(layout, SharedEncoding):
-        raise InterpreterError(f"the interpreter knows no shared memory of type {type_}")
+        raise NoMeaning(f"the interpreter knows no shared memory of type {type_}")
     return _element_offsets(layout, type_.get_shape()) * element_dtype(type_).itemsize
 
 
@@ -89,7 +89,7 @@ def _element_offsets(encoding: SharedEncoding, shape: tuple[int, ...]) -> np.nda
     copies, inner = shape[: len(shape) - encoding.rank], shape[len(shape) - encoding.rank :]
     layout = _row_major(to_linear_layout(encoding, inner))
     if layout.has_in_dim("block") and layout.get_in_dim_size("block") > 1:
-        raise InterpreterError("the interpreter has no shared memory of clusters", help="use one CTA per program")
+        raise NoMeaning("the interpreter has no shared memory of clusters", help="use one CTA per program")
     places = _images(layout.flat_bases("offset"))
     offsets = np.zeros(prod(inner), np.int64)
     # Where several places stand for one element the first one counts, hence the last assignment.

@@ -32,7 +32,7 @@ from xdsl.ir import Attribute
 
 from minitriton.dialects.tt_types import PointerType
 from minitriton.interpreter import formats
-from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.errors import InterpreterError, NoMeaning
 
 Array = Any
 """A NumPy array or a NumPy scalar: tensors and scalars are computed alike."""
@@ -134,7 +134,7 @@ def constant_value(attribute: Attribute, type_: Attribute) -> Array:
     if isinstance(attribute, FloatAttr):
         return held_scalar(attribute.value.data, type_)
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
-        raise InterpreterError(f"the interpreter knows no constant like {attribute}")
+        raise NoMeaning(f"the interpreter knows no constant like {attribute}")
     shape, dtype = shape_of(type_), dtype_of(type_)
     data = attribute.data.data
     if is_i1(type_):

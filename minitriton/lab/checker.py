@@ -132,19 +132,18 @@ class _Watch(Hook):
         self.report.rows.append(row)
 
     def _row(self, step: Step, seconds: float, value: Any, outcome: Outcome, changed: bool) -> PassRow:
-        emulated = outcome.level is Level.EMULATOR and outcome.gap is None
         fault = outcome.fault or outcome.gap
         row = PassRow(
             step.name, seconds, _count(self.snapshot), _count(value), outcome.level, self._verdict(outcome, self.last_run),
             self._verdict(outcome, self.first), changed,
-            findings=tuple(str(f) for f in outcome.findings) if emulated else None,
+            findings=None if outcome.findings is None else tuple(f.text for f in outcome.findings),
             error=str(fault) if fault is not None else None,
         )  # fmt: skip
-        known = {f.kind for f in self.last_run.findings}
+        known = {f.kind for f in self.last_run.findings or ()}
         if self.last_run.level is Level.INTERPRETER:
             # What the kernel itself does between its programs shows on the emulator first and is no pass's fault.
             known.add("global-race")
-        row.new_findings = tuple(str(f) for f in outcome.findings if f.kind not in known)
+        row.new_findings = tuple(f.text for f in outcome.findings or () if f.kind not in known)
         if row.wrong and self.skipped:
             row.error = f"{row.error or ''} (or one of those that could not be run: {', '.join(self.skipped)})".strip()
         return row

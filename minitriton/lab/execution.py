@@ -8,24 +8,23 @@ Out: an `Outcome`: the arrays after the run, or why there are none. The module t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.errors import MinitritonError
-from minitriton.interpreter import InterpreterError, interpret
+from minitriton.interpreter import interpret
+from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.machine import Observer
 from minitriton.lab.arguments import Arguments
+from minitriton.lab.soundness import Unsound, has_barriers, laid_out
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step, Translation
 from minitriton.pipelines import Switches, emission_steps
 from minitriton.target import CUDAOptions, GPUTarget
-
-if TYPE_CHECKING:
-    from minitriton.emulator import Finding
 
 
 class Level(StrEnum):
@@ -39,14 +38,14 @@ class Level(StrEnum):
 class Outcome:
     """The arrays after a run. `fault`: what stopped it, an error of the program. `gap`: why it could not be run at all.
 
-    `findings` are the emulator's: races, reads before a wait, barriers that threads miss.
+    `findings` are faults of order: races, reads before a wait, barriers that threads miss; None where nothing looked for them.
     """
 
     level: Level
     arrays: list[np.ndarray] = field(default_factory=list)
     fault: MinitritonError | None = None
     gap: str | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Unsound, ...] | None = None
 
     @property
     def ran(self) -> bool:
@@ -65,23 +64,40 @@ class Launch:
     options: CUDAOptions
     shared: int = 0
     """Bytes of shared memory a CTA, known from the LLVM dialect on."""
+    barriers_seen: bool = False
+    """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
     _by_ptx: dict[str, Outcome] = field(default_factory=dict, repr=False)
 
     def run(self, value: Any, facts: frozenset[Property]) -> Outcome:
         """Runs `value`, of which `facts` hold."""
         if isinstance(value, ModuleOp) and Property.LLVM_DIALECT not in facts:
-            return self.interpret(value)
+            outcome = self.interpret(value)
+            return self._look_for_order(value, outcome) if Property.ENCODINGS in facts and outcome.ran else outcome
         return self._emulate(value, facts)
 
-    def interpret(self, module: ModuleOp, observer: Observer | None = None) -> Outcome:
-        """Runs TTIR or TTGIR; `observer` as `minitriton.interpreter.interpret` takes it."""
+    def _look_for_order(self, module: ModuleOp, outcome: Outcome) -> Outcome:
+        """`outcome` of TTGIR with what the module lacks in barriers and waits, once its buffers share memory."""
+        self.barriers_seen = self.barriers_seen or has_barriers(module)
+        try:
+            placed = laid_out(module, insert=not self.barriers_seen)
+        except MinitritonError as error:
+            return replace(outcome, findings=(Unsound.of_error(error),))
+        if placed is None:
+            return replace(outcome, findings=())
+        ordered = self.interpret(placed, barriers_placed=True)
+        if ordered.gap is not None:
+            return outcome
+        return replace(outcome, findings=() if ordered.fault is None else (Unsound.of_error(ordered.fault),))
+
+    def interpret(
+        self, module: ModuleOp, observer: Observer | None = None, *, barriers_placed: bool = False
+    ) -> Outcome:
+        """Runs TTIR or TTGIR; `observer` and `barriers_placed` as `minitriton.interpreter.interpret` takes them."""
         values = self.arguments.fresh()
         try:
-            interpret(module, self.name, values, self.grid, observer=observer)
-        except InterpreterError as error:
-            if "has no meaning for" in error.message:
-                return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
-            return Outcome(Level.INTERPRETER, self.arguments.contents(), fault=error)
+            interpret(module, self.name, values, self.grid, observer=observer, barriers_placed=barriers_placed)
+        except NoMeaning as error:
+            return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
         except MinitritonError as error:
             return Outcome(Level.INTERPRETER, self.arguments.contents(), fault=error)
         except Exception as error:
@@ -116,7 +132,9 @@ class Launch:
             return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])
         except Exception as error:
             return Outcome(Level.EMULATOR, gap=f"the emulator failed: {type(error).__name__}: {error}")
-        return Outcome(Level.EMULATOR, self.arguments.contents(), findings=tuple(report.findings))
+        return Outcome(
+            Level.EMULATOR, self.arguments.contents(), findings=tuple(Unsound.of_finding(f) for f in report.findings)
+        )
 
 
 def _translate(step: Step, value: Any) -> Any:

@@ -44,7 +44,7 @@ class PassRow:
     invalid: str | None = None
     """Why the IR does not verify."""
     findings: tuple[str, ...] | None = None
-    """What the emulator found of barriers, waits and races; None where it did not run."""
+    """What is wrong with barriers, waits and races; None where nothing looked."""
     error: str | None = None
     """The fault that stopped the run, the pass's own failure, or why it could not be run."""
     new_findings: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class PassRow:
     @property
     def wrong(self) -> bool:
         """Whether this pass changed the numbers for the worse: one that comes back to those of the first run did not."""
-        return self.against_before is Verdict.WRONG and self.against_first is not Verdict.BIT_EQUAL
+        return self.against_before is Verdict.WRONG and self.against_first not in (Verdict.BIT_EQUAL, Verdict.CLOSE)
 
 
 @dataclass

@@ -42,6 +42,19 @@ def mixed_call() -> dict[str, Any]:
 
 
 @triton.jit
+def normalized(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    top = tl.max(x, axis=0)
+    tl.store(out_ptr + at, (x - top) / tl.sum(x * x, axis=0))
+
+
+def normalized_call() -> dict[str, Any]:
+    x = np.random.default_rng(3).standard_normal(2 * 256).astype(np.float32)
+    return {"kernel": normalized, "args": [x, np.zeros_like(x)], "grid": (2,), "BLOCK": 256}
+
+
+@triton.jit
 def loops(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], tl.float32)

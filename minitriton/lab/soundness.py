@@ -1,0 +1,63 @@
+"""Whether a TTGIR program keeps the order that its shared memory needs: with every buffer in its place and barriers between.
+
+In: a module. Out: the module to interpret so that a missing barrier, a missing wait or a place given away too early is an error:
+
+    as it comes from a pass             →   a copy, its buffers placed and barriers inserted as the lowering will
+    once barriers have been in the IR   →   without more barriers: what it lacks from then on, a pass has taken away
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.analysis.allocation import allocate, write_attributes
+from minitriton.analysis.membar import insert_barriers
+from minitriton.analysis.scratch_size import triton_scratch_bytes
+from minitriton.dialects.ttg_module import SHARED_BYTES
+from minitriton.errors import MinitritonError
+
+if TYPE_CHECKING:
+    from minitriton.emulator import Finding
+
+
+@dataclass(frozen=True)
+class Unsound:
+    """One fault of order: `kind` tells faults of different causes apart, `text` names op and place."""
+
+    kind: str
+    text: str
+
+    @staticmethod
+    def of_finding(finding: Finding) -> Unsound:
+        """What the emulator found."""
+        return Unsound(finding.kind, str(finding))
+
+    @staticmethod
+    def of_error(error: MinitritonError) -> Unsound:
+        """What stopped the interpreter."""
+        return Unsound("shared-memory", str(error))
+
+
+def has_barriers(module: ModuleOp) -> bool:
+    """Whether barriers have been put into the module."""
+    return any(op.name in ("ttg.local_barrier", "gpu.barrier") for op in module.walk())
+
+
+def laid_out(module: ModuleOp, *, insert: bool) -> ModuleOp | None:
+    """`module` with every buffer in its place, and barriers if they are to be inserted; None if there is nothing to look at.
+
+    Buffers that a pass has placed stay there; before it inserts barriers too, none are to be expected.
+    """
+    if SHARED_BYTES in module.attributes:
+        return None if insert else module
+    copy = module.clone()
+    allocation = allocate(copy, triton_scratch_bytes)
+    if allocation.total_bytes == 0:
+        return None
+    write_attributes(copy, allocation)
+    if insert:
+        insert_barriers(copy, allocation)
+    return copy
