@@ -132,6 +132,7 @@ def compile(
     source = IRSource(src, context) if isinstance(src, (str, Path)) else src
     if not isinstance(options, CUDAOptions):
         options = CUDAOptions.for_target(target, **{**(options or {}), **source.parse_options()})
+    target = target.with_arch(options.arch)
     start = time.perf_counter()
     request = _Request(source, target, options, _environment_switches(), overrides_for_source(source, options))
     key = _cache_key(request)
@@ -343,7 +344,7 @@ class CompiledKernel:
         """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded."""
         from minitriton.codegen.cubin import assembler_available
 
-        if "ptx" in self.asm and assembler_available():
+        if "ptx" in self.asm and assembler_available(self.metadata.arch):
             self.asm["cubin"]
 
     def complete_stored(self) -> None:
@@ -351,7 +352,7 @@ class CompiledKernel:
         from minitriton.codegen.cubin import assembler_available
         from minitriton.runtime.cache import KernelCache
 
-        if "cubin" not in self.asm and "ptx" in self.asm and assembler_available():
+        if "cubin" not in self.asm and "ptx" in self.asm and assembler_available(self.metadata.arch):
             self.asm["cubin"]
             KernelCache().remove(self.hash)
             self.store()

@@ -48,8 +48,10 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} "
         f"threads-per-warp={target.warp_size} num-ctas={options.num_ctas}}}"
     )
+    limit = [] if options.maxnreg is None else [f"limit-registers{{registers={options.maxnreg}}}"]
     return [
         convert,
+        *limit,
         "minitriton-enumerate-indices",
         "tritongpu-coalesce",
         "minitriton-coalesce-by-width",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -41,10 +42,28 @@ class GPUTarget:
     @property
     def max_shared_memory(self) -> int:
         """Bytes of shared memory that one block can opt in to (CUDA programming guide, table of capabilities)."""
-        return {80: 163, 86: 99, 87: 163, 89: 99, 90: 227}[self.arch] * 1024
+        return {70: 96, 75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227}[self.arch] * 1024
+
+    def with_arch(self, arch: str) -> GPUTarget:
+        """The target that `arch` names (`sm80`), of the same backend. Raises `MinitritonError` for anything else."""
+        named = _ARCHITECTURE.fullmatch(str(arch))
+        if named is None:
+            raise MinitritonError(f"arch is {arch!r}, which names no architecture", help="write it as in sm90")
+        return self if int(named[1]) == self.arch else GPUTarget(self.backend, int(named[1]), self.warp_size)
 
 
-SUPPORTED_ARCHITECTURES = (80, 86, 87, 89, 90)
+SUPPORTED_ARCHITECTURES = (70, 75, 80, 86, 87, 89, 90)
+
+_ARCHITECTURE = re.compile(r"(?:sm)?(\d+)a?")
+
+
+class InvalidOption(MinitritonError, AssertionError):
+    """An option that no target can compile with; also an `AssertionError`, as in Triton."""
+
+
+class UnsupportedOption(MinitritonError, ValueError):
+    """An option that this target cannot compile with; also a `ValueError`, as in Triton."""
+
 
 _MAX_THREADS = 1024
 """Threads of one block, on every architecture (CUDA programming guide, table of technical specifications)."""
@@ -96,13 +115,16 @@ class CUDAOptions:
             value = getattr(self, name)
             if value & (value - 1):
                 known = ", ".join(str(1 << i) for i in range(most.bit_length()))
-                raise MinitritonError(f"{name} must be a power of 2, got {value}", help=f"use one of {known}")
+                raise InvalidOption(f"{name} must be a power of 2, got {value}", help=f"use one of {known}")
         if self.num_warps * self.warp_size > _MAX_THREADS:
             raise OutOfResources(self.num_warps * self.warp_size, _MAX_THREADS, "threads")
 
     @classmethod
     def for_target(cls, target: GPUTarget, **given: Any) -> CUDAOptions:
-        """The options for `target`: its defaults, overridden by `given`. Raises on an unknown option name."""
+        """The options for `target`: its defaults, overridden by `given`. Raises on an unknown option name.
+
+        `arch` among `given` names another architecture than that of `target`, to compile for.
+        """
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(given) - known)
         if unknown:
@@ -112,13 +134,19 @@ class CUDAOptions:
                 f"unknown compile option {unknown[0]!r}",
                 help=f"{hint}known options: " + ", ".join(sorted(known)),
             )
+        target = target.with_arch(given.get("arch") or f"sm{target.arch}")
         values: dict[str, Any] = {"arch": f"sm{target.arch}", "enable_fp_fusion": knobs.language.default_fp_fusion}
         if target.arch >= 89:
             values["supported_fp8_dtypes"] = ("fp8e4b15", "fp8e4nv", "fp8e5")
         if target.arch >= 90:
             values["deprecated_fp8_dot_operand_dtypes"] = ("fp8e4b15",)
             values["max_num_imprecise_acc_default"] = 2**30
-        values.update({k: v for k, v in given.items() if v is not None})
+        values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
+        if values.get("num_ctas", 1) != 1 and target.arch < 90:
+            raise UnsupportedOption(
+                f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",
+                help="set num_ctas=1, or compile for sm90",
+            )
         if isinstance(values.get("extern_libs"), dict):
             values["extern_libs"] = tuple(values["extern_libs"].items())
         return cls(**values)

@@ -50,9 +50,9 @@ def chosen_assembler() -> str | None:
     return "ptxas" if find_ptxas() is not None else None
 
 
-def assembler_available() -> bool:
-    """Whether `ptx_to_cubin` can work here."""
-    return chosen_assembler() is not None
+def assembler_available(arch: str | None = None) -> bool:
+    """Whether `ptx_to_cubin` can work here, for `arch` if given: the assemblers of CUDA 13 no longer know sm_70."""
+    return chosen_assembler() is not None and arch != "sm70"
 
 
 def assembler_settings() -> tuple[str, ...]:

@@ -17,12 +17,38 @@ from xdsl.ir import Attribute
 from minitriton.codegen.locations import file_line_col
 
 
-class DebugInfo:
-    """Collects the metadata of one module."""
+class _Nodes:
+    """The metadata nodes of one module, each written once."""
 
     def __init__(self) -> None:
         self._nodes: list[str] = []
         self._numbers: dict[str, int] = {}
+
+    def node(self, text: str) -> int:
+        """The number of the node with this text."""
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self._nodes)
+            self._nodes.append(text)
+        return found
+
+    def loop(self, properties: Sequence[str]) -> str:
+        """`, !llvm.loop !3` for a branch that repeats a loop with these properties (`llvm.licm.disable`)."""
+        texts = [f'!{{!"{name}"}}' for name in properties]
+        parts = "".join(f", !{self.node(text)}" for text in texts)
+        number = len(self._nodes)
+        self._nodes.append(f"distinct !{{!{number}{parts}}}")
+        return f", !llvm.loop !{number}"
+
+    def _lines(self) -> list[str]:
+        return [f"!{number} = {text}" for number, text in enumerate(self._nodes)]
+
+
+class DebugInfo(_Nodes):
+    """Collects the metadata of one module."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._suffixes: dict[int, tuple[Attribute, str]] = {}
         self._unit: int | None = None
         self._subroutine_type = 0
@@ -30,16 +56,9 @@ class DebugInfo:
         self._file = ""
         self._known = False
 
-    def _node(self, text: str) -> int:
-        found = self._numbers.get(text)
-        if found is None:
-            found = self._numbers[text] = len(self._nodes)
-            self._nodes.append(text)
-        return found
-
     def _file_node(self, name: str) -> int:
         directory, base = os.path.split(name)
-        return self._node(f'!DIFile(filename: "{_quoted(base)}", directory: "{_quoted(directory)}")')
+        return self.node(f'!DIFile(filename: "{_quoted(base)}", directory: "{_quoted(directory)}")')
 
     def enter(self, function: str, location: LocationAttr) -> str:
         """Starts a function; returns what its definition says of it."""
@@ -52,13 +71,13 @@ class DebugInfo:
         self._file = name
         file = self._file_node(name)
         if self._unit is None:
-            self._unit = self._node(
+            self._unit = self.node(
                 f'distinct !DICompileUnit(language: DW_LANG_C, file: !{file}, producer: "minitriton", isOptimized: true, '
                 "runtimeVersion: 0, emissionKind: LineTablesOnly)"
             )
-            types = self._node("!{}")
-            self._subroutine_type = self._node(f"!DISubroutineType(cc: DW_CC_normal, types: !{types})")
-        self._subprogram = self._node(
+            types = self.node("!{}")
+            self._subroutine_type = self.node(f"!DISubroutineType(cc: DW_CC_normal, types: !{types})")
+        self._subprogram = self.node(
             f'distinct !DISubprogram(name: "{function}", linkageName: "{function}", scope: !{file}, file: !{file}, '
             f"line: {line}, type: !{self._subroutine_type}, scopeLine: {line}, "
             f"spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self._unit})"
@@ -79,7 +98,7 @@ class DebugInfo:
         """A suffix for an instruction that must have one although its place is not known."""
         if not self._known:
             return ""
-        return f", !dbg !{self._node(f'!DILocation(line: 0, scope: !{self._subprogram})')}"
+        return f", !dbg !{self.node(f'!DILocation(line: 0, scope: !{self._subprogram})')}"
 
     def _location(self, location: Attribute, inlined_at: int | None) -> int | None:
         match location:
@@ -100,23 +119,23 @@ class DebugInfo:
         name = place.filename.data
         if name != self._file:
             file = self._file_node(name)
-            scope = self._node(f"!DILexicalBlockFile(scope: !{scope}, file: !{file}, discriminator: 0)")
+            scope = self.node(f"!DILexicalBlockFile(scope: !{scope}, file: !{file}, discriminator: 0)")
         at = "" if inlined_at is None else f", inlinedAt: !{inlined_at}"
         kind = "distinct " if at else ""
-        return self._node(
+        return self.node(
             f"{kind}!DILocation(line: {place.line.data}, column: {place.column.data}, scope: !{scope}{at})"
         )
 
     def metadata(self, flags: Sequence[str]) -> list[str]:
         """The lines that define all nodes, the module's flags among them."""
-        lines = [f"!{number} = {text}" for number, text in enumerate(self._nodes)]
+        lines = self._lines()
         if self._unit is not None:
             flags = ['!{i32 2, !"Debug Info Version", i32 3}', *flags]
             lines.insert(0, f"!llvm.dbg.cu = !{{!{self._unit}}}")
         return _flag_lines(flags, len(self._nodes)) + lines
 
 
-class NoDebugInfo:
+class NoDebugInfo(_Nodes):
     """Writes no debug metadata."""
 
     def enter(self, function: str, location: LocationAttr) -> str:
@@ -132,8 +151,8 @@ class NoDebugInfo:
         return ""
 
     def metadata(self, flags: Sequence[str]) -> list[str]:
-        """The module's flags."""
-        return _flag_lines(flags, 0)
+        """The lines that define the module's flags and what loops are annotated with."""
+        return _flag_lines(flags, len(self._nodes)) + self._lines()
 
 
 def _flag_lines(flags: Sequence[str], first: int) -> list[str]:

@@ -8,6 +8,8 @@ become phis, constants are written where they are used, locations become debug m
 
 from __future__ import annotations
 
+import re
+
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -45,7 +47,12 @@ def write_module(module: ModuleOp, *, line_info: bool = True, ptx_version: int =
     if writer.asm_attributes_used:
         parts.append("attributes #0 = { nounwind }")
     parts += ["", *debug.metadata(flags)]
-    return "\n".join(parts) + "\n"
+    text = "\n".join(parts) + "\n"
+    return text if reflect_ftz else _FLUSHING.sub(r"\1", text)
+
+
+_FLUSHING = re.compile(r"(@llvm\.nvvm\.[\w.]+)\.ftz(?=\.[fd]\()")
+"""An instruction that flushes denormals, as libdevice chooses it where `__CUDA_FTZ` is reflected as 1."""
 
 
 # Functions and globals ------------------------------------------------------------------------------------------------

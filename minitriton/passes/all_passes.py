@@ -19,6 +19,7 @@ import minitriton.passes.enumerate_indices
 import minitriton.passes.fuse_nested_loops
 import minitriton.passes.inline
 import minitriton.passes.licm
+import minitriton.passes.limit_registers
 import minitriton.passes.loop_aware_cse
 import minitriton.passes.loop_unroll
 import minitriton.passes.optimize_descriptor_encoding

@@ -45,7 +45,7 @@ WRONG_COMPILES = [
     (":double", ["--signature", "*fp32:7,N=64"], "unknown hint '7'", "help: :16 says divisible by 16"),
     (":double", ["--signature", "*fp32,N=63"], "some_kernels.py:6:9: error: arange's range", "help: use 64"),
     (":wrong", ["--signature", "i32"], "some_kernels.py:11:5: error: Unsupported ptr type", "help: pass a pointer"),
-    (":double", ["--signature", "*fp32,N=64", "--arch", "70"], "unsupported architecture sm_70", "help: supported: 80"),
+    (":double", ["--signature", "*fp32,N=64", "--arch", "60"], "unsupported architecture sm_60", "help: supported: 70"),
     (":double", ["--signature", "*fp32,N=64", "--option", "num_warps=3"], "must be a power of 2, got 3", "help: "),
     (":double", ["--signature", "*fp32,N=64", "--option", "num_warps"], "num_warps must be an integer", "help: "),
     (":double", ["--signature", "*fp32,N=64", "--pipeline", "inlin"], "unknown pass 'inlin'", "did you mean 'inline'?"),

@@ -78,7 +78,7 @@ def test_more_threads_than_a_block_has_are_refused(refused: Callable[..., Any]) 
     ("backend", "arch", "message"),
     [
         ("hip", 90, "unknown backend 'hip'"),
-        ("cuda", 70, "unsupported architecture sm_70"),
+        ("cuda", 60, "unsupported architecture sm_60"),
         ("cuda", "gfx942", "unsupported architecture sm_gfx942"),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_target_that_is_not_supported_is_refused(
     [
         ("hopper", "TRITON_OVERRIDE_ARCH is 'hopper', which names no architecture"),
         ("sm_90", "TRITON_OVERRIDE_ARCH is 'sm_90', which names no architecture"),
-        ("sm70", "unsupported architecture sm_70"),
+        ("sm60", "unsupported architecture sm_60"),
     ],
 )
 def test_a_wrong_override_of_the_architecture_is_refused(

@@ -398,11 +398,6 @@ def effects_in_a_ternary(x_ptr, out_ptr, n):
 
 
 @triton.jit
-def stores_in_a_ternary(x_ptr, out_ptr, n):
-    tl.store(out_ptr, tl.load(x_ptr)) if n > 3 else tl.store(out_ptr + 1, tl.load(x_ptr + n))
-
-
-@triton.jit
 def annotated_tuples(out_ptr, SIZES: tl.constexpr):
     own: tl.constexpr = (4, 8)
     tl.static_assert(own.type == tl.constexpr_type((4, 8)))
@@ -743,7 +738,6 @@ KERNELS: dict[str, list[str]] = {
     "scaled_dots": ['*u8, *u8, *u8, *fp32, A="e5m2", B="e4m3"', '*u8, *u8, *u8, *fp32, A="e2m1", B="e5m2"'],
     "if_else": ["*fp32, *fp32, i32, N=16"],
     "effects_in_a_ternary": ["*fp32, *fp32, i32"],
-    "stores_in_a_ternary": ["*fp32, *fp32, i32"],
     "annotated_tuples": ["*i32, SIZES=(4, 8)"],
     "constexpr_branches": ["*fp32, i32, FLAG=True, N=16", "*fp32, i32, FLAG=False, N=8", "*fp32, i32, FLAG=None, N=2"],
     "for_loops": ["*fp32, *fp32, i32, i32, N=16", "*fp32, *fp32, i64, i32, N=16"],

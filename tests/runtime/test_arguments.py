@@ -78,3 +78,9 @@ def test_what_cannot_be_passed_is_refused_with_what_to_do() -> None:
         specialize(object(), False, True, True)
     with pytest.raises(MinitritonError, match="64 bits"):
         specialize(2**64, False, True, True)
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
+def test_an_integer_of_more_than_64_bits_overflows(number: int) -> None:
+    with pytest.raises(OverflowError, match="does not fit in 64 bits"):
+        specialize(number, False, True, True)

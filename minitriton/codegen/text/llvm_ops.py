@@ -8,6 +8,7 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from minitriton.codegen.text.loop_annotations import loop_properties
 from minitriton.codegen.text.values import constant_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
 from minitriton.dialects import llvm as ours
@@ -299,7 +300,12 @@ def _edge(w: FunctionWriter, op: Operation, target: Block, values: Any) -> str:
 
 @writes("llvm.br")
 def _br(w: FunctionWriter, op: Operation) -> None:
-    w.emit(f"br {_edge(w, op, op._successors[0], op._operands)}")
+    w.emit(f"br {_edge(w, op, op._successors[0], op._operands)}{_loop(w, op)}")
+
+
+def _loop(w: FunctionWriter, op: Operation) -> str:
+    properties = loop_properties(op) if op.attributes else None
+    return w.module.debug.loop(properties) if properties else ""
 
 
 @writes("llvm.cond_br")
@@ -310,9 +316,10 @@ def _cond_br(w: FunctionWriter, op: Operation) -> None:
     first, second = op._operands[1 : 1 + count], op._operands[1 + count :]
     if then is otherwise and then.args:
         chosen = [_chosen(w, condition, a, b) for a, b in zip(first, second, strict=True)]
-        w.emit(f"br {_edge(w, op, then, chosen)}")
+        w.emit(f"br {_edge(w, op, then, chosen)}{_loop(w, op)}")
         return
-    w.emit(f"br {w.typed(condition)}, {_edge(w, op, then, first)}, {_edge(w, op, otherwise, second)}")
+    edges = f"{_edge(w, op, then, first)}, {_edge(w, op, otherwise, second)}"
+    w.emit(f"br {w.typed(condition)}, {edges}{_loop(w, op)}")
 
 
 def _chosen(w: FunctionWriter, condition: SSAValue, a: SSAValue, b: SSAValue) -> object:
