@@ -5,7 +5,8 @@
 
 Structurally equal is: the same text once names of values, locations and attribute aliases are taken away. Where whole stages are
 compared, the order of constants is taken away too, for it stems from what the two frontends emit and nobody uses; and from the
-frontends' own IR also that itself (repeated constants, unused arithmetic, blocks that nobody reaches).
+frontends' own IR also that itself (repeated constants, unused arithmetic, blocks that nobody reaches, casts to the same type, empty
+`else`s, jumps to the next block). Passes that Triton does not have are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from wheel_passes import canonical_text
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, Region
 
 from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.context import make_context
@@ -189,11 +190,7 @@ def judge_stages(case: Any, record: dict[str, Any]) -> list[Verdict]:
 def settled_text(module: ModuleOp, stage: str) -> str:
     """The canonical text of a stage's module with its constants in one order; changes `module`."""
     if stage == "frontend":
-        for op in module.walk():
-            for region in op.regions:
-                erase_unreachable_blocks(region)
-        Cse().apply(make_context(), module)
-        erase_dead_ops(module)
+        _drop_what_says_nothing(module)
     for function in [op for op in module.walk() if isinstance(op, FuncOp) and op.regions[0].blocks]:
         constants = [op for op in function.walk() if isinstance(op, ConstantOp)]
         entry = function.regions[0].blocks[0]
@@ -212,13 +209,42 @@ def settled_text(module: ModuleOp, stage: str) -> str:
     )
 
 
+def _drop_what_says_nothing(module: ModuleOp) -> None:
+    """Takes away what one frontend emits and the other does not, and no pass would keep."""
+    for op in list(module.walk()):
+        for region in op.regions:
+            erase_unreachable_blocks(region)
+            _join_blocks(region)
+        if op.name == "arith.bitcast" and op.operands[0].type == op.results[0].type:
+            op.results[0].replace_all_uses_with(op.operands[0])
+        if op.name == "scf.if" and not op.results and [o.name for o in op.regions[1].walk()] == ["scf.yield"]:
+            op.regions[1].detach_block(0)
+    Cse().apply(make_context(), module)
+    erase_dead_ops(module)
+
+
+def _join_blocks(region: Region) -> None:
+    """Puts every block that one unconditional jump reaches behind that jump's block."""
+    for block in list(region.blocks)[1:]:
+        before = list(block.predecessors())
+        jump = before[0].last_op if len(before) == 1 else None
+        if jump is not None and jump.name == "cf.br":
+            for argument, value in zip(block.args, jump.operands, strict=True):
+                argument.replace_all_uses_with(value)
+            before[0].erase_op(jump)
+            for op in list(block.ops):
+                op.detach()
+                before[0].add_op(op)
+            region.detach_block(block)
+
+
 def _constant_text(op: Operation) -> str:
     return str(op.properties["value"])
 
 
 def stage_texts(case: Any, record: dict[str, Any]) -> list[tuple[str, str, str | Exception]]:
     """Name of the stage, Triton's text, and ours (or what ours raised)."""
-    from minitriton.pipelines import ttgir_passes, ttir_passes
+    from minitriton.pipelines import OWN_PASSES, ttgir_passes, ttir_passes
     from minitriton.sources import ASTSource
     from minitriton.target import CUDAOptions, GPUTarget
 
@@ -236,6 +262,7 @@ def stage_texts(case: Any, record: dict[str, Any]) -> list[tuple[str, str, str |
                 module = source.make_ir(target, options, context)
             else:
                 passes = ttir_passes(target) if name == "ttir" else ttgir_passes(target, options)
+                passes = [p for p in passes if not p.startswith(OWN_PASSES)]
                 PassManager(Pipeline.parse(",".join(passes))).run(context, module)
             found.append((name, theirs, settled_text(module.clone(), name)))
         except Exception as error:
