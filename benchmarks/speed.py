@@ -1,10 +1,11 @@
 """Kernel speed on a GPU, side by side in one run: minitriton, Triton, torch.
 
-    python benchmarks/speed.py [SUBSTRING ...] [--without PASS] [--json FILE]
+    python benchmarks/speed.py [SUBSTRING ...] [--variant OPTION=VALUE ...] [--json FILE]
 
 For each workload: bytes over the median time in GB/s, and minitriton's speed as a ratio to Triton's. Rounds alternate
-between the contenders, so that clock drift hits all; results are compared before anything is timed. `--without` adds
-minitriton compiled without a pass (`minitriton`: without all passes that Triton does not have) and the gain of having it.
+between the contenders, so that clock drift hits all; results are compared before anything is timed. `--variant` adds
+minitriton compiled with other options, and how much faster it is without them: `--variant without=minitriton` shows what
+the passes gain that Triton does not have, `--variant maxnreg=64` what a limit of registers costs.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ def median_milliseconds(run: Any) -> float:
     return do_bench(run, warmup=15, rep=60, return_mode="median")
 
 
-def contenders(file: str, without: str | None) -> dict[str, Any]:
-    """The kernels of a file from each compiler, and from minitriton without a pass."""
+def contenders(file: str, variant: dict[str, Any]) -> dict[str, Any]:
+    """The kernels of a file from each compiler, and from minitriton with other options."""
     found = {compiler: load_kernels(file, compiler) for compiler in ("minitriton", "triton")}
-    if without:
-        found["without"] = WithOptions(found["minitriton"], {"without": without})
+    if variant:
+        found["variant"] = WithOptions(found["minitriton"], variant)
     return found
 
 
@@ -68,12 +69,12 @@ def difference(workload: Workload, tensors: Tensors, results: dict[str, Any]) ->
     return worst
 
 
-def measure(workload: Workload, without: str | None) -> dict[str, Any]:
+def measure(workload: Workload, variant: dict[str, Any]) -> dict[str, Any]:
     """GB/s of each contender, the ratio to Triton, and the largest relative difference of the results."""
     import torch
 
     tensors = workload.make(torch)
-    modules = contenders(workload.file, without)
+    modules = contenders(workload.file, variant)
     results = {name: results_of(workload, kernels, tensors) for name, kernels in reversed(modules.items())}
     found: dict[str, Any] = {
         "name": workload.name,
@@ -95,10 +96,16 @@ def measure(workload: Workload, without: str | None) -> dict[str, Any]:
     moved = workload.bytes_moved(tensors) / 1e6
     for name, seconds in times.items():
         found[name] = moved / statistics.median(seconds)
-    for name, key in (("ratio", "triton"), ("gain", "without")):
+    for name, key in (("ratio", "triton"), ("gain", "variant")):
         if key in times:
             found[name] = statistics.median(t / m for m, t in zip(times["minitriton"], times[key], strict=True))
     return found
+
+
+def option_of(text: str) -> tuple[str, Any]:
+    """A compile option from `name=value`."""
+    name, _, value = text.partition("=")
+    return name, int(value) if value.isdigit() else value
 
 
 def copy_limit() -> float:
@@ -113,24 +120,25 @@ def copy_limit() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only workloads whose name contains one of these")
-    parser.add_argument("--without", help="also measure minitriton without this pass")
+    parser.add_argument("--variant", action="append", default=[], help="also measure minitriton with this option")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
+    variant = dict(option_of(text) for text in arguments.variant)
     limit = copy_limit()
     print(f"copy limit {limit:.0f} GB/s\n")
-    gain = f"{'gain':>7}" if arguments.without else ""
+    gain = f"{'gain':>7}" if variant else ""
     print(f"{'workload':40} {'minitriton':>10} {'Triton':>8} {'torch':>8}  GB/s   {'ratio':>6}{gain}  of copy  equal")
     rows: list[dict[str, Any]] = []
     for workload in workloads():
         if arguments.names and not any(n in workload.name for n in arguments.names):
             continue
         try:
-            row = measure(workload, arguments.without)
+            row = measure(workload, variant)
         except Exception as error:
             print(f"{workload.name:40} failed: {type(error).__name__}: {error}"[:400], flush=True)
             continue
         rows.append(row)
-        gain = f"{row['gain']:7.3f}" if arguments.without else ""
+        gain = f"{row['gain']:7.3f}" if variant else ""
         print(
             f"{row['name']:40} {row['minitriton']:10.0f} {row['triton']:8.0f} {row['torch']:8.0f}         "
             f"{row['ratio']:6.3f}{gain}  {row['minitriton'] / limit:7.3f}  {row['equal']}  {row['difference']:.1e}",

@@ -22,6 +22,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_fact import AxisInfo
 from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info_types import pointee_bytes
 from minitriton.dialects.tt_types import PointerType, tensor_type
 from minitriton.pass_registry import Pass, register_pass
 
@@ -29,6 +30,9 @@ _BREAKS_FACTS = frozenset(
     f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "shrsi", "shrui", "ori", "xori")
 ) | {"tt.reshape", "tt.join", "tt.split"}
 """Ops after which axis info may claim less than is true. (`&` is one too, if not of conditions.)"""
+
+VECTOR_BYTES = 16
+"""The widest load or store of one thread."""
 
 _ACCESSES = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}
 """Ops with a pointer first and perhaps a mask at this place."""
@@ -50,7 +54,7 @@ class EnumerateIndices(Pass):
 
         evaluation = IndexEvaluation(AxisInfoAnalysis(op))
         for value in dict.fromkeys(value for access in accesses for value in _indices(access)):
-            if isinstance(value.owner, Operation):
+            if isinstance(value.owner, Operation) and not _fills_vectors(value, evaluation.axis_info.get(value)):
                 facts = evaluation.facts(value)
                 if facts is not None:
                     _note(value.owner, facts)
@@ -73,6 +77,17 @@ def _indices(access: Operation) -> Iterator[SSAValue]:
             value = loop.operands[value.index + 2]
         if _is_index(value):
             yield value
+
+
+def _fills_vectors(value: SSAValue, known: AxisInfo) -> bool:
+    """Whether axis info knows enough for the widest access, so that no more can be gained."""
+    unit = pointee_bytes(value.type)
+    if not unit:
+        return any(constancy >= VECTOR_BYTES for constancy in known.constancy)
+    return any(
+        contiguity * unit >= VECTOR_BYTES and divisibility >= VECTOR_BYTES
+        for contiguity, divisibility in zip(known.contiguity, known.divisibility, strict=True)
+    )
 
 
 def _is_index(value: SSAValue) -> bool:
