@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator import small_floats as sf
-from minitriton.emulator.float_math import bits32
+from minitriton.emulator import tensor_core
+from minitriton.emulator.float_math import bits16, bits32
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory_operations import check_read, check_write, locate, measure
+
+ACCUMULATORS: dict[str, Any] = {"f16": np.float16, "f32": np.float32, "s32": np.int32, "f64": np.float64}
 
 
 def decode(data: np.ndarray, type: str) -> np.ndarray:
@@ -111,10 +114,7 @@ def fragment_b(x: Machine, registers: Sequence[Any], type: str) -> np.ndarray:
 def accumulator(x: Machine, registers: Sequence[Any], type: str, rows: int) -> np.ndarray:
     """C as [warps, rows, 8]."""
     stacked = np.stack([x.spread(r) for r in registers], axis=-1)
-    if type == "f16":
-        values = stacked.view(np.float16).astype(np.float32)
-    else:
-        values = stacked.view({"f32": np.float32, "s32": np.int32, "f64": np.float64}[type])
+    values = stacked.view(ACCUMULATORS[type])
     pieces = values.reshape(-1, 8, 4, rows // 8, 2)
     return pieces.transpose(0, 3, 1, 2, 4).reshape(-1, rows, 8)
 
@@ -125,7 +125,7 @@ def to_registers(d: np.ndarray, type: str) -> list[np.ndarray]:
     pieces = d.reshape(-1, rows // 8, 8, 4, 2).transpose(0, 2, 3, 1, 4)
     lanes = pieces.reshape(-1, rows // 4)
     if type == "f16":
-        packed = np.ascontiguousarray(sf.f16_from(lanes)).view(np.uint32)
+        packed = np.ascontiguousarray(bits16(lanes)).view(np.uint32)
         return [np.ascontiguousarray(packed[:, r]) for r in range(packed.shape[1])]
     if type == "f32":
         lanes = bits32(lanes)
@@ -133,13 +133,16 @@ def to_registers(d: np.ndarray, type: str) -> list[np.ndarray]:
 
 
 def multiply_add(
-    x: Machine, types: tuple[str, str, str, str], a: list[Any], b: list[Any], c: list[Any]
+    x: Machine, types: tuple[str, str, str, str], saturate: bool, a: list[Any], b: list[Any], c: list[Any]
 ) -> list[np.ndarray]:
-    """`mma.sync`: D = A B + C. Products are exact; sums are float32 (float64 for f64, exact for integers)."""
+    """`mma.sync`: D = A B + C."""
     of_d, of_a, of_b, of_c = types
     left, right = fragment_a(x, a, of_a), fragment_b(x, b, of_b)
-    product = left @ right
     addend = accumulator(x, c, of_c, left.shape[1])
     if of_d == "s32":
-        return to_registers((product.astype(np.int64) + addend.astype(np.int64)).astype(np.int32), "s32")
-    return to_registers(addend + product if of_d == "f64" else (addend + product).astype(np.float32), of_d)
+        return to_registers(tensor_core.multiply_accumulate_integers(left, right, addend, saturate), of_d)
+    if of_d == "f64":
+        return to_registers(tensor_core.multiply_accumulate64(left, right, addend), of_d)
+    addend = addend.astype(ACCUMULATORS[of_d])
+    how = tensor_core.Accumulation(of_a, of_b, of_d)
+    return to_registers(tensor_core.multiply_accumulate(left, right, addend, how), of_d)

@@ -19,7 +19,8 @@ NAMES |= {
     "replace_field": tensor_copy_operations.replace_field,
     "publish_descriptor": tensor_copy_operations.publish_descriptor, "wgmma": wgmma_operations.multiply,
     "wgmma_commit": wgmma_operations.commit, "wgmma_wait": wgmma_operations.wait,
-    "check_pending": wgmma_operations.check_pending,
+    "check_pending": wgmma_operations.check_pending, "wgmma_fence": wgmma_operations.fence,
+    "wgmma_touch": wgmma_operations.touch,
 }  # fmt: skip
 
 
@@ -81,7 +82,9 @@ def _publish(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 
 @rule("wgmma.fence")
 def _fence(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    """Orders register and shared accesses, which happen in order here."""
+    if w.checked:
+        w.touched.clear()
+        w.emit(f"wgmma_fence(x, {w.active()})")
 
 
 @rule("wgmma.commit_group")
@@ -104,6 +107,8 @@ def _multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         raise ValueError("only dense m64 shapes")
     of_d, of_a, of_b = (p for p in parts[5:] if p != "satfinite")
     d, a, b, keep, *flags = i.operands
+    if not {of_a, of_b} <= {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"}:
+        raise ValueError(f"operands {of_a}, {of_b}")
     values = [int(f.value) for f in flags if isinstance(f, Immediate)]
     signs, turns = ([*values[:2], 1, 1])[:2], values[2:]
     in_registers = isinstance(a, Vector)
@@ -112,9 +117,12 @@ def _multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     elements = elements_of(d)
     old = ", ".join(w.read(v, "u32") for v in elements)
     numbers = [v.index for v in elements if isinstance(v, Register)]
+    held = [v.index for v in elements_of(a) if isinstance(v, Register)] if in_registers else []
+    if touched := sorted(w.touched.intersection((*numbers, *held))):
+        w.emit(f"wgmma_touch(x, {touched}, {w.active()})")
     found = w.temporary(
-        f"wgmma(x, {w.site()}, ({shape[1]}, {shape[2]}), {(of_d, of_a, of_b)!r}, {left}, {w.read(b, 'u64')}, [{old}], "
-        f"{numbers}, {w.read(keep, 'b1')}, {(signs[0] < 0, signs[1] < 0)!r}, {transposed!r}, {w.active()})"
+        f"wgmma(x, {w.site()}, ({shape[1]}, {shape[2]}), {(of_d, of_a, of_b)!r}, {'satfinite' in parts}, {left}, "
+        f"{w.read(b, 'u64')}, [{old}], {numbers}, {held}, {w.read(keep, 'b1')}, {(signs[0] < 0, signs[1] < 0)!r}, {transposed!r}, {w.active()})"
     )
     for position, element in enumerate(elements):
         w.write(element, "u32", f"{found}[{position}]")

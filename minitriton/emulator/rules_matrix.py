@@ -38,13 +38,16 @@ def _store(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 @rule("mma")
 def _multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     types = tuple(parts[-4:])
-    if "row" not in parts or "col" not in parts or "sp" in parts:
+    if "row" not in parts or "col" not in parts or "sp" in parts or "xor" in parts or "and" in parts:
         raise ValueError("only dense row.col products")
+    known = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f64", "s8", "u8")
+    if not {types[1], types[2]} <= set(known) or (parts[3] == "m8n8k4" and types[1] == "f16"):
+        raise ValueError(f"operands {types[1]} of shape {parts[3]}")
     kinds = ["u64" if t == "f64" else "u32" for t in types]
     operands = [
         "[" + ", ".join(w.read(v, kind) for v in elements_of(o)) + "]"
         for o, kind in zip(i.operands[1:4], kinds[1:], strict=True)
     ]
-    found = w.temporary(f"multiply_add(x, {types!r}, {', '.join(operands)})")
+    found = w.temporary(f"multiply_add(x, {types!r}, {'satfinite' in parts}, {', '.join(operands)})")
     for position, element in enumerate(elements_of(i.operands[0])):
         w.write(element, kinds[0], f"{found}[{position}]")

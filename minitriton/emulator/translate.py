@@ -108,6 +108,10 @@ class BlockWriter:
     checked: bool
     watched: frozenset[int]
     """Registers that asynchronous instructions write: reading them is checked."""
+    fenced: frozenset[int] = frozenset()
+    """Registers of warpgroup products: what else writes them must be fenced."""
+    touched: set[int] = field(default_factory=set)
+    """Of those, the ones written in this block since its last fence."""
     lines: list[str] = field(default_factory=list)
     views: dict[int, dict[str, str]] = field(default_factory=dict)
     defined: set[int] = field(default_factory=set)
@@ -234,6 +238,8 @@ class BlockWriter:
         self.emit(f"{name} = {expression}")
         self.views[operand.index] = {kind: name}
         self.defined.add(operand.index)
+        if operand.index in self.fenced and self.instruction is not None and "wgmma" not in self.instruction.opcode:
+            self.touched.add(operand.index)
 
     def copy(self, destination: Operand, source: Operand, kind: str) -> None:
         """A move without a change of bits: takes the value in whatever kind it is at hand."""
@@ -267,6 +273,8 @@ class BlockWriter:
         """The function of the block."""
         self.instruction = None
         full, part = [], []
+        if self.touched:
+            self.emit(f"wgmma_touch(x, {sorted(self.touched)}, m)")
         for index in sorted(self.defined & self.block.live_out):
             views = self.views[index]
             name = views.get("b1") or next((v for k, v in views.items() if k[0] == "u"), None)
@@ -329,7 +337,9 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
         if checked and i.opcode.startswith("wgmma.mma")
         for r in registers_of(i.operands[0])
     )
-    sources = [_write_block(b, constants, symbols, checked, watched) for b in blocks]
+    products = [i for i in kernel.instructions if checked and i.opcode.startswith("wgmma.mma")]
+    fenced = watched | {r.index for i in products for r in registers_of(i.operands[1])}
+    sources = [_write_block(b, constants, symbols, checked, watched, fenced) for b in blocks]
     source = "\n".join(sources)
     namespace: dict[str, Any] = {**NAMES, **{f"D_{k}": np.dtype(v) for k, v in DTYPES.items()}, **constants}
     exec(compile(source, f"<emulated {kernel.name}>", "exec"), namespace)
@@ -342,9 +352,14 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
 
 
 def _write_block(
-    block: Block, constants: dict[str, Any], symbols: dict[str, tuple[str, int]], checked: bool, watched: frozenset[int]
+    block: Block,
+    constants: dict[str, Any],
+    symbols: dict[str, tuple[str, int]],
+    checked: bool,
+    watched: frozenset[int],
+    fenced: frozenset[int],
 ) -> str:
-    writer = BlockWriter(block, constants, symbols, checked, watched)
+    writer = BlockWriter(block, constants, symbols, checked, watched, fenced)
     for instruction in block.instructions:
         writer.instruction = instruction
         found = find_rule(instruction.opcode)
