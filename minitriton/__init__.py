@@ -30,6 +30,8 @@ _EXPORTS = {
     "TensorWrapper": "minitriton.runtime.tensor_wrapper",
     "reinterpret": "minitriton.runtime.tensor_wrapper",
     "set_allocator": "minitriton.runtime._allocation",
+    "AsyncCompileMode": "minitriton.runtime._async_compile",
+    "FutureKernel": "minitriton.runtime._async_compile",
     "CompilationError": "minitriton.frontend.errors",
     "constexpr_function": "minitriton.language.declare",
     "must_use_result": "minitriton.language.declare",

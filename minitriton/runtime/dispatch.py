@@ -171,6 +171,8 @@ class _Code:
         """Adds one parameter; False where its type has no fast form."""
         if is_constexpr:
             value = f"repr({name})" if issubclass(kind, (float, list, dict, set)) else name
+            if isinstance(getattr(kind, "cache_key", None), property):
+                value = f"{name}.cache_key"
             self.key.extend([value, f"{name}.__class__"])
         elif issubclass(kind, tensor_type):
             self._add_address(name, f"{name}.data_ptr()", f"{name}.dtype")

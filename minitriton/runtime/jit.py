@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -16,18 +15,22 @@ from minitriton import knobs
 from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
 from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable
+from minitriton.language.declare import ConstexprFunction, constexpr_function
+from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.arguments import Argument, Specialization, dtype_name, lies_on_host, specialize
 from minitriton.runtime.compile_hooks import call_hook, deserialize
 from minitriton.runtime.descriptor_arguments import expanded_arguments
+from minitriton.runtime.device_caches import DeviceCaches
 from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
+from minitriton.sources import key_of
 from minitriton.target import CUDAOptions, GPUTarget
 
 __all__ = [
-    "JITCallable", "JITFunction", "KernelInterface", "MockTensor", "TensorWrapper", "jit", "mangle_type", "reinterpret",
-    "type_canonicalisation_dict",
+    "ConstexprFunction", "JITCallable", "JITFunction", "KernelInterface", "MockTensor", "TensorWrapper", "constexpr_function",
+    "jit", "mangle_type", "reinterpret", "type_canonicalisation_dict",
 ]  # fmt: skip
 
 
@@ -83,7 +86,7 @@ class JITFunction(JITCallable, KernelInterface):
         ]
         self._dispatch: Callable[..., Any] | None = None
         self._last_launcher: tuple[Any, Any] = (None, None)
-        self._kernels: dict[Any, CompiledKernel] = {}
+        self.device_caches = DeviceCaches(self._forget_paths)
         self._interpreted: dict[Any, Any] = {}
 
     def repr(self, specialization: Any) -> str:
@@ -113,6 +116,10 @@ class JITFunction(JITCallable, KernelInterface):
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Calls `hook(*args, **kwargs)` before every launch."""
         self.pre_run_hooks.append(hook)
+        self._forget_paths()
+
+    def _forget_paths(self) -> None:
+        """The next launch looks for its kernel anew."""
         self._dispatch = None
         self._last_launcher = (None, None)
 
@@ -123,21 +130,20 @@ class JITFunction(JITCallable, KernelInterface):
         bound, options = self._bind(args, options)
         stand_ins = (v if p.is_constexpr else MockTensor.wrap_dtype(v) for p, v in zip(self.params, bound, strict=True))
         bound = tuple(stand_ins)
-        return self._compile(self._specialize(bound), bound, options, default_target(), is_warmup=True)
-
-    @property
-    def device_caches(self) -> defaultdict[int, tuple[dict[Any, CompiledKernel]]]:
-        """Device → its compiled kernels by key, as the first of a tuple."""
-        return defaultdict(lambda: (self._kernels,))
+        return self._compile(self._specialize(bound), bound, options, _device_at_hand(), is_warmup=True)
 
     def preload(self, specialization_data: str) -> CompiledKernel:
         """Compiles what a hook was told of in another process. Raises `RuntimeError` for data of another kernel."""
         source, options, key = deserialize(self, specialization_data)
-        kernel = self._kernels[key] = compile(source, default_target(), options)
+        kernels = self.device_caches[_device_at_hand()][0]
+        kernel = kernels[key] = compile(source, default_target(), options)
         return kernel
 
     def warmup(self, *args: Any, grid: Any = None, **options: Any) -> CompiledKernel:
-        """Compiles for these arguments (dtypes may stand for tensors) without launching. Needs no GPU."""
+        """Compiles for these arguments (dtypes may stand for tensors) without launching. Needs no GPU.
+
+        In an `AsyncCompileMode` it returns a `FutureKernel` at once.
+        """
         return self.run(*args, grid=grid, warmup=True, **options)
 
     def _make_dispatch(self) -> Callable[..., Any]:
@@ -212,32 +218,72 @@ class JITFunction(JITCallable, KernelInterface):
             _collect((index,), kind, key, arg, constexprs, attrs)
         return ASTSource(self, signature, constexprs, attrs)
 
+    def source_of_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[ASTSource, list[Argument], dict[str, Any]]:
+        """What a launch with these arguments compiles, what it passes (tuples taken apart), and the compile options among them."""
+        bound, options = self._bind(args, kwargs)
+        specialization = self._specialize(bound)
+        found: list[Argument] = []
+        for name, (kind, _), arg in zip(self.arg_names, specialization, bound, strict=True):
+            _collect_arguments(name, kind, arg, found)
+        return self._source(specialization, bound), found, options
+
     def _compile(
         self,
         specialization: list[Specialization],
         args: tuple[Any, ...],
         options: dict[str, Any],
-        target: GPUTarget,
+        device: int,
         is_warmup: bool = False,
         assemble: bool = True,
     ) -> Any:
-        """The kernel, compiled at most once, to PTX at least; None if `knobs.runtime.jit_cache_hook` asks not to compile."""
+        """The kernel for `device`, compiled at most once, to PTX at least; None if `knobs.runtime.jit_cache_hook` asks not to
+        compile, a `FutureKernel` of a warmup in an `AsyncCompileMode`."""
         if self._parameters_that_are_options:
             named = dict(zip(self.arg_names, args, strict=True))
             options = {**{name: named[name] for name in self._parameters_that_are_options}, **options}
         debug = options.get("debug", self.debug) or knobs.runtime.debug
         if debug:
             options = {**options, "debug": True}
-        key = f"{specialization!r} {sorted(options.items())} {target}"
-        kernel = self._kernels.get(key)
+        target = _target_of(device)
+        key = f"{key_of(specialization)} {sorted(options.items())} {target}"
+        kernel = self.device_caches[device][0].get(key)
         if kernel is None:
-            source = self._source(specialization, args)
-            full = CUDAOptions.for_target(target, **options)
-            if call_hook(knobs.runtime.jit_cache_hook, source, full, key, 0, is_warmup):
-                return None
-            kernel = self._kernels[key] = compile(source, target, full, assemble=assemble)
-            call_hook(knobs.runtime.jit_post_compile_hook, source, full, key, 0, is_warmup)
+            kernel = self._compile_now(
+                key, self._source(specialization, args), options, target, device, is_warmup, assemble
+            )
+            if isinstance(kernel, FutureKernel) and not is_warmup:
+                kernel = kernel.result()
         self._check_globals()
+        return kernel
+
+    def _compile_now(
+        self,
+        key: str,
+        source: ASTSource,
+        options: dict[str, Any],
+        target: GPUTarget,
+        device: int,
+        is_warmup: bool,
+        assemble: bool,
+    ) -> Any:
+        full = CUDAOptions.for_target(target, **options)
+        if call_hook(knobs.runtime.jit_cache_hook, source, full, key, device, is_warmup):
+            return None
+
+        def compiled() -> CompiledKernel:
+            return compile(source, target, full, assemble=assemble)
+
+        def finish(kernel: CompiledKernel) -> None:
+            self.device_caches[device][0][key] = kernel
+            call_hook(knobs.runtime.jit_post_compile_hook, source, full, key, device, is_warmup)
+
+        mode = active_mode.get()
+        if mode is not None:
+            return mode.submit((self.cache_key, device, key), compiled, finish)
+        kernel = compiled()
+        finish(kernel)
         return kernel
 
     def _check_globals(self) -> None:
@@ -250,23 +296,28 @@ class JITFunction(JITCallable, KernelInterface):
                 )
 
     def _prepare(self, args: tuple[Any, ...], options: dict[str, Any], device: int) -> Entry:
-        from minitriton.runtime.driver import get_driver
-
         specialization = self._specialize(args)
-        kernel = self._compile(specialization, args, dict(options), get_driver().target(device))
+        kernel = self._compile(specialization, args, dict(options), device)
         constexpr = frozenset(p.name for p in self.params if p.is_constexpr)
         kinds = [s[0] for p, s in zip(self.params, specialization, strict=True) if p.name not in constexpr]
         compiled_in = tuple(i for i, kind in enumerate(kinds) if kind == "constexpr")
         launcher = kernel.run
-        return launcher.positional(compiled_in), kernel, launcher.check
+        launch = launcher.positional(compiled_in)
+        return self._watching_globals(launch) if self.used_global_vals else launch, kernel, launcher.check
+
+    def _watching_globals(self, launch: Callable[..., int]) -> Callable[..., int]:
+        def checked(*values: Any) -> int:
+            self._check_globals()
+            return launch(*values)
+
+        return checked
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
-        from minitriton.runtime.driver import get_driver
         from minitriton.runtime.loading import current_stream, passed_values
 
         device, stream = current_stream()
         specialization = self._specialize(args)
-        kernel = self._compile(specialization, args, dict(options), get_driver().target(device))
+        kernel = self._compile(specialization, args, dict(options), device)
         if kernel is None:
             return None
         size = resolve_grid(grid, self.arg_names, args)
@@ -284,7 +335,7 @@ class JITFunction(JITCallable, KernelInterface):
         from minitriton.runtime.emulation import run_on_emulator
 
         specialization = self._specialize(args)
-        kernel = self._compile(specialization, args, dict(options), default_target(), assemble=False)
+        kernel = self._compile(specialization, args, dict(options), _device_at_hand(), assemble=False)
         if kernel is None:
             return None
         size = resolve_grid(grid, self.arg_names, args)
@@ -324,13 +375,28 @@ class JITFunction(JITCallable, KernelInterface):
         target = default_target()
         specialization = self._specialize(args)
         source = self._source(specialization, args)
-        key = ("interpreted", repr(specialization), tuple(sorted(options.items(), key=lambda item: item[0])))
+        key = f"{key_of(specialization)} {sorted(options.items())}"
         module = self._interpreted.get(key)
         if module is None:
             module = interpretable_module(source, target, CUDAOptions.for_target(target, **options))
             self._interpreted[key] = module
         self._check_globals()
         run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args))
+
+
+def _device_at_hand() -> int:
+    """The calling thread's device; 0 on a machine without any."""
+    from minitriton.runtime.driver import has_gpu
+    from minitriton.runtime.loading import current_stream
+
+    return current_stream()[0] if has_gpu() else 0
+
+
+def _target_of(device: int) -> GPUTarget:
+    """What kernels for `device` are compiled for."""
+    from minitriton.runtime.driver import get_driver, has_gpu
+
+    return get_driver().target(device) if has_gpu() and "TRITON_OVERRIDE_ARCH" not in os.environ else default_target()
 
 
 def _collect(

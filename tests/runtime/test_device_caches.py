@@ -1,0 +1,79 @@
+"""What a kernel remembers: compiled kernels by device, functions by their source, globals by their value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.runtime.device_caches import DeviceCaches
+
+FACTOR = tl.constexpr(2)
+
+
+@triton.jit
+def add_one(x):
+    return x + 1
+
+
+@triton.jit
+def apply(out_ptr, FUNCTIONS: tl.constexpr, x):
+    tl.store(out_ptr, FUNCTIONS[0](x))
+
+
+@triton.jit
+def apply_one(out_ptr, FUNCTION: tl.constexpr, x):
+    tl.store(out_ptr, FUNCTION(x))
+
+
+@triton.jit
+def scaled(out_ptr):
+    tl.store(out_ptr, FACTOR)
+
+
+def test_clearing_is_told() -> None:
+    told: list[str] = []
+    caches = DeviceCaches(lambda: told.append("forgotten"))
+    caches[0][0]["key"] = "kernel"
+    caches[1][0].clear()
+    assert (caches[0][0], told) == ({"key": "kernel"}, ["forgotten"])
+    caches.clear()
+    assert (len(caches), len(told)) == (0, 2)
+
+
+def test_a_cleared_kernel_is_found_in_the_cache_on_disk() -> None:
+    out = np.zeros(1, np.int32)
+    first = apply_one[(1,)](out, add_one, 4)
+    apply_one.device_caches.clear()
+    second = apply_one[(1,)](out, add_one, 4)
+    assert second is not first and second.hash == first.hash
+    assert apply_one[(1,)](out, add_one, 4) is second
+
+
+@pytest.mark.parametrize("in_tuple", [False, True])
+def test_a_function_given_to_a_kernel_counts_by_its_source(in_tuple: bool) -> None:
+    out = np.zeros(1, np.int32)
+    kernel, given = (apply, (add_one,)) if in_tuple else (apply_one, add_one)
+    kernel[(1,)](out, given, 4)
+    assert out[0] == 5
+    source = add_one.src
+    add_one._unsafe_update_src(source.replace("x + 1", "x + 2"))
+    kernel[(1,)](out, given, 4)
+    assert out[0] == 6
+    add_one._unsafe_update_src(source)
+    kernel[(1,)](out, given, 4)
+    assert out[0] == 5
+
+
+def test_a_launch_without_checks_still_watches_the_globals(monkeypatch: pytest.MonkeyPatch) -> None:
+    scaled[(1,)](np.zeros(1, np.int32))
+    launched: list[tuple[int, ...]] = []
+    launch = scaled._watching_globals(lambda *values: len(launched.append(values) or launched))
+    assert launch(1, 1, 1, 0) == 1
+    monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(3))
+    with pytest.raises(
+        RuntimeError, match=r"Global variable FACTOR has changed .* from constexpr\[2\] to constexpr\[3\]"
+    ):
+        launch(1, 1, 1, 0)
+    assert len(launched) == 1
