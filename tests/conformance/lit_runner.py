@@ -8,7 +8,9 @@ FileCheck (the one in Triton's wheel where installed, else the Python package), 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import re
 import shlex
@@ -22,14 +24,23 @@ from minitriton.errors import MinitritonError
 from minitriton.opt import Invocation, check_diagnostics, parse_arguments, run_chunk
 
 FILES = [
+    "Analysis/test-alias.mlir",
+    "Analysis/test-alignment.mlir",
+    "Analysis/test-allocation.mlir",
+    "Analysis/test-membar-ttng.mlir",
+    "Analysis/test-membar.mlir",
     "Triton/canonicalize.mlir",
     "Triton/combine.mlir",
+    "Triton/invalid.mlir",
     "Triton/loop-invariant-code-motion.mlir",
     "Triton/loop-unroll.mlir",
     "Triton/loop_cse.mlir",
+    "Triton/ops.mlir",
     "Triton/reorder-broadcast.mlir",
     "Triton/rewrite-tensor-descriptor-to-pointer.mlir",
     "Triton/rewrite-tensor-pointer.mlir",
+    "Triton/vecadd.mlir",
+    "Triton/verify-make-range.mlir",
     "TritonGPU/canonicalize.mlir",
     "TritonGPU/coalesce.mlir",
     "TritonGPU/combine-select-if.mlir",
@@ -38,10 +49,15 @@ FILES = [
     "TritonGPU/global_scratch_alloc.mlir",
     "TritonGPU/fuse-nested-loops.mlir",
     "TritonGPU/inline.mlir",
+    "TritonGPU/invalid-attributes.mlir",
+    "TritonGPU/invalid.mlir",
+    "TritonGPU/ops.mlir",
     "TritonGPU/optimize-locality.mlir",
     "TritonGPU/prox_fence_insertion.mlir",
     "TritonGPU/reduce-data-duplication.mlir",
     "TritonGPU/reorder-instructions.mlir",
+    "TritonGPU/verify-blocked-layout.mlir",
+    "Conversion/allocate_shared_memory.mlir",
     "Conversion/triton_to_tritongpu.mlir",
     "TritonNvidiaGPU/membar.mlir",
     "TritonNvidiaGPU/optimize_descriptor_encoding.mlir",
@@ -86,22 +102,33 @@ def check_text(output: str, expectations: str, flags: list[str]) -> str:
         file.write(expectations)
         file.flush()
         binary = filecheck_binary()
-        command = [binary] if binary else [sys.executable, "-m", "filecheck"]
+        command = [binary, "--allow-unused-prefixes"] if binary else [sys.executable, "-m", "filecheck"]
         done = subprocess.run([*command, file.name, *flags], input=output, capture_output=True, text=True)
     return "" if done.returncode == 0 else (done.stderr or done.stdout)[:2000]
 
 
-def run_lines(text: str) -> list[tuple[Invocation, list[str] | None]]:
-    """The invocation of each RUN line, and FileCheck's flags if its output is checked. Raises for passes we do not have."""
+@dataclass(frozen=True)
+class Run:
+    """One RUN line: what is run, FileCheck's flags if the output is checked, and whether that has the remarks too."""
+
+    invocation: Invocation
+    flags: list[str] | None
+    with_remarks: bool
+
+
+def run_lines(text: str) -> list[Run]:
+    """The RUN lines that are not for AMD. Raises for passes we do not have."""
     joined = re.sub(r"\\\n\s*//\s*RUN:", "", text)
-    found: list[tuple[Invocation, list[str] | None]] = []
+    found: list[Run] = []
     for line in re.findall(r"^\s*//\s*RUN:\s*(.*)$", joined, re.MULTILINE):
         command, _, check = line.partition("|")
+        if "amdgpu" in command:
+            continue
         words = [w for w in shlex.split(command) if w not in ("triton-opt", "%s", "2>&1")]
         flags: list[str] | None = None
         if check:
             flags = [w for w in shlex.split(check) if w not in ("FileCheck", "%s")]
-        found.append((parse_arguments(words), flags))
+        found.append(Run(parse_arguments(words), flags, "2>&1" in command))
     return found
 
 
@@ -118,35 +145,64 @@ def run_file(root: Path, name: str) -> list[Outcome]:
     """The outcome of every chunk with expectations in one lit test."""
     text = (root / "test" / name).read_text()
     outcomes: list[Outcome] = []
-    for invocation, flags in run_lines(text):
+    for run in run_lines(text):
+        invocation, flags = run.invocation, run.flags
         chunks = re.split(r"^// ?-----.*$", text, flags=re.MULTILINE) if invocation.split else [text]
         for number, chunk in enumerate(chunks):
             if flags is not None and not re.search(rf"({'|'.join(prefixes(flags))})(-[A-Z0-9{{}}-]+)?:", chunk):
                 continue
             if OTHER_TARGETS.search(chunk):
                 continue
-            detail = _run_chunk(chunk, name, invocation, flags)
+            detail = _run_chunk(chunk, name, run)
             excused = next((why for (f, part), why in KNOWN_DIFFERENCES.items() if f == name and part in chunk), "")
             outcomes.append(Outcome(name, number, not detail, detail, excused))
     return outcomes
 
 
-def _run_chunk(chunk: str, name: str, invocation: Invocation, flags: list[str] | None) -> str:
+def _run_chunk(chunk: str, name: str, run: Run) -> str:
+    """What is wrong with our answer to one chunk; empty if nothing is."""
     error: MinitritonError | None = None
-    output = ""
+    output, remarks = "", io.StringIO()
     try:
-        output = run_chunk(chunk, name, invocation, [])
+        with contextlib.redirect_stderr(remarks):
+            output = run_chunk(chunk, name, run.invocation, [])
     except MinitritonError as caught:
         error = caught
     except Exception as caught:
         return f"{type(caught).__name__}: {caught}"
-    if invocation.verify_diagnostics:
-        problems = check_diagnostics(chunk, error)
+    if run.invocation.verify_diagnostics:
+        problems = check_diagnostics(chunk, error) + missing_remarks(chunk, remarks.getvalue())
         if problems:
             return "\n".join(problems)
     elif error is not None:
         return str(error)
-    return check_text(output, chunk, flags) if flags is not None else ""
+    output = remarks.getvalue() + output if run.with_remarks else output
+    return check_text(output, chunk, run.flags) if run.flags is not None else ""
+
+
+_EXPECTED_REMARK = re.compile(r"expected-remark(?:-re)?\s*(@below|@[+-]\d+)?\s*\{\{(.*?)\}\}")
+
+
+def missing_remarks(chunk: str, printed: str) -> list[str]:
+    """The `expected-remark`s of a chunk that are not among the remarks `printed` for their line."""
+    said: dict[int, list[str]] = {}
+    for number, text in re.findall(r"^[^\n]*?:(\d+):\d+: remark: (.*)$", printed, re.MULTILINE):
+        said.setdefault(int(number), []).append(text)
+    problems: list[str] = []
+    pending: list[str] = []
+    for number, line in enumerate(chunk.split("\n"), start=1):
+        expected = _EXPECTED_REMARK.findall(line)
+        below = [text for place, text in expected if place == "@below"]
+        wanted = [(number + int(place[1:] or 0), text) for place, text in expected if place != "@below"]
+        if below:
+            pending += below
+        elif pending and line.strip():
+            wanted += [(number, text) for text in pending]
+            pending = []
+        problems += [
+            f"line {at}: no remark {text!r}" for at, text in wanted if not any(text in s for s in said.get(at, ()))
+        ]
+    return problems
 
 
 def main() -> int:
