@@ -15,6 +15,7 @@ import contextlib
 import functools
 import inspect
 import io
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +55,19 @@ def run_filecheck(name: str, module_str: str, check_template: str) -> None:
             except SystemExit as leaving:
                 code = leaving.code
     if code:
-        raise MatchError(output.getvalue(), module_str)
+        raise MatchError(_in_llvm_s_words(output.getvalue(), check_template), module_str)
+
+
+_NOT_FOUND = re.compile(r":(\d+): error: (?:Couldn't match |[\w-]+: Can't find match)")
+
+
+def _in_llvm_s_words(message: str, check_template: str) -> str:
+    """`message` of the `filecheck` package behind what LLVM's FileCheck says of a pattern that is not found."""
+    found = _NOT_FOUND.search(message)
+    if found is None:
+        return message
+    line = check_template.splitlines()[int(found[1]) - 1]
+    return f"{found[1]}: error: expected string not found in input\n{re.sub(r'[ \t]+', ' ', line)}\n{message}"
 
 
 class ParsedModule:
