@@ -66,8 +66,8 @@ def _in_llvm_s_words(message: str, check_template: str) -> str:
     found = _NOT_FOUND.search(message)
     if found is None:
         return message
-    line = check_template.splitlines()[int(found[1]) - 1]
-    return f"{found[1]}: error: expected string not found in input\n{re.sub(r'[ \t]+', ' ', line)}\n{message}"
+    line = re.sub(r"[ \t]+", " ", check_template.splitlines()[int(found[1]) - 1])
+    return f"{found[1]}: error: expected string not found in input\n{line}\n{message}"
 
 
 class ParsedModule:
