@@ -219,7 +219,7 @@ def emit_store(b: Builder, name: str) -> None:
         except Unsound:
             if b.body and isinstance(b.body[-1], Store):
                 b.body.pop()
-            b.analysis.restore(snapshot)
+            b.restore(snapshot)
     raise Unsound("no place to store to")
 
 

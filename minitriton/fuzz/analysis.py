@@ -47,6 +47,7 @@ from minitriton.fuzz.tree import (
     Kernel,
     Literal,
     Name,
+    Scalar,
     Stmt,
     Store,
     Unpack,
@@ -84,7 +85,7 @@ class Analysis:
         for array in kernel.arrays:
             self.add_array(array)
         for scalar in kernel.scalars:
-            self.env[scalar.name] = self._number(scalar.element, scalar.value)
+            self.add_scalar(scalar)
         self.depth = 0
 
     def add_array(self, array: Array) -> None:
@@ -94,6 +95,10 @@ class Analysis:
         zero = from_known(np.zeros((1,), np.int64))
         self.env[array.name] = Value(Type(array.element, (), True), Pointers(array.name, zero))
         self.lengths.setdefault(array.name, 1)
+
+    def add_scalar(self, scalar: Scalar) -> None:
+        """Makes a parameter known."""
+        self.env[scalar.name] = self._number(scalar.element, scalar.value)
 
     def _number(self, element: Element, value: Any) -> Value:
         if element.is_float:
@@ -264,7 +269,7 @@ class Analysis:
             fact = joined(fact, without_known(value.fact))
         return Value(Type(array.element, pointer.shape), fact)
 
-    def _target(self, statement: Store | Atomic) -> tuple[Value, Value, np.ndarray, Written]:
+    def _target(self, statement: Store | Atomic) -> tuple[Value, Value, np.ndarray | None, Written]:
         pointer, value = self.value(statement.pointer), self.value(statement.value)
         mask = None if statement.mask is None else self.value(statement.mask)
         need(
@@ -273,13 +278,13 @@ class Analysis:
         array = self.arrays[pointer.fact.array]
         need(array.written and broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "a store that fits")
         places = self._accessed(pointer, mask)
-        need(places is not None, "a store to places that data decides")
-        assert places is not None
         return pointer, value, places, self.written.setdefault(array.name, Written())
 
     def _store(self, statement: Store) -> None:
         _, value, places, written = self._target(statement)
         need(written.atomic is None, "a store beside atomics")
+        need(places is not None, "a store to places that data decides")
+        assert places is not None
         written.places.append(places.reshape(-1))
         if isinstance(value.fact, Floats):
             written.error = max(written.error, value.fact.error)

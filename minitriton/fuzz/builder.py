@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from minitriton.fuzz.analysis import Analysis
 from minitriton.fuzz.elements import BOOL, FLOAT32, FLOATS, FP8, INT32, INT64, INTEGERS, Element
@@ -96,7 +97,7 @@ class Builder:
             yield self.body
         finally:
             self.body, self.values = outside, values
-            self.analysis.restore(snapshot)
+            self.restore(snapshot)
 
     def attempt(self, action: Callable[[], object]) -> bool:
         """Does `action`; False, and nothing done, where that leads to no well-formed kernel."""
@@ -106,8 +107,17 @@ class Builder:
         except Unsound:
             self.body[:] = body
             self.values = values
-            self.analysis.restore(snapshot)
+            self.restore(snapshot)
             return False
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Forgets statements, but no parameters."""
+        self.analysis.restore(snapshot)
+        for array in self.arrays:
+            if array.name not in self.analysis.env:
+                self.analysis.add_array(array)
+        for scalar in self.scalars:
+            self.analysis.add_scalar(scalar)
 
     def scalar(self, element: Element, value: int | float) -> str:
         """A number parameter of this value: an old one, or a new one."""
@@ -115,7 +125,7 @@ class Builder:
             if old.element == element and old.value == value:
                 return old.name
         found = Scalar(self.fresh("s"), element, value)
-        self.analysis.env[found.name] = self.analysis._number(element, value)
+        self.analysis.add_scalar(found)
         self.scalars.append(found)
         return found.name
 

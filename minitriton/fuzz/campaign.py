@@ -6,11 +6,15 @@ In: a seed, a count, oracles. Out: a `Summary`. A kernel that kills its process 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import shutil
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from minitriton.fuzz.agreement import Finding
@@ -112,13 +116,23 @@ def failed(number: int, finding: Finding) -> KernelReport:
     return KernelReport(number, 0.0, (finding,), (), (), (), ())
 
 
+Work = Callable[[int, int, Sequence[str]], KernelReport]
+"""What is done for a run's seed, a kernel's number and oracles."""
+
+
 def run(
-    seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int, watch: Callable[[KernelReport], None]
+    seed: int,
+    numbers: Sequence[int],
+    oracles: Sequence[str],
+    jobs: int,
+    watch: Callable[[KernelReport], None],
+    *,
+    work: Work = guarded,
 ) -> Summary:
     """Fuzzes the kernels `numbers` in `jobs` processes (0: in this one); `watch` sees every report."""
     summary = Summary(seed, tuple(oracles))
     start = time.monotonic()
-    reports = _here(seed, numbers, oracles) if jobs == 0 else _in_processes(seed, numbers, oracles, jobs)
+    reports = _here(seed, numbers, oracles, work) if jobs == 0 else _in_processes(seed, numbers, oracles, jobs, work)
     for report in reports:
         summary.add(report)
         watch(report)
@@ -126,20 +140,22 @@ def run(
     return summary
 
 
-def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str]) -> Iterator[KernelReport]:
+def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str], work: Work) -> Iterator[KernelReport]:
     for number in numbers:
-        yield guarded(seed, number, oracles)
+        yield work(seed, number, oracles)
 
 
-def _work(connection: Connection, seed: int, oracles: Sequence[str]) -> None:
-    """A process: announces each kernel before it runs it."""
+def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str], work: Work) -> None:
+    """A process: announces each kernel before it runs it. What it writes to standard error goes to the file `said`."""
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     while True:
         numbers = connection.recv()
         if numbers is None:
             return
         for number in numbers:
+            os.ftruncate(2, 0)
             connection.send(number)
-            connection.send(guarded(seed, number, oracles))
+            connection.send(work(seed, number, oracles))
 
 
 @dataclass
@@ -148,23 +164,30 @@ class _Worker:
 
     process: Any
     connection: Connection
+    said: Path
     left: list[int]
     since: float
     at: int | None = None
 
 
-def _in_processes(seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int) -> Iterator[KernelReport]:
+def _in_processes(
+    seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int, work: Work
+) -> Iterator[KernelReport]:
     context = multiprocessing.get_context("spawn")
     pending = [list(numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)][::-1]
     workers: list[_Worker] = []
+    started: list[Path] = []
+    folder = tempfile.mkdtemp(prefix="fuzz")
 
     def start(left: list[int]) -> None:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, seed, tuple(oracles)), daemon=True)
+        said = Path(folder) / f"{len(started)}.txt"
+        started.append(said)
+        process = context.Process(target=_serve, args=(theirs, str(said), seed, tuple(oracles), work), daemon=True)
         process.start()
         theirs.close()
         ours.send(left)
-        workers.append(_Worker(process, ours, left, time.monotonic()))
+        workers.append(_Worker(process, ours, said, left, time.monotonic()))
 
     for _ in range(min(jobs, len(pending))):
         start(pending.pop())
@@ -174,7 +197,7 @@ def _in_processes(seed: int, numbers: Sequence[int], oracles: Sequence[str], job
             for worker in list(workers):
                 if worker.connection in ready:
                     report = _receive(worker)
-                elif time.monotonic() - worker.since > MOST_SECONDS:
+                elif worker.at is not None and time.monotonic() - worker.since > MOST_SECONDS:
                     report = _given_up(
                         worker, Finding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s")
                     )
@@ -199,6 +222,7 @@ def _in_processes(seed: int, numbers: Sequence[int], oracles: Sequence[str], job
     finally:
         for worker in workers:
             worker.process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _receive(worker: _Worker) -> KernelReport | None:
@@ -207,9 +231,8 @@ def _receive(worker: _Worker) -> KernelReport | None:
         said = worker.connection.recv()
     except (EOFError, OSError):
         worker.process.join()
-        return _given_up(
-            worker, Finding("crash", f"a process ended with {worker.process.exitcode}", "no more is known")
-        )
+        last = worker.said.read_text(errors="replace")[-2000:] if worker.said.exists() else ""
+        return _given_up(worker, Finding("crash", f"a process ended with {worker.process.exitcode}", last))
     worker.since = time.monotonic()
     if isinstance(said, int):
         worker.at = said

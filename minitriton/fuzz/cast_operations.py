@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.fuzz.elements import ELEMENTS, FLOAT32, Element
+from minitriton.fuzz.elements import ELEMENTS, FLOAT32, INT32, Element
 from minitriton.fuzz.facts import (
     Floats,
     Ints,
@@ -123,4 +123,13 @@ def _where(values: list[Value], attrs: tuple[Any, ...]) -> Value:
 
 declare("cast", "{0}.to(tl.{a0})", _cast)
 declare("bitcast", "{0}.to(tl.{a0}, bitcast=True)", _bitcast)
+
+
+def _opaque(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+    value, zero = values
+    need(zero.type == Type(INT32) and not value.element.is_bool and not value.type.pointer, "a number beside a zero")
+    return value
+
+
+declare("opaque", "({0} + {1}.to({0}.dtype))", _opaque)
 declare("where", "tl.where({0}, {1}, {2})", _where)

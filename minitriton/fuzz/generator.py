@@ -7,13 +7,29 @@ from __future__ import annotations
 
 import random
 
-from minitriton.fuzz.accesses import emit_load, emit_store, mask_for, offsets, program_number
+from minitriton.fuzz.accesses import emit_load, emit_store, gathered, mask_for, offsets, program_number
 from minitriton.fuzz.analysis import analyse
 from minitriton.fuzz.builder import Builder, apply
 from minitriton.fuzz.elements import BOOL, ELEMENTS, INT32, INT64
-from minitriton.fuzz.facts import Unsound, need
+from minitriton.fuzz.facts import Unsound, Value, need
 from minitriton.fuzz.steps import ELEMENTWISE, STEPS, cast_to, choose, computes, fitted, is_tile, step
-from minitriton.fuzz.tree import Apply, Assign, Atomic, Expr, For, Helper, If, Kernel, Literal, Name, While
+from minitriton.fuzz.tree import (
+    Apply,
+    Assign,
+    Atomic,
+    Expr,
+    For,
+    Helper,
+    If,
+    Kernel,
+    Literal,
+    Name,
+    Stmt,
+    While,
+    expressions,
+    names_in,
+    nested,
+)
 
 ATTEMPTS = 50
 MOST_STORES = 4
@@ -47,8 +63,10 @@ def _generate(seed: int, rng: random.Random) -> Kernel:
         b.attempt(lambda: b.emit(_scalar_value(b)))
     for _ in range(rng.randint(3, 10)):
         pick = rng.random()
-        if pick < 0.1:
+        if pick < 0.08:
             b.attempt(lambda: _loop(b))
+        elif pick < 0.11:
+            b.attempt(lambda: _accumulated_reduction(b))
         elif pick < 0.17:
             b.attempt(lambda: _branch(b))
         elif pick < 0.2:
@@ -181,7 +199,48 @@ def _loop(b: Builder) -> None:
         b.add(For(variable, start, stop, step_size, tuple(body), kind))
 
 
-def _around(b: Builder, stop: Expr):
+def _accumulated_reduction(b: Builder) -> None:
+    """A loop that reduces a tile in every iteration and accumulates what comes out: what passes move out of the loop."""
+    pick = b.random
+    shape = pick.choice([s for s in b.shapes if s] or [(16,)])
+    element = ELEMENTS[
+        pick.choice(["float32", "float32", "float16", "int32", "int32", "int8", "uint16", "int64", "float64"])
+    ]
+    axis = None if pick.random() < 0.2 else pick.randrange(len(shape))
+    kind = pick.choice(["add", "add", "add", "max", "min"] + (["xor"] if element.is_int else []))
+    variable, stop = b.fresh("k"), _bound(b)
+    need(b.infer(stop).fact.high <= 5, "few iterations")
+    with b.inner_block() as body:
+        b.analysis.env[variable] = b.infer(stop)
+        b.loops.append(variable)
+        try:
+            name = emit_load(b, shape, element)
+            for _ in range(pick.choice([0, 0, 1, 2])):
+                step(b, ELEMENTWISE)
+            name = choose(b, lambda v: v.shape == shape and v.element == element) if pick.random() < 0.5 else name
+            reduced = b.emit(apply(f"reduce_{kind}", name, attrs=(axis, False)))
+        finally:
+            b.loops.pop()
+        found = b.type_of(reduced)
+    combine = {"add": "add", "max": "max", "min": "min", "xor": "xor"}[kind if pick.random() < 0.8 else "add"]
+    zero = ("full_float", 0.0) if found.element.is_float else ("full_int", pick.choice([0, 1, 5]))
+    accumulator = b.emit(apply(zero[0], attrs=(found.shape, zero[1], found.element.name)))
+    if pick.random() < 0.15:
+        combine = "sub" if combine == "add" else combine
+    combine = f"f{combine}" if found.element.is_float else combine
+    sides = (Name(accumulator), Name(reduced))
+    if combine.endswith(("add", "max", "min")) and pick.random() < 0.3:
+        sides = sides[::-1]
+    body.append(Assign(accumulator, apply(combine, *sides)))
+    kind_of_loop = pick.choice(["range", "range", "tl.range", "while"])
+    start = Literal(pick.choice([0, 0, 1]))
+    if kind_of_loop == "while":
+        b.add(While(variable, start, stop, 1, tuple(body)))
+    else:
+        b.add(For(variable, start, stop, pick.choice([1, 1, 2]), tuple(body), kind_of_loop))
+
+
+def _around(b: Builder, stop: Expr) -> Value:
     """A value like the loop's variable, while the body is made."""
     return b.infer(stop)
 
@@ -261,7 +320,8 @@ def _atomic(b: Builder) -> None:
         op = b.random.choice(["add", "add", "max", "min", "and", "or", "xor"])
     found = b.type_of(value)
     target = b.array(found.element, written=True)
-    where = b.emit(offsets(b, found.shape, distinct=False), "o", usable=False)
+    where = gathered(b, found.shape) if b.random.random() < 0.4 else None
+    where = where or b.emit(offsets(b, found.shape, distinct=False), "o", usable=False)
     mask = mask_for(b, found.shape, where) if b.random.random() < 0.4 else None
     b.add(Atomic(op, apply("addptr", target, where), Name(value), mask))
 
@@ -278,9 +338,7 @@ def _stores(b: Builder) -> None:
         emit_store(b, choose(b, lambda v: True))
 
 
-def _mentioned(statement) -> set[str]:
-    from minitriton.fuzz.tree import expressions, names_in, nested
-
+def _mentioned(statement: Stmt) -> set[str]:
     found = {n for e in expressions(statement) for n in names_in(e)}
     for body in nested(statement):
         for inner in body:

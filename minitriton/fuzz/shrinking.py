@@ -15,7 +15,22 @@ from typing import Any
 from minitriton.fuzz.analysis import analyse
 from minitriton.fuzz.builder import pruned
 from minitriton.fuzz.facts import Unsound
-from minitriton.fuzz.tree import Apply, Assign, Atomic, Expr, For, If, Kernel, Literal, Name, Stmt, Store, Unpack, While
+from minitriton.fuzz.tree import (
+    Apply,
+    Assign,
+    Atomic,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Literal,
+    Name,
+    Stmt,
+    Store,
+    Unpack,
+    While,
+    rewritten,
+)
 
 Shows = Callable[[Kernel], bool]
 
@@ -169,32 +184,9 @@ def _simpler(expression: Expr) -> Iterator[Expr]:
             yield replace(expression, args=(*expression.args[:index], one, *expression.args[index + 1 :]))
 
 
-def _in_kernel(kernel: Kernel, change: Callable[[Expr], Expr]) -> Kernel:
-    """`kernel` with `change` applied to every expression, innermost first."""
-
-    def expression(e: Expr) -> Expr:
-        if isinstance(e, Apply):
-            e = replace(e, args=tuple(map(expression, e.args)))
-        return change(e)
-
-    def statement(s: Stmt) -> Stmt:
-        if isinstance(s, Assign | Unpack):
-            return replace(s, value=expression(s.value))
-        if isinstance(s, Store | Atomic):
-            mask = None if s.mask is None else expression(s.mask)
-            return replace(s, pointer=expression(s.pointer), value=expression(s.value), mask=mask)
-        if isinstance(s, For | While):
-            return replace(s, start=expression(s.start), stop=expression(s.stop), body=tuple(map(statement, s.body)))
-        then, otherwise = tuple(map(statement, s.then)), tuple(map(statement, s.otherwise))
-        return replace(s, condition=expression(s.condition), then=then, otherwise=otherwise)
-
-    helpers = tuple(replace(h, body=tuple(map(statement, h.body)), result=expression(h.result)) for h in kernel.helpers)
-    return replace(kernel, body=tuple(map(statement, kernel.body)), helpers=helpers)
-
-
 def _with_number(kernel: Kernel, name: str, value: int | float) -> Kernel:
     """The kernel with a number in place of a parameter."""
-    return _in_kernel(kernel, lambda e: Literal(value) if e == Name(name) else e)
+    return rewritten(kernel, lambda e: Literal(value) if e == Name(name) else e)
 
 
 _SHAPED = {"arange", "full_int", "full_float", "reshape", "broadcast_to", "histogram"}
@@ -211,7 +203,7 @@ def _sizes(kernel: Kernel) -> set[int]:
             )
         return e
 
-    _in_kernel(kernel, look)
+    rewritten(kernel, look)
     return found
 
 
@@ -230,4 +222,4 @@ def _resized(kernel: Kernel, size: int, less: int) -> Kernel:
             return replace(e, attrs=(one(e.attrs[0]), *e.attrs[1:]))
         return replace(e, attrs=one(e.attrs))
 
-    return _in_kernel(kernel, change)
+    return rewritten(kernel, change)

@@ -7,11 +7,11 @@ Types are not stored: `analysis` infers them from the leaves, so that a cut tree
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from minitriton.fuzz.elements import ELEMENTS, Element
+from minitriton.fuzz.elements import Element
 
 
 @dataclass(frozen=True)
@@ -204,6 +204,24 @@ def names_in(expression: Expr) -> Iterator[str]:
             yield part.name
 
 
-def element(name: str) -> Element:
-    """The element type of a name such as `int32`."""
-    return ELEMENTS[name]
+def rewritten(kernel: Kernel, change: Callable[[Expr], Expr]) -> Kernel:
+    """`kernel` with `change` applied to every expression, innermost first."""
+
+    def expression(e: Expr) -> Expr:
+        if isinstance(e, Apply):
+            e = replace(e, args=tuple(map(expression, e.args)))
+        return change(e)
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Assign | Unpack):
+            return replace(s, value=expression(s.value))
+        if isinstance(s, Store | Atomic):
+            mask = None if s.mask is None else expression(s.mask)
+            return replace(s, pointer=expression(s.pointer), value=expression(s.value), mask=mask)
+        if isinstance(s, For | While):
+            return replace(s, start=expression(s.start), stop=expression(s.stop), body=tuple(map(statement, s.body)))
+        then, otherwise = tuple(map(statement, s.then)), tuple(map(statement, s.otherwise))
+        return replace(s, condition=expression(s.condition), then=then, otherwise=otherwise)
+
+    helpers = tuple(replace(h, body=tuple(map(statement, h.body)), result=expression(h.result)) for h in kernel.helpers)
+    return replace(kernel, body=tuple(map(statement, kernel.body)), helpers=helpers)

@@ -1,0 +1,19 @@
+"""A stand-in for a kernel's run, in which some kernels end, or hold up, their process."""
+
+import os
+import time
+from collections.abc import Sequence
+
+from minitriton.fuzz.agreement import Finding
+from minitriton.fuzz.campaign import KernelReport
+
+ENDS, HANGS, DIFFERS = 3, 25, 30
+
+
+def run_or_die(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
+    if number == ENDS:
+        os._exit(7)
+    if number == HANGS:
+        time.sleep(60)
+    finding = (Finding("difference", "triton | emulator", "one number"),) if number == DIFFERS else ()
+    return KernelReport(number, 0.01, finding, (), (("a", "b"),), (("a", "b"),), ("feature",))
