@@ -1,104 +1,119 @@
-"""Matrix products of Triton's own PTX: mma and ldmatrix with cp.async on sm_80, wgmma and TMA on sm_90."""
+"""Matrix kernels of Triton's own PTX: mma and ldmatrix with cp.async on sm_80, wgmma and TMA on sm_90; faults in them."""
 
 import re
+import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import load_kernels
 
 from minitriton import emulator
+from minitriton.tensor_map import DRIVER_TYPES, TensorMap
+
+sys.path.insert(0, str(Path(__file__).parent))
+from matrix_cases import FILE, MATRIX_CASES, MatrixCase, triton_ptx
 
 triton = pytest.importorskip("triton")
-import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 pytestmark = pytest.mark.oracle
-SIZE = {"M": 80, "N": 96, "K": 160}
+BY_NAME = {m.case.name: m for m in MATRIX_CASES}
 
 
-@triton.jit
-def by_pointers(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    columns = tl.program_id(1) * BN + tl.arange(0, BN)
-    depth = tl.arange(0, BK)
-    total = tl.zeros((BM, BN), tl.float32)
-    for k in range(0, K, BK):
-        x = tl.load(a + rows[:, None] * K + (k + depth)[None, :], mask=rows[:, None] < M, other=0.0)
-        y = tl.load(b + (k + depth)[:, None] * N + columns[None, :], mask=columns[None, :] < N, other=0.0)
-        total = tl.dot(x, y, total)
-    inside = (rows[:, None] < M) & (columns[None, :] < N)
-    tl.store(c + rows[:, None] * N + columns[None, :], total, mask=inside)
+def run(one: MatrixCase, ptx: str, shared: int) -> tuple[dict[int, tuple[np.ndarray, np.ndarray]], emulator.Report]:
+    """Found and wanted outputs by position, and the report."""
+    arguments = one.case.inputs(np.random.default_rng(0))
+    report = emulator.run(ptx, None, one.case.grid, arguments, shared)
+    wanted = one.case.expected(*one.case.inputs(np.random.default_rng(0)))
+    return {p: (arguments[p], w) for p, w in wanted.items()}, report
 
 
-@triton.jit
-def by_descriptors(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    da = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
-    db = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
-    dc = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
-    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
-    total = tl.zeros((BM, BN), tl.float32)
-    for k in range(0, K, BK):
-        total = tl.dot(da.load([row, k]), db.load([k, column]), total)
-    dc.store([row, column], total)
+@pytest.mark.parametrize(
+    ("one", "capability"),
+    [pytest.param(m, c, id=f"{m.case.name}-sm_{c}") for m in MATRIX_CASES for c in m.capabilities],
+)
+def test_triton_s_ptx_computes_what_numpy_does_and_is_sound(one: MatrixCase, capability: int) -> None:
+    found, report = run(one, *triton_ptx(one.case.name, capability))
+    assert report.ok, "\n".join(map(str, report.findings))
+    for mine, wanted in found.values():
+        np.testing.assert_allclose(mine, wanted, rtol=one.case.tolerance, atol=one.case.tolerance)
 
 
-def compiled(kernel: Any, element: str, capability: int) -> tuple[str, int]:
-    pointers = {"a": f"*{element}", "b": f"*{element}", "c": "*fp32"}
+INSTRUCTIONS = {
+    ("matmul_f16", 80): ("mma.sync", "ldmatrix", "cp.async.cg"),
+    ("matmul_f16", 90): ("wgmma.mma_async", "wgmma.wait_group", "cp.async.cg"),
+    ("matmul_descriptors", 90): ("wgmma.mma_async", "cp.async.bulk.tensor", "mbarrier.try_wait", "tensormap.replace"),
+    ("matmul_persistent", 90): ("wgmma.mma_async", "cp.async.bulk.tensor", "mbarrier.try_wait", "stmatrix"),
+    ("causal_attention", 80): ("mma.sync", "ldmatrix", "ex2.approx"),
+    ("causal_attention", 90): ("wgmma.mma_async", "ex2.approx"),
+}
+
+
+@pytest.mark.parametrize("which", INSTRUCTIONS, ids=lambda w: f"{w[0]}-sm_{w[1]}")
+def test_the_kernels_use_what_they_are_here_for(which: tuple[str, int]) -> None:
+    ptx, _ = triton_ptx(*which)
+    for instruction in INSTRUCTIONS[which]:
+        assert instruction in ptx
+
+
+def test_descriptors_made_on_the_host() -> None:
+    kernel = load_kernels(FILE, "triton").by_host_descriptors
     tile = {"BM": 64, "BN": 64, "BK": 32}
-    signature = {**pointers, **dict.fromkeys(SIZE, "i32"), **dict.fromkeys(tile, "constexpr")}
-    attrs = {(i,): [["tt.divisibility", 16]] for i in range(6)}
-    target = GPUTarget("cuda", capability, 32)
-    made = triton.compile(ASTSource(kernel, signature, tile, attrs), target=target, options={"num_stages": 3})
-    return made.asm["ptx"], made.metadata.shared
-
-
-def run(ptx: str, shared: int, dtype: Any) -> tuple[float, emulator.Report]:
-    rng = np.random.default_rng(0)
-    a = rng.standard_normal((SIZE["M"], SIZE["K"])).astype(dtype)
-    b = rng.standard_normal((SIZE["K"], SIZE["N"])).astype(dtype)
-    c = np.zeros((SIZE["M"], SIZE["N"]), np.float32)
-    report = emulator.run(ptx, None, (2, 2), [a, b, c, *SIZE.values()], shared)
-    return float(np.abs(c - a.astype(np.float64) @ b.astype(np.float64)).max()), report
-
-
-@pytest.mark.parametrize("capability", [80, 90])
-@pytest.mark.parametrize(("element", "dtype", "error"), [("fp16", np.float16, 1e-4), ("fp32", np.float32, 0.1)])
-def test_products_by_pointers(capability: int, element: str, dtype: Any, error: float) -> None:
-    found, report = run(*compiled(by_pointers, element, capability), dtype)
+    kinds = {
+        "da": "tensordesc<fp16[64, 32]>",
+        "db": "tensordesc<fp16[32, 64]>",
+        "dc": "tensordesc<fp32[64, 64]>",
+        "K": "i32",
+    }
+    source = ASTSource(kernel, {**kinds, **dict.fromkeys(tile, "constexpr")}, tile, {})
+    made = triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    a, b, c = BY_NAME["matmul_f16"].case.inputs(np.random.default_rng(0))[:3]
+    arguments = []
+    for array, meta in zip((a, b, c), made.metadata.tensordesc_meta, strict=True):
+        element = DRIVER_TYPES[meta["elem_type"]]
+        box = tuple(meta["block_size"][::-1])
+        map = TensorMap(0, element, array.shape[::-1], (array.strides[0],), box, swizzle=meta["swizzle"])
+        arguments += [emulator.MappedArray(array, map), *array.shape, array.shape[1], 1]
+    report = emulator.run(made.asm["ptx"], None, (2, 2), [*arguments, 160], made.metadata.shared)
     assert report.ok, report.findings
-    assert found < error
-
-
-def test_products_by_tensor_descriptors() -> None:
-    found, report = run(*compiled(by_descriptors, "fp16", 90), np.float16)
-    assert report.ok, report.findings
-    assert found < 1e-4
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
 
 
 def plus(pattern: str, amount: int) -> Callable[[str], str]:
     return lambda text: re.sub(pattern, lambda m: m[1] + str(int(m[2]) + amount), text)
 
 
-FAULTS: dict[str, tuple[Any, int, Callable[[str], str], str]] = {
-    "cp.async wait one group short": (by_pointers, 80, plus(r"(cp\.async\.wait_group\s+)(\d)", 1), "async-read"),
+def without(pattern: str) -> Callable[[str], str]:
+    return lambda text: re.sub(pattern, "", text, flags=re.S)
+
+
+FAULTS: dict[str, tuple[str, int, Callable[[str], str], str]] = {
+    "cp.async wait one group short": ("matmul_f16", 80, plus(r"(cp\.async\.wait_group\s+)(\d)", 1), "async-read"),
     "wgmma results read before the wait": (
-        by_pointers, 90, lambda t: re.sub(r"wgmma\.wait_group\.sync\.aligned \d;", "", t), "async-read",
+        "matmul_f16", 90, without(r"wgmma\.wait_group\.sync\.aligned \d;"), "async-read",
     ),
-    "no wait for a tensor copy": (
-        by_descriptors, 90, lambda t: re.sub(r"waitLoop:.*?waitLoop;", "", t, flags=re.S), "async-read",
+    "no wgmma fence": ("matmul_f16", 90, without(r"wgmma\.fence\.sync\.aligned;"), "wgmma-fence"),
+    "a tile overwritten while wgmma reads it": (
+        "matmul_f16", 90, plus(r"(wgmma\.wait_group\.sync\.aligned )(\d)", 3), "async-write",
     ),
+    "no wait for a tensor copy": ("matmul_descriptors", 90, without(r"waitLoop:.*?waitLoop;"), "async-read"),
     "an mbarrier that expects too many bytes": (
-        by_descriptors, 90, plus(r"(expect_tx\.shared\.b64 _, \[%r\d+\], )(\d+)", 16), "deadlock",
+        "matmul_descriptors", 90, plus(r"(expect_tx\.shared\.b64 _, \[%r\d+\], )(\d+)", 16), "deadlock",
     ),
+    "a source overwritten before the bulk store has read it": (
+        "matmul_persistent", 90, without(r"cp\.async\.bulk\.wait_group\.read\s+\d+;"), "async-write",
+    ),
+    "no barrier in a pipelined loop": ("matmul_f16", 80, without(r"bar\.sync\s+0;"), "shared-race"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str) -> None:
-    kernel, capability, edit, kind = FAULTS[fault]
-    ptx, shared = compiled(kernel, "fp16", capability)
+    name, capability, edit, kind = FAULTS[fault]
+    ptx, shared = triton_ptx(name, capability)
     assert edit(ptx) != ptx
-    _, report = run(edit(ptx), shared, np.float16)
-    assert kind in {f.kind for f in report.findings}
+    _, report = run(BY_NAME[name], edit(ptx), shared)
+    assert kind in {f.kind for f in report.findings}, {f.kind for f in report.findings}
