@@ -259,7 +259,7 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
     metadata["name"] = source.name if ptx is None else entry_of_text(ptx, "ptx")[0]
     metadata.setdefault("tensordesc_meta", [])
     if "shared" not in metadata:
-        metadata.update({"shared": _shared_of_text(str(value)), **source.known_metadata()})
+        metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
     return CompiledKernel(source, texts, metadata, key, seconds)
 
 
@@ -275,7 +275,7 @@ def _with_places_in_text(module: ModuleOp, name: str, stage: str, text: str, key
 _UNKNOWN_DYNAMIC_SHARED = 48 * 1024
 
 
-def _shared_of_text(text: str) -> int:
+def shared_of_text(text: str) -> int:
     """Bytes of dynamic shared memory for PTX or LLVM IR from elsewhere, which does not say: the most that needs no opt-in."""
     return _UNKNOWN_DYNAMIC_SHARED if "global_smem" in text else 0
 

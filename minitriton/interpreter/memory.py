@@ -64,7 +64,7 @@ class Memory:
 
     def add(self, array: np.ndarray, name: str) -> int:
         """Make `array` accessible; the address of its first element. Overlapping arrays become one region."""
-        low, high = _byte_bounds(array)
+        low, high = byte_bounds(array)
         region = Region(low, high, bool(array.flags.writeable), name, array)
         if high > low:
             for other in [r for r in self._regions if r.low < high and low < r.high]:
@@ -191,7 +191,7 @@ class Memory:
         return f", {address - region.high} bytes past the end of {region.name} ({region.high - region.low} bytes)"
 
 
-def _byte_bounds(array: np.ndarray) -> tuple[int, int]:
+def byte_bounds(array: np.ndarray) -> tuple[int, int]:
     """The first byte of `array` and the one after its last, whatever its strides."""
     low = high = array.__array_interface__["data"][0]
     if not array.size:

@@ -35,10 +35,12 @@ SPACING = 1 << 26
 
 @dataclass
 class Arguments:
-    """The values that a launch passes, in order; `elements` holds each array's element type by its Triton name ("" for numbers)."""
+    """The values that a launch passes, in order; `elements` holds each array's element type by its Triton name ("" for
+    numbers), `type_names` the type name of each parameter."""
 
     values: list[Any]
     elements: list[str]
+    type_names: list[str] = field(default_factory=list)
     pristine: list[np.ndarray | None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -143,7 +145,7 @@ def _make(
             values.append(numbers[name])
         else:
             values.append(_number(name, kind, name in divisible, rng))
-    return Arguments(values, [k[1:] if k.startswith("*") else "" for k in kinds.values()])
+    return Arguments(values, [k[1:] if k.startswith("*") else "" for k in kinds.values()], list(kinds.values()))
 
 
 def random_elements(element: str, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -15,7 +15,8 @@ from minitriton.lab.arguments import Arguments
 from minitriton.lab.checker import check
 from minitriton.lab.report import CheckReport
 from minitriton.pass_manager import Pipeline
-from minitriton.runtime.arguments import is_array, specialize
+from minitriton.runtime.arguments import is_array
+from minitriton.runtime.descriptor_arguments import is_descriptor_type
 from minitriton.runtime.host_arrays import host_view
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -29,12 +30,14 @@ def check_call(
     options: dict[str, Any] | None = None,
     pipeline: Pipeline | str | None = None,
     reproducers: Path | None = None,
+    device: str = "cpu",
     **constexprs: Any,
 ) -> CheckReport:
     """Checks every pass on one call of `kernel` (a `@jit` function).
 
     `args` are the positional arguments (NumPy arrays or CPU tensors, and numbers), `constexprs` the ones named; the arrays are
-    overwritten. `options` are compile options (`num_warps`); `pipeline` replaces the target's own.
+    overwritten. `options` are compile options (`num_warps`); `pipeline` replaces the target's own. With `device="gpu"` the
+    PTX runs on the GPU too, where there is one.
     """
     import minitriton.codegen.all_passes
     import minitriton.passes.all_passes  # noqa: F401
@@ -49,32 +52,24 @@ def check_call(
         options=CUDAOptions.for_target(target, **(options or {})),
         pipeline=Pipeline.parse(pipeline) if isinstance(pipeline, str) else pipeline,
         reproducers=reproducers,
+        device=device,
     )
 
 
 def source_of_call(kernel: Any, args: Sequence[Any], constexprs: dict[str, Any]) -> tuple[ASTSource, Arguments]:
-    """What a call compiles, and what it passes."""
-    names: list[str] = list(kernel.arg_names)
-    given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **constexprs}
-    signature: dict[str, Any] = {}
-    constants: dict[str, Any] = {}
-    attrs: dict[tuple[int, ...], Any] = {}
-    values: list[Any] = []
-    elements: list[str] = []
-    for index, parameter in enumerate(kernel.params):
-        name = parameter.name
-        if name not in given and not parameter.has_default:
-            raise MinitritonError(f"no value given for parameter {name!r}", help="name all of: " + ", ".join(names))
-        value = given.get(name, parameter.default)
-        kind, key = ("constexpr", value) if parameter.is_constexpr else specialize(value, False, True, True)
-        if isinstance(kind, tuple):
-            raise MinitritonError(f"parameter {name!r} is a tuple, which a check does not take")
-        signature[name] = kind
-        if kind == "constexpr":
-            constants[name] = value
-            continue
-        if key == "D":
-            attrs[(index,)] = [["tt.divisibility", 16]]
-        values.append(host_view(value, "check") if is_array(value) else value)
-        elements.append(kind.lstrip("*") if is_array(value) else "")
-    return ASTSource(kernel, signature, constants, attrs), Arguments(values, elements)
+    """What a call compiles, and what it passes, tuples taken apart."""
+    source, passed, options = kernel.source_of_call(tuple(args), dict(constexprs))
+    if options:
+        raise MinitritonError(
+            f"kernel {kernel.__name__!r} has no parameter {next(iter(options))!r}",
+            help="its parameters: " + ", ".join(kernel.arg_names) + "; compile options go into options={...}",
+        )
+    for argument in passed:
+        if is_descriptor_type(argument.type_name):
+            raise MinitritonError(
+                f"argument {argument.name!r} is a tensor descriptor, which a check does not take",
+                help="have the kernel make the descriptor: tl.make_tensor_descriptor(pointer, shape, strides, block_shape)",
+            )
+    values = [host_view(p.value, "check") if is_array(p.value) else p.value for p in passed]
+    elements = [p.type_name.lstrip("*k") if is_array(p.value) else "" for p in passed]
+    return source, Arguments(values, elements, [p.type_name for p in passed])

@@ -15,21 +15,24 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton import stages
+from minitriton.compiler import shared_of_text
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Level, Outcome
+from minitriton.lab.gpu import run_on_gpu
 from minitriton.lab.locate import locate, locate_store
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Pass, Property, Step
 from minitriton.pipelines import pipeline_for
+from minitriton.runtime.driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
-SOURCE_FACTS = frozenset({Property.TTIR, Property.STRUCTURED})
-"""What holds of the frontend's IR."""
+FIRST_FACTS = {**stages.FIRST_FACTS, "ptx": frozenset({Property.PTX})}
 
 
 def check(
@@ -41,32 +44,57 @@ def check(
     options: CUDAOptions | None = None,
     pipeline: Pipeline | None = None,
     reproducers: Path | None = None,
+    device: str = "cpu",
 ) -> CheckReport:
-    """Checks every pass of `pipeline` (default: the target's own) on one launch of `source` (an `ASTSource`).
+    """Checks every pass of `pipeline` (default: the target's own, from where the source stands) on one launch of `source`.
 
-    `reproducers` is the directory for reproducers of broken passes; without it none are written. Raises `MinitritonError`
-    where the kernel is wrong before any pass has run.
+    `source` is an `ASTSource` or an `IRSource`. `reproducers` is the directory for reproducers of broken passes; without it
+    none are written. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
+    `MinitritonError` where the kernel is wrong before any pass has run.
     """
     from minitriton.dialects.context import make_context
 
     target = target or GPUTarget("cuda", 90, 32)
     options = options or CUDAOptions.for_target(target)
-    pipeline = pipeline or pipeline_for(target, options)
+    if device not in ("cpu", "gpu"):
+        raise MinitritonError(f"unknown device {device!r}", help='give "cpu" or "gpu"')
     context = make_context()
-    module = source.make_ir(target, options, context)
-    launch = Launch(source.name, arguments, grid, target, options)
-    first = launch.run(module, SOURCE_FACTS)
+    value, facts = source.make_ir(target, options, context), FIRST_FACTS[source.ext]
+    if isinstance(value, ModuleOp):
+        value = value.clone()
+    launch = Launch(source.name, arguments, grid, target, options, shared=shared_bytes(source, value))
+    first = launch.run(value, facts)
     if first.fault is not None:
         raise first.fault
-    pipeline.check(SOURCE_FACTS)
-    watch = _Watch(context, launch, first, module, reproducers)
+    pipeline = pipeline or _passes_from(source.ext, target, options)
+    watch = _Watch(context, launch, first, value, facts, reproducers)
+    if source.ext != "source":
+        watch.report.rows.append(watch.row_of_file(source.path.name, value, first))
     try:
-        PassManager(pipeline, [watch]).run(context, module)
+        if pipeline.steps:
+            pipeline.check(facts)
+            value = PassManager(pipeline, [watch]).run(context, value)
     except _InvalidIR:
-        pass
+        return watch.report
     except Exception as error:
         watch.failed(error)
+        return watch.report
+    if device == "gpu" and has_gpu() and Property.PTX in watch.facts:
+        watch.run_on_gpu(str(value))
     return watch.report
+
+
+def _passes_from(ext: str, target: GPUTarget, options: CUDAOptions) -> Pipeline:
+    """The target's own passes after the stage `ext`."""
+    if ext == "ptx":
+        return Pipeline(())
+    parts = stages.split(pipeline_for(target, options), ext)
+    return Pipeline(tuple(step for _, part in parts for step in part.steps))
+
+
+def shared_bytes(source: Any, value: Any) -> int:
+    """Bytes of shared memory a block, of LLVM IR or PTX from a file; of anything else the lowering says it."""
+    return 0 if isinstance(value, ModuleOp) else source.known_metadata().get("shared", shared_of_text(value))
 
 
 class _InvalidIR(Exception):
@@ -77,15 +105,21 @@ class _Watch(Hook):
     """Runs the program after each pass and fills the report."""
 
     def __init__(
-        self, context: Context, launch: Launch, first: Outcome, module: ModuleOp, reproducers: Path | None
+        self,
+        context: Context,
+        launch: Launch,
+        first: Outcome,
+        value: Any,
+        facts: frozenset[Property],
+        reproducers: Path | None,
     ) -> None:
         self.context, self.launch, self.first, self.reproducers = context, launch, first, reproducers
         self.report = CheckReport(launch.name)
-        self.facts = SOURCE_FACTS
+        self.facts = facts
         self.last = self.last_run = first
         self.skipped: list[str] = []
-        self.last_interpreted = module.clone() if first.ran else None
-        self.text = print_module(module)
+        self.last_interpreted = value.clone() if first.ran and isinstance(value, ModuleOp) else None
+        self.text = _text_of(value)
         self.snapshot: Any = None
         self.step: Step | None = None
         """The pass that runs at the moment."""
@@ -102,14 +136,14 @@ class _Watch(Hook):
         facts_before = self.facts
         self.facts = (self.facts - step.destroys) | step.establishes
         invalid = _invalid(value)
-        text = print_module(value) if isinstance(value, ModuleOp) else str(value)
+        text = _text_of(value)
         changed, self.text = text != self.text, text
         if invalid:
             # LLVM does not survive every module that fails to verify.
             outcome = Outcome(self.last.level, gap="the IR is invalid")
         else:
             outcome = self.launch.run(value, self.facts) if changed else self.last
-        row = self._row(step, seconds, value, outcome, changed)
+        row = self._row(step.name, seconds, value, outcome, changed)
         row.invalid = invalid
         self.report.rows.append(row)
         if not row.ok:
@@ -117,6 +151,26 @@ class _Watch(Hook):
         self._remember(step, value, outcome)
         if invalid:
             raise _InvalidIR
+
+    def row_of_file(self, name: str, value: Any, outcome: Outcome) -> PassRow:
+        """The IR text itself, before any pass: what is unsound about it is not for a pass to answer for."""
+        self.snapshot = value
+        row = PassRow(
+            name, 0.0, _count(value), _count(value), outcome.level, self._verdict(outcome, outcome),
+            self._verdict(outcome, outcome), True,
+            findings=None if outcome.findings is None else tuple(f.text for f in outcome.findings),
+            error=outcome.gap,
+        )  # fmt: skip
+        row.new_findings = row.findings or ()
+        return row
+
+    def run_on_gpu(self, ptx: str) -> None:
+        """Appends the row of the PTX on the GPU."""
+        start = time.perf_counter()
+        name, outcome = run_on_gpu(self.launch, ptx)
+        self.snapshot = None
+        row = self._row(name, time.perf_counter() - start, None, outcome, True)
+        self.report.rows.append(row)
 
     def failed(self, error: Exception) -> None:
         """A pass raised: its row says so. What the check itself raises goes on."""
@@ -131,10 +185,10 @@ class _Watch(Hook):
             write_reproducer(row.reproducer, Pipeline((self.step,)), representation_text(self.snapshot))
         self.report.rows.append(row)
 
-    def _row(self, step: Step, seconds: float, value: Any, outcome: Outcome, changed: bool) -> PassRow:
+    def _row(self, name: str, seconds: float, value: Any, outcome: Outcome, changed: bool) -> PassRow:
         fault = outcome.fault or outcome.gap
         row = PassRow(
-            step.name, seconds, _count(self.snapshot), _count(value), outcome.level, self._verdict(outcome, self.last_run),
+            name, seconds, _count(self.snapshot), _count(value), outcome.level, self._verdict(outcome, self.last_run),
             self._verdict(outcome, self.first), changed,
             findings=None if outcome.findings is None else tuple(f.text for f in outcome.findings),
             error=str(fault) if fault is not None else None,
@@ -197,6 +251,10 @@ class _Watch(Hook):
     def _reproducer_path(self, step: Step) -> Path:
         assert self.reproducers is not None
         return self.reproducers / f"{self.launch.name}.{len(self.report.rows)}.{step.name}.mlir"
+
+
+def _text_of(value: Any) -> str:
+    return print_module(value) if isinstance(value, ModuleOp) else str(value)
 
 
 def _count(value: Any) -> int | None:

@@ -1,15 +1,19 @@
 """`minitriton check FILE.py:kernel`: the check from the command line, with inputs made up where none are given.
 
 minitriton check add.py:add --signature '*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=1024' --grid 4 --arg n=4000
+minitriton check add.ttgir                                                          from that stage on
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
+
+if TYPE_CHECKING:
+    from minitriton.lab.parameters import Parameters
 
 
 def add_check_command(commands: Any) -> None:
@@ -17,8 +21,12 @@ def add_check_command(commands: Any) -> None:
     check = commands.add_parser(
         "check", help="run a kernel after every pass and name the pass that changes its numbers"
     )
-    check.add_argument("kernel", help="FILE.py:kernel")
-    check.add_argument("--signature", default="", help="argument types, as of `minitriton compile`")
+    check.add_argument("kernel", help="FILE.py:kernel, or IR text: FILE.ttir, .ttgir, .llir, .ptx")
+    check.add_argument(
+        "--signature",
+        default="",
+        help="argument types, as of `minitriton compile`; of IR text only where it does not say, as *fp32 for a pointer of PTX",
+    )
     check.add_argument("--grid", default="2", help="programs along x[,y[,z]] (default: 2)")
     check.add_argument(
         "--arg",
@@ -36,13 +44,16 @@ def add_check_command(commands: Any) -> None:
     )
     check.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
     check.add_argument("--seed", type=int, default=0, help="of made-up contents")
-    check.add_argument("--arch", type=int, default=90, help="compute capability times ten (80, 86, 89, 90)")
+    check.add_argument(
+        "--arch", type=int, help="compute capability times ten (80, 86, 89, 90; default: the IR's, else 90)"
+    )
     check.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
     check.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
     check.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     check.add_argument(
         "--reproducers", type=Path, default=Path("reproducers"), metavar="DIR", help="where to write them (%(default)s)"
     )
+    check.add_argument("--gpu", action="store_true", help="run the PTX at the end on the GPU too, if there is one")
     check.set_defaults(run=run)
 
 
@@ -50,51 +61,102 @@ def run(given: argparse.Namespace) -> int:
     """Runs the check and prints the table. 0 if no pass is broken, else 1."""
     import minitriton.codegen.all_passes
     import minitriton.passes.all_passes  # noqa: F401
-    from minitriton.cli import ast_source, load_kernel
     from minitriton.lab.checker import check
+    from minitriton.lab.parameters import architecture_of
     from minitriton.pass_manager import Pipeline
     from minitriton.target import CUDAOptions, GPUTarget
 
-    source = ast_source(load_kernel(given.kernel), given.signature)
-    target = GPUTarget("cuda", given.arch, 32)
-    options = CUDAOptions.for_target(target, **_named(given.option))
+    source, parameters = _source(given)
+    target = GPUTarget("cuda", given.arch or architecture_of(source) or 90, 32)
+    options = CUDAOptions.for_target(target, **{**_named(given.option), **source.parse_options()})
     grid = tuple(_integer(part, "--grid") for part in given.grid.split(","))
     report = check(
         source,
-        _arguments(given, source, grid, target, options),
+        _arguments(given, source, parameters, grid, target, options),
         grid,
         target=target,
         options=options,
         pipeline=Pipeline.parse(given.pipeline) if given.pipeline else None,
         reproducers=given.reproducers,
+        device="gpu" if given.gpu else "cpu",
     )
     print(report.text())
     return 0 if report.ok else 1
 
 
-def _arguments(given: argparse.Namespace, source: Any, grid: tuple[int, ...], target: Any, options: Any) -> Any:
+def _source(given: argparse.Namespace) -> tuple[Any, Parameters]:
+    """The kernel, or the IR text, and what it takes."""
+    from minitriton.cli import ast_source, load_kernel
+    from minitriton.dialects.context import make_context
+    from minitriton.lab.parameters import parameters_of
+    from minitriton.sources import STAGES, IRSource
+
+    if Path(given.kernel).suffix[1:] in STAGES:
+        source = IRSource(given.kernel, make_context())
+        return source, parameters_of(source, given.signature)
+    if Path(given.kernel).suffix and ".py" not in given.kernel:
+        raise MinitritonError(
+            f"cannot check {given.kernel!r}", help="name a kernel as FILE.py:kernel, or a file *." + ", *.".join(STAGES)
+        )
+    kernel = load_kernel(given.kernel)
+    try:
+        source = ast_source(kernel, given.signature)
+    except MinitritonError as error:
+        error.help = f"{error.help}; for example --signature '{_example_signature(kernel)}'"
+        raise
+    return source, parameters_of(source)
+
+
+def _example_signature(kernel: Any) -> str:
+    """A signature of the right form for the kernel: pointers by their names, constexprs with a value."""
+    parts: list[str] = []
+    for parameter in kernel.params:
+        if parameter.is_constexpr:
+            parts.append(f"{parameter.name}={parameter.default if parameter.has_default else 128}")
+        elif not parameter.has_default:
+            parts.append(parameter.annotation_type or ("*fp32:16" if _names_pointer(parameter.name) else "i32"))
+    return ",".join(parts)
+
+
+def _names_pointer(name: str) -> bool:
+    return "ptr" in name.lower() or name in ("x", "y", "z", "out", "output", "a", "b", "c")
+
+
+def _arguments(
+    given: argparse.Namespace, source: Any, parameters: Parameters, grid: tuple[int, ...], target: Any, options: Any
+) -> Any:
+    from xdsl.dialects.builtin import ModuleOp
+
     from minitriton.dialects.context import make_context
     from minitriton.lab.arguments import generate_arguments
+    from minitriton.lab.checker import FIRST_FACTS, shared_bytes
     from minitriton.lab.execution import Launch
 
-    kinds = {name: kind for name, kind in source.signature.items() if kind != "constexpr"}
-    names = list(source.signature)
-    module = source.make_ir(target, options, make_context())
+    value = source.make_ir(target, options, make_context())
+    sizes = {name: _integer(size, "--size") for name, size in _named(given.size).items()}
 
     def run_once(arguments: Any) -> None:
-        fault = Launch(source.name, arguments, grid, target, options).interpret(module).fault
+        launch = Launch(source.name, arguments, grid, target, options, shared=shared_bytes(source, value))
+        fault = launch.run(value, FIRST_FACTS[source.ext]).fault
         if fault is not None:
             raise fault
 
+    if not isinstance(value, ModuleOp):
+        # Text shows only that an access lies outside, not by how much.
+        sizes = {**{name: DEFAULT_SIZE for name, kind in parameters.kinds.items() if kind.startswith("*")}, **sizes}
     return generate_arguments(
-        kinds,
+        parameters.kinds,
         run_once,
-        sizes={name: _integer(value, "--size") for name, value in _named(given.size).items()},
+        sizes=sizes,
         numbers=_named(given.arg),
         contents=_arrays(given.inputs),
-        divisible=[names[path[0]] for path in source.attrs],
+        divisible=parameters.divisible,
         seed=given.seed,
     )
+
+
+DEFAULT_SIZE = 1 << 16
+"""Elements of the arrays that LLVM IR and PTX from a file are given."""
 
 
 def _arrays(path: str | None) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Level(StrEnum):
 
     INTERPRETER = "interpreter"
     EMULATOR = "emulator"
+    GPU = "gpu"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Launch:
     options: CUDAOptions
     shared: int = 0
     """Bytes of shared memory a CTA, known from the LLVM dialect on."""
+    global_scratch: int = 0
+    """Bytes of global memory that each program needs beside its arguments, known from there on too."""
     barriers_seen: bool = False
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
     _by_ptx: dict[str, Outcome] = field(default_factory=dict, repr=False)
@@ -106,8 +109,8 @@ class Launch:
 
     def _emulate(self, value: Any, facts: frozenset[Property]) -> Outcome:
         if isinstance(value, ModuleOp):
-            shared = value.attributes.get("ttg.shared")
-            self.shared = shared.value.data if isinstance(shared, IntegerAttr) else 0
+            self.shared = _number(value, "ttg.shared")
+            self.global_scratch = _number(value, "ttg.global_scratch_memory_size")
         try:
             ptx = value if Property.PTX in facts else self._to_ptx(value)
         except Exception as error:
@@ -135,6 +138,11 @@ class Launch:
         return Outcome(
             Level.EMULATOR, self.arguments.contents(), findings=tuple(Unsound.of_finding(f) for f in report.findings)
         )
+
+
+def _number(module: ModuleOp, name: str) -> int:
+    attribute = module.attributes.get(name)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
 
 
 def _translate(step: Step, value: Any) -> Any:

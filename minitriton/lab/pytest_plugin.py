@@ -30,7 +30,10 @@ def minitriton_check(tmp_path: Path) -> Callable[..., Any]:
         options: dict[str, Any] | None = None,
         **others: Any,
     ) -> Any:
-        """As `minitriton.lab.check_call`; `after` adds passes behind the first of a name in the target's own pipeline."""
+        """As `minitriton.lab.check_call`; `after` adds passes behind the first of a name in the target's own pipeline.
+
+        `device="gpu"` runs the PTX at the end on the GPU too, where there is one.
+        """
         from minitriton.lab import check_call
         from minitriton.lab.pipeline import with_passes
 

@@ -102,7 +102,7 @@ class CheckReport:
         not_run = sum(row.against_before is Verdict.NOT_RUN for row in self.rows)
         left_out = f"; {not_run} could not be run" if not_run else ""
         if self.ok:
-            return f"{len(self.rows)} passes, none wrong{left_out}"
+            return f"{len(self.rows)} steps, none wrong{left_out}"
         return f"broken: {', '.join(row.name for row in self.broken)}{left_out}"
 
 

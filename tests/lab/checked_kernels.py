@@ -71,3 +71,15 @@ def loops_call() -> dict[str, Any]:
     rng = np.random.default_rng(2)
     args = [rng.standard_normal(300).astype(np.float32), np.zeros(2 * 64, np.float32), 300]
     return {"kernel": loops, "args": args, "grid": (2,), "BLOCK": 64}
+
+
+@triton.jit
+def of_a_tuple(arrays, factors, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(arrays[0] + at, mask=at < n, other=0.0)
+    tl.store(arrays[1] + at, x * factors[0] - factors[1][0], mask=at < n)
+
+
+def of_a_tuple_call() -> dict[str, Any]:
+    x = np.random.default_rng(4).standard_normal(100).astype(np.float32)
+    return {"kernel": of_a_tuple, "args": [(x, np.zeros_like(x)), (2, (0.5, 1)), 100], "grid": (2,), "BLOCK": 64}

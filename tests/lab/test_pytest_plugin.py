@@ -6,7 +6,12 @@ from typing import Any
 import broken_passes
 import pytest
 from broken_passes import broken
-from checked_kernels import loops_call, mixed_call
+from checked_kernels import loops_call, mixed_call, of_a_tuple_call
+
+from minitriton.lab import checker
+from minitriton.lab.comparison import Verdict
+from minitriton.lab.execution import Launch, Level, Outcome
+from minitriton.pass_registry import Property
 
 
 def test_a_sound_kernel_passes_and_gives_the_report(minitriton_check: Callable[..., Any]) -> None:
@@ -24,3 +29,33 @@ def test_a_broken_pass_fails_the_test_with_its_name_and_reproducer(minitriton_ch
 def test_a_place_that_the_pipeline_lacks_is_refused(minitriton_check: Callable[..., Any]) -> None:
     with pytest.raises(Exception, match="the pipeline has no pass 'nowhere'"):
         minitriton_check(**loops_call(), after={"nowhere": "cse"})
+
+
+def test_arguments_may_be_tuples(minitriton_check: Callable[..., Any]) -> None:
+    report = minitriton_check(**of_a_tuple_call())
+    assert report.rows[-1].against_first in (Verdict.BIT_EQUAL, Verdict.CLOSE)
+
+
+def test_without_a_gpu_the_check_ends_with_the_ptx(
+    minitriton_check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checker, "has_gpu", lambda: False)
+    assert minitriton_check(**loops_call(), device="gpu").rows[-1].name == "emit-ptx"
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_numbers_of_the_gpu_are_compared_like_those_of_a_pass(
+    wrong: bool, minitriton_check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stands_for_the_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:
+        emulated = launch.run(ptx, frozenset({Property.PTX}))
+        return "on a GPU", Outcome(Level.GPU, [array + wrong for array in emulated.arrays])
+
+    monkeypatch.setattr(checker, "has_gpu", lambda: True)
+    monkeypatch.setattr(checker, "run_on_gpu", stands_for_the_gpu)
+    if not wrong:
+        row = minitriton_check(**loops_call(), device="gpu").rows[-1]
+        assert (row.name, row.level, row.against_before) == ("on a GPU", "gpu", Verdict.BIT_EQUAL)
+        return
+    with pytest.raises(pytest.fail.Exception, match="pass 'on a GPU' is broken"):
+        minitriton_check(**loops_call(), device="gpu")

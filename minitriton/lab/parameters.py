@@ -1,0 +1,101 @@
+"""What a checked program takes: the runtime parameters of a kernel, or of IR text of any stage.
+
+ASTSource(add, {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}, ...)     →   {"x": "*fp32", "n": "i32"}
+add.ttgir   tt.func public @add(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32)     →   the same, x divisible by 16
+add.ptx     .entry add(.param .u64 .ptr add_param_0, .param .u32 add_param_1, ...)          →   {"0": "*i8", "1": "i32"}
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
+
+from minitriton.dialects import tt
+from minitriton.dialects.ttg_module import TARGET, target_arch
+from minitriton.errors import MinitritonError
+from minitriton.sources import ASTSource, IRSource
+
+
+@dataclass
+class Parameters:
+    """Type names by name, in launch order, and the names of those that are divisible by 16."""
+
+    kinds: dict[str, str] = field(default_factory=dict)
+    divisible: list[str] = field(default_factory=list)
+
+
+def parameters_of(source: ASTSource | IRSource, signature: str = "") -> Parameters:
+    """The runtime parameters of `source`; those of tuples are called `name[0]`, `name[1]`.
+
+    `signature` (`*fp32:16,i32`) says of IR text what its types do not, such as what a pointer of PTX points at.
+    """
+    if isinstance(source, ASTSource):
+        return _of_kernel(source)
+    found = _of_module(source, source.module) if source.module is not None else Parameters(dict(source.signature))
+    return _restated(found, signature) if signature else found
+
+
+def architecture_of(source: ASTSource | IRSource) -> int | None:
+    """What IR text was made for, as a compute capability times ten; None where it does not say."""
+    if isinstance(source, ASTSource):
+        return None
+    if source.module is not None:
+        return target_arch(source.module) if TARGET in source.module.attributes else None
+    stated = re.search(r"\.target sm_(\d+)|\"target-cpu\"=\"sm_(\d+)", source.src)
+    return int(stated[1] or stated[2]) if stated else None
+
+
+def _of_kernel(source: ASTSource) -> Parameters:
+    found = Parameters()
+
+    def add(name: str, path: tuple[int, ...], kind: Any) -> None:
+        if isinstance(kind, tuple):
+            for index, part in enumerate(kind):
+                add(f"{name}[{index}]", (*path, index), part)
+        elif kind != "constexpr":
+            found.kinds[name] = kind
+            if path in source.attrs:
+                found.divisible.append(name)
+
+    for index, (name, kind) in enumerate(source.signature.items()):
+        add(name, (index,), kind)
+    return found
+
+
+def _of_module(source: IRSource, module: ModuleOp) -> Parameters:
+    found = Parameters()
+    function = next(op for op in module.ops if isinstance(op, tt.FuncOp) and op.sym_name.data == source.name)
+    block = function.body.block
+    hints = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(block.args)
+    for argument, kind, attributes in zip(block.args, source.signature.values(), hints, strict=True):
+        name = argument.name_hint or str(argument.index)
+        found.kinds[name if name not in found.kinds else str(argument.index)] = kind
+        hint = attributes.data.get("tt.divisibility") if isinstance(attributes, DictionaryAttr) else None
+        if isinstance(hint, IntegerAttr) and hint.value.data % 16 == 0:
+            found.divisible.append(name)
+    return found
+
+
+def _restated(found: Parameters, signature: str) -> Parameters:
+    given = [item.strip() for item in signature.split(",")]
+    names = list(found.kinds)
+    if len(given) != len(names):
+        raise MinitritonError(
+            f"{len(given)} types for a kernel that takes {len(names)} arguments",
+            help="it takes " + (", ".join(f"{n}: {k}" for n, k in found.kinds.items()) or "none"),
+        )
+    stated = Parameters()
+    for name, item in zip(names, given, strict=True):
+        kind, _, hint = item.partition(":")
+        if kind.startswith("*") != found.kinds[name].startswith("*") or hint not in ("", "16"):
+            raise MinitritonError(
+                f"argument {name!r} is {found.kinds[name]}, and the signature says {item!r}",
+                help="IR text is compiled already: restate its types, as in *fp32:16 for a pointer to floats",
+            )
+        stated.kinds[name] = kind
+        if hint or name in found.divisible:
+            stated.divisible.append(name)
+    return stated
