@@ -32,6 +32,7 @@ _FUNC_STATIC_SHARED = 1
 _FUNC_LOCAL_BYTES = 3
 _FUNC_REGISTERS = 4
 _FUNC_MAX_DYNAMIC_SHARED = 8
+_FUNC_NON_PORTABLE_CLUSTERS = 14
 
 _JIT_ERROR_LOG_BUFFER = 5
 _JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6
@@ -186,6 +187,11 @@ class CudaDriver:
             n_spills=self._function(function, _FUNC_LOCAL_BYTES) // 4,
             n_max_threads=self._function(function, _FUNC_MAX_THREADS),
         )
+
+    def allow_large_clusters(self, function: int) -> None:
+        """Lets clusters of `function` have more blocks than every device can run."""
+        set_attribute = self.library.cuFuncSetAttribute
+        self.check("cuFuncSetAttribute", set_attribute(ctypes.c_void_p(function), _FUNC_NON_PORTABLE_CLUSTERS, 1))
 
     def encode_tensor_map(self, name: str, map: TensorMap) -> TensorMapAddress:
         """The bytes of `map`, for the parameter `name`. Raises `DriverError` for a map that the driver refuses."""

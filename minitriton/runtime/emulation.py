@@ -66,6 +66,7 @@ def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], argument
     checked = _checks(kernel)
     values = [_passed(argument) for argument in arguments]
     metadata = kernel.metadata
+    grid = (grid[0] * metadata.num_ctas, *grid[1:])
     scratch = getattr(metadata, "global_scratch_size", 0)
     if scratch:
         values.append(np.zeros(scratch * grid[0] * grid[1] * grid[2], np.uint8))

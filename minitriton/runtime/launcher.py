@@ -30,6 +30,10 @@ _CONFIG = struct.Struct("=7I4xQQI4x")
 """CUlaunchConfig: grid x y z, block x y z, shared bytes, stream, attributes, attribute count."""
 
 _ATTRIBUTE_COOPERATIVE = 2
+_ATTRIBUTE_CLUSTER_DIMENSION = 4
+_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY = 5
+_SPREAD = 1
+"""CU_CLUSTER_SCHEDULING_POLICY_SPREAD: the blocks of a cluster on as many multiprocessors as possible."""
 _ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
 _ATTRIBUTE_BYTES = 72
 """sizeof(CUlaunchAttribute): id, padding, 64 bytes of value."""
@@ -46,6 +50,8 @@ class LaunchShape:
     scratch_bytes: int = 0
     """Global memory that each program needs beside its arguments."""
     scratch_alignment: int = 1
+    num_ctas: int = 1
+    """Blocks that make up a program: a cluster of as many along x."""
 
 
 class Launcher:
@@ -110,6 +116,8 @@ class Launcher:
         launch = native_launch(
             call, self._function, "".join(codes), offsets, layout[-1] + 8, template, self._attributes
         )
+        if shape.num_ctas > 1:
+            launch = _by_clusters(launch, shape.num_ctas)
         if scratch:
             launch = self._with_scratch(launch)
         halves = [i for i, t in enumerate(self.types) if t in ("fp16", "bf16")]
@@ -127,7 +135,7 @@ class Launcher:
 
     def _with_scratch(self, launch: Callable[..., int]) -> Callable[..., int]:
         """`launch` with the address of newly allocated scratch memory after the other values."""
-        size, alignment = self.shape.scratch_bytes, self.shape.scratch_alignment
+        size, alignment = self.shape.scratch_bytes * self.shape.num_ctas, self.shape.scratch_alignment
 
         def launch_with_scratch(x: int, y: int, z: int, stream: int, *values: Any) -> int:
             buffer = current_allocator()(size * x * y * z, alignment, stream)
@@ -172,15 +180,27 @@ _TENSOR_MAP_LAYOUT = (128, 64)
 """Bytes and alignment of a tensor map."""
 
 
+def _by_clusters(launch: Callable[..., int], num_ctas: int) -> Callable[..., int]:
+    """`launch` for a grid of programs, each of which is `num_ctas` blocks along x."""
+
+    def launch_by_clusters(x: int, *others: Any) -> int:
+        return launch(x * num_ctas, *others)
+
+    return launch_by_clusters
+
+
 def _launch_attributes(shape: LaunchShape) -> Any:
-    ids: list[int] = []
+    values: list[tuple[int, ...]] = []
     if shape.cooperative:
-        ids.append(_ATTRIBUTE_COOPERATIVE)
+        values.append((_ATTRIBUTE_COOPERATIVE, 1))
     if shape.programmatic_dependent:
-        ids.append(_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-    attributes = (ctypes.c_char * (_ATTRIBUTE_BYTES * len(ids)))()
-    for index, id in enumerate(ids):
-        struct.pack_into("=I4xi", attributes, index * _ATTRIBUTE_BYTES, id, 1)
+        values.append((_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 1))
+    if shape.num_ctas > 1:
+        values.append((_ATTRIBUTE_CLUSTER_DIMENSION, shape.num_ctas, 1, 1))
+        values.append((_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY, _SPREAD))
+    attributes = (ctypes.c_char * (_ATTRIBUTE_BYTES * len(values)))()
+    for index, (id, *value) in enumerate(values):
+        struct.pack_into(f"=I4x{len(value)}I", attributes, index * _ATTRIBUTE_BYTES, id, *value)
     return attributes
 
 

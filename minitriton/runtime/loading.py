@@ -38,6 +38,8 @@ def load(kernel: CompiledKernel) -> None:
     threads = metadata.num_warps * 32
     if threads > loaded.n_max_threads:
         raise OutOfResources(threads, loaded.n_max_threads, "threads")
+    if metadata.num_ctas > _MOST_PORTABLE_CTAS:
+        driver.allow_large_clusters(loaded.function)
     kernel.n_regs, kernel.n_spills, kernel.n_max_threads = loaded.n_regs, loaded.n_spills, loaded.n_max_threads
     shape = LaunchShape(
         threads,
@@ -46,10 +48,15 @@ def load(kernel: CompiledKernel) -> None:
         metadata.launch_pdl,
         getattr(metadata, "global_scratch_size", 0),
         getattr(metadata, "global_scratch_align", 1),
+        metadata.num_ctas,
     )
     types = expanded_types(kernel.src.runtime_parameters(), metadata.tensordesc_meta)
     kernel._launcher = Launcher(driver, loaded.function, kernel.name, types, shape, device)
     kernel.module, kernel.function = loaded.module, loaded.function
+
+
+_MOST_PORTABLE_CTAS = 8
+"""Blocks of a cluster that every device with clusters can run."""
 
 
 def _binary(kernel: CompiledKernel) -> bytes:

@@ -118,3 +118,28 @@ def test_a_tensor_map_is_passed_by_value_at_a_multiple_of_64() -> None:
     one.positional((1,))(1, 1, 1, 0, 5, None, ctypes.addressof(map), 6, 7)
     for _, parameters in driver.launches:
         assert parameters == struct.pack("@i60x", 5) + bytes(range(128)) + struct.pack("@iqQQ", 6, 7, 0, 0)
+
+
+def test_a_program_of_several_blocks_is_launched_as_a_cluster() -> None:
+    driver, scratch = RecordingDriver(), ctypes.create_string_buffer(8)
+
+    class Buffer:
+        def data_ptr(self) -> int:
+            return ctypes.addressof(scratch)
+
+    asked: list[int] = []
+
+    def allocate(size: int, alignment: int, stream: int | None) -> Buffer:
+        asked.append(size)
+        return Buffer()
+
+    token = _allocator.set(allocate)
+    try:
+        one = launcher([], driver, num_ctas=4, scratch_bytes=128)
+        one.launch(3, 2, 1, 0, ())
+    finally:
+        _allocator.reset(token)
+    assert driver.launches[0][0][:3] == (12, 2, 1)
+    assert driver.launches[0][0][-1] == 2
+    assert asked == [128 * 4 * 3 * 2]
+    assert struct.unpack("=I4x3I", one._attributes.raw[:20]) == (4, 4, 1, 1)

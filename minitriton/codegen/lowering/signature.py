@@ -84,7 +84,7 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
             "CConv": L.CallingConventionAttr("ccc"),
             "linkage": L.LinkageAttr("external" if kernel else "internal"),
             "visibility_": IntegerAttr(0, 64),
-            "arg_attrs": _argument_attributes(signature.inputs.data, len(inputs) + len(hidden)),
+            "arg_attrs": _argument_attributes(signature.inputs.data if kernel else (), len(inputs) + len(hidden)),
         },
         function.location,
     )
@@ -112,7 +112,7 @@ def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> dict[str,
 
 
 def _argument_attributes(types: Sequence[Attribute], count: int) -> ArrayAttr[DictionaryAttr]:
-    """A tensor descriptor is passed by value: 128 bytes in constant memory."""
+    """A tensor descriptor is passed to a kernel by value: 128 bytes in constant memory. A function gets its address."""
     descriptor = DictionaryAttr(
         {
             "llvm.byval": L.LLVMArrayType(TMA_DESCRIPTOR_BYTES, I8),

@@ -23,7 +23,7 @@ from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
 from minitriton.dialects import nvvm_tma as tma
 from minitriton.dialects.ttg import MemDescType
-from minitriton.layouts.cta_split import shape_per_cta
+from minitriton.layouts.cta_split import shape_per_cta, split_among_ctas
 from minitriton.layouts.encodings import NVMMAShared
 from minitriton.layouts.nvmma_layout import tma_block_shape
 from minitriton.layouts.to_linear import to_linear_layout
@@ -111,16 +111,11 @@ def async_copy_mbarrier_arrive(f: FunctionLowering, op: Operation) -> None:
 # Tensor copies --------------------------------------------------------------------------------------------------------
 
 
-def _boxes(f: FunctionLowering, op: Operation, type_: MemDescType) -> list[tuple[tuple[int, ...], int]]:
-    """The boxes that make up a buffer: first coordinates, and bytes from the start of the buffer."""
+def _boxes(type_: MemDescType) -> list[tuple[tuple[int, ...], int]]:
+    """The boxes that make up a CTA's part of a buffer: first coordinates, and bytes from the start of the buffer."""
     encoding = shared_encoding(type_)
     own = shape_per_cta(encoding, type_.get_shape())
-    if not isinstance(encoding, NVMMAShared):
-        box = own
-    else:
-        box = tma_block_shape(encoding, own, packed=True)
-    if f.module.num_ctas > 1:
-        raise f.unsupported(op, "a tensor copy of several CTAs", help="use num_ctas=1")
+    box = tma_block_shape(encoding, own, packed=True) if isinstance(encoding, NVMMAShared) else own
     places = to_linear_layout(encoding, buffer_shape(type_)).pseudoinvert()
     padded = isinstance(encoding, NVMMAShared) and encoding.fp4_padded
     result: list[tuple[tuple[int, ...], int]] = []
@@ -132,6 +127,20 @@ def _boxes(f: FunctionLowering, op: Operation, type_: MemDescType) -> list[tuple
         unpacked = (*coordinates[:-1], coordinates[-1] * 2) if padded else coordinates
         result.append((unpacked, offset * element_bits(type_) // 8))
     return result
+
+
+def _of_this_cta(f: FunctionLowering, given: list[SSAValue], type_: MemDescType) -> list[SSAValue]:
+    """The coordinates `given` moved to where this CTA's part of the buffer begins. A descriptor may have more dimensions."""
+    parts, _ = split_among_ctas(shared_encoding(type_).cga, type_.get_shape())
+    if not parts:
+        return given
+    leading = len(given) - len(parts[0])
+    moved = list(given)
+    for dim in range(len(parts[0])):
+        offset, _ = f.linear_index((), [part[dim] for part in parts])
+        if offset is not None:
+            moved[leading + dim] = f.b.add(given[leading + dim], offset)
+    return moved
 
 
 def _coordinates(f: FunctionLowering, given: list[SSAValue], offsets: tuple[int, ...]) -> list[SSAValue]:
@@ -153,22 +162,28 @@ def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None) -> SSAVal
 
 @lowers("ttng.async_tma_copy_global_to_local")
 def copy_to_local(f: FunctionLowering, op: Operation) -> None:
+    """Every CTA gets its part, those that hold copies too."""
     descriptor, *given, barrier, target, pred = op.operands
     thread = _issuing_thread(f, f.scalar(pred))
     base, bar = _address(f, target), _address(f, barrier)
-    coordinates = [f.scalar(value) for value in given]
-    for offsets, place in _boxes(f, op, memdesc(target)):
+    type_ = memdesc(target)
+    coordinates = _of_this_cta(f, [f.scalar(value) for value in given], type_)
+    for offsets, place in _boxes(type_):
         where = _coordinates(f, coordinates, offsets)
         operands = (f.b.gep(base, place, I8), f.scalar(descriptor), *where, bar, thread)
         f.b.operation(tma.TensorLoadOp, operands, ())
 
 
 def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, Attribute]) -> None:
+    """Of CTAs that hold the same part the first one stores it."""
     descriptor, *given, source = op.operands
-    thread = _issuing_thread(f)
+    type_ = memdesc(source)
+    parts, _ = split_among_ctas(shared_encoding(type_).cga, type_.get_shape())
+    copies = sum(1 << bit for bit, part in enumerate(parts) if not any(part))
+    thread = _issuing_thread(f, f.zero_in(0, copies))
     base = _address(f, source)
-    coordinates = [f.scalar(value) for value in given]
-    for offsets, place in _boxes(f, op, memdesc(source)):
+    coordinates = _of_this_cta(f, [f.scalar(value) for value in given], type_)
+    for offsets, place in _boxes(type_):
         where = _coordinates(f, coordinates, offsets)
         operands = (f.b.gep(base, place, I8), f.scalar(descriptor), *where, thread)
         f.b.operation(tma.TensorStoreOp, operands, (), properties)
