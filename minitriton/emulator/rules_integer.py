@@ -5,6 +5,8 @@ mad.wide.s32 %rd3, %r1, 4, %rd2   →   (r1.astype(s64) * k4).view(u64) + rd2
 
 from __future__ import annotations
 
+import numpy as np
+
 from minitriton.emulator import integer_math
 from minitriton.emulator.program import Immediate, Instruction
 from minitriton.emulator.translate import NAMES, BlockWriter, bits_of, kind_of, rule
@@ -15,6 +17,7 @@ for _name in (
     "reverse_bits", "dot4", "add_halves",
 ):  # fmt: skip
     NAMES[_name] = getattr(integer_math, _name)
+NAMES["maximum"] = np.maximum
 
 
 def unsigned(kind: str) -> str:
@@ -206,7 +209,8 @@ def _absolute(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 
 
 def minmax(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    """min and max of integers, also of packed 16-bit pairs."""
+    """min and max of integers, also of packed 16-bit pairs; with `relu`, a negative result becomes 0."""
+    relu = "relu" in parts
     if parts[-1] in ("u16x2", "s16x2"):
         kind = parts[-1][:3]
         a, b = (w.read(o, "u32") for o in i.operands[1:3])
@@ -214,9 +218,11 @@ def minmax(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         halves = []
         for half in ("low16", "high16"):
             p, q = (w.temporary(f"{half}({v}).view(D_{kind})") for v in (a, b))
-            halves.append(f"where({p} {sign} {q}, {p}, {q}).view(D_u16)")
+            chosen = f"where({p} {sign} {q}, {p}, {q})"
+            halves.append(f"{f'maximum({chosen}, 0)' if relu else chosen}.view(D_u16)")
         w.write(i.operands[0], "u32", f"pack16({halves[0]}, {halves[1]})")
         return
     kind = kind_of(parts[-1])
     a, b = (w.read(o, kind) for o in i.operands[1:3])
-    w.write(i.operands[0], kind, f"where({a} {'<' if parts[0] == 'min' else '>'} {b}, {a}, {b})")
+    chosen = f"where({a} {'<' if parts[0] == 'min' else '>'} {b}, {a}, {b})"
+    w.write(i.operands[0], kind, f"maximum({chosen}, 0)" if relu else chosen)

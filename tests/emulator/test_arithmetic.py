@@ -21,6 +21,10 @@ def signed(word: int) -> int:
     return word - (1 << 32) if word >> 31 else word
 
 
+def half(word: int) -> int:
+    return (word & 0xFFFF ^ 0x8000) - 0x8000
+
+
 INTEGER = {
     "add.s32 %r9, %r1, %r2;": lambda a, b, c: a + b,
     "sub.s32 %r9, %r1, %r2;": lambda a, b, c: a - b,
@@ -35,6 +39,11 @@ INTEGER = {
     "add.s16x2 %r9, %r1, %r2;": lambda a, b, c: (a + b & 0xFFFF) | ((a >> 16) + (b >> 16) & 0xFFFF) << 16,
     "min.s32 %r9, %r1, %r2;": lambda a, b, c: min(signed(a), signed(b)),
     "max.u32 %r9, %r1, %r2;": lambda a, b, c: max(a, b),
+    "min.relu.s32 %r9, %r1, %r2;": lambda a, b, c: max(0, min(signed(a), signed(b))),
+    "max.relu.s32 %r9, %r1, %r2;": lambda a, b, c: max(0, signed(a), signed(b)),
+    "max.relu.s16x2 %r9, %r1, %r2;": lambda a, b, c: (
+        max(0, half(a), half(b)) | max(0, half(a >> 16), half(b >> 16)) << 16
+    ),
     "abs.s32 %r9, %r1;": lambda a, b, c: abs(signed(a)),
     "neg.s32 %r9, %r1;": lambda a, b, c: -a,
     "not.b32 %r9, %r1;": lambda a, b, c: ~a,
