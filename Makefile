@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types setup clean
+.PHONY: demo test fuzz lint types setup clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -18,6 +18,12 @@ demo: setup
 
 test: setup lint types
 	$(BIN)/python -m pytest -n 2
+
+# make fuzz N=20000 SEED=1
+N ?= 1000
+SEED ?= 0
+fuzz: setup
+	$(BIN)/python -m minitriton fuzz --count $(N) --seed $(SEED) --out fuzz-findings
 
 lint: setup
 	$(BIN)/ruff check minitriton tests benchmarks examples

@@ -49,6 +49,7 @@ def _binary(
     check: Callable[[list[Value], Element], None] | None = None,
     *,
     also_bool: bool = False,
+    one_sign: bool = False,
 ) -> Any:
     """The rule of an operation on two integers of a common type."""
 
@@ -58,6 +59,7 @@ def _binary(
             element = BOOL
         else:
             _is_int(a, b)
+            need(not one_sign or a.element.signed == b.element.signed, "operands of // and % must have one sign")
             element = promoted(a.element, b.element)
             values = [converted(v, element) for v in values]
         if check is not None:
@@ -97,7 +99,6 @@ def _quotients(a: Known, b: Known) -> Known:
 
 def _division(values: list[Value], element: Element) -> None:
     a, b = values[0].fact, values[1].fact
-    need(values[0].element.signed == values[1].element.signed, "operands of // and % must have one sign")
     if b.known is not None:
         need(bool((b.known != 0).all()), "division by zero")
         divides_by_minus_one = bool((b.known == -1).any())
@@ -202,8 +203,8 @@ def _full_int(values: list[Value], attrs: tuple[Any, ...]) -> Value:
 declare("add", "({0} + {1})", _arithmetic(operator.add), weak=True)
 declare("sub", "({0} - {1})", _arithmetic(operator.sub), weak=True)
 declare("mul", "({0} * {1})", _arithmetic(operator.mul), weak=True)
-declare("div", "({0} // {1})", _binary(_quotient_bounds, _quotients, _division), weak=True)
-declare("mod", "({0} % {1})", _binary(_remainder_bounds, np.fmod, _division), weak=True)
+declare("div", "({0} // {1})", _binary(_quotient_bounds, _quotients, _division, one_sign=True), weak=True)
+declare("mod", "({0} % {1})", _binary(_remainder_bounds, np.fmod, _division, one_sign=True), weak=True)
 declare("and", "({0} & {1})", _bitwise(operator.and_), weak=True)
 declare("or", "({0} | {1})", _bitwise(operator.or_), weak=True)
 declare("xor", "({0} ^ {1})", _bitwise(operator.xor), weak=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 from minitriton.fuzz.analysis import analyse
 from minitriton.fuzz.builder import pruned
+from minitriton.fuzz.elements import ELEMENTS
 from minitriton.fuzz.facts import Unsound
 from minitriton.fuzz.tree import (
     Apply,
@@ -79,6 +80,8 @@ def candidates(kernel: Kernel) -> Iterator[Kernel]:
                 yield _resized(kernel, size, less)
     for body in _simpler_block(kernel.body):
         yield replace(kernel, body=body)
+    yield from _without_copies(kernel)
+    yield from _without_casts(kernel)
     for index, helper in enumerate(kernel.helpers):
         for body in _with_fewer(helper.body):
             yield _with_helper(kernel, index, replace(helper, body=body))
@@ -97,6 +100,33 @@ def candidates(kernel: Kernel) -> Iterator[Kernel]:
             yield replace(kernel, arrays=(*kernel.arrays[:index], one, *kernel.arrays[index + 1 :]))
     if not kernel.fp_fusion:
         yield replace(kernel, fp_fusion=True)
+
+
+def _without_copies(kernel: Kernel) -> Iterator[Kernel]:
+    """The kernel with `b = a` left out, and `a` in place of `b`."""
+    for index, statement in enumerate(kernel.body):
+        if isinstance(statement, Assign) and isinstance(statement.value, Name):
+            name, value = Name(statement.name), statement.value
+            rest = replace(kernel, body=kernel.body[:index] + kernel.body[index + 1 :])
+            yield rewritten(rest, lambda e, name=name, value=value: value if e == name else e)
+
+
+def _without_casts(kernel: Kernel) -> Iterator[Kernel]:
+    """The kernel without a cast, and with an array of another type to store to."""
+    for index, statement in enumerate(kernel.body):
+        if not isinstance(statement, Assign) or not isinstance(statement.value, Apply):
+            continue
+        if statement.value.op not in ("cast", "bitcast"):
+            continue
+        copied = replace(statement, value=statement.value.args[0])
+        body = (*kernel.body[:index], copied, *kernel.body[index + 1 :])
+        for number, array in enumerate(kernel.arrays):
+            if array.written:
+                for element in ELEMENTS.values():
+                    fill = "quarters" if element.is_float else "random"
+                    other = replace(array, element=element, fill=fill, low=0, high=0)
+                    arrays = (*kernel.arrays[:number], other, *kernel.arrays[number + 1 :])
+                    yield replace(kernel, body=body, arrays=arrays)
 
 
 def _with_helper(kernel: Kernel, index: int, helper: Any) -> Kernel:
