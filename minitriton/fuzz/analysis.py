@@ -52,8 +52,13 @@ from minitriton.fuzz.tree import (
     Store,
     Unpack,
     While,
+    names_in,
 )
 
+ELEMENT_BY_ELEMENT = {
+    "add", "sub", "mul", "and", "or", "xor", "min", "max", "not", "fadd", "fsub", "fmul", "fmin", "fmax", "neg", "cast", "where",
+}  # fmt: skip
+"""Operations whose result, on an operand with undefined elements, is undefined in the same elements and no others."""
 MOST_TRIPS = 8
 MOST_ELEMENTS = 4096
 """Elements of one tile: more would only make a run slow."""
@@ -137,6 +142,7 @@ class Analysis:
             old = self.env.get(statement.name)
             if self.depth and isinstance(old, Value):
                 need(old.type == value.type, f"{statement.name} changes its type")
+                need(value.partial is None, f"{statement.name} is undefined in part")
             self.env[statement.name] = value
         elif isinstance(statement, Unpack):
             pair = self.evaluate(statement.value)
@@ -184,17 +190,26 @@ class Analysis:
             values = self._with_weak(expression)
         else:
             values = [self.value(a) for a in expression.args]
+        partial = _common_partial([v.partial for v in values])
         found = operation.infer(values, expression.attrs)
         for one in found if isinstance(found, tuple) else (found,):
             need(one.type.size <= MOST_ELEMENTS, "a tile too large")
+        if partial is not None:
+            if expression.op not in ELEMENT_BY_ELEMENT or not isinstance(found, Value):
+                raise Unsound("a use of undefined elements")
+            return replace(found, partial=partial)
         return found
 
     def _with_weak(self, expression: Apply) -> list[Value]:
         """The operands; a number takes the type of the one beside it."""
-        typed = [a for a in expression.args if not isinstance(a, Literal)]
-        need(bool(typed), "numbers only")
-        element = self.value(typed[0]).element
-        return [self._literal(a, element) if isinstance(a, Literal) else self.value(a) for a in expression.args]
+        typed = [None if isinstance(a, Literal) else self.value(a) for a in expression.args]
+        element = next((v.element for v in typed if v is not None), None)
+        if element is None:
+            raise Unsound("numbers only")
+        return [
+            self._literal(a, element) if v is None and isinstance(a, Literal) else self.value(a) if v is None else v
+            for a, v in zip(expression.args, typed, strict=True)
+        ]
 
     def _literal(self, literal: Literal, element: Element) -> Value:
         value = literal.value
@@ -218,6 +233,7 @@ class Analysis:
     def _addptr(self, expression: Apply) -> Value:
         base, offset = (self.value(a) for a in expression.args)
         need(base.type.pointer and offset.element.is_int and not offset.type.pointer, "a pointer and an integer")
+        need(base.partial is None and offset.partial is None, "an address that is undefined in part")
         shape = broadcast_shapes(base.shape, offset.shape)
         a, b = base.fact.offsets, offset.fact
         known = None
@@ -257,17 +273,22 @@ class Analysis:
         need(array is not None and not array.written, "a load from an array that is not written")
         assert array is not None
         mask = self.value(expression.args[1]) if len(expression.args) > 1 else None
-        if mask is not None:
-            need(len(expression.args) == 3, "a masked load without other")
+        need(mask is None or mask.partial is None, "a mask that is undefined in part")
         self._accessed(pointer, mask)
         fact = fact_of(array)
+        partial = self._mask_identity(expression.args[1]) if len(expression.args) == 2 else None
         if len(expression.args) == 3:
             other = expression.args[2]
             value = self._literal(other, array.element) if isinstance(other, Literal) else self.value(other)
             need(value.element == array.element and not value.type.pointer, "other of the element type")
+            need(value.partial is None, "other that is undefined in part")
             need(broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "other of the shape")
             fact = joined(fact, without_known(value.fact))
-        return Value(Type(array.element, pointer.shape), fact)
+        return Value(Type(array.element, pointer.shape), fact, partial)
+
+    def _mask_identity(self, mask: Expr) -> tuple[Any, ...]:
+        """A mask as it is now: the expression, and what its names stand for."""
+        return (mask, *(self.env[name] for name in names_in(mask)))
 
     def _target(self, statement: Store | Atomic) -> tuple[Value, Value, np.ndarray | None, Written]:
         pointer, value = self.value(statement.pointer), self.value(statement.value)
@@ -278,6 +299,11 @@ class Analysis:
         array = self.arrays[pointer.fact.array]
         need(array.written and broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "a store that fits")
         places = self._accessed(pointer, mask)
+        if value.partial is not None:
+            need(isinstance(statement, Store) and statement.mask is not None, "a store of undefined elements")
+            assert statement.mask is not None
+            need(value.partial == self._mask_identity(statement.mask), "a store of undefined elements")
+        need(mask is None or mask.partial is None, "a mask that is undefined in part")
         return pointer, value, places, self.written.setdefault(array.name, Written())
 
     def _store(self, statement: Store) -> None:
@@ -320,6 +346,7 @@ class Analysis:
         need(helper is not None and len(helper.parameters) == len(expression.args), "a call of a function")
         assert helper is not None
         inner = {name: self.value(a) for name, a in zip(helper.parameters, expression.args, strict=True)}
+        need(all(v.partial is None for v in inner.values()), "a call with undefined elements")
         need(not helper.noinline or all(v.shape == () for v in inner.values()), "a call with numbers only")
         outside, self.env = self.env, inner
         depth, self.depth = self.depth, 0
@@ -350,6 +377,7 @@ class Analysis:
                 found[name] = a
                 continue
             need(a.type == b.type, f"{name} has two types")
+            need(a.partial is None and b.partial is None, f"{name} is undefined in part")
             found[name] = Value(a.type, merged(a.fact, b.fact, active))
         return found
 
@@ -382,6 +410,13 @@ class Analysis:
         fact = start.fact
         known = None if fact.known is None else fact.known + added
         return replace(start, fact=Ints(fact.low + added, fact.high + added, known))
+
+
+def _common_partial(partials: list[Any]) -> Any:
+    """Where the result of an operation on values with these masks is undefined."""
+    found = [p for p in partials if p is not None]
+    need(all(p == found[0] for p in found), "elements undefined in several ways")
+    return found[0] if found else None
 
 
 def _less(a: Ints, b: Ints) -> np.ndarray | None:

@@ -83,10 +83,12 @@ Fact = Ints | Floats | Pointers
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A type and what is known."""
+    """A type and what is known. `partial`: elements are undefined where this mask, an expression beside the values of its
+    names, does not hold."""
 
     type: Type
     fact: Any
+    partial: tuple[Any, ...] | None = None
 
     @property
     def element(self) -> Element:

@@ -61,7 +61,7 @@ def _of_operation(part: Apply) -> set[str]:
     if op.startswith("call:") or op in ("addptr", "index", "program_id", "num_programs"):
         return set()
     if op == "load":
-        return {"load: masked" if len(part.args) > 1 else "load: whole"}
+        return {("load: whole", "load: masked, no other", "load: masked")[len(part.args) - 1]}
     if op in ("cast", "bitcast"):
         return {f"{op}: to {part.attrs[0]}"}
     if "reduce" in op or op in ("argmax", "argmin"):

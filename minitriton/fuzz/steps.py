@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minitriton.fuzz.accesses import emit_load, other_for
+from minitriton.fuzz.accesses import emit_load, mask_for, offsets, other_for, plain_offsets
 from minitriton.fuzz.builder import Builder, apply
 from minitriton.fuzz.elements import BOOL, ELEMENTS, FLOAT32, FLOATS, INTEGERS, Element
 from minitriton.fuzz.facts import Unsound, Value, broadcast_shapes, need
-from minitriton.fuzz.tree import Expr, Literal, Name
+from minitriton.fuzz.tree import Apply, Expr, Literal, Name, Store
 
 Step = Callable[[Builder], object]
 
@@ -177,8 +177,9 @@ def smooth(b: Builder) -> None:
     op = b.random.choice(SMOOTH)
     if b.attempt(lambda: b.emit(apply(op, name))):
         return
-    bounded = apply("add", apply("cast", apply("and", choose(b, lambda v: v.element.is_int), 3), attrs=("float32",)), 1)
-    b.emit(apply(op, b.emit(apply("fadd", *bounded.args[:1], 0.5))))
+    # Numbers from 0.5 to 2, where every function is defined.
+    small = apply("cast", apply("and", choose(b, lambda v: v.element.is_int), 3), attrs=("float32",))
+    b.emit(apply(op, b.emit(apply("fadd", apply("fmul", small, 0.5), 0.5))))
 
 
 def casts(b: Builder) -> None:
@@ -342,6 +343,30 @@ def more_loads(b: Builder) -> None:
     emit_load(b, b.random.choice(b.shapes))
 
 
+def masked_copies(b: Builder) -> None:
+    """Loads under a mask without `other`, and stores under the same mask what is computed from them."""
+    shape = b.random.choice(b.shapes)
+    element = b.random.choice([*INTEGERS, *FLOATS])
+    source = b.array(element)
+    plain = b.random.random() < 0.5
+    where = b.emit(plain_offsets(b, shape) if plain else offsets(b, shape, distinct=True), "o", usable=False)
+    mask = mask_for(b, shape, where)
+    if b.random.random() < 0.5:
+        mask = Name(b.emit(mask, "m", usable=False))
+    found = b.emit(Apply("load", (apply("addptr", source, where), mask)), usable=False)
+    for _ in range(b.random.choice([0, 1, 2])):
+        value = b.type_of(found)
+        if value.element.is_float:
+            made = apply(b.random.choice(["fadd", "fmul", "fsub"]), found, literal(b, value.element))
+        else:
+            made = apply(b.random.choice(["add", "mul", "xor", "sub", "and"]), found, literal(b, value.element))
+        found = b.emit(made, usable=False)
+    target = b.array(b.type_of(found).element, written=True)
+    b.add(Store(apply("addptr", target, where), Name(found), mask))
+    need(not b.loops, "a store in each iteration")
+    b.analysis.check_places(target)
+
+
 def constants(b: Builder) -> None:
     shape = b.random.choice([*b.shapes, ()])
     element = b.random.choice([*INTEGERS, *FLOATS])
@@ -355,7 +380,7 @@ ELEMENTWISE: list[tuple[Step, int]] = [
     (integers, 26), (floats, 22), (one_float, 8), (smooth, 4), (casts, 10), (comparisons, 8), (booleans, 3), (choices, 9),
 ]  # fmt: skip
 STEPS: list[tuple[Step, int]] = [
-    *ELEMENTWISE, (shapes, 14), (reductions, 15), (scans, 4), (sorts, 2), (products, 2), (more_loads, 10), (constants, 2),
+    *ELEMENTWISE, (shapes, 14), (reductions, 15), (scans, 4), (sorts, 2), (products, 2), (more_loads, 10), (masked_copies, 5), (constants, 2),
 ]  # fmt: skip
 
 
