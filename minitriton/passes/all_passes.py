@@ -26,6 +26,9 @@ import minitriton.passes.merge_tile_axes
 import minitriton.passes.optimize_descriptor_encoding
 import minitriton.passes.optimize_thread_locality
 import minitriton.passes.outer_reduction_layout
+import minitriton.passes.pipelining.assign_latencies
+import minitriton.passes.pipelining.pipeline
+import minitriton.passes.pipelining.schedule_loops
 import minitriton.passes.proxy_fence_insertion
 import minitriton.passes.reduce_data_duplication
 import minitriton.passes.remove_layout_conversions

@@ -1,0 +1,145 @@
+"""`tritongpu-assign-latencies`: how many stages before its use a load starts.
+
+    scf.for ... {                                           scf.for ... {
+      %x = tt.load %p                                         %x = tt.load %p {tt.latency = 2 : i32}
+      use %x                                       =>         use %x
+    } {tt.num_stages = 3 : i32}                             } {tt.num_stages = 3 : i32}
+
+Loads that feed dots count, and in loops that name a number of stages all loads that can be copied asynchronously. Loads that
+other such loads wait for share the stages: with n stages and loads k deep each starts (n - 1) / k stages ahead.
+
+Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp; loads through descriptors are left to synchronous
+copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
+from xdsl.ir import Operation, OpResult
+
+from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.dialects import tt, ttng
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.pipelining.buffers import (
+    SMALLEST_COPY,
+    Incompatible,
+    allocated_buffers,
+    buffer_for_dots,
+    copied_bytes,
+    is_wide_enough,
+)
+from minitriton.passes.pipelining.loops import (
+    NUM_STAGES,
+    body_ops,
+    is_outer_loop,
+    loops_in,
+    nested_operands,
+    num_stages,
+    reaches_back_further,
+)
+
+LATENCY = "tt.latency"
+DOTS = (tt.DotOp, tt.DotScaledOp, ttng.WarpGroupDotOp)
+
+
+class _LoadLevels:
+    """How many other loads stand between each load worth pipelining and what uses it in the end."""
+
+    def __init__(self, loop: scf.ForOp, facts: AxisInfoAnalysis) -> None:
+        self.loop = loop
+        self.facts = facts
+        self.levels: dict[Operation, int] = {}
+        self.excluded: set[Operation] = set()
+        self.seen: set[Operation] = set()
+
+    def find(self) -> dict[Operation, int]:
+        ops = body_ops(self.loop)
+        for op in ops:
+            if isinstance(op, DOTS):
+                self.seen.clear()
+                self._visit(op)
+        if NUM_STAGES in self.loop.attributes:
+            for op in ops:
+                if not isinstance(op, tt.LoadOp | tt.DescriptorLoadOp | tt.DescriptorGatherOp):
+                    self._visit(op)
+        return self.levels
+
+    def _visit(self, root: Operation) -> None:
+        """Depth first through what `root` uses, in the order of the operands."""
+        pending = [(root, 0)]
+        while pending:
+            op, level = pending.pop()
+            if op in self.seen or op in self.excluded:
+                continue
+            self.seen.add(op)
+            if isinstance(op, tt.LoadOp):
+                if not self._enter(op, level):
+                    continue
+                level += 1
+            accumulator = op._operands[2] if isinstance(op, DOTS) else None
+            used = [
+                value.op
+                for value in nested_operands(op)
+                if value is not accumulator and isinstance(value, OpResult) and value.op.parent is op.parent
+            ]
+            pending.extend((producer, level) for producer in reversed(used))
+
+    def _enter(self, load: tt.LoadOp, level: int) -> bool:
+        """Notes the level of a load; False if what it uses does not matter."""
+        if not _is_worth_it(load, self.facts):
+            return False
+        known = self.levels.get(load)
+        if known is not None and known != level:
+            del self.levels[load]
+            self.excluded.add(load)
+            return False
+        self.levels[load] = level
+        return True
+
+
+def _is_worth_it(load: tt.LoadOp, facts: AxisInfoAnalysis) -> bool:
+    if not is_wide_enough(load, facts):
+        return False
+    try:
+        buffer_for_dots(load.results[0])
+    except Incompatible:
+        return False
+    buffers = allocated_buffers(load)
+    if not buffers:
+        return True
+    return all(buffer == buffers[0] for buffer in buffers) and copied_bytes(load, buffers[0]) >= SMALLEST_COPY
+
+
+def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis) -> None:
+    if any(LATENCY in op.attributes for op in body_ops(loop)):
+        return
+    levels = {load: level for load, level in _LoadLevels(loop, facts).find().items() if level < stages - 1}
+    if levels:
+        latency = (stages - 1) // (max(levels.values()) + 1)
+        for load in levels:
+            load.attributes[LATENCY] = IntegerAttr(latency, i32)
+
+
+@register_pass
+@dataclass(frozen=True)
+class AssignLatencies(Pass):
+    """Says how many stages before its use each load of a pipelined loop starts."""
+
+    name: ClassVar[str] = "tritongpu-assign-latencies"
+    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    num_stages: int = 3
+    """The number of stages of loops that name none."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Mark the loads of all loops."""
+        facts: AxisInfoAnalysis | None = None
+        for loop in loops_in(op):
+            stages = num_stages(loop, self.num_stages)
+            if stages > 1 and not is_outer_loop(loop) and not reaches_back_further(loop):
+                facts = facts or AxisInfoAnalysis(op)
+                _assign(loop, stages, facts)

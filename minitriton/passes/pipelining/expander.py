@@ -1,0 +1,258 @@
+"""A loop and a schedule become a prologue and a loop in which the stages of several iterations overlap.
+
+    for i in range(l, u):                a(l) if l < u; a(l + 1) if l + 1 < u; b(l) if l < u
+        a(i)   stage 0           =>      for i in range(l, u):
+        b(i)   stage 1                       c(i)
+        c(i)   stage 2                       b(i + 1) if i + 1 < u
+                                             a(i + 2) if i + 2 < u
+
+The prologue starts the first iterations; the loop runs as often as before and finishes one iteration each time. Stages of
+iterations that are not there are held back (`predication`), so no epilogue is needed. A value that a later stage uses is
+carried by the loop, once for each iteration that it lives on.
+
+Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+
+from minitriton.dialects import arith
+from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
+from minitriton.passes.pipelining.predication import predicate
+from minitriton.rewriting.constants import int_attr, int_constant
+from minitriton.rewriting.insertion import Inserter
+from minitriton.rewriting.regions import clone_op, is_defined_outside
+
+
+def expand(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> scf.ForOp | None:
+    """The pipelined loop in place of `loop`; None (and nothing changed) if the schedule is none for it.
+
+    `order` has all ops of the body as one iteration of the new loop runs them.
+    """
+    if any(op not in stages for op in body_ops(loop)) or not _is_possible(loop, order, stages):
+        return None
+    return _Expansion(loop, order, stages).run()
+
+
+def _is_possible(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> bool:
+    """Whether each op runs behind what it uses, and nothing reaches back more than one iteration."""
+    length = len(order)
+    cycle = {op: number + stages[op] * length for number, op in enumerate(order)}
+    for op in order:
+        for value in nested_operands(op):
+            producer, distance = definition_and_distance(loop, value)
+            if producer is None:
+                continue
+            if distance > 1:
+                return False
+            if producer in cycle and cycle[op] < cycle[producer] - length * distance:
+                return False
+    return True
+
+
+class _Expansion:
+    """One loop while it is expanded."""
+
+    def __init__(self, loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> None:
+        self.loop = loop
+        self.order = order
+        self.stages = stages
+        self.last = max(stages.values())
+        self.low, self.high, self.step = loop._operands[:3]
+        self.arguments = loop.regions[0].block.args
+        self.yielded = terminator_of(loop)._operands
+        self.versions: dict[SSAValue, dict[int, SSAValue]] = {}
+        """For each value of the body: what it is in iteration 0, 1, ... of the prologue."""
+
+    def run(self) -> scf.ForOp:
+        self._prologue()
+        lives = self._values_across_stages()
+        kernel, carried = self._kernel_loop(lives)
+        self._kernel(kernel, lives, carried)
+        for result, new in zip(self.loop.results, kernel.results, strict=False):
+            result.replace_all_uses_with(new)
+        assert self.loop.parent is not None
+        self.loop.parent.erase_op(self.loop)
+        return kernel
+
+    def _set_version(self, value: SSAValue, version: SSAValue, iteration: int) -> None:
+        self.versions.setdefault(value, {})[iteration] = version
+
+    # Prologue
+
+    def _prologue(self) -> None:
+        """The stages of the first iterations that come before the loop."""
+        for argument, initial in zip(self.arguments[1:], self.loop._operands[3:], strict=True):
+            self._set_version(argument, initial, 0)
+        for argument, value in zip(self.arguments[1:], self.yielded, strict=True):
+            if is_defined_outside(value, self.loop):
+                for iteration in range(1, self.last):
+                    self._set_version(argument, value, iteration)
+        at = Inserter.before(self.loop)
+        conditions: list[SSAValue] = []
+        for part in range(self.last):
+            counter = self._counter(at, part)
+            self._set_version(self.arguments[0], counter, part)
+            conditions.append(self._is_below(at, counter))
+            for op in self.order:
+                iteration = part - self.stages[op]
+                if iteration >= 0:
+                    self._start(op, iteration, conditions[iteration], at)
+
+    def _counter(self, at: Inserter, iteration: int) -> SSAValue:
+        """low + step * iteration, as a constant if it is one."""
+        low, step = int_constant(self.low), int_constant(self.step)
+        if low is not None and step is not None:
+            return at.integer(self.low.type, low + step * iteration)
+        offset = at.value(arith.MuliOp(self.step, at.integer(self.low.type, iteration)))
+        return at.value(arith.AddiOp(self.low, offset))
+
+    def _is_below(self, at: Inserter, counter: SSAValue) -> SSAValue:
+        """counter < high, as a constant if it is one."""
+        number, high = int_constant(counter), int_constant(self.high)
+        if number is not None and high is not None:
+            return at.constant(int_attr(i1, number < high))
+        return at.value(arith.CmpiOp(counter, self.high, "slt"))
+
+    def _start(self, op: Operation, iteration: int, condition: SSAValue, at: Inserter) -> None:
+        """A copy of `op` for one of the first iterations."""
+        current = {value: self.versions[value][iteration] for value in nested_operands(op) if value in self.versions}
+        copy = clone_op(op, current)
+        at.place(copy)
+        predicate(copy, condition)
+        for result, new in zip(op.results, copy.results, strict=True):
+            for index, value in enumerate(self.yielded):
+                if value is not result:
+                    continue
+                argument = self.arguments[index + 1]
+                following: SSAValue = new
+                if self.loop.results[index].first_use is not None:
+                    before = self.versions[argument][iteration]
+                    following = at.value(arith.SelectOp(condition, new, before))
+                self._set_version(argument, following, iteration + 1)
+            self._set_version(result, new, iteration)
+
+    # The loop
+
+    def _values_across_stages(self) -> dict[SSAValue, tuple[int, int]]:
+        """Values that a later stage than that of their definition uses: the two stages."""
+        found: dict[SSAValue, tuple[int, int]] = {}
+        for op in self.order:
+            stage = self.stages[op]
+            for value in self._used_values(op):
+                producer, distance = definition_and_distance(self.loop, value)
+                if producer is None or producer not in self.stages:
+                    continue
+                first = self.stages[producer]
+                if first not in (stage, stage + distance):
+                    found[value] = (first, max(stage, found.get(value, (0, 0))[1]))
+        return found
+
+    def _used_values(self, op: Operation) -> list[SSAValue]:
+        """What `op` uses: its operands, then what its regions capture."""
+        captured = (v for inner in op.walk() if inner is not op for v in inner._operands if is_defined_outside(v, op))
+        return [*op._operands, *(captured if op.regions else ())]
+
+    def _kernel_loop(self, lives: dict[SSAValue, tuple[int, int]]) -> tuple[scf.ForOp, dict[tuple[SSAValue, int], int]]:
+        """The empty new loop, and where it carries a value of so many iterations ago."""
+        initial: list[SSAValue] = []
+        for index, value in enumerate(self.yielded):
+            producer = value.op if isinstance(value, OpResult) else None
+            if producer is not None and producer in self.stages:
+                initial.append(self.versions[self.arguments[index + 1]][self.last - self.stages[producer]])
+            else:
+                initial.append(self.loop._operands[3 + index])
+        carried: dict[tuple[SSAValue, int], int] = {}
+        for value, (first, last) in lives.items():
+            for number in range(last - first):
+                initial.append(self.versions[value][self.last - last + number])
+                carried[value, last - first - number] = len(initial) - 1
+        types = [value.type for value in initial]
+        block = Block(arg_types=[self.low.type, *types])
+        for new, old in zip(block.args, self.arguments, strict=False):
+            new.location = old.location
+            new.name_hint = old.name_hint
+        kernel = scf.ForOp.create(
+            operands=[self.low, self.high, self.step, *initial],
+            result_types=types,
+            regions=[Region(block)],
+            attributes=dict(self.loop.attributes),
+        )
+        Inserter.before(self.loop).insert(kernel)
+        return kernel, carried
+
+    def _kernel(
+        self, kernel: scf.ForOp, lives: dict[SSAValue, tuple[int, int]], carried: dict[tuple[SSAValue, int], int]
+    ) -> None:
+        """The body of the new loop: each op for the iteration that its stage has reached."""
+        block = kernel.regions[0].block
+        at = Inserter(block, None, self.loop.location)
+        values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, block.args, strict=False))
+        conditions = [self._is_there(at, block.args[0], stage) for stage in range(self.last)]
+        for op in self.order:
+            copy = clone_op(op, values)
+            at.place(copy)
+            for old, new in zip(op.walk(), copy.walk(), strict=True):
+                for index, operand in enumerate(old._operands):
+                    replacement = self._in_stage(operand, self.stages[op], values, block, carried, copy)
+                    if replacement is not None:
+                        new.operands[index] = replacement
+            if self.stages[op] < self.last:
+                predicate(copy, conditions[self.stages[op]])
+        yielded = [self._handed_on(at, index, values, block, conditions) for index in range(len(self.yielded))]
+        for value, (first, last) in lives.items():
+            for _ in range(last - first - 1):
+                yielded.append(block.args[len(yielded) + 2])
+            yielded.append(values.get(value, value))
+        at.insert(scf.YieldOp.create(operands=yielded))
+
+    def _is_there(self, at: Inserter, counter: SSAValue, stage: int) -> SSAValue:
+        """Whether the iteration that `stage` works on is one of the loop: counter < high - step * stages to go."""
+        distance = at.value(arith.MuliOp(self.step, at.integer(self.step.type, self.last - stage)))
+        return at.value(arith.CmpiOp(counter, at.value(arith.SubiOp(self.high, distance)), "slt"))
+
+    def _in_stage(
+        self,
+        operand: SSAValue,
+        stage: int,
+        values: dict[SSAValue, SSAValue],
+        block: Block,
+        carried: dict[tuple[SSAValue, int], int],
+        user: Operation,
+    ) -> SSAValue | None:
+        """What an operand is for an op of `stage`; None if it is what the copy already has."""
+        if operand is self.arguments[0]:
+            at = Inserter.before(user)
+            at.location = self.loop.location
+            ahead = at.integer(self.step.type, self.last - stage)
+            return at.value(arith.AddiOp(block.args[0], at.value(arith.MuliOp(self.step, ahead))))
+        source = operand
+        if isinstance(operand, BlockArgument) and operand.block is self.arguments[0].block:
+            source = self.yielded[operand.index - 1]
+            if is_defined_outside(source, self.loop):
+                return source if stage != self.last else None
+        if not isinstance(source, OpResult) or source.op not in self.stages:
+            return None
+        defined = self.stages[source.op]
+        if defined == stage:
+            return None
+        if source is not operand and defined == stage + 1:
+            return values.get(source, source)
+        return block.args[carried[operand, stage - defined] + 1]
+
+    def _handed_on(
+        self, at: Inserter, index: int, values: dict[SSAValue, SSAValue], block: Block, conditions: list[SSAValue]
+    ) -> SSAValue:
+        """What the new loop yields for what the old one yielded: unchanged by iterations that are not there."""
+        value = self.yielded[index]
+        new = values.get(value, value)
+        if self.loop.results[index].first_use is None:
+            return new
+        producer, _ = definition_and_distance(self.loop, value)
+        stage = self.stages.get(producer, self.last) if producer is not None else self.last
+        if stage == self.last:
+            return new
+        return at.value(arith.SelectOp(conditions[stage], new, block.args[index + 1]))

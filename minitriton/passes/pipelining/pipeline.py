@@ -1,0 +1,75 @@
+"""`tritongpu-pipeline`: loops with a schedule are pipelined.
+
+In: loops whose ops carry stages and clusters (`schedule`). Out: asynchronous copies (`lower_loads`), a prologue and a loop in
+which the stages overlap (`expander`), waits that leave later copies under way (`waits`), and no schedule any more.
+
+`tritongpu-test-pipeline-lower-loop` stops behind the first step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.canonicalize import arith_patterns
+from minitriton.passes.pipelining.expander import expand
+from minitriton.passes.pipelining.loops import loops_in
+from minitriton.passes.pipelining.lower_loads import lower_loads
+from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule
+from minitriton.passes.pipelining.waits import update_waits
+from minitriton.rewriting.greedy import apply_patterns_greedily
+
+
+def lower_loops(module: ModuleOp) -> bool:
+    """Makes loads asynchronous in all loops that have a schedule; whether there is one."""
+    facts: AxisInfoAnalysis | None = None
+    for loop in loops_in(module):
+        schedule = Schedule.read(loop)
+        if schedule is not None:
+            facts = facts or AxisInfoAnalysis(module)
+            lower_loads(loop, schedule, facts)
+            schedule.write(loop)
+    return facts is not None
+
+
+@register_pass
+@dataclass(frozen=True)
+class Pipeline(Pass):
+    """Pipelines the loops that have a schedule."""
+
+    name: ClassVar[str] = "tritongpu-pipeline"
+    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    num_stages: int = 3
+    """The number of stages of loops that name none."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Pipeline all loops."""
+        if not lower_loops(op):
+            return
+        for loop in list(loops_in(op)):
+            schedule = Schedule.read(loop)
+            if schedule is not None:
+                expand(loop, schedule.in_order(loop), {each: stage for each, (stage, _) in schedule.places.items()})
+        for inner in op.walk():
+            for name in (STAGE, CLUSTER, MAX_STAGE):
+                inner.attributes.pop(name, None)
+        update_waits(op)
+        apply_patterns_greedily(op, arith_patterns())
+
+
+@register_pass
+@dataclass(frozen=True)
+class TestPipelineLowerLoop(Pass):
+    """Makes the loads of scheduled loops asynchronous, and leaves the loops as they are."""
+
+    name: ClassVar[str] = "tritongpu-test-pipeline-lower-loop"
+    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Lower the loops, without overlapping their stages."""
+        lower_loops(op)

@@ -1,0 +1,83 @@
+"""An op that runs only where a condition holds, by what the op itself offers: a mask, a condition, or nothing to hold back.
+
+tt.store %p, %x          =>      %m = tt.splat %pred : i1 -> tensor<128xi1>
+                                 tt.store %p, %x, %m
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.dialects import arith, llvm, tt, ttg, ttng
+from minitriton.errors import PassError
+from minitriton.rewriting.constants import int_constant
+from minitriton.rewriting.effects import is_memory_effect_free
+from minitriton.rewriting.insertion import Inserter
+
+_HARMLESS = (
+    llvm.AssumeOp,
+    ttng.FenceAsyncSharedOp,
+    ttg.AsyncCommitGroupOp,
+    ttg.AsyncWaitOp,
+    ttg.LocalLoadOp,
+    ttg.LocalStoreOp,
+    UnregisteredOp,
+)
+"""Ops with an effect that does no harm in an iteration that is not there, and those of tests."""
+
+_MASKS: dict[type[Operation], tuple[int, int]] = {
+    ttg.AsyncCopyGlobalToLocalOp: (0, 2),
+    tt.LoadOp: (0, 1),
+    tt.StoreOp: (0, 2),
+    tt.AtomicRMWOp: (0, 2),
+}
+"""For ops with a mask: the operand that has its shape, and where among the groups of operands the mask is."""
+
+
+def can_be_held_back(op: Operation) -> bool:
+    """Whether `predicate` works for `op`."""
+    return is_memory_effect_free(op) or isinstance(op, (*_HARMLESS, scf.IfOp, *_MASKS))
+
+
+def predicate(op: Operation, condition: SSAValue) -> None:
+    """Makes `op` do nothing unless `condition` holds. Raises `PassError` for an op that has no way to."""
+    if is_memory_effect_free(op) or int_constant(condition) == -1 or isinstance(op, _HARMLESS):
+        return
+    at = Inserter.before(op)
+    if isinstance(op, scf.IfOp):
+        op.operands[0] = _both(at, op._operands[0], condition)
+        return
+    place = _MASKS.get(op.__class__)
+    if place is None:
+        raise PassError(f"a pipelined loop cannot hold back {op.name}", help="set num_stages=1 for this loop")
+    shaped, group = place
+    _set_mask(op, group, at, op._operands[shaped].type, condition)
+
+
+def _both(at: Inserter, mask: SSAValue | None, condition: SSAValue) -> SSAValue:
+    return condition if mask is None else at.value(arith.AndIOp(condition, mask))
+
+
+def _set_mask(op: Operation, group: int, at: Inserter, shape: object, condition: SSAValue) -> None:
+    """The operands with the mask `condition and mask`, in the shape of the accessed pointers."""
+    if isinstance(shape, TensorType):
+        type_ = TensorType(i1, shape.shape, shape.encoding)
+        condition = at.value(tt.SplatOp(condition, type_))
+    sizes = op.properties.get("operandSegmentSizes")
+    counts = list(sizes.get_values()) if isinstance(sizes, DenseArrayBase) else None
+    if counts is None:
+        has_mask = len(op._operands) > group
+        first, rest = list(op._operands[:group]), list(op._operands[group + 1 :])
+        mask = op._operands[group] if has_mask else None
+        op.operands = [*first, _both(at, mask, condition), *rest]
+        return
+    start = sum(counts[:group])
+    mask = op._operands[start] if counts[group] else None
+    operands = list(op._operands)
+    operands[start : start + counts[group]] = [_both(at, mask, condition)]
+    counts[group] = 1
+    assert isinstance(sizes, DenseArrayBase)
+    op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(sizes.elt_type, counts)  # pyright: ignore
+    op.operands = operands

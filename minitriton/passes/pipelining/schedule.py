@@ -1,0 +1,177 @@
+"""When each op of a loop body runs: its stage, and its cluster within an iteration of the pipelined loop.
+
+An op of stage s runs s iterations of the pipelined loop after the iteration that it belongs to began. Within one iteration,
+ops run cluster by cluster, those of one cluster in the order of the body. As attributes:
+
+    %x = tt.load %p {loop.cluster = 2 : i32, loop.stage = 0 : i32}
+    } {tt.scheduled_max_stage = 2 : i32}
+
+Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/Schedule.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.ir import BlockArgument, Operation, OpResult
+
+from minitriton.passes.pipelining.loops import body_ops, nested_operands
+
+STAGE = "loop.stage"
+CLUSTER = "loop.cluster"
+MAX_STAGE = "tt.scheduled_max_stage"
+
+
+class Cluster:
+    """A place in the order of one iteration; only its position among the others counts."""
+
+
+class Schedule:
+    """Stage and cluster of the ops of one loop body; ops may be missing while it is made."""
+
+    def __init__(self, stages: int = 0) -> None:
+        self.stages = stages
+        self.clusters: list[Cluster] = []
+        self.places: dict[Operation, tuple[int, Cluster]] = {}
+
+    def __contains__(self, op: Operation) -> bool:
+        return op in self.places
+
+    def stage(self, op: Operation) -> int:
+        """The stage of an op in the schedule."""
+        return self.places[op][0]
+
+    def cluster(self, op: Operation) -> Cluster:
+        """The cluster of an op in the schedule."""
+        return self.places[op][1]
+
+    def position(self, cluster: Cluster) -> int:
+        """How many clusters are before this one."""
+        return self.clusters.index(cluster)
+
+    # Clusters
+
+    def new_cluster(self, position: int | None = None) -> Cluster:
+        """A new cluster before the one at `position`, by default behind all."""
+        cluster = Cluster()
+        self.clusters.insert(len(self.clusters) if position is None else position, cluster)
+        return cluster
+
+    # Ops
+
+    def insert(self, op: Operation, stage: int, cluster: Cluster) -> None:
+        """Places an op, wherever it was."""
+        self.places[op] = (stage, cluster)
+
+    def insert_if_absent(self, op: Operation, stage: int, cluster: Cluster) -> bool:
+        """Places an op that has no place yet; whether it had none."""
+        if op in self.places:
+            return False
+        self.places[op] = (stage, cluster)
+        return True
+
+    def insert_earliest(self, op: Operation, stage: int, cluster: Cluster) -> bool:
+        """Places an op here unless it is earlier already; whether its place changed."""
+        place = self.places.get(op)
+        if place is not None:
+            if stage > place[0]:
+                return False
+            if stage == place[0] and self.position(cluster) >= self.position(place[1]):
+                return False
+        self.places[op] = (stage, cluster)
+        return True
+
+    def insert_dependencies(
+        self, op: Operation, stage: int, cluster: Cluster, *, through_arguments: bool, earliest: bool
+    ) -> None:
+        """Places what `op` needs, and what that needs, with `op`.
+
+        `through_arguments`: also what the previous iteration hands on. `earliest`: also ops that have a later place.
+        """
+        insert = self.insert_earliest if earliest else self.insert_if_absent
+        pending = [op]
+        while pending:
+            current = pending.pop()
+            for producer in producers(current, through_arguments):
+                if insert(producer, stage, cluster):
+                    pending.append(producer)
+
+    def in_order(self, loop: scf.ForOp) -> list[Operation]:
+        """The ops of the body that have a place, in the order in which one iteration runs them."""
+        buckets: dict[Cluster, list[Operation]] = {cluster: [] for cluster in self.clusters}
+        for op in body_ops(loop):
+            place = self.places.get(op)
+            if place is not None:
+                buckets[place[1]].append(op)
+        return [op for bucket in buckets.values() for op in bucket]
+
+    def runs_before(self, a: Operation, b: Operation) -> bool:
+        """Whether `a` runs before `b`, of one iteration of the original loop."""
+        (stage_a, cluster_a), (stage_b, cluster_b) = self.places[a], self.places[b]
+        if stage_a != stage_b:
+            return stage_a < stage_b
+        if cluster_a is not cluster_b:
+            return self.position(cluster_a) < self.position(cluster_b)
+        return a.is_before_in_block(b)
+
+    # Attributes
+
+    def write(self, loop: scf.ForOp) -> None:
+        """Puts the schedule on the ops of `loop`."""
+        for number, cluster in enumerate(self.clusters):
+            for op, (stage, placed) in self.places.items():
+                if placed is cluster:
+                    op.attributes[CLUSTER] = IntegerAttr(number, i32)
+                    op.attributes[STAGE] = IntegerAttr(stage, i32)
+        before = loop.attributes.get(MAX_STAGE)
+        most = before.value.data if isinstance(before, IntegerAttr) else 0
+        loop.attributes[MAX_STAGE] = IntegerAttr(max(self.stages - 1, most), i32)
+
+    @classmethod
+    def read(cls, loop: scf.ForOp) -> Schedule | None:
+        """The schedule that the ops of `loop` carry; None if it has none."""
+        most = loop.attributes.get(MAX_STAGE)
+        if not isinstance(most, IntegerAttr):
+            return None
+        schedule = cls(most.value.data + 1)
+        placed: list[tuple[Operation, int, int]] = []
+        for op in body_ops(loop):
+            stage, cluster = op.attributes.get(STAGE), op.attributes.get(CLUSTER)
+            if isinstance(stage, IntegerAttr) and isinstance(cluster, IntegerAttr):
+                placed.append((op, stage.value.data, cluster.value.data))
+        schedule.stages = max([schedule.stages, *(stage + 1 for _, stage, _ in placed)])
+        first = min((number for _, _, number in placed), default=0)
+        for _ in range(first, max((number for _, _, number in placed), default=-1) + 1):
+            schedule.new_cluster()
+        for op, stage, number in placed:
+            schedule.insert(op, stage, schedule.clusters[number - first])
+        return schedule
+
+
+def producers(op: Operation, through_arguments: bool) -> Iterator[Operation]:
+    """The ops in the block of `op` that define what it and the ops in it use."""
+    block = op.parent
+    assert block is not None
+    for operand in nested_operands(op):
+        value = operand
+        seen: set[BlockArgument] = set()
+        while through_arguments and isinstance(value, BlockArgument) and value not in seen:
+            seen.add(value)
+            if value.index == 0 or value.block is not block or block.last_op is None:
+                break
+            value = block.last_op._operands[value.index - 1]
+        if isinstance(value, OpResult) and value.op.parent is block:
+            yield value.op
+
+
+def schedule_dependencies(loop: scf.ForOp, schedule: Schedule) -> None:
+    """Everything that a placed op needs is placed with it, or earlier."""
+    order = schedule.in_order(loop)
+    places = {op: schedule.places[op] for op in order}
+    for stage in range(schedule.stages):
+        for op in order:
+            at, cluster = places[op]
+            if at == stage:
+                schedule.insert_dependencies(op, at, cluster, through_arguments=False, earliest=True)

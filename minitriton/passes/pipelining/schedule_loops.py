@@ -1,0 +1,212 @@
+"""`tritongpu-schedule-loops`: from latencies to a stage and a cluster for every op of a loop.
+
+    %x = tt.load %p {tt.latency = 2 : i32}           %x = tt.load %p {loop.cluster = 2 : i32, loop.stage = 0 : i32}
+    %y = arith.addf %acc, %x                  =>     %y = arith.addf %acc, %x {loop.cluster = 0 : i32, loop.stage = 2 : i32}
+
+Ops that follow from a load run as many stages later as latencies lie between; in one iteration later stages come first, so
+that a buffer is read before it is filled again. Then what these need is placed with them, what they need of the previous
+iteration one stage later, conditionals in front of or behind everything, and all else in the last stage.
+
+Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/ScheduleLoops.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import BlockArgument, Operation, OpResult
+
+from minitriton.dialects import tt
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.pipelining.assign_latencies import LATENCY
+from minitriton.passes.pipelining.loops import (
+    ancestor_in_body,
+    body_ops,
+    is_outer_loop,
+    loops_in,
+    nested_operands,
+    reaches_back_further,
+    terminator_of,
+)
+from minitriton.passes.pipelining.predication import can_be_held_back
+from minitriton.passes.pipelining.schedule import Cluster, Schedule, producers, schedule_dependencies
+
+
+def _take_latencies(loop: scf.ForOp) -> dict[Operation, int]:
+    """The latencies that ops of the body carry; the attributes go."""
+    found: dict[Operation, int] = {}
+    for op in body_ops(loop):
+        latency = op.attributes.pop(LATENCY, None)
+        if isinstance(latency, IntegerAttr):
+            found[op] = latency.value.data
+    return found
+
+
+def _users(loop: scf.ForOp, op: Operation) -> set[Operation]:
+    """The ops of the body in which results of `op` are used in this iteration."""
+    last = terminator_of(loop)
+    ancestors = (ancestor_in_body(loop, use.operation) for result in op.results for use in result.uses)
+    return {user for user in ancestors if user is not None and user is not last}
+
+
+def _stages_of_key_ops(loop: scf.ForOp, latencies: dict[Operation, int]) -> dict[Operation, int]:
+    """The stage of each op that follows from one with a latency: how far it is from the end, in latencies."""
+    distance: dict[Operation, int] = {}
+    users = {op: _users(loop, op) for op in body_ops(loop)}
+    for op in reversed(body_ops(loop)):
+        distance[op] = latencies.get(op, 0) + max((distance[user] for user in users[op]), default=0)
+    reached: dict[Operation, None] = {}
+    pending = list(latencies)
+    while pending:
+        op = pending.pop()
+        if op not in reached:
+            reached[op] = None
+            pending.extend(users[op])
+    longest = max(distance[op] for op in latencies)
+    return {op: longest - distance[op] for op in reached}
+
+
+def _schedule_key_ops(loop: scf.ForOp, latencies: dict[Operation, int]) -> Schedule:
+    stages = _stages_of_key_ops(loop, latencies)
+    last = max(stages.values())
+    schedule = Schedule(last + 1)
+    clusters = [schedule.new_cluster() for _ in range(last + 1)]
+    for op, stage in stages.items():
+        schedule.insert(op, stage, clusters[last - stage])
+    behind = schedule.new_cluster()
+    for op, stage in stages.items():
+        if isinstance(op, scf.IfOp) and op not in latencies and not _leads_to(op, stages):
+            schedule.insert(op, stage, behind)
+    return schedule
+
+
+def _leads_to(op: Operation, targets: dict[Operation, int]) -> bool:
+    """Whether one of `targets` depends on `op`."""
+    seen: set[Operation] = set()
+    pending = [use.operation for result in op.results for use in result.uses]
+    while pending:
+        user = pending.pop()
+        if user in seen:
+            continue
+        seen.add(user)
+        if user in targets:
+            return True
+        pending.extend(use.operation for result in user.results for use in result.uses)
+        for region in user.regions:
+            for block in region.blocks:
+                pending.extend(block.ops)
+    return False
+
+
+def _schedule_conditionals(loop: scf.ForOp, schedule: Schedule) -> Cluster:
+    """Conditionals that placed ops need come first, others last; the cluster behind those that come first."""
+    behind_first = schedule.clusters[0]
+    needed: dict[Operation, int] = {}
+    order = schedule.in_order(loop)
+    for stage in range(schedule.stages):
+        for op in order:
+            if schedule.stage(op) == stage:
+                for inner in _needed_by(op):
+                    if isinstance(inner, scf.IfOp):
+                        needed.setdefault(inner, stage)
+    if needed:
+        first = schedule.new_cluster(0)
+        for op, stage in needed.items():
+            schedule.insert_if_absent(op, stage, first)
+    last = schedule.new_cluster()
+    for op in body_ops(loop):
+        if isinstance(op, scf.IfOp) and op not in needed:
+            schedule.insert_if_absent(op, schedule.stages - 1, last)
+    return behind_first
+
+
+def _needed_by(op: Operation) -> dict[Operation, None]:
+    """The ops of the body that `op` depends on in this iteration."""
+    found: dict[Operation, None] = {}
+    pending = [op]
+    while pending:
+        for producer in producers(pending.pop(), through_arguments=False):
+            if producer not in found:
+                found[producer] = None
+                pending.append(producer)
+    return found
+
+
+def _schedule_for_next_iteration(loop: scf.ForOp, schedule: Schedule) -> None:
+    """What placed ops need of the previous iteration: one stage later, in a cluster before theirs; loads with them."""
+    before: dict[Cluster, Cluster] = {}
+    block = loop.regions[0].block
+    for op in body_ops(loop):
+        if op not in schedule:
+            continue
+        stage, cluster = schedule.places[op]
+        if stage == schedule.stages - 1:
+            continue
+        for operand in nested_operands(op):
+            if not isinstance(operand, BlockArgument) or operand.block is not block or operand.index == 0:
+                continue
+            value = terminator_of(loop)._operands[operand.index - 1]
+            if not isinstance(value, OpResult) or value.op in schedule:
+                continue
+            target = (stage, cluster)
+            if not isinstance(value.op, tt.LoadOp):
+                if cluster not in before:
+                    before[cluster] = schedule.new_cluster(schedule.position(cluster))
+                target = (stage + 1, before[cluster])
+            schedule.insert_if_absent(value.op, *target)
+            schedule.insert_dependencies(value.op, *target, through_arguments=True, earliest=True)
+
+
+def _schedule_rest(loop: scf.ForOp, schedule: Schedule, behind_first: Cluster) -> None:
+    """All other ops run in the last stage, not in a cluster before what they use."""
+    last = schedule.stages - 1
+    rest = {op: behind_first for op in body_ops(loop) if op not in schedule}
+    pending = [op for op in schedule.in_order(loop) if schedule.stage(op) == last]
+    while pending:
+        op = pending.pop()
+        cluster = schedule.cluster(op) if op in schedule else rest[op]
+        for result in op.results:
+            for use in result.uses:
+                user = use.operation
+                if user in rest and schedule.position(rest[user]) < schedule.position(cluster):
+                    rest[user] = cluster
+                    pending.append(user)
+    for op, cluster in rest.items():
+        schedule.insert(op, last, cluster)
+
+
+def schedule_loop(loop: scf.ForOp) -> None:
+    """Writes a schedule onto a loop whose ops carry latencies."""
+    latencies = _take_latencies(loop)
+    if not latencies or is_outer_loop(loop) or reaches_back_further(loop) or _has_barriers(loop):
+        return
+    schedule = _schedule_key_ops(loop, latencies)
+    behind_first = _schedule_conditionals(loop, schedule)
+    schedule_dependencies(loop, schedule)
+    _schedule_for_next_iteration(loop, schedule)
+    _schedule_rest(loop, schedule, behind_first)
+    early = (op for op, (stage, _) in schedule.places.items() if stage < schedule.stages - 1)
+    if all(can_be_held_back(op) for op in early):
+        schedule.write(loop)
+
+
+def _has_barriers(loop: scf.ForOp) -> bool:
+    return any(op.name == "gpu.barrier" for op in loop.walk())
+
+
+@register_pass
+@dataclass(frozen=True)
+class ScheduleLoops(Pass):
+    """Gives every op of a loop with latencies its stage and cluster."""
+
+    name: ClassVar[str] = "tritongpu-schedule-loops"
+    requires = frozenset({Property.STRUCTURED})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Schedule all loops."""
+        for loop in loops_in(op):
+            schedule_loop(loop)
