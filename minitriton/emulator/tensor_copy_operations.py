@@ -121,6 +121,8 @@ def _pieces(map: TensorMap, corner: list[int]) -> tuple[int, np.ndarray, np.ndar
     """How a box is copied: bytes of a piece, global byte offsets, which pieces to copy (None: all)."""
     inside = _inside(map, corner)
     first = map.address - global_memory.BASE + sum(c * s for c, s in zip(corner, (map.item, *map.strides), strict=True))
+    # Addresses wrap around: a large stride may step back.
+    first = (first + (1 << 63)) % (1 << 64) - (1 << 63)
     whole = inside is None and first % 8 == 0
     unit = 8 if whole else map.item
     return unit, first + _relative(map, unit), inside

@@ -110,11 +110,24 @@ def _reduce(kind: str, dtypes: tuple[str, ...]) -> Callable[..., None]:
         indices = _indices(b, desc, offsets)
         if desc.dtype.name not in dtypes:
             raise LanguageTypeError(f"Unsupported dtype {desc.dtype} for atomic {kind}", f"use {', '.join(dtypes)}")
-        b.insert(tt.DescriptorReduceOp(desc.handle, _block(desc, value).handle, indices, kind=kind))
+        if kind in ("min", "max") and desc.dtype.is_floating() and b.target.arch < _TENSOR_COPIES:
+            raise LanguageTypeError(
+                f"16-bit float types require native tma support for atomic {kind}",
+                f"the target is sm_{b.target.arch}, tensor copies begin with sm_{_TENSOR_COPIES}",
+            )
+        block = _block(desc, value)
+        if ir_type(block.type) != ir_type(desc.block_type):
+            raise LanguageTypeError(
+                f"atomic {kind} on blocks of {desc.dtype} got a value of {block.dtype}",
+                f"cast the value first: .to(tl.{desc.dtype.codegen_name()})",
+            )
+        b.insert(tt.DescriptorReduceOp(desc.handle, block.handle, indices, kind=kind))
 
     return emit
 
 
+_TENSOR_COPIES = 90
+"""The first architecture with tensor copies."""
 _WORDS = ("uint32", "int32", "uint64", "int64")
 descriptor_atomic_add = _reduce("add", ("uint32", "int32", "uint64", "fp32", "fp16", "bf16"))
 descriptor_atomic_min = _reduce("min", (*_WORDS, "fp16", "bf16"))

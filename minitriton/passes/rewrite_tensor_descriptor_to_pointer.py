@@ -65,8 +65,8 @@ def _select(e: ValueExpansion, op: Operation) -> None:
     """A choice of a descriptor chooses all its parts at once."""
     condition, true, false = op.operands
     parts = e.parts(true)
-    branches = [Region(Block([scf.YieldOp(*e.parts(value))])) for value in (true, false)]
-    choice = scf.IfOp(condition, [part.type for part in parts], *branches)
+    then, otherwise = (Region(Block([scf.YieldOp(*e.parts(value))])) for value in (true, false))
+    choice = scf.IfOp(condition, [part.type for part in parts], then, otherwise)
     e.insert(choice)
     e.expand(op.results[0], choice.results)
 

@@ -34,16 +34,16 @@ class TensorDescriptor:
         rank = len(self.shape)
         width = self.base.dtype.itemsize
         is_fake = type(self.base).__name__ in ("FakeTensor", "FunctionalTensor")
-        _require(len(self.strides) == len(self.block_shape) == rank, f"rank mismatch: {self}")
-        _require(rank > 0, "rank must not be zero")
-        _require(rank <= _MAX_RANK, f"rank cannot be more than {_MAX_RANK}")
-        _require(is_fake or data_address(self.base) % _ALIGNMENT == 0, "base must be 16-byte aligned")
+        require(len(self.strides) == len(self.block_shape) == rank, f"rank mismatch: {self}")
+        require(rank > 0, "rank must not be zero")
+        require(rank <= _MAX_RANK, f"rank cannot be more than {_MAX_RANK}")
+        require(is_fake or data_address(self.base) % _ALIGNMENT == 0, "base must be 16-byte aligned")
         validate_block_shape(self.block_shape)
-        _require(all(s * width % _ALIGNMENT == 0 for s in self.strides[:-1]), "strides must be 16-byte aligned")
-        _require(all(size > 0 for size in self.shape), "shape must be positive")
-        _require(self.strides[-1] == 1, "Last dimension must be contiguous")
-        _require(self.padding in ("zero", "nan"), f"Illegal value for padding: {self.padding!r}")
-        _require(
+        require(all(s * width % _ALIGNMENT == 0 for s in self.strides[:-1]), "strides must be 16-byte aligned")
+        require(all(size > 0 for size in self.shape), "shape must be positive")
+        require(self.strides[-1] == 1, "Last dimension must be contiguous")
+        require(self.padding in ("zero", "nan"), f"Illegal value for padding: {self.padding!r}")
+        require(
             self.padding == "zero" or dtype_name(self.base.dtype)[:2] in ("fp", "bf"),
             "Padding option `nan` is only supported for floating point tensors",
         )
@@ -62,6 +62,7 @@ class DescriptorError(MinitritonError, AssertionError):
     """A tensor that no descriptor can describe."""
 
 
-def _require(condition: bool, message: str) -> None:
+def require(condition: bool, message: str) -> None:
+    """Raises `DescriptorError` with `message` unless `condition`."""
     if not condition:
         raise DescriptorError(message)
