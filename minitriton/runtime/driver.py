@@ -217,6 +217,20 @@ class CudaDriver:
         self.check(f"describing parameter {name!r} to the copy unit", code, help=map.refusal())
         return address
 
+    def parameters_after(self, function: int, count: int) -> int:
+        """How many parameters a kernel has after its first `count`; 2, as compiled kernels do, where a driver older than CUDA
+        12.4 cannot tell."""
+        ask = getattr(self.library, "cuFuncGetParamInfo", None)
+        if ask is None:
+            return 2
+        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+        more = 0
+        while not ask(
+            ctypes.c_void_p(function), ctypes.c_size_t(count + more), ctypes.byref(offset), ctypes.byref(size)
+        ):
+            more += 1
+        return more
+
     def _function(self, function: ctypes.c_void_p, attribute: int) -> int:
         value = ctypes.c_int()
         self.check("cuFuncGetAttribute", self.library.cuFuncGetAttribute(ctypes.byref(value), attribute, function))

@@ -52,6 +52,8 @@ class LaunchShape:
     scratch_alignment: int = 1
     num_ctas: int = 1
     """Blocks that make up a program: a cluster of as many along x."""
+    hidden_parameters: int = 2
+    """Scratch pointers that the kernel takes after its arguments; PTX written by hand may take fewer."""
 
 
 class Launcher:
@@ -101,7 +103,7 @@ class Launcher:
     def positional(self, skipped: tuple[int, ...]) -> Callable[..., int]:
         """`launch(x, y, z, stream, *values) -> CUresult`, unchecked and fast. `skipped` are positions among the values at
         which the caller passes something that the kernel does not take (a value compiled in)."""
-        layout = _offsets(self._codes + "QQ")
+        layout = _offsets(self._codes + "Q" * self.shape.hidden_parameters + " ")
         scratch = "Q" if self.shape.scratch_bytes else ""
         codes, offsets = list(self._codes + scratch), layout[: len(self._codes) + len(scratch)]
         for position in skipped:
@@ -113,9 +115,7 @@ class Launcher:
             ctypes.addressof(self._attributes) if len(self._attributes) else 0, len(self._attributes) // _ATTRIBUTE_BYTES,
         )  # fmt: skip
         call = self.driver.library.cuLaunchKernelEx
-        launch = native_launch(
-            call, self._function, "".join(codes), offsets, layout[-1] + 8, template, self._attributes
-        )
+        launch = native_launch(call, self._function, "".join(codes), offsets, layout[-1], template, self._attributes)
         if shape.num_ctas > 1:
             launch = _by_clusters(launch, shape.num_ctas)
         if scratch:
@@ -166,10 +166,14 @@ def half_bits(value: float, type_name: str) -> int:
 
 
 def _offsets(codes: str) -> list[int]:
-    """The byte offset of each parameter: every one is aligned to its size, tensor maps to 64 (PTX ISA, ".param" space)."""
+    """The byte offset of each parameter: every one is aligned to its size, tensor maps to 64 (PTX ISA, ".param" space). The
+    code " " takes no room."""
     offsets: list[int] = []
     end = 0
     for code in codes:
+        if code == " ":
+            offsets.append(end)
+            continue
         size, alignment = _TENSOR_MAP_LAYOUT if code == "T" else (struct.calcsize(code),) * 2
         offsets.append(-(-end // alignment) * alignment)
         end = offsets[-1] + size

@@ -41,6 +41,7 @@ def load(kernel: CompiledKernel) -> None:
     if metadata.num_ctas > _MOST_PORTABLE_CTAS:
         driver.allow_large_clusters(loaded.function)
     kernel.n_regs, kernel.n_spills, kernel.n_max_threads = loaded.n_regs, loaded.n_spills, loaded.n_max_threads
+    types = expanded_types(kernel.src.runtime_parameters(), metadata.tensordesc_meta)
     shape = LaunchShape(
         threads,
         metadata.shared,
@@ -49,8 +50,8 @@ def load(kernel: CompiledKernel) -> None:
         getattr(metadata, "global_scratch_size", 0),
         getattr(metadata, "global_scratch_align", 1),
         metadata.num_ctas,
+        driver.parameters_after(loaded.function, len(types)),
     )
-    types = expanded_types(kernel.src.runtime_parameters(), metadata.tensordesc_meta)
     kernel._launcher = Launcher(driver, loaded.function, kernel.name, types, shape, device)
     kernel.module, kernel.function = loaded.module, loaded.function
 

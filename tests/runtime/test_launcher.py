@@ -58,6 +58,13 @@ def test_values_that_were_compiled_in_are_skipped() -> None:
     assert driver.launches[0][1] == struct.pack("@QiQQ", 4096, 9, 0, 0)
 
 
+def test_ptx_written_by_hand_gets_no_more_parameters_than_it_takes() -> None:
+    driver = RecordingDriver()
+    launcher(["*fp32", "i32"], driver, hidden_parameters=0).launch(1, 1, 1, 0, (4096, 9))
+    launcher(["*fp32", "i32"], driver, hidden_parameters=1).launch(1, 1, 1, 0, (4096, 9))
+    assert [p for _, p in driver.launches] == [struct.pack("@Qi", 4096, 9), struct.pack("@QiQ", 4096, 9, 0)]
+
+
 def test_half_precision_numbers_are_passed_as_their_bits() -> None:
     driver = RecordingDriver()
     one = launcher(["fp16", "bf16"], driver)
