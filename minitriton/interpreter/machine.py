@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
@@ -31,6 +31,9 @@ from minitriton.interpreter.shared_memory import SharedMemory
 from minitriton.interpreter.tensor_copies import TensorCopies
 from minitriton.interpreter.values import held_scalar
 from minitriton.interpreter.warp_group_ops import Products
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.partitions import Partitions
 
 Array = Any
 Grid = tuple[int, int, int]
@@ -95,7 +98,8 @@ class Machine:
         self.tensor_copies = TensorCopies()
         self.mbarriers: dict[int, Mbarrier] = {}
         self._has_warps = NUM_WARPS in module.attributes
-        self.all_warps = (1 << num_warps(module)) - 1 if self._has_warps else 1
+        self.partitions: Partitions | None = None
+        """The innermost `ttg.warp_specialize` that runs at the moment."""
         shared_bytes = module.attributes.get(SHARED_BYTES)
         self.shared = SharedMemory(
             shared_bytes.value.data if isinstance(shared_bytes, IntegerAttr) else None, check_races=barriers_placed
@@ -103,6 +107,22 @@ class Machine:
         self.frame: list[Array] = []
         self._slots: dict[SSAValue, int] = {}
         self._codes: dict[Block, Code] = {}
+
+    def warps_of(self, op: Operation) -> int:
+        """The warps that run `op`, as bits, the first of its group being the lowest."""
+        return (1 << num_warps(op)) - 1 if self._has_warps else 1
+
+    def wait_until(self, op: Operation, ready: Callable[[], bool], what: Callable[[], str]) -> None:
+        """`op` waits for `ready`, while other partitions run. Raises `InterpreterError` where nothing can bring it about."""
+        if ready():
+            return
+        if self.partitions is not None:
+            self.partitions.wait(op, ready, what)
+            return
+        raise InterpreterError(
+            f"{op.name} waits for ever: {what()}",
+            help="nothing before the wait completes the phase: check the bytes expected, the arrivals and the parity",
+        )
 
     def slot(self, value: SSAValue) -> int:
         """The place of `value` in the frame."""
@@ -138,7 +158,7 @@ class Machine:
             raise NoMeaning(
                 f"the interpreter has no meaning for {op.name}",
                 source_location(op.location),
-                help="run the kernel on a GPU, or add a meaning to minitriton.interpreter",
+                help="launch the kernel without MINITRITON_INTERPRET, so that its PTX runs, or add a meaning to minitriton.interpreter",
             )
         return make_with_machine(op, self)
 
@@ -148,6 +168,7 @@ class Machine:
         self.products = Products()
         self.tensor_copies = TensorCopies()
         self.mbarriers.clear()
+        self.partitions = None
         self.shared.start_program()
 
     def run_region(self, region: Region, arguments: Sequence[Array]) -> list[Array]:

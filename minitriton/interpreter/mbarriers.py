@@ -4,7 +4,8 @@ ttng.init_barrier %bar, 1                     a phase is complete after one arri
 ttng.barrier_expect %bar, 8192, %true         one arrival, which announces 8192 bytes
 ttng.wait_barrier %bar, %phase                passes once the phase of that parity is complete
 
-A program runs op by op, so that a wait for what no earlier op has completed would wait for ever: that is an `InterpreterError`.
+A program runs op by op, so that a wait for what no earlier op has completed would wait for ever: that is an `InterpreterError`,
+unless another partition of a `ttg.warp_specialize` can still complete it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
 
+from minitriton.dialects.ttg_module import num_warps
 from minitriton.dialects.ttng_barriers import WaitBarrierOp
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.shapes import integer
@@ -52,6 +54,14 @@ class Mbarrier:
         self.copies.append((self.phase, copy))
         self.missing_bytes -= size
         self._complete()
+
+    def passed(self, parity: int) -> bool:
+        """Whether the phase of this parity is complete."""
+        return self.phase % 2 != parity % 2
+
+    def missing(self) -> str:
+        """What the phase that runs lacks, in words."""
+        return f"of phase {self.phase}, {self.arrived} of {self.count} have arrived and {self.missing_bytes} bytes are missing"
 
     def _complete(self) -> None:
         if self.arrived >= self.count and self.missing_bytes == 0:
@@ -115,21 +125,29 @@ def _arrive(op: Operation, machine: Machine) -> Callable[..., None]:
     return run
 
 
+def _arrive_after_copies(op: Operation, machine: Machine) -> Callable[[View], None]:
+    """The barrier learns of the end of the copies that the threads have issued; with `noIncrement` each thread arrives too."""
+    threads = 32 * num_warps(op) if "noIncrement" in op.properties else 0
+
+    def run(view: View) -> None:
+        barrier = barrier_at(op, machine, view)
+        for copy in machine.shared.in_flight():
+            barrier.receive(copy, 0)
+        barrier.arrive(threads)
+
+    return run
+
+
 def _wait(op: Operation, machine: Machine) -> Callable[..., None]:
     assert isinstance(op, WaitBarrierOp)
-    has_predicate, shared = op.pred is not None, machine.shared
+    has_predicate, shared, warps = op.pred is not None, machine.shared, machine.warps_of(op)
 
     def run(view: View, parity: Array, *rest: Any) -> None:
         if has_predicate and not rest[0]:
             return
         barrier = barrier_at(op, machine, view)
-        shared.load(op, view, machine.all_warps)
-        if barrier.phase % 2 == int(parity) % 2:
-            raise InterpreterError(
-                f"{op.name} waits for ever: of phase {barrier.phase}, {barrier.arrived} of {barrier.count} have arrived and "
-                f"{barrier.missing_bytes} bytes are missing",
-                help="nothing before the wait completes the phase: check the bytes expected, the arrivals and the parity",
-            )
+        shared.load(op, view, warps)
+        machine.wait_until(op, lambda: barrier.passed(int(parity)), barrier.missing)
         for copy in barrier.finished_copies():
             shared.finish_copy(copy)
 
@@ -141,5 +159,6 @@ WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
     "ttng.inval_barrier": _invalidate,
     "ttng.barrier_expect": _expect,
     "ttng.arrive_barrier": _arrive,
+    "ttng.async_copy_mbarrier_arrive": _arrive_after_copies,
     "ttng.wait_barrier": _wait,
 }

@@ -27,11 +27,14 @@ from minitriton.interpreter import (
     math_functions,
     mbarriers,
     memory_ops,
+    partitions,
+    predication,
     programs,
     reductions,
     shapes,
     shared_ops,
     tensor_copies,
+    tokens,
     warp_group_ops,
 )
 
@@ -49,6 +52,7 @@ PURE: dict[str, Callable[[Operation], Meaning]] = {
     **dots.PURE,
     **libdevice.PURE,
     **shared_ops.PURE,
+    **predication.PURE,
 }
 
 WITH_MACHINE: dict[str, Callable[[Operation, Machine], Meaning]] = {
@@ -62,6 +66,9 @@ WITH_MACHINE: dict[str, Callable[[Operation, Machine], Meaning]] = {
     **warp_group_ops.WITH_MACHINE,
     **mbarriers.WITH_MACHINE,
     **tensor_copies.WITH_MACHINE,
+    **predication.WITH_MACHINE,
+    **partitions.WITH_MACHINE,
+    **tokens.WITH_MACHINE,
 }
 
 TERMINATORS = frozenset(
@@ -75,6 +82,9 @@ TERMINATORS = frozenset(
         "tt.reduce.return",
         "tt.return",
         "tt.scan.return",
+        "ttg.mask.return",
+        "ttg.warp_return",
+        "ttg.warp_yield",
     }
 )
 

@@ -34,6 +34,26 @@ class Copy:
     warps: np.ndarray
 
 
+_ALL_WARPS = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@dataclass
+class Issued:
+    """A group of warps that runs one program, and the asynchronous copies that it has issued and not waited for."""
+
+    first_warp: int = 0
+    group: np.uint64 = _ALL_WARPS
+    """The warps of the group, as bits: only among them are accesses checked, and barriers met."""
+    open: list[int] = field(default_factory=list)
+    groups: list[list[int]] = field(default_factory=list)
+
+    @staticmethod
+    def of_warps(first: int, count: int, before: Issued | None = None) -> Issued:
+        """`count` warps from `first` on, which go on with what was issued `before`."""
+        group = np.uint64(((1 << count) - 1) << first)
+        return Issued(first, group) if before is None else Issued(first, group, before.open, before.groups)
+
+
 @dataclass
 class Bytes:
     """What is known of each byte."""
@@ -96,8 +116,8 @@ class SharedMemory:
     _buffers: dict[int, Buffer] = field(default_factory=dict)
     _number: int = 0
     _copies: dict[int, Copy] = field(default_factory=dict)
-    _open: list[int] = field(default_factory=list)
-    _groups: list[list[int]] = field(default_factory=list)
+    issued: Issued = field(default_factory=Issued)
+    """Of the group of warps that runs at the moment."""
     _ops: dict[Operation, int] = field(default_factory=dict)
     _op_list: list[Operation] = field(default_factory=list)
 
@@ -108,7 +128,7 @@ class SharedMemory:
             self._bytes = Bytes.poison(self._end)
             self._buffers.clear()
             self._copies.clear()
-            self._open, self._groups = [], []
+        self.issued = Issued()
 
     def place(self, op: Operation, size: int) -> int:
         """A place of its own for an allocation that has none in the IR: behind everything that has."""
@@ -155,8 +175,8 @@ class SharedMemory:
                 help="store the whole buffer before it is read",
             )
         if self.check_races:
-            readers = _per_byte(warps, view)
-            writers = state.writers[where]
+            readers = self._per_byte(warps, view)
+            writers = state.writers[where] & self.issued.group
             late = (writers != 0) & ((readers & ~writers) != 0)
             if late.any():
                 self._complain_of_race(op, view, late, state.written_by[where], "reads", "was written")
@@ -170,11 +190,11 @@ class SharedMemory:
         self._begin_write(op, view, where, warps)
         self._set(view, where, values)
         self._bytes.defined[where] = True
-        self._mark_written(op, where, _per_byte(warps, view))
+        self._mark_written(op, where, self._per_byte(warps, view))
 
     def copy_async(self, op: Operation, view: View, values: np.ndarray, warps: np.ndarray | int) -> None:
         """Start a copy of `values` to `view`: it belongs to the group that `commit` closes next."""
-        self._open.append(self.start_copy(op, view, values, warps, whose_result=warps))
+        self.issued.open.append(self.start_copy(op, view, values, warps, whose_result=warps))
 
     def start_copy(
         self, op: Operation, view: View, values: np.ndarray, warps: np.ndarray | int, *, whose_result: np.ndarray | int
@@ -188,24 +208,27 @@ class SharedMemory:
         self._set(view, where, values)
         self._number += 1
         self._bytes.copy[where] = self._number
-        self._copies[self._number] = Copy(op, where, _per_byte(whose_result, view))
+        self._copies[self._number] = Copy(op, where, self._per_byte(whose_result, view))
         return self._number
 
     def commit(self) -> None:
         """Close a group of asynchronous copies."""
-        self._groups.append(self._open)
-        self._open = []
+        self.issued.groups.append(self.issued.open)
+        self.issued.open = []
 
     def wait(self, pending: int) -> None:
         """Let all groups but the last `pending` ones end: what they wrote is there, for the warps that started them."""
-        count = max(0, len(self._groups) - pending)
-        done, self._groups = self._groups[:count], self._groups[count:]
+        groups = self.issued.groups
+        count = max(0, len(groups) - pending)
+        done, self.issued.groups = groups[:count], groups[count:]
         for number in (number for group in done for number in group):
             self.finish_copy(number)
 
     def finish_copy(self, number: int) -> None:
-        """The copy has ended."""
-        copy = self._copies.pop(number)
+        """The copy has ended, if it had not already."""
+        copy = self._copies.pop(number, None)
+        if copy is None:
+            return
         self._bytes.copy[copy.where] = 0
         self._bytes.defined[copy.where] = True
         self._mark_written(copy.op, copy.where, copy.warps)
@@ -221,10 +244,10 @@ class SharedMemory:
         np.subtract.at(self._bytes.pinned, view.byte_addresses(), 1)
 
     def barrier(self) -> None:
-        """All threads meet."""
+        """All threads of the group meet."""
         if self.check_races:
-            self._bytes.writers[:] = 0
-            self._bytes.readers[:] = 0
+            self._bytes.writers &= ~self.issued.group
+            self._bytes.readers &= ~self.issued.group
 
     def use_scratch(self, op: Operation, start: int, size: int, warps: int, *, meets: bool) -> None:
         """An op uses shared memory while it runs: all warps write it, meet (if `meets`), and read it; it is poison then."""
@@ -251,12 +274,12 @@ class SharedMemory:
         self._check_not_pinned(op, view, where)
         if not self.check_races:
             return
-        state, mine = self._bytes, _per_byte(warps, view)
+        state, mine = self._bytes, self._per_byte(warps, view)
         for earlier, by, what in (
             (state.writers, state.written_by, "was written"),
             (state.readers, state.read_by, "was read"),
         ):
-            before = earlier[where]
+            before = earlier[where] & self.issued.group
             together = before | mine
             late = (before != 0) & ((together & (together - np.uint64(1))) != 0)
             if late.any():
@@ -329,18 +352,21 @@ class SharedMemory:
             help="a ttg.local_barrier is missing between the two",
         )
 
+    def in_flight(self) -> list[int]:
+        """The copies that the group has issued and not waited for."""
+        return [*(number for group in self.issued.groups for number in group), *self.issued.open]
+
+    def _per_byte(self, warps: np.ndarray | int, view: View) -> np.ndarray:
+        """The warps of each element's bytes, of those of the group that runs."""
+        each = np.broadcast_to(np.asarray(warps, np.uint64) << np.uint64(self.issued.first_warp), view.addresses.shape)
+        return np.repeat(each.reshape(-1), view.dtype.itemsize)
+
     def _op_number(self, op: Operation) -> int:
         found = self._ops.get(op)
         if found is None:
             found = self._ops[op] = len(self._op_list)
             self._op_list.append(op)
         return found
-
-
-def _per_byte(warps: np.ndarray | int, view: View) -> np.ndarray:
-    """The warps of each element's bytes."""
-    each = np.broadcast_to(np.asarray(warps, np.uint64), view.addresses.shape)
-    return np.repeat(each.reshape(-1), view.dtype.itemsize)
 
 
 def _element(view: View, bad: np.ndarray) -> str:

@@ -47,7 +47,7 @@ def with_scratch(op: Operation, machine: Machine, meaning: Callable[..., Any]) -
     size = triton_scratch_bytes(op)
     if not size:
         return meaning
-    meets, warps = not meets_by_warp(op), machine.all_warps
+    meets, warps = not meets_by_warp(op), machine.warps_of(op)
 
     def run(*operands: Array) -> Any:
         if offset is not None:
@@ -199,7 +199,7 @@ def _element(type_: Attribute) -> Attribute:
 
 def load_or_self(op: Operation, machine: Machine, operand: Array | View) -> Array:
     """An operand that may lie in shared memory, which all warps read then."""
-    return machine.shared.load(op, operand, machine.all_warps) if isinstance(operand, View) else operand
+    return machine.shared.load(op, operand, machine.warps_of(op)) if isinstance(operand, View) else operand
 
 
 PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {

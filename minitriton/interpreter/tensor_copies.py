@@ -3,6 +3,7 @@
 ttng.tensormap_create %p, %base, [box], [sizes], [strides], ...   a descriptor at address %p, fastest dimension first
 %d = ttng.reinterpret_tensor_descriptor %p                        that descriptor
 ttng.async_tma_copy_global_to_local %d[%i, %j] %buf, %bar, %true  in flight until a wait for %bar passes
+ttng.async_tma_gather %d[%rows, %j] %buf, %bar, %true             likewise, a row of the tensor for each number in %rows
 ttng.async_tma_copy_local_to_global %d[%i, %j] %buf               reads %buf until a store wait covers it
 """
 
@@ -80,13 +81,15 @@ def _reinterpret(op: Operation, machine: Machine) -> Callable[[Array], Descripto
 
 def _load(op: Operation, machine: Machine) -> Callable[..., None]:
     shared, memory = machine.shared, machine.memory
+    gathers = op.name == "ttng.async_tma_gather"
 
     def run(descriptor: Descriptor, *operands: Any) -> None:
         *indices, barrier_view, view, predicate = operands
         if not predicate:
             return
         barrier = barrier_at(op, machine, barrier_view)
-        addresses, inside = descriptor.locate(descriptor.block_at(tuple(indices)))
+        positions = descriptor.rows_at(*indices) if gathers else descriptor.block_at(tuple(indices))
+        addresses, inside = descriptor.locate(positions)
         values = load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
         copy = shared.start_copy(op, view, values.reshape(view.addresses.shape), ONE_WARP, whose_result=0)
         barrier.receive(copy, values.nbytes)
@@ -96,13 +99,15 @@ def _load(op: Operation, machine: Machine) -> Callable[..., None]:
 
 def _store_by(meaning: str) -> Callable[[Operation, Machine], Callable[..., None]]:
     """A store whose values come from a buffer, else like the op `meaning` of the dialect `tt`."""
+    values_last = meaning == "tt.descriptor_scatter"
 
     def make(op: Operation, machine: Machine) -> Callable[..., None]:
         store = descriptors.WITH_MACHINE[meaning](op, machine)
 
         def run(descriptor: Descriptor, *operands: Any) -> None:
             *indices, view = operands
-            store(descriptor, machine.shared.load(op, view, ONE_WARP), *indices)
+            values = machine.shared.load(op, view, ONE_WARP)
+            store(descriptor, *(indices if values_last else ()), values, *(() if values_last else indices))
             machine.shared.begin_async_read(op, view)
             machine.tensor_copies.stores.append(view)
 
@@ -129,5 +134,7 @@ WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
     "ttng.async_tma_copy_global_to_local": _load,
     "ttng.async_tma_copy_local_to_global": _store_by("tt.descriptor_store"),
     "ttng.async_tma_reduce": _store_by("tt.descriptor_reduce"),
+    "ttng.async_tma_gather": _load,
+    "ttng.async_tma_scatter": _store_by("tt.descriptor_scatter"),
     "ttng.async_tma_store_wait": _wait_for_stores,
 }

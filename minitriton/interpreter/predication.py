@@ -1,0 +1,63 @@
+"""Stages of a pipelined loop before their predicates are resolved: `ttg.predicate_stage` and `ttg.mask`.
+
+%p = ttg.predicate_stage %iv, %ub, %step {maxStage = 3, stage = 0}     whether iteration %iv has a stage 0: %iv < %ub - 2 * %step
+%r = ttg.mask %p { ...; ttg.mask.return %v }                           the region, if %p; else %r is poison: whatever looks at it fails
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from xdsl.ir import Operation
+
+from minitriton.interpreter.control_flow import results_of
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.shapes import integer
+from minitriton.interpreter.values import Array
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+
+class Poison:
+    """The result of a stage that did not run. It may be carried on, and chosen from by a select, but not computed with."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<poison>"
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise _not_computed()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _not_computed()
+
+
+def _not_computed() -> InterpreterError:
+    return InterpreterError(
+        "the result of a stage that did not run is used",
+        help="the predicate of the ttg.mask that gives it must hold wherever the result is used",
+    )
+
+
+def _predicate_stage(op: Operation) -> Callable[[Array, Array, Array], Array]:
+    later = integer(op.properties["maxStage"]) - 1 - integer(op.properties["stage"])
+    return lambda iv, ub, step: np.bool_(iv < ub - ub.dtype.type(later) * step)
+
+
+def _mask(op: Operation, machine: Machine) -> Callable[[Array], Any]:
+    code, count = machine.code(op.regions[0].block), len(op.results)
+
+    def run(predicate: Array) -> Any:
+        values = code.run(()) if predicate else [Poison()] * count
+        return results_of(values) if count else None
+
+    return run
+
+
+PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {"ttg.predicate_stage": _predicate_stage}
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {"ttg.mask": _mask}
