@@ -3,13 +3,17 @@
 In: TTGIR after `tritongpu-coalesce`, which gives a thread as many neighbours as are contiguous and aligned. Out: the same, but a
 thread gets no more of them than one access moves, so that neighbouring threads stay neighbours in memory.
 
-    tt.load %p, %mask      16 bytes are contiguous, but the mask (`offsets < n`, n odd) changes from element to element:
-                           [8] makes eight accesses with gaps of 16 bytes between threads, [1] eight without gaps
+    tt.load %p, %mask      16 bytes are contiguous, but the mask may change from element to element: [8] makes eight
+                           accesses with gaps of 16 bytes between threads, [1] eight without gaps
     f16 in, f8 out         [16] for both makes two loads of 16 bytes with gaps, [8] makes one, and stores of 8 bytes
     f8 in, f16 out         [16] and [8] need shared memory between them, [8] and [8] do not
 
+A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
+moves whole vectors where they are whole, single elements where the mask cuts one (`split-masks=false` switches that off).
+
 Accesses that work on the same data change together, so that no conversion is needed between them. Not a pass of Triton's, whose
-layouts follow contiguity alone. A kernel that sums floats across elements is left alone: its sums would be added in another order.
+layouts follow contiguity alone. Layouts of a kernel that sums floats across elements are left alone: its sums would be added in another
+order.
 Left out by `without="minitriton-coalesce-by-width"`.
 """
 
@@ -19,13 +23,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_types import pointee_bits
 from minitriton.analysis.connected_slice import ConnectedSlices
 from minitriton.analysis.float_order import float_order_matters
+from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
 from minitriton.dialects import ttg
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
@@ -61,12 +66,22 @@ class CoalesceByWidth(Pass):
     name = "minitriton-coalesce-by-width"
     requires = frozenset({Property.ENCODINGS})
 
+    split_masks: bool = True
+    """False: a mask that cuts vectors makes the layout narrow."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Change the layouts of accesses that are narrower than their layout."""
+        """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
         accesses = [access for found in op.walk() if (access := _access(found)) is not None]
-        if not _may_change(accesses, op) or float_order_matters(op):
+        if not _may_change(accesses, op):
             return
-        axis_info, slices = AxisInfoAnalysis(op), ConnectedSlices(op)
+        axis_info = AxisInfoAnalysis(op)
+        if self.split_masks:
+            for access in accesses:
+                if _splits(axis_info, access):
+                    access.op.attributes[SPLIT_MASK] = UnitAttr()
+        if float_order_matters(op):
+            return
+        slices = ConnectedSlices(op)
         groups: dict[tuple[Operation, Shape], list[_Access]] = {}
         for access in accesses:
             groups.setdefault((slices.component(access.op), access.place), []).append(access)
@@ -115,6 +130,17 @@ def _has_odd_number(module: ModuleOp) -> bool:
     return False
 
 
+def _splits(axis_info: AxisInfoAnalysis, access: _Access) -> bool:
+    """Whether the mask cuts vectors, and each of them once."""
+    masks = access.op.operands[_MASK_OPERAND[access.op.name] :]
+    if not masks:
+        return False
+    width = min(access.held, axis_info.pointer_alignment(access.op.operands[0]), MAX_ACCESS_BITS // access.bits)
+    if axis_info.mask_alignment(masks[0]) >= width:
+        return False
+    return is_prefix(axis_info, masks[0], access.layout.order[0], width)
+
+
 def _width(axis_info: AxisInfoAnalysis, access: _Access) -> int | None:
     """How many neighbours one instruction moves; None if pointers are scattered, so that no layout helps."""
     pointer, fastest = access.op.operands[0], access.layout.order[0]
@@ -122,7 +148,7 @@ def _width(axis_info: AxisInfoAnalysis, access: _Access) -> int | None:
         return None
     width = min(access.held, axis_info.pointer_alignment(pointer), MAX_ACCESS_BITS // access.bits)
     masks = access.op.operands[_MASK_OPERAND[access.op.name] :]
-    if masks:
+    if masks and SPLIT_MASK not in access.op.attributes:
         width = min(width, axis_info.mask_alignment(masks[0]))
     return max(width, 1)
 

@@ -44,15 +44,48 @@ WIDER = """
   tt.store %xp, %b : tensor<2048x!tt.ptr<f16>, #row>"""
 
 
-def test_a_mask_that_may_change_anywhere_leaves_one_element_a_thread():
+def test_a_mask_that_ends_within_a_vector_is_split():
     check(
         MASKED,
         """
-        // CHECK: #[[ONE:.*]] = #ttg.blocked<{sizePerThread = [1]
-        // CHECK: tt.load {{.*}} : tensor<2048x!tt.ptr<f16>, #[[ONE]]>
-        // CHECK: tt.store {{.*}} : tensor<2048x!tt.ptr<f16>, #[[ONE]]>
+        // CHECK: #[[EIGHT:.*]] = #ttg.blocked<{sizePerThread = [8]
+        // CHECK: tt.load {{.*}} {split_mask} : tensor<2048x!tt.ptr<f16>, #[[EIGHT]]>
+        // CHECK: tt.store {{.*}} {split_mask} : tensor<2048x!tt.ptr<f16>, #[[EIGHT]]>
         """,
     )
+
+
+ONE_ELEMENT = """
+    // CHECK: #[[ONE:.*]] = #ttg.blocked<{sizePerThread = [1]
+    // CHECK: tt.load {{.*}} : tensor<2048x!tt.ptr<f16>, #[[ONE]]>
+    // CHECK: tt.store {{.*}} : tensor<2048x!tt.ptr<f16>, #[[ONE]]>
+    """
+
+
+def test_without_splitting_such_a_mask_leaves_one_element_a_thread():
+    assert_matches(text(MASKED, CoalesceByWidth(split_masks=False)), ONE_ELEMENT)
+
+
+def test_a_mask_that_changes_back_and_forth_leaves_one_element_a_thread():
+    body = "  %odd = arith.cmpi ne, %r, %ns : tensor<2048xi32, #row>" + MASKED.replace("%m", "%odd")
+    check(body, ONE_ELEMENT)
+
+
+def test_a_mask_that_begins_within_a_vector_is_not_split():
+    body = "  %late = arith.cmpi sge, %r, %ns : tensor<2048xi32, #row>" + MASKED.replace("%m", "%late")
+    check(body, ONE_ELEMENT)
+
+
+def test_masks_are_split_where_floats_are_summed_since_layouts_stay():
+    total = """
+  %v = tt.load %xp, %m : tensor<2048x!tt.ptr<f16>, #row>
+  %s = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+  ^bb0(%a: f16, %b: f16):
+    %c = arith.addf %a, %b : f16
+    tt.reduce.return %c : f16
+  }) : (tensor<2048xf16, #row>) -> f16
+"""
+    check(total, "// CHECK: #[[EIGHT:.*]] = #ttg.blocked<{sizePerThread = [8]\n// CHECK: tt.load {{.*}} {split_mask}")
 
 
 def test_a_mask_that_is_constant_over_vectors_leaves_the_layout():
@@ -84,14 +117,16 @@ def test_accesses_of_the_same_data_share_the_narrower_layout():
 
 def test_scattered_pointers_keep_their_layout():
     gather = """
+  %odd = arith.cmpi ne, %r, %ns : tensor<2048xi32, #row>
   %gp = tt.addptr %xs, %index : tensor<2048x!tt.ptr<f16>, #row>, tensor<2048xi32, #row>
-  %v = tt.load %gp, %m : tensor<2048x!tt.ptr<f16>, #row>"""
+  %v = tt.load %gp, %odd : tensor<2048x!tt.ptr<f16>, #row>"""
     assert text(gather, CoalesceByWidth()) == text(gather)
 
 
 def test_sums_of_floats_keep_their_order():
     total = """
-  %v = tt.load %xp, %m : tensor<2048x!tt.ptr<f16>, #row>
+  %odd = arith.cmpi ne, %r, %ns : tensor<2048xi32, #row>
+  %v = tt.load %xp, %odd : tensor<2048x!tt.ptr<f16>, #row>
   %s = "tt.reduce"(%v) <{axis = 0 : i32}> ({
   ^bb0(%a: f16, %b: f16):
     %c = COMBINE %a, %b : f16

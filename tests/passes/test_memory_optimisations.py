@@ -26,8 +26,10 @@ def named(part: str) -> Workload:
     [
         ("untile", "minitriton-enumerate-indices", "requests", 4),
         ("rotary pairs", "minitriton-merge-tile-axes", "requests", 4),
-        ("vector add f32 4093", "minitriton-coalesce-by-width", "sectors", 4),
+        ("vector add f32 4093", "minitriton-coalesce-by-width", "sectors", 3.9),
+        ("vector add f32 4093", "minitriton-coalesce-by-width", "requests", 3),
         ("cast f16 to e4m3 8189", "minitriton-coalesce-by-width", "sectors", 8),
+        ("cast f16 to e4m3 8189", "minitriton-coalesce-by-width", "instructions", 2),
         ("cast e4m3 to f16", "minitriton-coalesce-by-width", "instructions", 1.1),
         ("sort", "minitriton-simplify-integers", "instructions", 1.2),
         ("top 8", "minitriton-simplify-integers", "instructions", 1.15),
@@ -49,6 +51,21 @@ def test_results_have_the_bits_of_triton_s(part: str) -> None:
     ours, _ = run(workload, "minitriton", {}, resources=False)
     theirs, _ = run(workload, "triton", {}, resources=False)
     assert equal(workload, ours, theirs)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 127, 1023, 1025, 4093])
+def test_a_split_mask_moves_every_element_and_no_other(n: int) -> None:
+    def make(torch) -> dict:
+        return {
+            "x": torch.randn(4096, device="cuda"),
+            "y": torch.randn(4096, device="cuda"),
+            "out": torch.zeros(4096, device="cuda"),
+        }
+
+    launch = lambda k, t: k.vector_add[(-(-n // 1024),)](t["x"], t["y"], t["out"], n, BLOCK=1024)  # noqa: E731
+    tensors, _ = run(Workload("add", "vector_add", make, launch, lambda t: None), "minitriton", {}, resources=False)
+    t = {key: tensor.array for key, tensor in tensors.items()}
+    np.testing.assert_array_equal(t["out"], np.where(np.arange(4096) < n, t["x"] + t["y"], np.float32(0)))
 
 
 def numbers(part: str) -> dict[str, np.ndarray]:

@@ -6,6 +6,9 @@ from the layout and from what is known of the addresses (contiguity, divisibilit
     tt.load %p, %m : tensor<1024x!tt.ptr<f32>>      nvvm.ld.global %p0, %p4, %m0, %m4 {vector_width = 4} : vector<8xf32>
     tt.load %p without a mask or hints              llvm.load %p0 : vector<4xf32>, ...
 
+A load or store marked `split_mask` (by `minitriton-coalesce-by-width`) has a mask that is true up to some element of each vector: whole vectors
+move at once, and a branch that few warps take moves the elements of those that the mask cuts.
+
 Answers to Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies are loaded once.
 """
 
@@ -15,6 +18,7 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.analysis.prefix_mask import SPLIT_MASK
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
@@ -49,6 +53,11 @@ class Accesses:
         if self.width > limit:
             self.width = limit
             self.starts = [s for s in range(0, self.count, limit) if not s & self.free]
+
+    @property
+    def registers(self) -> list[int]:
+        """The registers that are moved, in the order of what is moved."""
+        return [start + i for start in self.starts for i in range(self.width)]
 
     @property
     def loaded(self) -> int:
@@ -104,17 +113,84 @@ def load(f: FunctionLowering, op: Operation) -> None:
     element = f.element_type(result)
     kept = memory_type(element)
     accesses = Accesses(f, pointer, mask, bit_width(kept))
-    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     cache, evict = cache_hint(op)
     volatile = _is_true(op.properties.get("isVolatile"))
+    whole = None if mask is None or volatile else _whole_vectors(f, op, accesses, bit_width(kept))
+    if whole is not None:
+        _finish_load(f, op, whole, _split_load(f, op, whole, kept))
+        return
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     if mask is None and not cache and not evict and not volatile:
         vector = _plain_load(f, addresses, kept, accesses.width)
     else:
-        vector = _hinted_load(f, op, accesses, addresses, kept, mask, other, volatile)
+        masks = [] if mask is None else [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
+        type_ = vector_type(kept, accesses.loaded)
+        vector = _hinted_load(f, op, type_, accesses.width, addresses, masks, _others(f, other, accesses))
+    _finish_load(f, op, accesses, vector)
+
+
+def _finish_load(f: FunctionLowering, op: Operation, accesses: Accesses, vector: SSAValue) -> None:
+    """The result, with copies of registers and as it is kept in registers."""
     places = accesses.expanded()
     if places is not None:
         vector = f.b.permute(vector, places)
-    f.values[result] = from_memory(f, vector, element)
+    f.values[op.results[0]] = from_memory(f, vector, f.element_type(op.results[0]))
+
+
+def _whole_vectors(f: FunctionLowering, op: Operation, accesses: Accesses, bits: int) -> Accesses | None:
+    """Wider accesses than the mask allows, if it may be split."""
+    if SPLIT_MASK not in op.attributes:
+        return None
+    whole = Accesses(f, op.operands[0], None, bits)
+    return whole if whole.width > accesses.width else None
+
+
+class _SplitMask:
+    """The mask of whole vectors, and of the elements of those that it cuts."""
+
+    def __init__(self, f: FunctionLowering, mask: SSAValue, accesses: Accesses, own: SSAValue | None):
+        self.f, self.mask, self.accesses, self.own = f, mask, accesses, own
+        self.whole = [self._at(start + accesses.width - 1) for start in accesses.starts]
+
+    def _at(self, register: int) -> SSAValue:
+        found = registers.element(self.f.b, self.f.values[self.mask], register)
+        return found if self.own is None else self.f.b.and_(self.own, found)
+
+    def cut(self) -> SSAValue:
+        """Whether some vector is neither moved whole nor left out."""
+        b = self.f.b
+        cuts = [b.xor(self._at(start), whole) for start, whole in zip(self.accesses.starts, self.whole, strict=True)]
+        found = cuts[0]
+        for each in cuts[1:]:
+            found = b.or_(found, each)
+        return found
+
+    def elements(self) -> list[SSAValue]:
+        """For each element whether it is moved by itself."""
+        b = self.f.b
+        return [
+            b.and_(self._at(start + i), b.xor(whole, b.constant(I1, 1)))
+            for start, whole in zip(self.accesses.starts, self.whole, strict=True)
+            for i in range(self.accesses.width)
+        ]
+
+
+def _split_load(f: FunctionLowering, op: Operation, accesses: Accesses, kept: Attribute) -> SSAValue:
+    """Whole vectors, then in a branch the elements of those that the mask cuts."""
+    pointer, mask, other = _operands(op)
+    assert mask is not None
+    split = _SplitMask(f, mask, accesses, None)
+    type_ = vector_type(kept, accesses.loaded)
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    others = _others(f, other, accesses)
+    vector = _hinted_load(f, op, type_, accesses.width, addresses, split.whole, others)
+    inside, after = f.new_block(), f.new_block((type_,))
+    f.b.cond_branch(split.cut(), inside, after, (), (vector,))
+    f.b.move_to(inside)
+    addresses = [registers.element(f.b, f.values[pointer], register) for register in accesses.registers]
+    f.b.branch(after, (_hinted_load(f, op, type_, 1, addresses, split.elements(), [vector]),))
+    f.b.move_to(after)
+    return after.args[0]
 
 
 def _is_true(attr: Attribute | None) -> bool:
@@ -146,37 +222,39 @@ def _plain_load(f: FunctionLowering, addresses: list[SSAValue], element: Attribu
     return f.b.concat([f.b.load(address, type_, alignment) for address in addresses])
 
 
+def _others(f: FunctionLowering, other: SSAValue | None, accesses: Accesses) -> list[SSAValue]:
+    """What masked-off elements hold, as the operand of a load: nothing, a scalar or a vector of what is loaded."""
+    if other is None:
+        return []
+    rep = f.values[other]
+    if not registers.is_splat(rep):
+        rep = registers.vector(f.b, rep, accesses.count)
+        if accesses.free:
+            rep = f.b.permute(rep, accesses.registers)
+    return [to_memory(f, rep)]
+
+
 def _hinted_load(
     f: FunctionLowering,
     op: Operation,
-    accesses: Accesses,
+    type_: Attribute,
+    width: int,
     addresses: list[SSAValue],
-    element: Attribute,
-    mask: SSAValue | None,
-    other: SSAValue | None,
-    volatile: bool,
+    masks: list[SSAValue],
+    others: list[SSAValue],
 ) -> SSAValue:
-    masks = [] if mask is None else [registers.element(f.b, f.values[mask], start) for start in accesses.starts]
-    others: list[SSAValue] = []
-    if other is not None:
-        rep = f.values[other]
-        if not registers.is_splat(rep):
-            rep = registers.vector(f.b, rep, accesses.count)
-            if accesses.free:
-                rep = f.b.permute(rep, [s + i for s in accesses.starts for i in range(accesses.width)])
-        others = [to_memory(f, rep)]
+    """A vector of `type_`, `width` elements from each address, with the hints of `op`."""
     cache, evict = cache_hint(op)
     policy = _policy(f, evict)
     policies = [] if policy is None else [policy]
     properties: dict[str, Attribute] = {
-        "vector_width": IntegerAttr(accesses.width, 32),
+        "vector_width": IntegerAttr(width, 32),
         "operandSegmentSizes": segments(len(addresses), len(masks), len(others), len(policies)),
         **_hints(cache, evict),
     }
-    if volatile:
+    if _is_true(op.properties.get("isVolatile")):
         properties["is_volatile"] = _UNIT
-    operands = (*addresses, *masks, *others, *policies)
-    return f.b.value(nvvm.LoadGlobalOp, operands, vector_type(element, accesses.loaded), properties)
+    return f.b.value(nvvm.LoadGlobalOp, (*addresses, *masks, *others, *policies), type_, properties)
 
 
 @lowers("tt.store")
@@ -184,21 +262,55 @@ def store(f: FunctionLowering, op: Operation) -> None:
     """`st.global`, by one of the threads that hold the same element."""
     pointer, value, mask = op.ptr, op.value, op.mask  # pyright: ignore[reportAttributeAccessIssue]
     data = to_memory(f, f.vector(value))
-    element = lane_type(data.type)
-    accesses = Accesses(f, pointer, mask, bit_width(element))
+    bits = bit_width(lane_type(data.type))
+    accesses = Accesses(f, pointer, mask, bits)
     facts = f.facts(pointer.type).layout if isinstance(pointer.type, TensorType) else None
-    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
-    masks = _store_masks(f, accesses, mask, f.representative(facts))
-    cache, evict = cache_hint(op)
+    own = f.representative(facts)
+    whole = None if mask is None else _whole_vectors(f, op, accesses, bits)
+    accesses = whole or accesses
     if accesses.free:
-        data = f.b.permute(data, [s + i for s in accesses.starts for i in range(accesses.width)])
+        data = f.b.permute(data, accesses.registers)
+    if whole is not None:
+        _split_store(f, op, whole, data, own)
+        return
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    masks = _store_masks(f, accesses, mask, own)
+    cache, evict = cache_hint(op)
     if not masks and not cache and not evict:
         _plain_store(f, addresses, data, accesses.width)
         return
+    _hinted_store(f, op, data, accesses.width, addresses, masks)
+
+
+def _split_store(f: FunctionLowering, op: Operation, accesses: Accesses, data: SSAValue, own: SSAValue | None) -> None:
+    """Whole vectors, then in a branch the elements of those that the mask cuts."""
+    pointer, mask = op.ptr, op.mask  # pyright: ignore[reportAttributeAccessIssue]
+    split = _SplitMask(f, mask, accesses, own)
+    addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
+    _hinted_store(f, op, data, accesses.width, addresses, split.whole)
+    inside, after = f.new_block(), f.new_block()
+    f.b.cond_branch(split.cut(), inside, after)
+    f.b.move_to(inside)
+    addresses = [registers.element(f.b, f.values[pointer], register) for register in accesses.registers]
+    _hinted_store(f, op, data, 1, addresses, split.elements())
+    f.b.branch(after)
+    f.b.move_to(after)
+
+
+def _hinted_store(
+    f: FunctionLowering,
+    op: Operation,
+    data: SSAValue,
+    width: int,
+    addresses: list[SSAValue],
+    masks: list[SSAValue],
+) -> None:
+    """Stores `width` elements of `data` at each address, with the hints of `op`."""
+    cache, evict = cache_hint(op)
     policy = _policy(f, evict)
     policies = [] if policy is None else [policy]
     properties: dict[str, Attribute] = {
-        "vector_width": IntegerAttr(accesses.width, 32),
+        "vector_width": IntegerAttr(width, 32),
         "operandSegmentSizes": segments(1, len(addresses), len(masks), len(policies)),
         **_hints(cache, evict),
     }
