@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from minitriton.emulator import exact
+
 U32, U64, F32, F64 = np.uint32, np.uint64, np.float32, np.float64
 _NAN32 = U32(0x7FFFFFFF)
 _NAN64 = U64(0x7FF8000000000000)
@@ -87,7 +89,7 @@ def fma32(a: Any, b: Any, c: Any) -> Any:
 
 
 def fma64(a: Any, b: Any, c: Any) -> Any:
-    """a*b + c in float64, rounded once (Boldo and Melquiond 2008); exact unless a product over- or underflows."""
+    """a*b + c in float64, rounded once (Boldo and Melquiond 2008); near the ends of the range from exact fractions."""
     a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
     uh, ul = _product(a, b)
     th = c + ul
@@ -98,7 +100,15 @@ def fma64(a: Any, b: Any, c: Any) -> Any:
     z = _odd(z, _sum_error(tl, vl, z))
     result = vh + z
     plain = a * b + c
-    return np.where(np.isfinite(result), result, plain)
+    result = np.where(np.isfinite(result), result, plain)
+    size = np.abs(np.stack(np.broadcast_arrays(a, b, c, a * b)))
+    extreme = (((size > 2.0**900) | (size < 2.0**-900)) & (size != 0)).any(0) & np.isfinite(size[:3]).all(0)
+    extreme |= (size[3] == 0) & (size[0] != 0) & (size[1] != 0)
+    if extreme.any():
+        operands = [np.broadcast_to(v, extreme.shape)[extreme] for v in (a, b, c)]
+        result = np.array(result)
+        result[extreme] = exact.apply("fma", "rn", *operands)
+    return result
 
 
 def _product(a: Any, b: Any) -> tuple[Any, Any]:
@@ -188,6 +198,25 @@ def tanh32(x: Any) -> Any:
 def rsqrt32(x: Any) -> Any:
     """1/sqrt(x) (`rsqrt.approx`)."""
     return (1.0 / np.sqrt(x.astype(F64))).astype(F32)
+
+
+def upper64(x: Any) -> Any:
+    """A float64 result of which only the upper 32 bits are computed (`rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`)."""
+    small = np.abs(x) < 2.0**-1022
+    flushed = np.where(small, np.copysign(0.0, x), x)
+    return (np.asarray(flushed).view(U64) & U64(0xFFFFFFFF00000000)).view(F64)
+
+
+def flush64(x: Any) -> Any:
+    """Subnormal float64 values become zeros of their sign."""
+    return np.where(np.abs(x) < 2.0**-1022, np.copysign(0.0, x), x)
+
+
+def minmax_by_size(a: Any, b: Any, largest: bool, nan: bool) -> Any:
+    """min/max of magnitudes with the product of the signs (`.xorsign.abs`)."""
+    size = minmax32(np.abs(a), np.abs(b), largest, nan)
+    sign = (a.view(U32) ^ b.view(U32)) & _SIGN32
+    return np.where(size != size, size, (size.view(U32) | sign).view(F32))
 
 
 def reciprocal32(x: Any) -> Any:

@@ -153,6 +153,12 @@ def find_top(a: Any) -> Any:
     return U32(8 * a.dtype.itemsize - 1) - leading_zeros(unsigned.astype(f"u{a.dtype.itemsize}"))
 
 
+def shift_amount(a: Any) -> Any:
+    """`bfind.shiftamt`: how far to shift left to bring the found bit to the top, 0xffffffff if none."""
+    found = find_top(a)
+    return np.where(found == U32(0xFFFFFFFF), found, U32(8 * a.dtype.itemsize - 1) - found)
+
+
 def reverse_bits(a: Any) -> Any:
     """The bits in the opposite order."""
     bits = 8 * a.dtype.itemsize

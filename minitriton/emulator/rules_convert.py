@@ -80,7 +80,7 @@ def keep_positive(x: Any) -> Any:
 
 
 NAMES |= {
-    "float_to_integer": float_to_integer, "integer_to_float": integer_to_float, "saturate_integer": saturate_integer,
+    "clip": np.clip, "float_to_integer": float_to_integer, "integer_to_float": integer_to_float, "saturate_integer": saturate_integer,
     "round_integral": round_integral, "pack8": pack8, "low8": low8, "high8": high8, "keep_positive": keep_positive,
     "bf16_from": sf.bf16_from, "f16_from": sf.f16_from, "tf32_from": sf.tf32_from, "bf16_from64": sf.bf16_from64,
     "e4m3_from": sf.e4m3_from, "e5m2_from": sf.e5m2_from, "e4m3_to": sf.e4m3_to, "e5m2_to": sf.e5m2_to,
@@ -90,7 +90,8 @@ NAMES |= {
 @rule("cvt")
 def _convert(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     if parts[1] == "pack":
-        raise ValueError("cvt.pack")
+        _pack(w, i, parts)
+        return
     to, of = parts[-2], parts[-1]
     if to in _PACKED_FLOAT:
         _to_packed(w, i, parts, to, of)
@@ -107,6 +108,22 @@ def _convert(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         _from_integer(w, i, parts, to, of)
     else:
         _float(w, i, parts, to, of)
+
+
+def _pack(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """`cvt.pack.sat`: two words clamped to a narrow type, packed, in front of the upper part of a third."""
+    to = parts[3]
+    width = bits_of(to)
+    if to[0] not in "us" or parts[2] != "sat" or parts[4] != "s32":
+        raise ValueError("cvt.pack from other types than s32")
+    high, low = w.read(i.operands[1], "s32"), w.read(i.operands[2], "s32")
+    limits = f"{-(1 << width - 1) if to[0] == 's' else 0}, {(1 << width - (to[0] == 's')) - 1}"
+    mask, shift = w.constant((1 << width) - 1, "u32"), w.constant(width, "u32")
+    pieces = [f"(clip({v}, {limits}).view(D_u32) & {mask})" for v in (high, low)]
+    packed = f"({pieces[0]} << {shift}) | {pieces[1]}"
+    for below in i.operands[3:]:
+        packed = f"{packed} | ({w.read(below, 'u32')} << {w.constant(2 * width, 'u32')})"
+    w.write(i.operands[0], "u32", packed)
 
 
 def _as_float(w: BlockWriter, i: Instruction, of: str, ftz: bool) -> str:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitriton.emulator import float_math, packed_math, rules_integer
+from minitriton.emulator import exact, float_math, packed_math, rules_integer
 from minitriton.emulator.program import Instruction
 from minitriton.emulator.translate import NAMES, BlockWriter, rule
 
 for _name in (
     "bits16", "bits32", "bits64", "flush32", "fma32", "fma64", "fma_directed", "add_directed", "multiply_directed",
-    "minmax32", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "saturate32", "round32",
+    "minmax32", "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "saturate32", "round32",
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
 NAMES |= {"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "fmin": np.fmin, "fmax": np.fmax}
-NAMES |= {"absolute": np.abs, "copysign": np.copysign}
+NAMES |= {"absolute": np.abs, "copysign": np.copysign, "exactly": exact.apply}
 
 NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs", "f16"), "bf16x2": ("pairs", "bf16")}
 DIRECTED = ("rz", "rm", "rp")
@@ -50,11 +50,7 @@ def result32(w: BlockWriter, i: Instruction, parts: list[str], expression: str) 
 def _narrow(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     function, format = NARROW[parts[-1]]
     kind = "u32" if function == "pairs" else "u16"
-    name = parts[0]
-    if name in ("min", "max") and "NaN" in parts:
-        name += ".NaN"
-    if name == "fma" and "relu" in parts:
-        name += ".relu"
+    name = ".".join((parts[0], *(p for p in parts[1:] if p in ("ftz", "sat", "relu", "NaN", "xorsign"))))
     values = ", ".join(w.read(o, kind) for o in i.operands[1:])
     w.write(i.operands[0], kind, f"{function}({name!r}, {format!r}, {values})")
 
@@ -63,10 +59,18 @@ def _wide(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     """float64."""
     a, *rest = (w.read(o, "f64") for o in i.operands[1:])
     name = parts[0]
-    if any(p in parts for p in DIRECTED):
-        raise ValueError("directed rounding of f64")
+    operands = ", ".join((a, *rest))
+    mode = next((p for p in parts if p in DIRECTED), None)
     binary = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-    if name in binary:
+    if mode:
+        one = w.constant(1.0, "f64")
+        function = {"mad": "fma", "rcp": "div"}.get(name, name)
+        expression = f"exactly({function!r}, {mode!r}, {f'{one}, {a}' if name == 'rcp' else operands})"
+    elif name in ("rcp", "rsqrt") and "approx" in parts:
+        one, value = w.constant(1.0, "f64"), f"flush64({a})" if "ftz" in parts else a
+        quotient = f"{one} / {value}" if name == "rcp" else f"{one} / sqrt({value})"
+        expression = f"upper64({quotient})" if "ftz" in parts else quotient
+    elif name in binary:
         expression = f"{a} {binary[name]} {rest[0]}"
     elif name in ("fma", "mad"):
         expression = f"fma64({a}, {rest[0]}, {rest[1]})"
@@ -77,8 +81,7 @@ def _wide(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     elif name == "neg":
         expression = f"-{a}"
     else:
-        one = w.constant(1.0, "f64")
-        expression = {"rcp": f"{one} / {a}", "rsqrt": f"{one} / sqrt({a})"}[name]
+        expression = {"rcp": f"{w.constant(1.0, 'f64')} / {a}"}[name]
     w.write(i.operands[0], "f64", expression)
 
 
@@ -102,9 +105,14 @@ def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     a, b, *third = operands32(w, i, parts)
     mode = next((p for p in parts if p in DIRECTED), None)
     if name in ("min", "max"):
-        expression = f"minmax32({a}, {b}, {name == 'max'}, {'NaN' in parts})"
+        function = "minmax_by_size" if "xorsign" in parts else "minmax32"
+        expression = f"{function}({a}, {b}, {name == 'max'}, {'NaN' in parts})"
         if third:
+            if "xorsign" in parts:
+                raise ValueError("three operands with .xorsign")
             expression = f"minmax32({expression}, {third[0]}, {name == 'max'}, {'NaN' in parts})"
+    elif mode and name == "div":
+        expression = f"exactly('div', {mode!r}, {a}, {b})"
     elif mode:
         directed = {
             "add": f"add_directed({a}, {b}",
@@ -142,7 +150,13 @@ def _function(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         _wide(w, i, parts)
     else:
         (a,) = operands32(w, i, parts)
-        result32(w, i, parts, f"{_UNARY[parts[0]]}({a})")
+        mode = next((p for p in parts if p in DIRECTED), None)
+        if mode is None:
+            result32(w, i, parts, f"{_UNARY[parts[0]]}({a})")
+        elif parts[0] == "sqrt":
+            result32(w, i, parts, f"exactly('sqrt', {mode!r}, {a})")
+        else:
+            result32(w, i, parts, f"exactly('div', {mode!r}, {w.constant(1.0, 'f32')}, {a})")
 
 
 @rule("neg", "abs")
@@ -172,9 +186,11 @@ def _copysign(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 @rule("testp")
 def _test(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     a = w.read(i.operands[1], parts[-1])
+    small = w.constant(2.0**-126 if parts[-1] == "f32" else 2.0**-1022, parts[-1])
     tests = {
         "finite": f"absolute({a}) < INFINITY", "infinite": f"absolute({a}) == INFINITY", "number": f"{a} == {a}",
-        "notanumber": f"{a} != {a}",
+        "notanumber": f"{a} != {a}", "normal": f"(absolute({a}) < INFINITY) & (absolute({a}) >= {small})",
+        "subnormal": f"(absolute({a}) < {small}) & ({a} != 0)",
     }  # fmt: skip
     w.write(i.operands[0], "b1", tests[parts[1]])
 

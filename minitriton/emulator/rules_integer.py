@@ -14,7 +14,7 @@ from minitriton.emulator.translate import NAMES, BlockWriter, bits_of, kind_of, 
 for _name in (
     "multiply_high", "divide", "remainder", "add_saturated", "subtract_saturated", "shift_left", "shift_right", "funnel",
     "permute", "permute_constant", "logic3", "extract_bits", "insert_bits", "popcount", "leading_zeros", "find_top",
-    "reverse_bits", "dot4", "add_halves",
+    "reverse_bits", "dot4", "shift_amount", "add_halves",
 ):  # fmt: skip
     NAMES[_name] = getattr(integer_math, _name)
 NAMES["maximum"] = np.maximum
@@ -176,6 +176,9 @@ def _insert(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 def _count(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     kind = kind_of(parts[-1])
     name = {"popc": "popcount", "clz": "leading_zeros", "bfind": "find_top", "brev": "reverse_bits"}[parts[0]]
+    if "shiftamt" in parts:
+        w.write(i.operands[0], "u32", f"shift_amount({w.read(i.operands[1], kind)})")
+        return
     result = kind if parts[0] == "brev" else "u32"
     w.write(i.operands[0], result, f"{name}({w.read(i.operands[1], kind)})")
 

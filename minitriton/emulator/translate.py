@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.control_flow import Block, build_blocks, registers_of
+from minitriton.emulator.modifiers import unknown_modifier
 from minitriton.emulator.program import (
     EmulationError,
     Immediate,
@@ -365,6 +366,8 @@ def _write_block(
         found = find_rule(instruction.opcode)
         if found is None:
             raise writer.fail(f"the emulator does not know the instruction `{instruction.opcode}`")
+        if (unknown := unknown_modifier(instruction.opcode)) is not None:
+            raise writer.fail(f"the emulator does not know this form of `{instruction.opcode}` (.{unknown})")
         try:
             found(writer, instruction, instruction.parts)
         except (IndexError, KeyError, ValueError) as error:

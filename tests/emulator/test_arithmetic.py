@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minitriton import emulator
 from minitriton.emulator import float_math, integer_math, small_floats
 
 F32 = np.float32
@@ -183,3 +184,54 @@ def test_high_products_of_64_bits(a: int, b: int) -> None:
     as_signed = integer_math.multiply_high(*(np.uint64([v]).view(np.int64) for v in (a, b)))[0]
     assert int(unsigned) == a * b >> 64
     assert int(as_signed) == wide[0] * wide[1] >> 64
+
+
+def test_words_are_clamped_and_packed(one_to_one: Callable[..., np.ndarray]) -> None:
+    a, b = np.array([300, -5, 7], np.int32), np.array([-1, 200, 9], np.int32)
+    found = one_to_one("cvt.pack.sat.u8.s32.b32 %r9, %r1, %r2, %r3;", a, b, np.array([1, 2, 3], np.uint32))
+    assert [hex(v) for v in found] == ["0x1ff00", "0x200c8", "0x30709"]
+
+
+def test_smaller_magnitudes_with_the_product_of_signs(one_to_one: Callable[..., np.ndarray]) -> None:
+    a, b = np.array([-1.0, -3.0, 2.0], np.float32), np.array([2.0, -0.5, 5.0], np.float32)
+    found = one_to_one("min.xorsign.abs.f32 %r9, %r1, %r2;", a, b).view(np.float32)
+    assert found.tolist() == [-1.0, 0.5, 2.0]
+
+
+def test_gross_float64_reciprocals_have_no_lower_word(emulate: Callable[..., emulator.Report]) -> None:
+    x, out = np.linspace(0.5, 9, 32), np.zeros(32)
+    body = """
+    mul.wide.u32 %rd1, %r100, 8; add.s64 %rd2, %rd100, %rd1; add.s64 %rd3, %rd101, %rd1;
+    ld.global.b64 %rd4, [%rd2]; {} %rd5, %rd4; st.global.b64 [%rd3], %rd5;"""
+    for instruction, wanted in (("rcp.approx.ftz.f64", 1 / x), ("rsqrt.approx.ftz.f64", 1 / np.sqrt(x))):
+        emulate(body.format(instruction), x, out)
+        assert not (out.view(np.uint64) & 0xFFFFFFFF).any()
+        np.testing.assert_allclose(out, wanted, rtol=2.0**-19)
+
+
+def test_float64_sums_are_rounded_as_asked(emulate: Callable[..., emulator.Report]) -> None:
+    x, out = np.full(32, 1 + 2.0**-52), np.zeros((4, 32))
+    body = "mul.wide.u32 %rd1, %r100, 8; add.s64 %rd2, %rd100, %rd1; add.s64 %rd3, %rd101, %rd1; ld.global.b64 %rd4, [%rd2];"
+    for row, mode in enumerate(("rn", "rz", "rm", "rp")):
+        body += f"add.{mode}.f64 %rd5, %rd4, 0d3C00000000000001; st.global.b64 [%rd3+{256 * row}], %rd5;"
+    emulate(body, x, out)
+    assert (out == np.array([1 + 2.0**-52] * 3 + [1 + 2.0**-51])[:, None]).all()
+
+
+@pytest.mark.parametrize(("operation", "wanted"), [("popc.u32", 20), ("and.pred", 0), ("or.pred", 1)])
+def test_barriers_that_count_votes(operation: str, wanted: int, emulate: Callable[..., emulator.Report]) -> None:
+    out = np.zeros(64, np.uint32)
+    body = "setp.ge.u32 %p1, %r100, 44; "
+    if operation == "popc.u32":
+        body += "bar.red.popc.u32 %r1, 0, %p1;"
+    else:
+        body += f"bar.red.{operation} %p2, 0, %p1; selp.b32 %r1, 1, 0, %p2;"
+    report = emulate(body + "st.global.b32 [%rd91], %r1;", out, threads=64)
+    assert report.ok
+    assert (out == wanted).all()
+
+
+def test_halves_flush_and_clamp(one_to_one: Callable[..., np.ndarray]) -> None:
+    a = np.array([0x00013C00, 0x80013E00], np.uint32)
+    found = one_to_one("add.ftz.sat.f16x2 %r9, %r1, %r2;", a, np.array([0x00004000, 0x0000B800], np.uint32))
+    assert [hex(v) for v in found] == ["0x3c00", "0x3c00"]

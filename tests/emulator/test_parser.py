@@ -28,7 +28,11 @@ def test_inlined_instructions_count_for_the_line_of_the_outermost_call() -> None
         ("frobnicate.b32 %r1, %r2;", "does not know the instruction `frobnicate.b32`"),
         ("add.s32 %r1, %r9, 1;", "`%r9` is no declared register"),
         ("bra NOWHERE;", "branch to `NOWHERE`"),
-        ("cvt.pack.sat.u8.s32.b32 %r1, %r2, %r3, %r1;", "does not know this form"),
+        ("add.rn.banana.f32 %r1, %r2, %r3;", "does not know this form of `add.rn.banana.f32`"),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];",
+            "im2col",
+        ),
     ],
 )
 def test_errors_carry_line_and_text(body: str, message: str) -> None:

@@ -28,8 +28,12 @@ def without_barrier(position: int) -> Edit:
     return nth(r"bar\.sync\s+0;", "", position)
 
 
-DROP_LOAD_MASK = nth(r"@%p\d+ (ld\.global)", r"\1", -1)
-DROP_STORE_MASK = nth(r"@%p\d+ (st\.global)", r"\1", -1)
+def everywhere(pattern: str, replacement: str) -> Edit:
+    return lambda text: re.sub(pattern, replacement, text)
+
+
+DROP_LOAD_MASK = everywhere(r"@%p\d+ (ld\.global)", r"\1")
+DROP_STORE_MASK = everywhere(r"@%p\d+ (st\.global)", r"\1")
 
 KERNEL_FAULTS: dict[str, tuple[str, Edit, str]] = {
     "softmax: no barrier between writing and reading the maximum": ("softmax", without_barrier(1), "shared-race"),
@@ -48,7 +52,7 @@ KERNEL_FAULTS: dict[str, tuple[str, Edit, str]] = {
         "misaligned",
     ),
     "small_matmul: no barrier before the tile is read": ("small_matmul", without_barrier(1), "shared-race"),
-    "small_matmul: no barrier before the tile is overwritten": ("small_matmul", without_barrier(0), "shared-race"),
+    "small_matmul: no barrier before the last exchange": ("small_matmul", without_barrier(-1), "shared-race"),
     "sum_columns: no barrier": ("sum_columns", without_barrier(0), "shared-race"),
     "max_columns: no barrier": ("max_columns", without_barrier(0), "shared-race"),
     "argmax_columns: no barrier": ("argmax_columns", without_barrier(0), "shared-race"),
