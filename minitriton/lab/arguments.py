@@ -19,6 +19,8 @@ import numpy as np
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.formats import decode_bf16, decode_small, encode_bf16, encode_small
 from minitriton.interpreter.memory import MemoryFault
+from minitriton.runtime.arguments import Argument
+from minitriton.runtime.descriptor_arguments import is_descriptor_type
 
 _DTYPES = {
     "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -36,34 +38,46 @@ SPACING = 1 << 26
 @dataclass
 class Arguments:
     """The values that a launch passes, in order; `elements` holds each array's element type by its Triton name ("" for
-    numbers), `type_names` the type name of each parameter."""
+    numbers), `passed` the parameters' names and type names with them. A tensor descriptor stands for its array."""
 
     values: list[Any]
     elements: list[str]
-    type_names: list[str] = field(default_factory=list)
+    passed: list[Argument] = field(default_factory=list)
     pristine: list[np.ndarray | None] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pristine = [v.copy() if isinstance(v, np.ndarray) else None for v in self.values]
+        self.pristine = [None if (array := array_of(v)) is None else array.copy() for v in self.values]
 
     def fresh(self) -> list[Any]:
         """The values, with every array as it was at first (the same memory, so that addresses compare between runs)."""
         for value, first in zip(self.values, self.pristine, strict=True):
-            if first is not None:
-                value[...] = first
+            array = array_of(value)
+            if array is not None:
+                array[...] = first
         return self.values
 
     def contents(self) -> list[np.ndarray]:
         """Copies of the arrays as they are now."""
-        return [v.copy() for v in self.values if isinstance(v, np.ndarray)]
+        return [array.copy() for v in self.values if (array := array_of(v)) is not None]
 
     def array_elements(self) -> list[str]:
         """The element types of the arrays, in the order of `contents`."""
-        return [e for v, e in zip(self.values, self.elements, strict=True) if isinstance(v, np.ndarray)]
+        return [self.elements[i] for i in self.array_positions()]
 
     def array_positions(self) -> list[int]:
         """Which arguments the arrays of `contents` are."""
-        return [i for i, v in enumerate(self.values) if isinstance(v, np.ndarray)]
+        return [i for i, v in enumerate(self.values) if array_of(v) is not None]
+
+    @property
+    def has_descriptors(self) -> bool:
+        """Whether a tensor descriptor is among them."""
+        return any(is_descriptor_type(argument.type_name) for argument in self.passed)
+
+
+def array_of(value: Any) -> np.ndarray | None:
+    """The array that an argument is, or that a tensor descriptor is of; None for a number."""
+    array = value if isinstance(value, np.ndarray) else getattr(value, "base", None)
+    return array if isinstance(array, np.ndarray) else None
 
 
 def as_numbers(array: np.ndarray, element: str) -> np.ndarray:
@@ -145,7 +159,8 @@ def _make(
             values.append(numbers[name])
         else:
             values.append(_number(name, kind, name in divisible, rng))
-    return Arguments(values, [k[1:] if k.startswith("*") else "" for k in kinds.values()], list(kinds.values()))
+    passed = [Argument(name, kind, value) for (name, kind), value in zip(kinds.items(), values, strict=True)]
+    return Arguments(values, [k[1:] if k.startswith("*") else "" for k in kinds.values()], passed)
 
 
 def random_elements(element: str, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -6,16 +6,17 @@ check_call(add, [x, y, out, 4000], (4,), BLOCK=1024)      compiles for (*fp32:16
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
-from minitriton.lab.arguments import Arguments
+from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.checker import check
 from minitriton.lab.report import CheckReport
 from minitriton.pass_manager import Pipeline
-from minitriton.runtime.arguments import is_array
+from minitriton.runtime.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.descriptor_arguments import is_descriptor_type
 from minitriton.runtime.host_arrays import host_view
 from minitriton.target import CUDAOptions, GPUTarget
@@ -64,12 +65,18 @@ def source_of_call(kernel: Any, args: Sequence[Any], constexprs: dict[str, Any])
             f"kernel {kernel.__name__!r} has no parameter {next(iter(options))!r}",
             help="its parameters: " + ", ".join(kernel.arg_names) + "; compile options go into options={...}",
         )
-    for argument in passed:
-        if is_descriptor_type(argument.type_name):
-            raise MinitritonError(
-                f"argument {argument.name!r} is a tensor descriptor, which a check does not take",
-                help="have the kernel make the descriptor: tl.make_tensor_descriptor(pointer, shape, strides, block_shape)",
-            )
-    values = [host_view(p.value, "check") if is_array(p.value) else p.value for p in passed]
-    elements = [p.type_name.lstrip("*k") if is_array(p.value) else "" for p in passed]
-    return source, Arguments(values, elements, [p.type_name for p in passed])
+    passed = [replace(p, value=_on_host(p)) for p in passed]
+    elements = ["" if (array := array_of(p.value)) is None else _element(p.type_name, array) for p in passed]
+    return source, Arguments([p.value for p in passed], elements, passed)
+
+
+def _on_host(argument: Argument) -> Any:
+    """A view of an array, or a descriptor of a view; any other value as it is."""
+    value = argument.value
+    if is_descriptor_type(argument.type_name):
+        return replace(value, base=host_view(value.base, "check"))
+    return host_view(value, "check") if is_array(value) else value
+
+
+def _element(type_name: str, array: Any) -> str:
+    return dtype_name(array.dtype) if is_descriptor_type(type_name) else type_name.removeprefix("*").removeprefix("k")

@@ -8,6 +8,7 @@ Out: an `Outcome`: the arrays after the run, or why there are none. The module t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -15,6 +16,9 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from minitriton.analysis.tensor_descriptors import descriptor_metadata
+from minitriton.dialects.tt_func import FuncOp
+from minitriton.dialects.tt_types import TensorDescType
 from minitriton.errors import MinitritonError
 from minitriton.interpreter import interpret
 from minitriton.interpreter.errors import NoMeaning
@@ -24,6 +28,8 @@ from minitriton.lab.soundness import Unsound, has_barriers, laid_out
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step, Translation
 from minitriton.pipelines import Switches, emission_steps
+from minitriton.runtime.descriptor_arguments import expanded_arguments
+from minitriton.runtime.emulation import emulator_value
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -67,6 +73,8 @@ class Launch:
     """Bytes of shared memory a CTA, known from the LLVM dialect on."""
     global_scratch: int = 0
     """Bytes of global memory that each program needs beside its arguments, known from there on too."""
+    descriptors: list[dict[str, Any]] | None = None
+    """What the TTGIR says of the tensor maps that the kernel takes; None where it takes descriptors apart."""
     barriers_seen: bool = False
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
     _by_ptx: dict[str, Outcome] = field(default_factory=dict, repr=False)
@@ -96,9 +104,16 @@ class Launch:
         self, module: ModuleOp, observer: Observer | None = None, *, barriers_placed: bool = False
     ) -> Outcome:
         """Runs TTIR or TTGIR; `observer` and `barriers_placed` as `minitriton.interpreter.interpret` takes them."""
-        values = self.arguments.fresh()
+        self.arguments.fresh()
         try:
-            interpret(module, self.name, values, self.grid, observer=observer, barriers_placed=barriers_placed)
+            interpret(
+                module,
+                self.name,
+                self._values_for(module),
+                self.grid,
+                observer=observer,
+                barriers_placed=barriers_placed,
+            )
         except NoMeaning as error:
             return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
         except MinitritonError as error:
@@ -106,6 +121,19 @@ class Launch:
         except Exception as error:
             return Outcome(Level.INTERPRETER, gap=f"the interpreter failed: {type(error).__name__}: {error}")
         return Outcome(Level.INTERPRETER, self.arguments.contents())
+
+    def _values_for(self, module: ModuleOp) -> list[Any]:
+        """The values that the kernel takes in `module`, where a pass may have taken descriptors apart."""
+        arguments = self.arguments
+        if not arguments.has_descriptors:
+            return arguments.values
+        kernel = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == self.name)
+        if any(isinstance(type_, TensorDescType) for type_ in kernel.function_type.inputs):
+            with suppress(MinitritonError):
+                self.descriptors = descriptor_metadata(module)
+            return arguments.values
+        self.descriptors = None
+        return [argument.value for argument in expanded_arguments(arguments.passed, None)]
 
     def _emulate(self, value: Any, facts: frozenset[Property]) -> Outcome:
         if isinstance(value, ModuleOp):
@@ -130,7 +158,13 @@ class Launch:
         from minitriton import emulator
 
         try:
-            report = emulator.run(ptx, None, self.grid, self.arguments.fresh(), self.shared)
+            values: list[Any] = self.arguments.fresh()
+            passed = expanded_arguments(self.arguments.passed, self.descriptors)
+            if passed:
+                values = [emulator_value(argument) for argument in passed]
+            names = [argument.name for argument in passed]
+            grid = (self.grid[0] * self.options.num_ctas, *self.grid[1:])
+            report = emulator.run(ptx, None, grid, values, self.shared, names=names)
         except MinitritonError as error:
             return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])
         except Exception as error:

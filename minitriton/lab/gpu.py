@@ -27,6 +27,8 @@ def run_on_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:
     name = f"on {_name(driver, device)}"
     if launch.global_scratch:
         return name, Outcome(Level.GPU, gap="the kernel needs global memory of its own, which a check does not give it")
+    if launch.arguments.has_descriptors or launch.options.num_ctas > 1:
+        return name, Outcome(Level.GPU, gap="a check passes neither tensor descriptors nor clusters to a GPU")
     try:
         loaded = driver.load(launch.name, ptx.encode() + b"\0", launch.shared, device)
     except MinitritonError as error:
@@ -34,7 +36,14 @@ def run_on_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:
     options = launch.options
     threads = options.num_warps * options.warp_size
     shape = LaunchShape(threads, launch.shared, options.launch_cooperative_grid, options.launch_pdl)
-    launcher = Launcher(driver, loaded.function, launch.name, launch.arguments.type_names, shape, device)
+    launcher = Launcher(
+        driver,
+        loaded.function,
+        launch.name,
+        [argument.type_name for argument in launch.arguments.passed],
+        shape,
+        device,
+    )
     values = launch.arguments.fresh()
     try:
         with _on_device(driver, values) as passed:

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
 from minitriton.errors import SourceLocation
+from minitriton.lab.arguments import array_of
 from minitriton.lab.comparison import Verdict, compare, differing
 from minitriton.lab.execution import Launch, Outcome
 from minitriton.lab.report import Culprit
@@ -146,7 +147,8 @@ def _first_differing_address(launch: Launch, wrong: Outcome, right: Outcome) -> 
     for position, ours, theirs in zip(arguments.array_positions(), wrong.arrays, right.arrays, strict=False):
         different = np.argwhere(differing(ours, theirs, arguments.elements[position]))
         if len(different):
-            array = arguments.values[position]
+            array = array_of(arguments.values[position])
+            assert array is not None
             offset = sum(int(i) * stride for i, stride in zip(different[0], array.strides, strict=True))
             return array.__array_interface__["data"][0] + offset
     return None

@@ -64,7 +64,7 @@ def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], argument
     from minitriton import emulator
 
     checked = _checks(kernel)
-    values = [_passed(argument) for argument in arguments]
+    values = [emulator_value(argument) for argument in arguments]
     metadata = kernel.metadata
     grid = (grid[0] * metadata.num_ctas, *grid[1:])
     scratch = getattr(metadata, "global_scratch_size", 0)
@@ -112,7 +112,7 @@ def _complain(report: Report) -> None:
         warnings.warn(str(finding).partition("\n")[0], RuntimeWarning, stacklevel=2)
 
 
-def _passed(argument: Argument) -> Any:
+def emulator_value(argument: Argument) -> Any:
     """What the emulator takes: an array, or the bytes of a number."""
     type_name, value = argument.type_name, argument.value
     if type_name == TENSOR_MAP_TYPE:

@@ -6,6 +6,7 @@ import numpy as np
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 ROWS, COLS, GRID, N = 16, 16, (3,), 3 * 16 * 16 - 40
 
@@ -83,3 +84,16 @@ def of_a_tuple(arrays, factors, n, BLOCK: tl.constexpr):
 def of_a_tuple_call() -> dict[str, Any]:
     x = np.random.default_rng(4).standard_normal(100).astype(np.float32)
     return {"kernel": of_a_tuple, "args": [(x, np.zeros_like(x)), (2, (0.5, 1)), 100], "grid": (2,), "BLOCK": 64}
+
+
+@triton.jit
+def by_descriptor(source, target, factor):
+    row = tl.program_id(0) * 16
+    target.store([row, 0], source.load([row, 4]) * factor)
+
+
+def by_descriptor_call() -> dict[str, Any]:
+    x = np.random.default_rng(5).standard_normal((32, 64)).astype(np.float32)
+    out = np.zeros((32, 16), np.float32)
+    descriptors = [TensorDescriptor(x, [32, 64], [64, 1], [16, 16]), TensorDescriptor(out, [32, 16], [16, 1], [16, 16])]
+    return {"kernel": by_descriptor, "args": [*descriptors, 2.5], "grid": (2,)}

@@ -6,7 +6,7 @@ from typing import Any
 import broken_passes
 import pytest
 from broken_passes import broken
-from checked_kernels import loops_call, mixed_call, of_a_tuple_call
+from checked_kernels import by_descriptor_call, loops_call, mixed_call, of_a_tuple_call
 
 from minitriton.lab import checker
 from minitriton.lab.comparison import Verdict
@@ -59,3 +59,10 @@ def test_numbers_of_the_gpu_are_compared_like_those_of_a_pass(
         return
     with pytest.raises(pytest.fail.Exception, match="pass 'on a GPU' is broken"):
         minitriton_check(**loops_call(), device="gpu")
+
+
+@pytest.mark.parametrize("arch", [80, 90])
+def test_arguments_may_be_tensor_descriptors(arch: int, minitriton_check: Callable[..., Any]) -> None:
+    report = minitriton_check(**by_descriptor_call(), arch=arch)
+    assert report.rows[-1].against_first is Verdict.BIT_EQUAL
+    assert Verdict.NOT_RUN not in [row.against_before for row in report.rows], report.text()
