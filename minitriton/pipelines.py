@@ -66,6 +66,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "triton-licm",
         "canonicalize",
         "tritongpu-combine-tensor-select-and-if",
+        *_pipelining(target, options),
         "canonicalize",
         "triton-loop-aware-cse",
         *_on_hopper(target, "triton-nvidia-tma-lowering"),
@@ -79,6 +80,14 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "cse",
         "canonicalize",
     ]
+
+
+def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
+    """Loads of later iterations run while earlier ones compute, where the target has asynchronous copies."""
+    if target.arch < 80:
+        return ()
+    stages = f"{{num-stages={options.num_stages}}}"
+    return (f"tritongpu-assign-latencies{stages}", "tritongpu-schedule-loops", f"tritongpu-pipeline{stages}")
 
 
 def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
