@@ -201,6 +201,16 @@ def reduce_to_global(f: FunctionLowering, op: Operation) -> None:
     _copy_to_global(f, op, {"reduce": string_attr(kind)})
 
 
+@lowers("ttng.async_tma_gather", "ttng.async_tma_scatter")
+def copy_rows(f: FunctionLowering, op: Operation) -> None:
+    """Not on the targets that there are."""
+    raise f.unsupported(
+        op,
+        "tensor copies gather rows by number from sm_100 on",
+        help="load or store through a block of pointers: `tl.load(base + rows[:, None] * stride + columns)`",
+    )
+
+
 @lowers("ttng.async_tma_store_wait")
 def store_wait(f: FunctionLowering, op: Operation) -> None:
     f.b.operation(tma.BulkWaitGroupOp, (), (), {"n": _number(op, "pendings")})
