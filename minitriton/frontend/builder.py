@@ -179,6 +179,8 @@ class IRBuilder:
             number = float(number) if type.scalar.is_floating() and not is_bits else int(number)
             attribute = number_attr(result_type, number)
             found = known[key] = self.op(ConstantOp, (), result_type, {"value": attribute})
+        else:
+            forget_place(found)
         return found
 
     def in_block(self, block: Block) -> InBlock:
@@ -212,6 +214,11 @@ class InBlock:
 
 def _no_function(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     raise NotImplementedError("functions can be called only while a kernel is compiled")
+
+
+def forget_place(constant: SSAValue) -> None:
+    """For a constant that stands for several."""
+    constant.owner.location = UNKNOWN  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def constant_of(value: tensor) -> Any:

@@ -16,7 +16,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.frontend.builder import ir_type, named_location
+from minitriton.frontend.builder import UNKNOWN, ir_type, named_location
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator_base import copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator_branches import BranchVisitor, Scope, type_text
@@ -168,7 +168,7 @@ class LoopVisitor(BranchVisitor):
     def _enter_with(self, names: list[str], values: list[Any], arguments: list[Any]) -> None:
         for name, value in zip(names, rebuild_all([v.type for v in values], arguments), strict=True):
             for argument in flatten_all([value]):
-                argument.location = named_location(name, self.b.location)  # pyright: ignore[reportAttributeAccessIssue]
+                argument.location = named_location(name, UNKNOWN)  # pyright: ignore[reportAttributeAccessIssue]
             self.bind(name, value)
 
     def _forget_loop_variables(self, names: list[str], initial: list[Any], arguments: list[Any]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.ir import Block, Region
+from xdsl.ir import Region
 
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder, ir_type
@@ -142,7 +142,7 @@ def map_elementwise(b: IRBuilder, scalar_fn: Any, *args: Any, pack: Any = 1) -> 
     if not inputs or not inputs[0].type.is_block():
         raise LanguageTypeError("map_elementwise must have at least 1 input tensor")
     types = [x.dtype for x in inputs for _ in range(pack)]
-    block = Block(arg_types=[ir_type(t) for t in types])
+    region, block = b.region([ir_type(t) for t in types])
     with b.in_block(block):
         scalars = [tensor(arg, t) for arg, t in zip(block.args, types, strict=True)]
         results = b.call_function(scalar_fn, scalars, {})
@@ -153,6 +153,6 @@ def map_elementwise(b: IRBuilder, scalar_fn: Any, *args: Any, pack: Any = 1) -> 
     for offset in range(1, pack):
         if [v.type for v in values[offset::pack]] != [v.type for v in values[::pack]]:
             raise LanguageTypeError("type mismatch in unpacked results")
-    op = tt.MapElementwiseOp([x.handle for x in inputs], [ir_type(t) for t in result_types], Region(block), pack=pack)
+    op = tt.MapElementwiseOp([x.handle for x in inputs], [ir_type(t) for t in result_types], region, pack=pack)
     made = [tensor(value, type) for value, type in zip(b.insert(op).results, result_types, strict=True)]
     return made[0] if single and len(made) == 1 else language_tuple(made)

@@ -12,7 +12,7 @@ import numbers
 from typing import Any
 
 from minitriton.dialects import tt
-from minitriton.frontend.builder import IRBuilder, constant_of, ir_type
+from minitriton.frontend.builder import IRBuilder, constant_of, forget_place, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic_casts import cast
 from minitriton.language import dtypes as dt
@@ -168,7 +168,12 @@ def _fitting_constant(b: IRBuilder, value: int | float, type: dtype, other: Any)
             raise LanguageValueError(f"Scalar {value} is out of range for type {type}")
     if isinstance(other, tensor) and other.type.is_block():
         type = block_of(type, other.type.shape)
-    return tensor(b.constant(type, value), type)
+        return tensor(b.constant(type, value), type)
+    constant = b.constant(type, value)
+    if number_dtype(value) is type:
+        # Triton makes such a number twice and keeps one, for which it forgets the place.
+        forget_place(constant)
+    return tensor(constant, type)
 
 
 def broadcast_pair(b: IRBuilder, lhs: tensor, rhs: tensor) -> tuple[tensor, tensor]:

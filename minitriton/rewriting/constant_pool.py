@@ -3,7 +3,8 @@
 At the start of each round the greedy driver shows every constant to the pool. The first op of a value is moved to the
 front of the entry block of the innermost isolated op (the function), unless the constants before it are already the
 pool's; later ops of the same value are replaced by it. So constants that were at the top keep their order, and those found
-further down end up before them, in reverse order.
+further down end up before them, in reverse order. The place of a constant is forgotten when it comes from another block, or
+stands for several.
 
     tt.func @f() {                      tt.func @f() {
       %x = ...                            %c2 = arith.constant 2
@@ -85,6 +86,7 @@ class ConstantPool:
             first = home.first_op
             assert first is not None
             home.insert_op_before(op, first)
-            op.location = UNKNOWN_LOC
+            if block is not home:
+                op.location = UNKNOWN_LOC
         self._owned.add(id(op))
         return True

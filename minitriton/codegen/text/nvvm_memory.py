@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.codegen.text.values import constant_text, type_text
 from minitriton.codegen.text.words import Words, assemble, lane_text, pack_words
 from minitriton.codegen.text.writer import FunctionWriter, asm, data_of, integer_of, segments_of, writes
-from minitriton.codegen.types import bit_width, lane_type, lanes
+from minitriton.codegen.types import I32, I64, bit_width, lane_type, lanes
 
 
 def _modifiers(op: Operation, policy: bool) -> str:
@@ -154,6 +154,16 @@ def _one_load(
     return [w.let(f"extractvalue {fields} {result}, {i}") for i in range(count)]
 
 
+_BITS_OF = {"float": I32, "double": I64}
+
+
+def _as_bits(w: FunctionWriter, number: str, words: Words) -> tuple[str, Words]:
+    """A number as an integer. LLVM makes registers of `f` operands where they are used, and a load that it merges with that
+    would get the line of the store; as an integer it keeps its own."""
+    integer = _BITS_OF[words.type]
+    return w.let(f"bitcast {words.type} {number} to {type_text(integer)}"), Words(integer, 1)
+
+
 @writes("nvvm.st.global")
 def _st_global(w: FunctionWriter, op: Operation) -> None:
     (value,), pointers, masks, policies = segments_of(op)
@@ -161,6 +171,8 @@ def _st_global(w: FunctionWriter, op: Operation) -> None:
     width = integer_of(op, "vector_width", 1)
     words = Words(element, width)
     name, type_ = pack_words(w, value, words, total)
+    if total == 1 and words.type in _BITS_OF:
+        name, words = _as_bits(w, name, words)
     count = words.count
     opcode = f"st.global{_modifiers(op, bool(policies))}{words.vector}.b{words.bits}"
     for number, pointer in enumerate(pointers):
