@@ -78,7 +78,7 @@ _ALLOWED: dict[str, str] = {
     "applypriority": "global", "createpolicy": "fractional range global b64 cvt", "stacksave": "u32 u64",
 }  # fmt: skip
 _SETS = {name: frozenset(words.split()) for name, words in _ALLOWED.items()}
-_CACHE = re.compile(r"L[12]::\w+$")
+_CACHE = re.compile(r"L[12](::\w+)?$")
 _SHAPE = re.compile(r"m\d+n\d+k\d+$")
 _CACHED = frozenset(
     ("ld", "ldu", "st", "atom", "red", "cp", "prefetch", "prefetchu", "discard", "applypriority", "createpolicy")
