@@ -69,6 +69,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         *_pipelining(target, options),
         "canonicalize",
         "triton-loop-aware-cse",
+        "tritongpu-coalesce-async-copy",
         *_on_hopper(target, "triton-nvidia-tma-lowering"),
         "tritongpu-remove-layout-conversions",
         "tritongpu-reduce-data-duplication",
@@ -126,7 +127,9 @@ def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = S
 
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
-    steps = ttir_passes(target) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+    steps = (
+        ttir_passes(target) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
+    )
     return Pipeline.parse(",".join(_left(steps, options.without)))
 
 

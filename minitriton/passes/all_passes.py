@@ -9,6 +9,7 @@ import minitriton.passes.allocate_global_scratch
 import minitriton.passes.allocate_shared_memory
 import minitriton.passes.canonicalize
 import minitriton.passes.coalesce
+import minitriton.passes.coalesce_async_copy
 import minitriton.passes.coalesce_by_width
 import minitriton.passes.combine
 import minitriton.passes.combine_tensor_select_and_if

@@ -42,6 +42,7 @@ FILES = [
     "Triton/vecadd.mlir",
     "Triton/verify-make-range.mlir",
     "TritonGPU/canonicalize.mlir",
+    "TritonGPU/coalesce-async-copy.mlir",
     "TritonGPU/coalesce.mlir",
     "TritonGPU/combine-select-if.mlir",
     "TritonGPU/combine.mlir",
@@ -78,7 +79,10 @@ KNOWN_DIFFERENCES = {
     ("TritonGPU/loop-pipeline-expand.mlir", "@pipeline_load_mmav3"): "wgmma is not overlapped",
     ("TritonGPU/loop-schedule.mlir", "@fused_loop"): "loads through descriptors are not pipelined",
     ("TritonGPU/pipeline-lower-loop.mlir", "@tma_"): "loads through descriptors are not pipelined",
-    ("TritonGPU/pipeline-lower-loop.mlir", "@tensor_descriptor_lowering"): "descriptors in loops are not multi-buffered",
+    (
+        "TritonGPU/pipeline-lower-loop.mlir",
+        "@tensor_descriptor_lowering",
+    ): "descriptors in loops are not multi-buffered",
 }
 """Chunks that are not expected to pass, by a name that they contain, and why."""
 

@@ -19,6 +19,7 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
+from minitriton.passes.coalesce_async_copy import CoalesceAsyncCopy
 from minitriton.passes.combine_tensor_select_and_if import CombineTensorSelectAndIf
 from minitriton.passes.cse import Cse
 from minitriton.passes.fuse_nested_loops import FuseNestedLoops
@@ -70,6 +71,11 @@ def with_calls(text: str) -> str:
 def test_selects_of_the_lit_test_are_merged_alike() -> None:
     for chunk in lit_chunks("TritonGPU/combine-select-if.mlir"):
         agree(chunk, (passes.ttgpuir.add_combine_tensor_select_and_if, CombineTensorSelectAndIf()))
+
+
+def test_asynchronous_copies_of_the_lit_test_are_coalesced_alike() -> None:
+    for chunk in lit_chunks("TritonGPU/coalesce-async-copy.mlir"):
+        agree(chunk, (passes.ttgpuir.add_coalesce_async_copy, CoalesceAsyncCopy()))
 
 
 def test_loop_nests_of_the_lit_test_are_fused_alike() -> None:
