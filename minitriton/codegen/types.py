@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, LLVMVoidType
 from xdsl.ir import Attribute
 
-from minitriton.dialects.tt import PointerType
+from minitriton.dialects.tt import PointerType, TensorDescType
 from minitriton.errors import LoweringError
 
 I1, I8, I16, I32, I64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
@@ -61,7 +61,7 @@ def element_type(type_: Attribute) -> Attribute:
 
 
 def scalar_type(type_: Attribute) -> Attribute:
-    """The LLVM type of one element of tensor-level type `type_` (a tensor, a number or a pointer)."""
+    """The LLVM type of one element of tensor-level type `type_` (a tensor, a number, a pointer or a descriptor: the address of its tensor map)."""
     if isinstance(type_, TensorType):
         type_ = type_.element_type
     found = _interned.get(type_)
@@ -73,6 +73,8 @@ def scalar_type(type_: Attribute) -> Attribute:
 def _convert(type_: Attribute) -> Attribute:
     if isinstance(type_, PointerType):
         return _POINTERS.get(type_.address_space.data, GLOBAL)
+    if isinstance(type_, TensorDescType):
+        return PTR
     if isinstance(type_, IndexType):
         return I64
     if isinstance(type_, IntegerType):

@@ -82,6 +82,24 @@ def test_descriptors_that_change_places_in_a_loop_and_go_to_a_function() -> None
 
 
 @triton.jit
+def chosen(a, host, o, m, n, rows: tl.constexpr, cols: tl.constexpr):
+    own = tl.make_tensor_descriptor(a, [m, n], [n, 1], [rows, cols])
+    out = tl.make_tensor_descriptor(o, [m, n], [n, 1], [rows, cols])
+    for i in range(0, m, rows):
+        desc = own
+        if i % (2 * rows) == 0:
+            desc = host
+        out.store([i, 0], desc.load([i, 0]))
+
+
+def test_a_descriptor_that_is_chosen_at_run_time() -> None:
+    twos, out = np.full_like(X, 2), np.zeros_like(X)
+    fresh(chosen)[(1,)](X.copy(), TensorDescriptor.from_tensor(twos, [16, 128]), out, M, N, 16, 128)
+    even = (np.arange(M) // 16 % 2 == 0)[:, None]
+    np.testing.assert_array_equal(out, np.where(even, twos, X))
+
+
+@triton.jit
 def padded(x, o, m, n, padding: tl.constexpr):
     d = tl.make_tensor_descriptor(x, [m, n], [n, 1], [16, 16], padding_option=padding)
     offsets = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]

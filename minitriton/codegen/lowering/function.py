@@ -21,9 +21,8 @@ from minitriton.codegen.locations import source_location
 from minitriton.codegen.lowering.registry import LOWERINGS
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
-from minitriton.codegen.types import I8, I32, PTR, scalar_type
+from minitriton.codegen.types import I8, I32, scalar_type
 from minitriton.dialects import nvvm
-from minitriton.dialects.tt import TensorDescType
 from minitriton.errors import LoweringError, MinitritonError
 
 if TYPE_CHECKING:
@@ -83,8 +82,6 @@ class FunctionLowering:
         """The LLVM type of a value: a number, a pointer, the vector of a tensor's registers."""
         if isinstance(type_, TensorType):
             return self.facts(type_).vector
-        if isinstance(type_, TensorDescType):
-            return PTR
         return scalar_type(type_)
 
     def element_type(self, value: SSAValue) -> Attribute:
