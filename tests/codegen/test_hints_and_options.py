@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.target import GPUTarget
 
 FLOATS = triton.MockTensor(tl.float32)
 INTS = triton.MockTensor(tl.int32)
@@ -68,3 +70,19 @@ def test_the_limit_of_registers_is_the_kernel_s_alone() -> None:
     assert re.search(r"\.visible \.entry [^{;]*\.maxnreg 42", kernel.asm["ptx"])
     assert not re.search(r"\.func [^{;]*\.maxnreg", kernel.asm["ptx"])
     assert "maxnreg" not in caller.warmup(INTS, grid=(1,)).asm["ptx"]
+
+
+def test_stores_have_no_modifier_that_only_loads_have(tmp_path: Path) -> None:
+    file = tmp_path / "k.ttgir"
+    file.write_text(
+        """
+        module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+          tt.func public @k(%p: !tt.ptr<i32>) {
+            %c = arith.constant 1 : i32
+            tt.store %p, %c evictionPolicy = evict_last cacheModifier = ca : !tt.ptr<i32>
+            tt.return
+          }
+        }"""
+    )
+    ptx = triton.compile(file, GPUTarget("cuda", 90, 32)).asm["ptx"]
+    assert re.search(r"st\.global\.L1::evict_last\S*\.b32", ptx)

@@ -73,9 +73,11 @@ class Accesses:
 
 
 def cache_hint(op: Operation) -> tuple[str, str]:
-    """The cache modifier and eviction policy of an op, empty if there is none."""
+    """The cache modifier and eviction policy of an op, empty if there is none. Stores have no `.ca`: Triton drops it too."""
     cache, evict = _enum(op, "cache"), _enum(op, "evict")
-    return "" if cache == "none" else cache, "" if evict in ("evict_normal", "none") else evict
+    if cache == "none" or (cache == "ca" and op.name == "tt.store"):
+        cache = ""
+    return cache, "" if evict in ("evict_normal", "none") else evict
 
 
 def _enum(op: Operation, name: str) -> str:
