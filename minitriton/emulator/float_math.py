@@ -224,6 +224,21 @@ def reciprocal32(x: Any) -> Any:
     return F32(1) / x
 
 
+def root32(x: Any) -> Any:
+    """sqrt(x) (`sqrt.approx`)."""
+    return np.sqrt(x)
+
+
+def inverse32(x: Any) -> Any:
+    """1/x (`rcp.approx`)."""
+    return F32(1) / x
+
+
+def quotient32(a: Any, b: Any) -> Any:
+    """a/b (`div.full`, `div.approx`)."""
+    return a / b
+
+
 def saturate32(x: Any) -> Any:
     """Clamps to [0, 1]; NaN gives 0 (`.sat`)."""
     return np.where(x != x, F32(0), np.clip(x, F32(0), F32(1)))

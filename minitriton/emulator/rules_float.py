@@ -13,7 +13,7 @@ from minitriton.emulator.translate import NAMES, BlockWriter, rule
 
 for _name in (
     "bits16", "bits32", "bits64", "flush32", "fma32", "fma64", "fma_directed", "add_directed", "multiply_directed",
-    "minmax32", "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "saturate32", "round32",
+    "minmax32", "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "inverse32", "quotient32", "saturate32", "round32",
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
 NAMES |= {"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "fmin": np.fmin, "fmax": np.fmax}
@@ -23,7 +23,7 @@ NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs
 DIRECTED = ("rz", "rm", "rp")
 _UNARY = {
     "ex2": "exp2_32", "lg2": "log2_32", "sin": "sin32", "cos": "cos32", "tanh": "tanh32", "sqrt": "sqrt",
-    "rsqrt": "rsqrt32", "rcp": "reciprocal32",
+    "rsqrt": "rsqrt32", "rcp": "reciprocal32", "sqrt.approx": "root32", "rcp.approx": "inverse32",
 }  # fmt: skip
 
 
@@ -111,6 +111,8 @@ def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
             if "xorsign" in parts:
                 raise ValueError("three operands with .xorsign")
             expression = f"minmax32({expression}, {third[0]}, {name == 'max'}, {'NaN' in parts})"
+    elif name == "div" and ("full" in parts or "approx" in parts):
+        expression = f"quotient32({a}, {b})"
     elif mode and name == "div":
         expression = f"exactly('div', {mode!r}, {a}, {b})"
     elif mode:
@@ -152,7 +154,8 @@ def _function(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         (a,) = operands32(w, i, parts)
         mode = next((p for p in parts if p in DIRECTED), None)
         if mode is None:
-            result32(w, i, parts, f"{_UNARY[parts[0]]}({a})")
+            function = _UNARY.get(f"{parts[0]}.{parts[1]}") or _UNARY[parts[0]]
+            result32(w, i, parts, f"{function}({a})")
         elif parts[0] == "sqrt":
             result32(w, i, parts, f"exactly('sqrt', {mode!r}, {a})")
         else:
