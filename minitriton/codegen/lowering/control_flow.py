@@ -194,6 +194,37 @@ def lower_blocks(f: FunctionLowering, region: Region) -> None:
         f.lower_ops(list(block.ops))
 
 
+def lower_returning(f: FunctionLowering, region: Region) -> list[SSAValue]:
+    """Lowers a region of scalars into the current block, and goes on behind it; what its terminator returns.
+
+    Where several blocks return, they meet in a block whose arguments are the values.
+    """
+    blocks = list(region.blocks)
+    returns = [last for block in blocks if (last := block.last_op) is not None and not last.successors]
+    if len(blocks) == 1:
+        f.lower_ops([op for op in blocks[0].ops if op is not returns[0]])
+        return [f.scalar(value) for value in returns[0].operands]
+    outer = f.crossings
+    crossings: dict[Block, Crossing] = {}
+    types = [value.type for value in returns[0].operands]
+    meeting = Crossing(f, types, [None] * len(types))
+    for block in blocks:
+        if block is not blocks[0]:
+            f.b.move_to(_crossing(f, crossings, block, [None] * len(block.args)).block)
+            crossings[block].bind(f, block.args)
+        f.crossings = crossings
+        ops = list(block.ops)
+        f.lower_ops(ops[:-1])
+        f.b.location = ops[-1].location
+        if ops[-1] in returns:
+            f.b.branch(meeting.block, meeting.send(f, [f.values[value] for value in ops[-1].operands]))
+        else:
+            f.lower_op(ops[-1])
+    f.crossings = outer
+    f.b.move_to(meeting.block)
+    return list(meeting.block.args)
+
+
 def _crossing(f: FunctionLowering, crossings: dict[Block, Crossing], block: Block, samples: Sequence[Any]) -> Crossing:
     found = crossings.get(block)
     if found is None:

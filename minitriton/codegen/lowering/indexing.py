@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.atomics import flat_offsets
 from minitriton.codegen.lowering.casts import resized
+from minitriton.codegen.lowering.control_flow import lower_returning
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
 from minitriton.codegen.lowering.registry import lowers
@@ -157,20 +158,16 @@ def map_elementwise(f: FunctionLowering, op: Operation) -> None:
     assert isinstance(pack, IntegerAttr)
     step = pack.value.data
     region = op.regions[0]
-    if len(region.blocks) > 1:
-        raise f.unsupported(op, "a region of several blocks", help="keep its control flow structured (scf)")
-    block = region.block
-    last = block.last_op
-    assert last is not None
+    entry = region.first_block
+    assert entry is not None
     inputs = [f.elements(operand) for operand in op.operands]
     count = len(inputs[0])
     outputs: list[list[SSAValue]] = [[] for _ in op.results]
     for first in range(0, count, step):
         given = [values[first + i] for values in inputs for i in range(step)]
-        for argument, value in zip(block.args, given, strict=True):
+        for argument, value in zip(entry.args, given, strict=True):
             f.values[argument] = value
-        f.lower_ops([inner for inner in block.ops if inner is not last])
-        returned = [f.scalar(value) for value in last.operands]
+        returned = lower_returning(f, region)
         for number, into in enumerate(outputs):
             into += returned[number * step : (number + 1) * step]
     for result, values in zip(op.results, outputs, strict=True):
