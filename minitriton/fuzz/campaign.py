@@ -5,6 +5,7 @@ In: a seed, a count, oracles. Out: a `Summary`. A kernel that kills its process 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -128,15 +129,22 @@ def run(
     jobs: int,
     watch: Callable[[KernelReport], None],
     *,
+    most_seconds: float | None = None,
     work: Work = guarded,
 ) -> Summary:
-    """Fuzzes the kernels `numbers` in `jobs` processes (0: in this one); `watch` sees every report."""
+    """Fuzzes the kernels `numbers` in `jobs` processes (0: in this one); `watch` sees every report.
+
+    Ends early after `most_seconds`, or when interrupted; the summary says how many kernels there were.
+    """
     summary = Summary(seed, tuple(oracles))
     start = time.monotonic()
     reports = _here(seed, numbers, oracles, work) if jobs == 0 else _in_processes(seed, numbers, oracles, jobs, work)
-    for report in reports:
-        summary.add(report)
-        watch(report)
+    with contextlib.closing(reports), contextlib.suppress(KeyboardInterrupt):
+        for report in reports:
+            summary.add(report)
+            watch(report)
+            if most_seconds is not None and time.monotonic() - start > most_seconds:
+                break
     summary.seconds = time.monotonic() - start
     return summary
 

@@ -33,6 +33,7 @@ def add_fuzz_command(commands: Any) -> None:
     fuzz.add_argument(
         "--oracles", default=DEFAULT_ORACLES, help="of interpreter, ttgir, emulator, triton, gpu (default: %(default)s)"
     )
+    fuzz.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
     fuzz.add_argument("--out", type=Path, metavar="DIR", help="where reproducers and summary.json go")
     fuzz.add_argument(
         "--shrink-seconds", type=float, default=60.0, help="to make one finding smaller (default: %(default)s)"
@@ -62,7 +63,7 @@ def run(given: argparse.Namespace) -> int:
             print(f"{done} of {given.count} kernels, {len(found)} with findings", file=sys.stderr)
 
     numbers = range(given.first, given.first + given.count)
-    summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch)
+    summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds)
     print(as_text(summary))
     if given.out is not None:
         given.out.mkdir(parents=True, exist_ok=True)

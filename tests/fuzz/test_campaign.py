@@ -78,3 +78,8 @@ def test_wrong_oracles_are_an_error(oracles: str, capsys: pytest.CaptureFixture[
 def test_the_command_is_listed() -> None:
     shown = subprocess.run([sys.executable, "-m", "minitriton", "--help"], capture_output=True, text=True, check=True)
     assert "fuzz" in shown.stdout
+
+
+def test_a_run_ends_in_time() -> None:
+    summary = campaign.run(1, range(100, 10**6), ["a", "b"], 0, lambda report: None, most_seconds=0.2, work=run_or_die)
+    assert 0 < summary.count < 10**6
