@@ -2,9 +2,13 @@
 
 32 lanes, consecutive words        →   4 sectors, 1 wavefront
 32 lanes, words 128 bytes apart    →   32 sectors, 32 wavefronts (31 conflicts)
+
+Loops repeat their patterns of addresses, so that costs are remembered by pattern.
 """
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 
@@ -13,8 +17,14 @@ SECTOR = 32
 
 def sectors(offset: np.ndarray, size: int, warp: np.ndarray) -> int:
     """Distinct sectors, counted per warp."""
-    first = offset // SECTOR
-    key = warp * (1 << 40) + first
+    relative = offset - (offset[0] // SECTOR * SECTOR)
+    return _sectors(relative.tobytes(), size, warp.tobytes())
+
+
+@functools.lru_cache(maxsize=256)
+def _sectors(offsets: bytes, size: int, warps: bytes) -> int:
+    first = np.frombuffer(offsets, np.int64) // SECTOR
+    key = np.frombuffer(warps, np.int64) * (1 << 40) + first
     if size > SECTOR:
         key = (key[:, None] + np.arange(size // SECTOR)).ravel()
     return int(np.unique(key).size)
@@ -22,6 +32,12 @@ def sectors(offset: np.ndarray, size: int, warp: np.ndarray) -> int:
 
 def wavefronts(offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray) -> tuple[int, int]:
     """Passes needed, and how many more than without conflicts. 8- and 16-byte accesses go by half and quarter warps."""
+    return _wavefronts(offset.tobytes(), size, warp.tobytes(), lane.tobytes())
+
+
+@functools.lru_cache(maxsize=256)
+def _wavefronts(offsets: bytes, size: int, warps: bytes, lanes: bytes) -> tuple[int, int]:
+    offset, warp, lane = (np.frombuffer(v, np.int64) for v in (offsets, warps, lanes))
     words = max(1, size // 4)
     phase = warp * words + lane * words // 32
     word = offset // 4
@@ -29,10 +45,8 @@ def wavefronts(offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray
         word = word[:, None] + np.arange(words)
         phase = np.broadcast_to(phase[:, None], word.shape)
     key = np.unique((phase * (1 << 32) + (word % 32) * (1 << 26) + word // 32).ravel())
-    bank = key >> 26
-    _, counts = np.unique(bank, return_counts=True)
-    phases = np.unique(bank)[:] >> 6
-    start = np.nonzero(np.diff(phases, prepend=-1))[0]
+    bank, counts = np.unique(key >> 26, return_counts=True)
+    start = np.nonzero(np.diff(bank >> 6, prepend=-1))[0]
     worst = np.maximum.reduceat(counts, start)
     total = int(worst.sum())
     return total, total - len(worst)
