@@ -8,6 +8,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.analysis.locations import source_location
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
@@ -18,6 +19,7 @@ from minitriton.codegen.scratch import capability_of, needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.ttg import layout_of
+from minitriton.errors import LoweringError
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.plans import (
@@ -36,7 +38,11 @@ def conversion_of(op: Operation) -> ConversionPlan:
     before, after = layout_of(source), layout_of(result)
     assert isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding)
     bits = bit_width(memory_type(scalar_type(source.element_type)))
-    return plan_conversion(before, after, source.get_shape(), bits, capability_of(op))
+    try:
+        return plan_conversion(before, after, source.get_shape(), bits, capability_of(op))
+    except LoweringError as error:
+        error.location = error.location or source_location(op.location)
+        raise
 
 
 @needs_scratch("ttg.convert_layout")

@@ -249,6 +249,15 @@ class FunctionLowering:
                 error.location = source_location(location)
             raise
 
+    def require_one_cta(self, op: Operation, type_: Attribute, dims: Sequence[int]) -> None:
+        """Raises `LoweringError` if the blocks of a cluster share a tensor of `type_` along one of `dims`."""
+        if any(basis[dim] for basis in self.facts(type_).layout.block_bases for dim in dims):
+            raise self.unsupported(
+                op,
+                "its axis is spread over several CTAs",
+                help="use num_ctas=1, or a tensor whose other axis is long enough",
+            )
+
     def unsupported(self, op: Operation, what: str, help: str | None = None) -> LoweringError:
         """An error at the place of `op`."""
         return LoweringError(f"{op.name}: {what}", source_location(op.location), help=help)

@@ -57,6 +57,8 @@ def gather(f: FunctionLowering, op: Operation) -> None:
     assert isinstance(axis, IntegerAttr)
     dim = axis.value.data
     facts = f.facts(source.type)
+    f.require_one_cta(op, source.type, range(len(facts.shape)))
+    f.require_one_cta(op, indices.type, range(len(facts.shape)))
     base = f.scratch(op)
     element = f.element_type(result)
     kept = memory_type(element)
@@ -98,6 +100,7 @@ def histogram(f: FunctionLowering, op: Operation) -> None:
     b = f.b
     source, mask = op.operands[0], op.operands[1] if len(op.operands) > 1 else None
     result = op.results[0]
+    f.require_one_cta(op, source.type, (0,))
     bins = f.facts(result.type)
     base = f.scratch(op)
     plan = plan_access(flat_offsets(bins.layout.layout, bins.shape), 32)

@@ -115,8 +115,7 @@ def _scratch_offsets(op: Operation, plan: ReductionPlan, shape: Sequence[int]) -
 def reduce(f: FunctionLowering, op: Operation) -> None:
     source = f.facts(op.operands[0].type)
     plan = plan_reduction(source.layout, _axis(op))
-    if any(basis[plan.axis] for basis in source.layout.block_bases):
-        raise f.unsupported(op, "a reduction over several CTAs", help="use a layout that keeps the axis in one CTA")
+    f.require_one_cta(op, op.operands[0].type, (plan.axis,))
     partial = _within_thread(f, op, plan)
     partial = _within_warp(f, op, plan, partial)
     if plan.warp_bits:

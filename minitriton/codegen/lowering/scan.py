@@ -103,9 +103,13 @@ def _plan_of(op: Operation) -> tuple[ScanPlan, LayoutFacts]:
     encoding = layout_of(type_)
     assert encoding is not None
     facts = layout_facts(encoding, type_.get_shape())
+    return plan_scan(facts, _axis_of(op), _is_reverse(op)), facts
+
+
+def _axis_of(op: Operation) -> int:
     axis = op.properties["axis"]
     assert isinstance(axis, IntegerAttr)
-    return plan_scan(facts, axis.value.data, _is_reverse(op)), facts
+    return axis.value.data
 
 
 def _is_reverse(op: Operation) -> bool:
@@ -137,6 +141,7 @@ def _scratch_offsets(op: Operation, plan: ScanPlan, facts: LayoutFacts) -> list[
 @lowers("tt.scan")
 def scan(f: FunctionLowering, op: Operation) -> None:
     plan, facts = _plan_of(op)
+    f.require_one_cta(op, op.operands[0].type, (_axis_of(op),))
     vectors = [f.vector(operand) for operand in op.operands]
     sums = _within_thread(f, op, plan, vectors)
     state = _Scan(f, op, plan, facts, _is_reverse(op))
