@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 
 from minitriton import knobs
 from minitriton.errors import IRError, MinitritonError
@@ -147,7 +147,11 @@ class IRSource:
             from minitriton.codegen.ptx import ptx_version
 
             check_in_child(self.src, str(self.path), (target.sm, f"+ptx{ptx_version(options)}"))
-        return self.module if self.module is not None else self.src
+        if self.module is None:
+            return self.src
+        if self.ext == "ttgir":
+            self.module.attributes.setdefault("ttg.target", StringAttr(target.ttg_target))
+        return self.module
 
     def parse_options(self) -> dict[str, Any]:
         """Options that the IR itself fixes: the number of warps and CTAs."""

@@ -40,8 +40,11 @@ _HELP = {
 }
 
 
-class KernelFault(MinitritonError):
-    """The emulator found a kernel doing something wrong; `report` holds all that it found."""
+class KernelFault(MinitritonError, RuntimeError):
+    """The emulator found a kernel doing something wrong; `report` holds all that it found.
+
+    A `RuntimeError`, as failures on a device are for torch's users, with the driver's words for a failed assertion.
+    """
 
     def __init__(self, finding: Finding, report: Report) -> None:
         self.report = report
@@ -51,7 +54,8 @@ class KernelFault(MinitritonError):
         help = _HELP.get(finding.kind)
         if place is None:
             help = f"at line {finding.line} of the PTX: {finding.text}" + (f"; {help}" if help else "")
-        super().__init__(f"{finding.kind}: {finding.message}{times}", place, help=help, source_line=line)
+        kind = "device-side assert triggered" if finding.kind == "assert" else finding.kind
+        super().__init__(f"{kind}: {finding.message}{times}", place, help=help, source_line=line)
 
 
 def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], arguments: list[Argument]) -> None:

@@ -95,7 +95,7 @@ class JITFunction(JITCallable, KernelInterface):
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
         runtime = knobs.runtime
-        if runtime.launch_enter_hook or runtime.launch_exit_hook or runtime.jit_cache_hook:
+        if runtime.launch_enter_hook or runtime.launch_exit_hook or runtime.jit_cache_hook or runtime.debug:
             return functools.partial(self._launch_watched, grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
@@ -362,7 +362,7 @@ class JITFunction(JITCallable, KernelInterface):
         return metadata
 
     def _launch_watched(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
-        """A launch while hooks are set: nothing of it is generated or remembered but the compiled kernel."""
+        """A launch while hooks or the debug knob are set: nothing of it is generated or remembered but the compiled kernel."""
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         bound, options = self._bind(args, kwargs)
