@@ -8,7 +8,6 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.locations import source_location
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
@@ -19,7 +18,6 @@ from minitriton.codegen.scratch import capability_of, needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.ttg import layout_of
-from minitriton.errors import LoweringError
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.plans import (
@@ -38,11 +36,7 @@ def conversion_of(op: Operation) -> ConversionPlan:
     before, after = layout_of(source), layout_of(result)
     assert isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding)
     bits = bit_width(memory_type(scalar_type(source.element_type)))
-    try:
-        return plan_conversion(before, after, source.get_shape(), bits, capability_of(op))
-    except LoweringError as error:
-        error.location = error.location or source_location(op.location)
-        raise
+    return plan_conversion(before, after, source.get_shape(), bits, capability_of(op))
 
 
 @needs_scratch("ttg.convert_layout")
@@ -55,7 +49,7 @@ def conversion_scratch(op: Operation) -> int:
 def convert_layout(f: FunctionLowering, op: Operation) -> None:
     result = op.results[0]
     rep = f.values[op.operands[0]]
-    if registers.is_splat(rep) and f.count(op.operands[0]) > 1:
+    if registers.is_splat(rep) and _is_uniform(op.operands[0]):
         f.values[result] = rep
         return
     plan = conversion_of(op)
@@ -71,6 +65,19 @@ def convert_layout(f: FunctionLowering, op: Operation) -> None:
             stored = to_memory(f, f.vector(op.operands[0]))
             loaded = through_shared(f, plan, stored, memory_type(element), f.scratch(op))
             f.values[result] = from_memory(f, loaded, element)
+
+
+def _is_uniform(value: SSAValue) -> bool:
+    """Whether all elements are equal by construction. That those of each thread are (one register) does not say so."""
+    op = value.owner
+    while isinstance(op, Operation) and op.name in (
+        "tt.broadcast",
+        "tt.expand_dims",
+        "tt.reshape",
+        "ttg.convert_layout",
+    ):
+        op = op.operands[0].owner
+    return isinstance(op, Operation) and op.name in ("tt.splat", "arith.constant")
 
 
 def through_shared(

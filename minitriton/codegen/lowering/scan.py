@@ -6,8 +6,8 @@ warps; a thread's further registers belong to further chunks.
     thread    s[j] = s[j-1] . x[j]                               vectors: one lane for each row and chunk
     warp      t = s[last]; for step 1, 2, 4, ...: t = t(lane - step) . t
     block     each warp's last t through shared memory; every thread combines those of the warps before its own
-    chunks    the total of a chunk is carried into the next
-    result    (carry . warps before . lanes before) . s[j]
+    chunks    the warps of a chunk follow those of the chunk before in one sequence
+    result    (warps before . lanes before) . s[j]; a thread's last: warps before . t
 
 A reverse scan is the same with every index mirrored. Answers to Triton's ScanOpToLLVM.cpp.
 """
@@ -147,9 +147,7 @@ def scan(f: FunctionLowering, op: Operation) -> None:
     state = _Scan(f, op, plan, facts, _is_reverse(op))
     prefix, everywhere, last = state.prefix(sums[-1])
     if prefix is not None:
-        open_rows = sums if last is None else sums[:-1]
-        sums = [state.chosen(everywhere, combine(f, op, prefix, row), row) for row in open_rows]
-        sums += [] if last is None else [last]
+        sums = [*(state.chosen(everywhere, combine(f, op, prefix, row), row) for row in sums[:-1]), last]
     order = {register: (j, at) for j, row in enumerate(plan.rows) for at, register in enumerate(row)}
     places = [order[plan.copies[register]] for register in range(facts.count)]
     for number, result in enumerate(op.results):
@@ -195,9 +193,8 @@ class _Scan:
         kind = "down" if self.reverse else "up"
         return [shuffle(self.f, value, distance, kind) for value in values]
 
-    def prefix(self, total: Values) -> tuple[Values | None, SSAValue | None, Values | None]:
-        """What comes before the thread's elements, where there is something (None for everywhere), and the thread's last
-        results if they fall out on the way."""
+    def prefix(self, total: Values) -> tuple[Values | None, SSAValue | None, Values]:
+        """What comes before the thread's elements, where there is something (None for everywhere), and the thread's last results."""
         f, b, plan = self.f, self.f.b, self.plan
         before: Values | None = None
         valid: SSAValue | None = None
@@ -208,14 +205,11 @@ class _Scan:
                 total = self.chosen(has, combine(f, self.op, self._before(total, step), total), total)
             before = self._before(total, 1)
             valid = b.icmp("ne", self.lane, b.i32(0))
-        chunk_totals: Values | None = None
-        if plan.warp_bits:
-            before, valid, chunk_totals, total = self._across_warps(total, before, valid)
-        elif plan.chunks > 1:
-            chunk_totals = self._last_lane(total)
         if plan.chunks > 1:
-            assert chunk_totals is not None
-            return *self._across_chunks(chunk_totals, before, valid), None
+            totals = self._exchange(total) if plan.warp_bits else [self._last_lane(total)]
+            return self._across_chunks(totals, total, before, valid)
+        if plan.warp_bits:
+            return self._across_warps(total, before, valid)
         return before, valid, total
 
     def _last_lane(self, total: Values) -> Values:
@@ -230,24 +224,23 @@ class _Scan:
 
     def _across_warps(
         self, total: Values, before: Values | None, valid: SSAValue | None
-    ) -> tuple[Values, SSAValue, Values, Values]:
-        """What comes before the thread, where there is something, the total of the block, and the total up to the thread."""
+    ) -> tuple[Values, SSAValue, Values]:
+        """What comes before the thread, where there is something, and the total up to the thread."""
         f, b = self.f, self.f.b
         totals = self._exchange(total)
         ahead, everything = totals[0], totals[0]
-        for number in range(1, self.plan.warps):
-            if number + 1 < self.plan.warps:
-                inside = b.icmp("ugt", self.warp, b.i32(number))
-                ahead = self.chosen(inside, combine(f, self.op, everything, totals[number]), ahead)
+        for number in range(1, self.plan.warps - 1):
+            inside = b.icmp("ugt", self.warp, b.i32(number))
             everything = combine(f, self.op, everything, totals[number])
+            ahead = self.chosen(inside, everything, ahead)
         later = b.icmp("ne", self.warp, b.i32(0))
         up_to_here = self.chosen(later, combine(f, self.op, ahead, total), total)
         if before is None:
-            return ahead, later, everything, up_to_here
+            return ahead, later, up_to_here
         assert valid is not None
         both = combine(f, self.op, ahead, before)
         mine = self.chosen(later, self.chosen(valid, both, ahead), before)
-        return mine, b.or_(later, valid), everything, up_to_here
+        return mine, b.or_(later, valid), up_to_here
 
     def _exchange(self, total: Values) -> list[Values]:
         """The totals of all warps along the axis, in the order of the scan."""
@@ -292,26 +285,49 @@ class _Scan:
         return LinearLayout(bases, {"offset": slots * (plan.warps if with_axis else 1)})
 
     def _across_chunks(
-        self, totals: Values, before: Values | None, valid: SSAValue | None
-    ) -> tuple[Values, SSAValue | None]:
-        """Carries the total of each chunk into the next. In the first chunk there is only what was before."""
+        self, totals: list[Values], total: Values, before: Values | None, valid: SSAValue | None
+    ) -> tuple[Values, SSAValue, Values]:
+        """The same for several chunks: a chunk's warps follow those of the chunk before, in one sequence of sums."""
         f, b, plan = self.f, self.f.b, self.plan
-        keys = plan.keys
+        carry: Values | None = None
+        prefixes: list[Values] = []
+        lasts: list[Values] = []
+        first_valid = valid
+        for chunk in range(plan.chunks):
+            ahead = carry
+            for number, each in enumerate(totals):
+                if number and carry is not None:
+                    inside = b.icmp("uge", self.warp, b.i32(number))
+                    ahead = carry if ahead is None else self.chosen(inside, carry, ahead)
+                mine = self._part(each, chunk)
+                carry = mine if carry is None else combine(f, self.op, carry, mine)
+            here = self._part(total, chunk)
+            earlier = None if before is None else self._part(before, chunk)
+            if ahead is None:
+                prefixes.append(here if earlier is None else earlier)
+                lasts.append(here)
+                continue
+            last = combine(f, self.op, ahead, here)
+            prefix = ahead
+            if earlier is not None and valid is not None:
+                prefix = self.chosen(valid, combine(f, self.op, ahead, earlier), ahead)
+            if not chunk:
+                later = b.icmp("ne", self.warp, b.i32(0))
+                last = self.chosen(later, last, here)
+                prefix = prefix if earlier is None else self.chosen(later, prefix, earlier)
+                first_valid = later if valid is None else b.or_(later, valid)
+            prefixes.append(prefix)
+            lasts.append(last)
+        first = b.splat(first_valid if first_valid is not None else b.constant(I1, 0), plan.keys)
+        rest = b.splat(b.constant(I1, 1), plan.keys)
+        everywhere = b.concat([first, *[rest] * (plan.chunks - 1)])
+        return self._joined(prefixes), everywhere, self._joined(lasts)
 
-        def part(values: Values, chunk: int) -> Values:
-            return [b.permute(value, range(chunk * keys, (chunk + 1) * keys)) for value in values]
+    def _part(self, values: Values, chunk: int) -> Values:
+        """The rows of one chunk."""
+        keys = self.plan.keys
+        return [self.f.b.permute(value, range(chunk * keys, (chunk + 1) * keys)) for value in values]
 
-        carry = part(totals, 0)
-        parts = [carry if before is None else part(before, 0)]
-        for chunk in range(1, plan.chunks):
-            if before is None:
-                parts.append(carry)
-            else:
-                mine = part(before, chunk)
-                parts.append(self.chosen(valid, combine(f, self.op, carry, mine), carry))
-            if chunk + 1 < plan.chunks:
-                carry = combine(f, self.op, carry, part(totals, chunk))
-        joined = [b.concat([one[i] for one in parts]) for i in range(len(totals))]
-        first = b.splat(valid if valid is not None else b.constant(I1, 0), keys)
-        rest = b.splat(b.constant(I1, 1), keys)
-        return joined, b.concat([first, *[rest] * (plan.chunks - 1)])
+    def _joined(self, parts: list[Values]) -> Values:
+        """Chunks side by side."""
+        return [self.f.b.concat([part[number] for part in parts]) for number in range(len(parts[0]))]
