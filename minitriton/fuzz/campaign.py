@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -149,7 +149,7 @@ def run(
     return summary
 
 
-def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str], work: Work) -> Iterator[KernelReport]:
+def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str], work: Work) -> Generator[KernelReport]:
     for number in numbers:
         yield work(seed, number, oracles)
 
@@ -183,7 +183,7 @@ class _Worker:
 
 def _in_processes(
     seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int, work: Work
-) -> Iterator[KernelReport]:
+) -> Generator[KernelReport]:
     context = multiprocessing.get_context("spawn")
     pending = [list(numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)][::-1]
     workers: list[_Worker] = []
