@@ -7,6 +7,7 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from minitriton.analysis.locations import source_location
 from minitriton.errors import LoweringError
 
 SCRATCH: dict[str, Callable[[Operation], int]] = {}
@@ -25,9 +26,15 @@ def needs_scratch(*names: str) -> Callable[[Callable[[Operation], int]], Callabl
 
 
 def scratch_bytes(op: Operation) -> int:
-    """Bytes of shared memory that `op` needs while it runs."""
+    """Bytes of shared memory that `op` needs while it runs. Raises `LoweringError` at its place if it cannot be lowered."""
     rule = SCRATCH.get(op.name)
-    return rule(op) if rule is not None else 0
+    if rule is None:
+        return 0
+    try:
+        return rule(op)
+    except LoweringError as error:
+        error.location = error.location or source_location(op.location)
+        raise
 
 
 def capability_of(op: Operation) -> int:

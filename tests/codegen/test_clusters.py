@@ -89,4 +89,5 @@ def test_atomics_count_once(ctas: int) -> None:
 def test_what_needs_another_cta_is_refused_at_its_line(kernel: Callable[..., None]) -> None:
     with pytest.raises(LoweringError, match="CTAs") as caught:
         kernel[(1,)](X, np.zeros(1024, np.float32), BLOCK=1024, num_ctas=2)  # pyright: ignore[reportIndexIssue]
-    assert caught.value.location is not None and caught.value.help
+    assert caught.value.location is not None, caught.value
+    assert caught.value.help
