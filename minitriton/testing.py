@@ -1,7 +1,7 @@
 """Measuring kernels on a GPU: Triton's `testing` module.
 
 `do_bench` times a function with CUDA events and an L2 flush before each run; `perf_report` runs it over a sweep and
-prints, plots or saves the table. These need torch; the plots need matplotlib, the tables pandas.
+prints, plots or saves the table. Timing needs torch, tables pandas; without matplotlib the plots are left out with a warning.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import statistics
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,8 +182,11 @@ class Mark:
         return table
 
     def _plot(self, bench: Benchmark, table: Any, save_path: str, show_plots: bool) -> None:
-        import matplotlib.pyplot as plt  # pyright: ignore[reportMissingImports]
-
+        try:
+            import matplotlib.pyplot as plt  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            warnings.warn(f"{bench.plot_name} is not plotted: matplotlib is not installed", stacklevel=3)
+            return
         axes = plt.subplots()[1]
         x = bench.x_names[0]
         for index, name in enumerate(bench.line_names):
@@ -215,6 +219,8 @@ class Mark:
         """Measures every sweep; prints, plots and saves as asked. Returns the tables if `return_df`."""
         single = isinstance(self.benchmarks, Benchmark)
         benchmarks: list[Benchmark] = [self.benchmarks] if single else list(self.benchmarks)
+        if save_path:
+            Path(save_path).mkdir(parents=True, exist_ok=True)
         tables: list[Any] = []
         for bench in benchmarks:
             table = self._measure(bench, diff_col, **kwargs)
@@ -229,6 +235,9 @@ class Mark:
                     Path(save_path) / f"{bench.plot_name}.csv", float_format=f"%.{save_precision}f", index=False
                 )
             tables.append(shown)
+        if save_path:
+            images = "".join(f'<img src="{bench.plot_name}.png"/>\n' for bench in benchmarks)
+            (Path(save_path) / "results.html").write_text(f"<html><body>\n{images}</body></html>\n")
         if not return_df:
             return None
         return tables[0] if single else tables
@@ -249,3 +258,42 @@ def get_dram_gbps(device: int | None = None) -> float:
 
     properties = get_driver().properties(device or 0)
     return properties["mem_clock_rate"] * properties["mem_bus_width"] * 2 / 1e6 / 8
+
+
+_TENSOR_CORE_OPERATIONS = {
+    "float32": 256,
+    "int32": 256,
+    "float16": 512,
+    "bfloat16": 512,
+    "int16": 512,
+    "int8": 1024,
+    "fp8": 1024,
+}
+"""Operations in each clock of one of the four parts of an SM, by element type; from Ampere on."""
+
+_VECTOR_OPERATIONS = {"float32": 32, "float16": 64, "bfloat16": 64}
+
+
+def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: int | None = None) -> float:
+    """The most that the device's tensor cores do at `clock_rate` (kHz), in TFLOP/s. Raises `RuntimeError` for a dtype they lack."""
+    return _peak_tflops(_TENSOR_CORE_OPERATIONS, dtype, clock_rate, device)
+
+
+def get_max_simd_tflops(dtype: Any, clock_rate: float, device: int | None = None) -> float:
+    """The most that the device does without tensor cores at `clock_rate` (kHz), in TFLOP/s. Raises `RuntimeError` for other dtypes."""
+    return _peak_tflops(_VECTOR_OPERATIONS, dtype, clock_rate, device)
+
+
+def _peak_tflops(operations: dict[str, int], dtype: Any, clock_rate: float, device: int | None) -> float:
+    from minitriton.runtime.driver import get_driver
+
+    name = str(dtype).rpartition(".")[2]
+    name = (
+        "fp8"
+        if name.startswith(("fp8", "float8"))
+        else {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}.get(name, name)
+    )
+    if name not in operations:
+        raise RuntimeError("dtype not supported")
+    parts = get_driver().properties(device or 0)["multiprocessor_count"] * 4
+    return parts * clock_rate * operations[name] * 1e-9
