@@ -166,7 +166,11 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
         for number in numbers:
             os.ftruncate(2, 0)
             connection.send(number)
-            connection.send(work(seed, number, oracles))
+            report = work(seed, number, oracles)
+            connection.send(report)
+            if any(f.signature.startswith("minitriton: GPU:") for f in report.findings):
+                # After a fault nothing runs on the GPU in this process any more.
+                return
 
 
 @dataclass

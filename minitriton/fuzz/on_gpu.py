@@ -5,12 +5,14 @@ In: a case and its source. Out: copies of the arrays after the run. Needs a driv
 
 from __future__ import annotations
 
+import os
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from minitriton.compiler import ASTSource
+    from minitriton.compiler import ASTSource, CompiledKernel
     from minitriton.fuzz.oracles import Case
 
 SLACK = 256
@@ -21,10 +23,7 @@ def launch_on_gpu(case: Case, source: ASTSource) -> list[np.ndarray]:
     """Compiles, copies the arrays to the device, launches, copies them back. Raises what the launch raises."""
     import torch  # pyright: ignore[reportMissingImports]
 
-    from minitriton.compiler import compile
-    from minitriton.target import GPUTarget
-
-    compiled = compile(source, GPUTarget("cuda", _capability(torch), 32), case.options)
+    compiled = _compiled(case, source, _capability(torch))
     values: list[Any] = []
     arrays: list[tuple[Any, np.ndarray]] = []
     for value in case.launch.arguments.fresh():
@@ -41,6 +40,22 @@ def launch_on_gpu(case: Case, source: ASTSource) -> list[np.ndarray]:
     compiled[(*case.grid, 1, 1)[:3]](*values)
     torch.cuda.synchronize()
     return [part.cpu().numpy().view(value.dtype).copy() for part, value in arrays]
+
+
+def _compiled(case: Case, source: ASTSource, capability: int) -> CompiledKernel:
+    """The kernel; the user's cache is left alone, as no fuzzed kernel comes twice."""
+    from minitriton.compiler import compile
+    from minitriton.target import GPUTarget
+
+    before = os.environ.get("TRITON_CACHE_DIR")
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        try:
+            return compile(source, GPUTarget("cuda", capability, 32), case.options)
+        finally:
+            del os.environ["TRITON_CACHE_DIR"]
+            if before is not None:
+                os.environ["TRITON_CACHE_DIR"] = before
 
 
 def _capability(torch: Any) -> int:
