@@ -80,11 +80,14 @@ def atomic(
             for thread in lanes.tolist() if acquire or release else ():
                 x.memory.synchronize(int(x.cta_number[thread]), int(offset[thread]), acquire, release)
     memory = (x.memory.views if space == "global" else x.shared.views)[width].view(dtype)
+    changed = False
     for k, value in enumerate(operands):
         place = offset[lanes] // width + k
         new = x.spread(value)[lanes]
         expected = None if compare is None else x.spread(compare[k])[lanes]
-        results[k][lanes] = _in_order(memory, place, new, expected, operation, packed)
+        old = results[k][lanes] = _in_order(memory, place, new, expected, operation, packed)
+        changed = changed or not np.array_equal(old, memory[place])
+    x.polls = 0 if changed else x.polls + 1
     x.changes += 1
     x.spins += operation == "cas"
     return results

@@ -15,7 +15,7 @@ import numpy as np
 
 from minitriton import tensor_map
 from minitriton.emulator.global_memory import GlobalMemory
-from minitriton.emulator.machine import Machine
+from minitriton.emulator.machine import Machine, Polling
 from minitriton.emulator.parser import parse
 from minitriton.emulator.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
 from minitriton.emulator.report import Report
@@ -26,6 +26,8 @@ LANES_AT_ONCE = 8192
 """Threads run side by side: enough to hide Python's cost an instruction, few enough to stay in the cache."""
 SHADOW_AT_ONCE = 64 << 20
 """Bytes of race shadow that a batch of CTAs may take."""
+THREADS_OF_A_GPU = 132 * 2048
+"""Threads that an H100 runs at once: programs of a larger grid cannot wait for each other."""
 SCRATCH = 1 << 20
 """Bytes behind a pointer that is left out, such as Triton's global scratch."""
 
@@ -63,6 +65,25 @@ def run(
     findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
+    launch = functools.partial(_launch, module, kernel, grid, args, shared_bytes, check, names)
+    try:
+        return launch(resident)
+    except Polling:
+        # What is waited for may be the work of a CTA of a later batch; on a GPU both may run at once.
+        return launch(True)
+
+
+def _launch(
+    module: Module,
+    kernel: str | None,
+    grid: Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int,
+    check: bool,
+    names: Sequence[str],
+    resident: bool,
+) -> Report:
+    """One attempt. Raises `Polling`, the arguments as they were, where CTAs wait that are not all `resident`."""
     name = kernel or next(iter(module.kernels), "")
     if name not in module.kernels:
         raise EmulationError(f"the PTX has no kernel `{name}`; it has {', '.join(module.kernels) or 'none'}")
@@ -101,7 +122,13 @@ def run(
                 check,
                 order,
             )
-            Machine(*state).run()
+            try:
+                Machine(*state).run()
+            except Polling as waiting:
+                if count < total and not resident and total * int(np.prod(entry.threads)) <= THREADS_OF_A_GPU:
+                    raise
+                report.add("deadlock", waiting.instruction, "threads wait for memory that nothing changes")
+                break
     memory.write_back()
     return report
 

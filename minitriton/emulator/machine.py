@@ -30,6 +30,18 @@ SPINS = 64
 """Compare-and-swaps that threads may make while others could run, before those get their turn."""
 
 
+POLLS = 2000
+"""Atomics in a row that change nothing, with no store between, before their threads count as waiting for others."""
+
+
+class Polling(Exception):
+    """Threads look again and again at memory that none of the CTAs of the batch changes."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self.instruction = instruction
+        super().__init__("threads wait for memory to change")
+
+
 @dataclass
 class BarrierArrivals:
     """Threads that wait at a barrier, and those that only arrived, per block they go on in."""
@@ -100,6 +112,7 @@ class Machine:
         self.parked: dict[int, np.ndarray] = {}
         self.changes = 0
         self.spins = 0
+        self.polls = 0
         self.async_state: dict[str, Any] = {}
         self.at_end: list[Callable[[Machine], None]] = []
         """Checks to make once all threads have ended."""
@@ -248,6 +261,8 @@ class Machine:
             if self.check and block.instructions:
                 self.tally(block.instructions, mask, runs)
             steps += 1
+            if self.polls > POLLS:
+                raise Polling(block.instructions[0])
             if steps > STEP_LIMIT:
                 self.report.add("deadlock", block.instructions[0], f"no end after {STEP_LIMIT} blocks")
                 return

@@ -143,6 +143,7 @@ def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: li
     lanes = None if mask is None else np.nonzero(mask)[0]
     if lanes is not None and not lanes.size:
         return
+    x.polls = 0
     arrays = [x.spread(v) for v in values]
     place = offset if lanes is None else offset[lanes]
     chosen = arrays if lanes is None else [a[lanes] for a in arrays]

@@ -81,6 +81,13 @@ MATRIX_CASES = [
     ),
     MatrixCase(
         Case(
+            "matmul_specialized", FILE, "specialized", _operands(128, 128, 192, np.float16, np.float16, turned=True),
+            {"BM": 128, "BN": 128, "BK": 64}, (1, 1), _product(turned=True), 32 * HALF,
+        ),
+        {"num_stages": 3}, (90,),
+    ),
+    MatrixCase(
+        Case(
             "causal_attention", FILE, "causal_attention", _attention,
             {"LENGTH": 128, "WIDTH": 64, "BM": 64, "BN": 32}, (2, 2), _attention_expected, 4 * HALF,
         ),
@@ -101,6 +108,21 @@ def signature(case: Case, compiler: str) -> tuple[dict[str, str], dict[tuple[int
         if key == "D" or kinds[name].startswith("*"):
             attrs[(index,)] = [["tt.divisibility", 16]]
     return kinds, attrs
+
+
+@functools.cache
+def our_ptx(name: str, capability: int) -> tuple[str, int]:
+    """This package's PTX and shared bytes of a matrix case."""
+    import minitriton
+    from minitriton.compiler import ASTSource
+    from minitriton.target import GPUTarget
+
+    one = next(m for m in MATRIX_CASES if m.case.name == name)
+    kernel = getattr(load_kernels(FILE, "minitriton"), one.case.kernel)
+    kinds, attrs = signature(one.case, "minitriton")
+    source = ASTSource(kernel, kinds, dict(one.case.constexprs), attrs)
+    made = minitriton.compile(source, GPUTarget("cuda", capability, 32), dict(one.options))
+    return made.asm["ptx"], made.metadata.shared
 
 
 @functools.cache

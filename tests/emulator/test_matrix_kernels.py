@@ -13,7 +13,7 @@ from minitriton import emulator
 from minitriton.tensor_map import DRIVER_TYPES, TensorMap
 
 sys.path.insert(0, str(Path(__file__).parent))
-from matrix_cases import FILE, MATRIX_CASES, MatrixCase, triton_ptx
+from matrix_cases import FILE, MATRIX_CASES, MatrixCase, our_ptx, triton_ptx
 
 triton = pytest.importorskip("triton")
 from triton.backends.compiler import GPUTarget
@@ -42,11 +42,21 @@ def test_triton_s_ptx_computes_what_numpy_does_and_is_sound(one: MatrixCase, cap
         np.testing.assert_allclose(mine, wanted, rtol=one.case.tolerance, atol=one.case.tolerance)
 
 
+@pytest.mark.parametrize("name", ["matmul_descriptors", "causal_attention"])
+def test_our_ptx_computes_what_numpy_does_and_is_sound(name: str) -> None:
+    found, report = run(BY_NAME[name], *our_ptx(name, 90))
+    assert report.ok, "\n".join(map(str, report.findings))
+    for mine, wanted in found.values():
+        tolerance = BY_NAME[name].case.tolerance
+        np.testing.assert_allclose(mine, wanted, rtol=tolerance, atol=tolerance)
+
+
 INSTRUCTIONS = {
     ("matmul_f16", 80): ("mma.sync", "ldmatrix", "cp.async.cg"),
     ("matmul_f16", 90): ("wgmma.mma_async", "wgmma.wait_group", "cp.async.cg"),
     ("matmul_descriptors", 90): ("wgmma.mma_async", "cp.async.bulk.tensor", "mbarrier.try_wait", "tensormap.replace"),
     ("matmul_persistent", 90): ("wgmma.mma_async", "cp.async.bulk.tensor", "mbarrier.try_wait", "stmatrix"),
+    ("matmul_specialized", 90): ("wgmma.mma_async", "setmaxnreg", "barrier.sync", "mbarrier.arrive"),
     ("causal_attention", 80): ("mma.sync", "ldmatrix", "ex2.approx"),
     ("causal_attention", 90): ("wgmma.mma_async", "ex2.approx"),
 }
@@ -105,6 +115,9 @@ FAULTS: dict[str, tuple[str, int, Callable[[str], str], str]] = {
     ),
     "a source overwritten before the bulk store has read it": (
         "matmul_persistent", 90, without(r"cp\.async\.bulk\.wait_group\.read\s+\d+;"), "async-write",
+    ),
+    "an mbarrier that awaits one arrival too many": (
+        "matmul_specialized", 90, plus(r"(mbarrier\.init\.shared::cta\.b64 \[%r\d+\], )(\d+)", 1), "deadlock",
     ),
     "no barrier in a pipelined loop": ("matmul_f16", 80, without(r"bar\.sync\s+0;"), "shared-race"),
 }  # fmt: skip

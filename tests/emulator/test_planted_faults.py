@@ -1,13 +1,16 @@
 """Faults planted in sound kernels are found, each by its kind; the kernels themselves report nothing."""
 
 import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from cases import CASES
 
 from minitriton import emulator
+from minitriton.emulator.report import KINDS
 
 Edit = Callable[[str], str]
 Run = Callable[..., emulator.Report]
@@ -227,3 +230,24 @@ def test_a_warp_barrier_orders_lanes_but_not_warps(emulate: Run) -> None:
     arrays = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
     assert emulate(body.format(4), *arrays, threads=64, shared=256).ok
     assert [f.kind for f in emulate(body.format(128), *arrays, threads=64, shared=256).findings] == ["shared-race"]
+
+
+def test_a_store_to_what_the_host_keeps_read_only_is_found(emulate: Run) -> None:
+    kept = np.zeros(32, np.uint32)
+    kept.flags.writeable = False
+    report = emulate("st.global.b32 [%rd91], %r100;", kept, np.zeros(1, np.uint32))
+    assert [f.kind for f in report.findings] == ["read-only"]
+    assert not kept.any()
+
+
+def test_every_kind_of_finding_has_a_planted_fault() -> None:
+    sys.path.insert(0, str(Path(__file__).parent))
+    import test_bulk_copies
+    import test_clusters
+    import test_matrix_kernels
+
+    tables = [KERNEL_FAULTS, SMALL_FAULTS, PIPELINE_FAULTS, test_bulk_copies.FAULTS, test_bulk_copies.MAP_FAULTS]
+    tables += [test_clusters.FAULTS, test_matrix_kernels.FAULTS]
+    kinds = [fault[-1] for table in tables for fault in table.values()]
+    assert len(kinds) >= 75
+    assert {*kinds, "assert", "read-only"} == set(KINDS)
