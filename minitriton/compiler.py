@@ -428,6 +428,7 @@ _OF_TRITON = {
     "LazyDict": ("minitriton.runtime.launch_hooks", "LazyDict"),
     "errors": ("minitriton.frontend.errors", None),
     "make_backend": ("minitriton.backends.compiler", "make_backend"),
+    "triton_key": ("minitriton.runtime.cache", "triton_key"),
 }
 """What else Triton has in its module of this name: where it is here."""
 

@@ -40,6 +40,11 @@ def compiler_fingerprint() -> str:
     return digest.hexdigest()
 
 
+def triton_key() -> str:
+    """Names the compiler: what programs mix into keys of their own caches."""
+    return f"{minitriton.__version__}-{compiler_fingerprint()}"
+
+
 class KernelCache:
     """Entries under `root`, each a mapping from file name to bytes."""
 
@@ -89,9 +94,12 @@ class KernelCache:
         return self.root / key
 
 
+_MANAGERS = ("CacheManager", "FileCacheManager", "get_cache_manager", "get_dump_manager", "get_override_manager")
+
+
 def __getattr__(name: str) -> Any:
     """Triton has its managers of files in this module."""
-    if name not in ("CacheManager", "FileCacheManager", "get_cache_manager"):
+    if name not in _MANAGERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from minitriton.runtime import cache_manager
 

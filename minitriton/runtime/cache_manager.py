@@ -63,3 +63,13 @@ class FileCacheManager(CacheManager):
 def get_cache_manager(key: str) -> Any:
     """The manager of `key`: of the class that `knobs.cache.manager_class` names, else files."""
     return (knobs.cache.manager_class or FileCacheManager)(key)
+
+
+def get_override_manager(key: str) -> Any:
+    """The manager of the files that `TRITON_KERNEL_OVERRIDE` takes stages of the source `key` from."""
+    return (knobs.cache.manager_class or FileCacheManager)(key, override=True)
+
+
+def get_dump_manager(key: str) -> Any:
+    """The manager of the files that `TRITON_KERNEL_DUMP` writes for the source `key`."""
+    return (knobs.cache.manager_class or FileCacheManager)(key, dump=True)

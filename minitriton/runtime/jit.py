@@ -77,6 +77,8 @@ class JITFunction(JITCallable, KernelInterface):
             noinline=noinline,
         )
         self.version = version
+        self.module = fn.__module__
+        self.constexprs = [p.num for p in self.params if p.is_constexpr]
         self.debug = debug
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []

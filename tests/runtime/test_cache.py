@@ -3,6 +3,10 @@
 import threading
 from pathlib import Path
 
+import pytest
+
+from minitriton.compiler import triton_key
+from minitriton.runtime import cache as cache_module
 from minitriton.runtime.cache import KernelCache
 
 
@@ -57,3 +61,18 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     cache = KernelCache(blocked / "cache")
     cache.store("k", {"a": b""})
     assert cache.load("k") is None
+
+
+def test_dumps_and_overrides_have_managers_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("CACHE", "DUMP", "OVERRIDE"):
+        monkeypatch.setenv(f"TRITON_{variable}_DIR", str(tmp_path / variable.lower()))
+    cache_module.get_dump_manager("key").put("text", "k.ttir", binary=False)
+    assert (tmp_path / "dump" / "key" / "k.ttir").read_text() == "text"
+    assert cache_module.get_override_manager("key").get_file("k.ttir") is None
+    (tmp_path / "dump").rename(tmp_path / "override")
+    assert cache_module.get_override_manager("key").get_file("k.ttir") == str(tmp_path / "override" / "key" / "k.ttir")
+    assert cache_module.get_cache_manager("key").get_file("k.ttir") is None
+
+
+def test_the_compiler_has_a_key_for_other_caches() -> None:
+    assert triton_key() == cache_module.triton_key() and cache_module.compiler_fingerprint() in triton_key()
