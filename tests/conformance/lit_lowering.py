@@ -28,7 +28,7 @@ from minitriton.codegen.cubin import ptx_to_cubin
 from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
-from minitriton.dialects.ttg_module import threads_per_warp
+from minitriton.dialects.ttg_module import num_ctas, threads_per_warp
 from minitriton.dialects.verifier import verify
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments, as_numbers
@@ -113,24 +113,32 @@ def _in_child(module: ModuleOp, name: str, chunk: int, arch: int) -> Result:
 
 
 def lower_function(module: ModuleOp, name: str, chunk: int, arch: int) -> Result:
-    """Compiles one function, and runs it."""
-    try:
-        function = runnable(module, name)
-        verify(function.module)
-    except CannotRun as reason:
-        return Result(chunk, name, "cannot run", str(reason))
-    except Exception as error:
-        return Result(chunk, name, "cannot run", f"{type(error).__name__}: {str(error).splitlines()[0]}")
+    """Compiles one function, and runs it; as it stands, and without a run, if it makes no kernel whose work can be seen."""
     target = GPUTarget("cuda", arch, 32)
     options = CUDAOptions.for_target(target)
     try:
-        lowered = PassManager(Pipeline.parse("convert-triton-gpu-to-llvm")).run(make_context(), function.module.clone())
-        steps = Pipeline.parse(",".join(emission_steps(target, options, Switches())))
-        ptx = PassManager(steps).run(make_context(), lowered.clone())
-        ptx_to_cubin(str(ptx), target, options)
+        function = runnable(module, name)
+        verify(function.module)
+    except (CannotRun, MinitritonError) as reason:
+        why = str(reason).splitlines()[0]
+        try:
+            _assemble(module, target, options)
+        except Exception:
+            return Result(chunk, name, "cannot run", why)
+        return Result(chunk, name, "assembled", why)
+    try:
+        lowered = _assemble(function.module, target, options)
     except Exception as error:
         return Result(chunk, name, "refused", f"{type(error).__name__}: {str(error).splitlines()[0]}")
     return _run(function, lowered, chunk, target, options)
+
+
+def _assemble(module: ModuleOp, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
+    """`module` in the LLVM dialect, once it has become a cubin. Raises what a step raises."""
+    lowered = PassManager(Pipeline.parse("convert-triton-gpu-to-llvm")).run(make_context(), module.clone())
+    steps = Pipeline.parse(",".join(emission_steps(target, options, Switches())))
+    ptx_to_cubin(str(PassManager(steps).run(make_context(), lowered.clone())), target, options)
+    return lowered
 
 
 def _run(function: RunnableFunction, lowered: ModuleOp, chunk: int, target: GPUTarget, options: CUDAOptions) -> Result:
@@ -139,7 +147,7 @@ def _run(function: RunnableFunction, lowered: ModuleOp, chunk: int, target: GPUT
     if any(op.name == "ttng.tensormap_create" for op in function.module.walk()):
         return Result(chunk, function.name, "assembled", "the interpreter keeps tensor maps as values, not as bytes")
     arguments = Arguments(function.values, function.elements)
-    launch = Launch(function.name, arguments, (1, 1, 1), target, options)
+    launch = Launch(function.name, arguments, (num_ctas(function.module), 1, 1), target, options)
     meant = launch.interpret(function.module)
     if not meant.ran:
         return Result(chunk, function.name, "assembled", f"interpreter: {meant.gap or meant.fault}")
