@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator import packed_math
-from minitriton.emulator.float_math import minmax32
+from minitriton.emulator.float_math import flush32, minmax32
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.memory_operations import locate_to_write, measure
+from minitriton.emulator.memory_operations import by_space, locate_to_write, measure
 
 MOST_LOCKS = 64
 """Threads of one atomic that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
@@ -38,6 +38,7 @@ def _extreme(largest: bool) -> Callable[[Any, Any], Any]:
 
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda old, new: old + new,
+    "add.ftz": lambda old, new: flush32(flush32(old) + flush32(new)),
     "and": lambda old, new: old & new,
     "or": lambda old, new: old | new,
     "xor": lambda old, new: old ^ new,
@@ -62,6 +63,12 @@ def atomic(
 ) -> list[np.ndarray]:
     """One atomic per thread and vector element; returns the old values. `packed` names f16/bf16 element formats."""
     mask = x.mask(mask)
+    if space == "generic":
+        found = [np.zeros(x.count, dtype) for _ in range(len(values) // (2 if operation == "cas" else 1))]
+        for s, a, m in by_space(x, address, mask):
+            some = atomic(x, site, s, operation, packed, a, m, values, dtype)
+            found = [f | o if dtype.kind in "ui" else f + o for f, o in zip(found, some, strict=True)]
+        return found
     compare = values[: len(values) // 2] if operation == "cas" else None
     operands = values[len(values) // 2 :] if operation == "cas" else values
     width = dtype.itemsize
@@ -85,12 +92,18 @@ def atomic(
         place = offset[lanes] // width + k
         new = x.spread(value)[lanes]
         expected = None if compare is None else x.spread(compare[k])[lanes]
-        old = results[k][lanes] = _in_order(memory, place, new, expected, operation, packed)
+        named = _named(operation, space, dtype)
+        old = results[k][lanes] = _in_order(memory, place, new, expected, named, packed)
         changed = changed or not np.array_equal(old, memory[place])
     x.polls = 0 if changed else x.polls + 1
     x.changes += 1
     x.spins += operation == "cas"
     return results
+
+
+def _named(operation: str, space: str, dtype: np.dtype) -> str:
+    """Sums of float32 in global memory flush subnormals (PTX ISA, `atom`)."""
+    return "add.ftz" if operation == "add" and space == "global" and dtype == np.float32 else operation
 
 
 def _in_order(memory: np.ndarray, place: Any, new: Any, expected: Any, operation: str, packed: str) -> np.ndarray:

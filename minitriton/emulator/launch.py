@@ -26,6 +26,8 @@ LANES_AT_ONCE = 8192
 """Threads run side by side: enough to hide Python's cost an instruction, few enough to stay in the cache."""
 SHADOW_AT_ONCE = 64 << 20
 """Bytes of race shadow that a batch of CTAs may take."""
+POLLS_OF_A_BATCH = 200
+"""Atomics in a row that change nothing, before the CTAs of a batch are taken to wait for those of a later one."""
 THREADS_OF_A_GPU = 132 * 2048
 """Threads that an H100 runs at once: programs of a larger grid cannot wait for each other."""
 SCRATCH = 1 << 20
@@ -122,10 +124,14 @@ def _launch(
                 check,
                 order,
             )
+            machine = Machine(*state)
+            may_fit = count < total and total * int(np.prod(entry.threads)) <= THREADS_OF_A_GPU
+            if may_fit:
+                machine.patience = POLLS_OF_A_BATCH
             try:
-                Machine(*state).run()
+                machine.run()
             except Polling as waiting:
-                if count < total and not resident and total * int(np.prod(entry.threads)) <= THREADS_OF_A_GPU:
+                if may_fit:
                     raise
                 report.add("deadlock", waiting.instruction, "threads wait for memory that nothing changes")
                 break

@@ -30,8 +30,8 @@ SPINS = 64
 """Compare-and-swaps that threads may make while others could run, before those get their turn."""
 
 
-POLLS = 2000
-"""Atomics in a row that change nothing, with no store between, before their threads count as waiting for others."""
+POLLS = 20_000
+"""Atomics in a row that change nothing, with no store to global memory between, before their threads count as waiting."""
 
 
 class Polling(Exception):
@@ -113,6 +113,7 @@ class Machine:
         self.changes = 0
         self.spins = 0
         self.polls = 0
+        self.patience = POLLS
         self.async_state: dict[str, Any] = {}
         self.at_end: list[Callable[[Machine], None]] = []
         """Checks to make once all threads have ended."""
@@ -261,7 +262,7 @@ class Machine:
             if self.check and block.instructions:
                 self.tally(block.instructions, mask, runs)
             steps += 1
-            if self.polls > POLLS:
+            if self.polls > self.patience:
                 raise Polling(block.instructions[0])
             if steps > STEP_LIMIT:
                 self.report.add("deadlock", block.instructions[0], f"no end after {STEP_LIMIT} blocks")

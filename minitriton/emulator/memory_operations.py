@@ -84,7 +84,7 @@ def locate_to_write(x: Machine, site: int, space: str, address: Any, mask: Mask,
     return offset, mask
 
 
-def _generic(x: Machine, address: Any, mask: Mask) -> list[tuple[str, Any, Mask]]:
+def by_space(x: Machine, address: Any, mask: Mask) -> list[tuple[str, Any, Mask]]:
     """Generic addresses by the state space they lie in."""
     address = x.spread(address)
     found: list[tuple[str, Any, Mask]] = []
@@ -108,7 +108,7 @@ def load(x: Machine, site: int, space: str, address: Any, mask: Any, dtype: np.d
     """Loads `count` consecutive elements of `dtype` per thread."""
     mask = x.mask(mask)
     if space == "generic":
-        parts = [(m, load(x, site, s, a, m, dtype, count)) for s, a, m in _generic(x, address, mask)]
+        parts = [(m, load(x, site, s, a, m, dtype, count)) for s, a, m in by_space(x, address, mask)]
         if len(parts) == 1:
             return parts[0][1]
         return [
@@ -134,7 +134,7 @@ def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: li
     """Stores the elements of `values` per thread; of threads that write one place, the last in order wins."""
     mask = x.mask(mask)
     if space == "generic":
-        for s, a, m in _generic(x, address, mask):
+        for s, a, m in by_space(x, address, mask):
             store(x, site, s, a, m, values, dtype)
         return
     width = dtype.itemsize
@@ -143,7 +143,8 @@ def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: li
     lanes = None if mask is None else np.nonzero(mask)[0]
     if lanes is not None and not lanes.size:
         return
-    x.polls = 0
+    if space == "global":
+        x.polls = 0
     arrays = [x.spread(v) for v in values]
     place = offset if lanes is None else offset[lanes]
     chosen = arrays if lanes is None else [a[lanes] for a in arrays]

@@ -148,3 +148,28 @@ def test_local_memory_belongs_to_one_thread(emulate: Run) -> None:
         np.zeros(1, np.uint32),
     )
     assert out.tolist() == list(range(32))
+
+
+def test_float_atomics_flush_subnormals_in_global_but_not_in_shared_memory(emulate: Run) -> None:
+    tiny = np.float32(2.0**-140)
+    total, out = np.array([tiny]), np.zeros(32, np.float32)
+    body = """
+    mov.b32 %r1, 0f00000200; setp.eq.u32 %p1, %r100, 0; mov.b32 %r2, buffer;
+    @%p1 st.shared.b32 [%r2], %r1; bar.sync 0;
+    @%p1 red.global.add.f32 [%rd100], %r1; @%p1 red.shared.add.f32 [%r2], %r1; bar.sync 0;
+    ld.shared.b32 %r3, [%r2]; st.global.b32 [%rd92], %r3;"""
+    assert emulate(body, total, out, shared=16).ok
+    assert total[0] == 0
+    assert (out == 2 * tiny).all()
+
+
+def test_generic_atomics_act_where_their_address_lies(emulate: Run) -> None:
+    total, out = np.zeros(1, np.uint32), np.zeros(32, np.uint32)
+    body = """
+    mov.b32 %r1, buffer; cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd2, %rd1; setp.lt.u32 %p1, %r100, 16;
+    setp.eq.u32 %p2, %r100, 0; @%p2 st.shared.b32 [%r1], 0; bar.sync 0;
+    selp.b64 %rd3, %rd2, %rd100, %p1; atom.add.u32 %r2, [%rd3], 2; bar.sync 0;
+    ld.shared.b32 %r3, [%r1]; st.global.b32 [%rd92], %r3;"""
+    assert emulate(body, total, out, shared=16).ok
+    assert total[0] == 32
+    assert (out == 32).all()
