@@ -19,12 +19,15 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from minitriton.dialects import arith
+from minitriton.dialects import arith, ttg
 from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
 from minitriton.rewriting.constants import int_attr, int_constant
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
+
+KEEP_PREDICATES = "__test_keep_predicate_stage"
+"""On a loop: whether an iteration is there is left to an op of its own (Triton's tests look for it)."""
 
 
 def expand(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> scf.ForOp | None:
@@ -211,6 +214,8 @@ class _Expansion:
 
     def _is_there(self, at: Inserter, counter: SSAValue, stage: int) -> SSAValue:
         """Whether the iteration that `stage` works on is one of the loop: counter < high - step * stages to go."""
+        if KEEP_PREDICATES in self.loop.attributes:
+            return at.value(ttg.PredicateStageOp(counter, self.high, self.step, max_stage=self.last, stage=stage))
         distance = at.value(arith.MuliOp(self.step, at.integer(self.step.type, self.last - stage)))
         return at.value(arith.CmpiOp(counter, at.value(arith.SubiOp(self.high, distance)), "slt"))
 

@@ -12,7 +12,6 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, llvm, tt, ttg, ttng
 from minitriton.errors import PassError
-from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.insertion import Inserter
 
@@ -43,7 +42,7 @@ def can_be_held_back(op: Operation) -> bool:
 
 def predicate(op: Operation, condition: SSAValue) -> None:
     """Makes `op` do nothing unless `condition` holds. Raises `PassError` for an op that has no way to."""
-    if is_memory_effect_free(op) or int_constant(condition) == -1 or isinstance(op, _HARMLESS):
+    if is_memory_effect_free(op) or isinstance(op, _HARMLESS):
         return
     at = Inserter.before(op)
     if isinstance(op, scf.IfOp):
