@@ -53,6 +53,17 @@ def test_an_index_counts_in_the_order_that_a_reshape_gives() -> None:
 
 
 @triton.jit
+def zero_bytes(out_ptr):
+    at = tl.arange(0, 16)
+    tl.store(out_ptr + at, tl.full([16], 0.0, tl.float32).to(tl.float8e5).to(tl.uint8, bitcast=True))
+    tl.store(out_ptr + at + 16, tl.full([16], -0.0, tl.float32).to(tl.float8e4nv).to(tl.uint8, bitcast=True))
+
+
+def test_a_constant_may_be_of_eight_bits() -> None:
+    check(zero_bytes, [np.ones(32, np.uint8)], np.repeat(np.array([0, 0x80], np.uint8), 16))
+
+
+@triton.jit
 def highest_or_zero(x_ptr, out_ptr):
     at = tl.arange(0, 32)
     tl.store(out_ptr + at, tl.maximum(tl.maximum(tl.load(x_ptr + at), -5), 0))

@@ -9,13 +9,15 @@ where a register is needed; ops on splats are scalar.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     FloatAttr,
     IntegerAttr,
-    IntegerType,
     TensorType,
     UnitAttr,
 )
@@ -87,12 +89,13 @@ def constant(f: FunctionLowering, op: Operation) -> None:
     result = op.results[0]
     value = op.properties["value"]
     element = scalar_type(result.type)
+    encode = _fp8_bits(result.type)
     if isinstance(value, IntegerAttr | FloatAttr):
-        f.values[result] = f.b.constant(element, value.value.data)
+        f.values[result] = f.b.constant(element, encode(value.value.data))
         return
     assert isinstance(value, DenseIntOrFPElementsAttr)
     if value.is_splat():
-        f.values[result] = f.b.constant(element, next(iter(value.get_values())))
+        f.values[result] = f.b.constant(element, encode(next(iter(value.get_values()))))
         return
     facts = f.facts(result.type)
     if any(any(basis) for basis in facts.layout.thread_bases):
@@ -102,7 +105,15 @@ def constant(f: FunctionLowering, op: Operation) -> None:
     for dim in reversed(range(len(facts.shape) - 1)):
         strides[dim] = strides[dim + 1] * facts.shape[dim + 1]
     picked = [numbers[sum(c * s for c, s in zip(o, strides, strict=True))] for o in facts.layout.offsets]
-    f.values[result] = registers.Elements([f.b.constant(element, number) for number in picked])
+    f.values[result] = registers.Elements([f.b.constant(element, encode(number)) for number in picked])
+
+
+def _fp8_bits(type_: Attribute) -> Callable[[Any], Any]:
+    """Numbers of `type_` as LLVM constants: those of the fp8 types, which LLVM lacks, as their bits."""
+    element = type_.element_type if isinstance(type_, TensorType) else type_
+    if not isinstance(element, Float8E4M3FNType | Float8E5M2Type):
+        return lambda number: number
+    return lambda number: int.from_bytes(element.pack((number,)), "little")
 
 
 # Integers -------------------------------------------------------------------------------------------------------------
