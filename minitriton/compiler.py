@@ -8,6 +8,7 @@ Triton's (`triton.compiler`).
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import hashlib
 import importlib
@@ -137,7 +138,8 @@ def compile(
     request = _Request(source, target, options, _environment_switches(), overrides_for_source(source, options))
     key = _cache_key(request)
     hooks = [*(hooks or []), *environment_hooks(source.name)]
-    kernel = None if hooks or knobs.compilation.always_compile else _load(source, key)
+    has_own_stages = knobs.runtime.add_stages_inspection_hook is not None
+    kernel = None if hooks or has_own_stages or knobs.compilation.always_compile else _load(source, key)
     lookup = time.perf_counter() - start
     is_hit = kernel is not None
     if kernel is None:
@@ -146,7 +148,8 @@ def compile(
         if assemble:
             kernel.assemble_if_possible()
         start = time.perf_counter()
-        kernel.store()
+        if not has_own_stages:
+            kernel.store()
         kernel.stage_seconds["store"] = time.perf_counter() - start
     elif assemble:
         kernel.complete_stored()
@@ -241,13 +244,12 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
         remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
         remaining.check(FIRST_FACTS[source.ext])
         facts.metadata["pipeline"] = str(remaining)
-        for stage, part in parts:
+        stages = {stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks]) for stage, part in parts}
+        if knobs.runtime.add_stages_inspection_hook is not None:
+            _let_inspect(knobs.runtime.add_stages_inspection_hook, stages, target, options)
+        for stage, run in stages.items():
             since = time.perf_counter()
-            reproducer = reproducer_path(stage)
-            if reproducer is not None:
-                write_reproducer(reproducer, part, representation_text(value))
-            value = PassManager(part, [facts, *hooks], reproducer).run(context, value)
-            value = overrides.replace(stage, value, options)
+            value = overrides.replace(stage, run(value, facts.metadata), options)
             texts[stage] = representation_text(value)
             if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
                 value = _with_places_in_text(value, source.name, stage, texts[stage], key)
@@ -261,6 +263,25 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
     if "shared" not in metadata:
         metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
     return CompiledKernel(source, texts, metadata, key, seconds)
+
+
+def _run_stage(
+    stage: str, part: Pipeline, context: Context, hooks: list[Hook], value: Any, metadata: dict[str, Any]
+) -> Any:
+    """What `stage` makes of `value`; `metadata` is there for stages of a program's own."""
+    reproducer = reproducer_path(stage)
+    if reproducer is not None:
+        write_reproducer(reproducer, part, representation_text(value))
+    return PassManager(part, hooks, reproducer).run(context, value)
+
+
+def _let_inspect(hook: Callable[..., Any], stages: dict[str, Any], target: GPUTarget, options: CUDAOptions) -> None:
+    """Shows `stages` (name → function of the value and the metadata) to a program, which may replace or add some."""
+    from minitriton.backends.compiler import Language, make_backend
+
+    backend = make_backend(target)
+    backend.stages = dict(stages)
+    hook(backend, stages, options, Language.TRITON, target.arch)
 
 
 def _with_places_in_text(module: ModuleOp, name: str, stage: str, text: str, key: str) -> ModuleOp:

@@ -158,3 +158,23 @@ def test_a_listener_hears_of_every_compile(monkeypatch: pytest.MonkeyPatch) -> N
     assert second["times"].ir_initialization > 0
     assert (second["times"].total_lowering, second["times"].store_results) == (0, 0)
     assert os.path.exists(second["metadata_group"]["five_times.ttgir"])
+
+
+def test_a_program_can_put_a_stage_of_its_own_in_place(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    seen: list[Any] = []
+
+    def inspect(backend: Any, stages: dict[str, Any], options: Any, language: Any, capability: int) -> None:
+        def make_ttgir(module: Any, metadata: dict[str, Any]) -> Any:
+            seen.append((language.name, capability, options.num_warps, list(stages)))
+            return backend.make_ttgir(module, metadata, options, capability)
+
+        stages["ttgir"] = make_ttgir
+        stages["ptx"] = lambda module, metadata: backend.make_ptx(module, metadata, options, capability) + "// seen\n"
+
+    plain = compiled()
+    monkeypatch.setattr(knobs.runtime, "add_stages_inspection_hook", inspect)
+    inspected = compiled()
+    assert seen == [("TRITON", 90, 4, ["ttir", "ttgir", "llir", "ptx"])]
+    assert inspected.asm["ptx"] == plain.asm["ptx"] + "// seen\n"
+    monkeypatch.setattr(knobs.runtime, "add_stages_inspection_hook", None)
+    assert compiled().asm["ptx"] == plain.asm["ptx"]

@@ -5,6 +5,7 @@ make_backend(GPUTarget("cuda", 90, 32)).parse_options({"num_warps": 8})    →  
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -47,6 +48,24 @@ class CUDABackend(BaseBackend):
     """The backend of NVIDIA GPUs: its options, and a name for all that compiles depend on."""
 
     binary_ext = "cubin"
+    stages: dict[str, Callable[[Any, dict[str, Any]], Any]]
+    """Stage → what runs it, for `knobs.runtime.add_stages_inspection_hook`; set by the compile that calls the hook."""
+
+    def make_ttir(self, mod: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
+        """TTIR cleaned up, of the frontend's."""
+        return self.stages["ttir"](mod, metadata)
+
+    def make_ttgir(self, mod: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
+        """TTGIR, of TTIR."""
+        return self.stages["ttgir"](mod, metadata)
+
+    def make_llir(self, mod: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
+        """LLVM IR, of TTGIR."""
+        return self.stages["llir"](mod, metadata)
+
+    def make_ptx(self, mod: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
+        """PTX, of LLVM IR."""
+        return self.stages["ptx"](mod, metadata)
 
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
