@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from minitriton.errors import MinitritonError
@@ -41,13 +42,9 @@ class HostTensorMap:
     base: Any
     map: TensorMap
 
-    def at(self, address: int) -> TensorMap:
-        """The map of the tensor at `address`."""
-        return replace(self.map, address=address)
-
     def placed(self) -> TensorMap:
-        """The map of the tensor where the host sees it."""
-        return self.at(data_address(self.base))
+        """The map of the array where the host sees it."""
+        return replace(self.map, address=data_address(self.base))
 
 
 def expanded_types(types: Iterable[str], metadata: Sequence[Metadata] | None) -> list[str]:
@@ -105,24 +102,38 @@ def _numbered(name: str, what: str, rank: int) -> list[str]:
 
 
 def _tensor_map(argument: Argument, metadata: Metadata) -> HostTensorMap:
-    desc, elements = argument.value, tuple(ELEMENT_BYTES)
-    if metadata["elem_type"] >= len(elements):
+    desc = argument.value
+    if metadata["elem_type"] >= len(_ELEMENTS):
         raise MinitritonError(f"parameter {argument.name!r}: this target's copies cannot unpack fp4")
     width = metadata["elem_size"]
-    map = TensorMap(
-        0,
-        elements[metadata["elem_type"]],
-        dims=tuple(int(size) for size in reversed(desc.shape)),
-        strides=tuple(int(stride) * width for stride in reversed(desc.strides[:-1])),
-        box=tuple(reversed(metadata["block_size"])),
-        swizzle=metadata["swizzle"],
-        l2_promotion=_L2_128_BYTES,
-        nan_fill=desc.padding == "nan",
+    map, why = _map_and_refusal(
+        _ELEMENTS[metadata["elem_type"]],
+        tuple(int(size) for size in reversed(desc.shape)),
+        tuple(int(stride) * width for stride in reversed(desc.strides[:-1])),
+        tuple(reversed(metadata["block_size"])),
+        metadata["swizzle"],
+        desc.padding == "nan",
     )
-    why = map.refusal()
     if why is not None:
         raise MinitritonError(
             f"parameter {argument.name!r}: no tensor map describes a tensor of shape {list(desc.shape)} and strides "
             f"{list(desc.strides)} in blocks of {list(desc.block_shape)}: {why}"
         )
     return HostTensorMap(desc.base, map)
+
+
+_ELEMENTS = tuple(ELEMENT_BYTES)
+
+
+@lru_cache(maxsize=1024)
+def _map_and_refusal(
+    element: str,
+    dims: tuple[int, ...],
+    strides: tuple[int, ...],
+    box: tuple[int, ...],
+    swizzle: int,
+    nan_fill: bool,
+) -> tuple[TensorMap, str | None]:
+    """The map of an array that lies at 0, and why there is none."""
+    map = TensorMap(0, element, dims, strides, box, swizzle=swizzle, l2_promotion=_L2_128_BYTES, nan_fill=nan_fill)
+    return map, map.refusal()

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
-from minitriton.runtime.arguments import Argument, lies_on_host, runtime_value
-from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE, expanded_arguments, expanded_types
-from minitriton.runtime.driver import get_driver, torch_module
+from minitriton.runtime.arguments import Argument, data_address, lies_on_host, runtime_value
+from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE, HostTensorMap, expanded_arguments, expanded_types
+from minitriton.runtime.driver import TensorMapAddress, get_driver, torch_module
 from minitriton.runtime.launcher import Launcher, LaunchShape
+from minitriton.tensor_map import TensorMap
 
 if TYPE_CHECKING:
     from minitriton.compiler import CompiledKernel
@@ -149,11 +150,24 @@ def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
 def passed_values(arguments: Iterable[Argument]) -> tuple[Any, ...]:
     """What a `Launcher` takes for `arguments`: addresses and numbers; for a tensor map the address of its bytes, which it keeps."""
     return tuple(
-        get_driver().encode_tensor_map(a.name, a.value.placed())
-        if a.type_name == TENSOR_MAP_TYPE
-        else runtime_value(a.value, a.type_name)
+        _encoded(a.name, a.value) if a.type_name == TENSOR_MAP_TYPE else runtime_value(a.value, a.type_name)
         for a in arguments
     )
+
+
+_encodings: dict[tuple[TensorMap, int], TensorMapAddress] = {}
+_MOST_ENCODINGS = 1024
+
+
+def _encoded(name: str, given: HostTensorMap) -> TensorMapAddress:
+    """The bytes of a tensor map; a program launches with the same ones again and again."""
+    key = (given.map, data_address(given.base))
+    found = _encodings.get(key)
+    if found is None:
+        if len(_encodings) >= _MOST_ENCODINGS:
+            _encodings.clear()
+        found = _encodings[key] = get_driver().encode_tensor_map(name, given.placed())
+    return found
 
 
 def _argument_names(name: str, type_name: Any) -> list[str]:

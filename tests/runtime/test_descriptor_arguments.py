@@ -1,12 +1,17 @@
 """A descriptor argument becomes what the kernel takes: a tensor map where the target has tensor copies, else its numbers."""
 
+import ctypes
+from typing import Any
+
 import numpy as np
 import pytest
 
 from minitriton.errors import MinitritonError
+from minitriton.runtime import loading
 from minitriton.runtime.arguments import Argument, lies_on_host, specialize
 from minitriton.runtime.descriptor_arguments import HostTensorMap, expanded_arguments, expanded_types
-from minitriton.tensor_map import TensorMap
+from minitriton.runtime.driver import CudaDriver
+from minitriton.tensor_map import DRIVER_TYPES, SIZE, TensorMap
 from minitriton.tools.tensor_descriptor import DescriptorError, TensorDescriptor
 
 ARRAY = np.zeros((40, 64), np.float16)
@@ -68,3 +73,48 @@ def test_what_is_no_descriptor_is_an_assertion_error_as_in_triton(shape, strides
 def test_integers_have_no_nan() -> None:
     with pytest.raises(DescriptorError, match="only supported for floating point"):
         TensorDescriptor.from_tensor(np.zeros((8, 64), np.int32), [8, 32], padding="nan")
+
+
+class _Library:
+    """A driver library that encodes as the driver does, and keeps what it was asked for."""
+
+    def __init__(self, code: int = 0) -> None:
+        self.calls: list[TensorMap] = []
+        self.code = code
+
+    def cuTensorMapEncodeTiled(self, to: Any, kind: int, rank: int, base: Any, *fields: Any) -> int:
+        dims, strides, box, steps, interleave, swizzle, promotion, fill = fields
+        map = TensorMap(
+            base.value,
+            DRIVER_TYPES[kind],
+            tuple(dims),
+            tuple(strides)[: rank - 1],
+            tuple(box),
+            tuple(steps),
+            interleave,
+            swizzle,
+            promotion,
+            bool(fill),
+        )
+        self.calls.append(map)
+        assert to.value % 64 == 0
+        ctypes.memmove(to, map.encode(), SIZE)
+        return self.code
+
+
+def _driver(library: _Library) -> CudaDriver:
+    driver = CudaDriver.__new__(CudaDriver)
+    driver.library = library  # pyright: ignore[reportAttributeAccessIssue]
+    return driver
+
+
+def test_the_driver_encodes_a_map_once_for_all_launches_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = _Library()
+    driver = _driver(library)
+    monkeypatch.setattr(loading, "get_driver", lambda: driver)
+    monkeypatch.setattr(loading, "_encodings", {})
+    arguments = expanded_arguments([Argument("d", TYPE, DESCRIPTOR)], [METADATA])
+    first, second = (loading.passed_values(arguments) for _ in range(2))
+    expected = arguments[0].value.placed()
+    assert library.calls == [expected] and first == second and first[1:] == (40, 64, 64, 1)
+    assert ctypes.string_at(first[0], SIZE) == expected.encode()
