@@ -95,7 +95,7 @@ def atomic(
         named = _named(operation, space, dtype)
         old = results[k][lanes] = _in_order(memory, place, new, expected, named, packed)
         changed = changed or not np.array_equal(old, memory[place])
-    x.polls = 0 if changed else x.polls + 1
+    x.polls = 0 if changed or operation in ("min", "max") else x.polls + 1
     x.changes += 1
     x.spins += operation == "cas"
     return results

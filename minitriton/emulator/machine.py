@@ -30,7 +30,7 @@ SPINS = 64
 """Compare-and-swaps that threads may make while others could run, before those get their turn."""
 
 
-POLLS = 20_000
+POLLS = 2000
 """Atomics in a row that change nothing, with no store to global memory between, before their threads count as waiting."""
 
 

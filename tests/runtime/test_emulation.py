@@ -64,6 +64,12 @@ def meets(count, out):
 
 
 @triton.jit
+def never(count):
+    while tl.atomic_add(count, 0) < 1:
+        pass
+
+
+@triton.jit
 def add_up(x, out, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + i) if EVEN else tl.load(x + i, mask=i < n, other=0.0)
@@ -180,6 +186,17 @@ def test_the_programs_of_a_cooperative_grid_run_side_by_side() -> None:
     count, out = np.zeros(1, np.int32), np.zeros(100, np.int32)
     fresh(meets)[(100,)](count, out, launch_cooperative_grid=True)
     assert (out == 100).all()
+
+
+def test_programs_that_wait_for_later_ones_run_at_once_too() -> None:
+    count, out = np.zeros(1, np.int32), np.zeros(20, np.int32)
+    fresh(meets)[(20,)](count, out, num_warps=16)
+    assert (out == 20).all()
+
+
+def test_programs_that_wait_for_nothing_are_an_error() -> None:
+    with pytest.raises(KernelFault, match="deadlock: threads wait for memory that nothing changes"):
+        fresh(never)[(1,)](np.zeros(1, np.int32), num_warps=1)
 
 
 def test_an_empty_grid_runs_nothing() -> None:
