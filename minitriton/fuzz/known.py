@@ -73,7 +73,7 @@ def _counted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 KNOWN = (
     KnownDifference("a reshape to one dimension before argmax or argmin", _without_indexed_reshapes),
-    KnownDifference("pointers carried by a while loop", _without_while),
+    KnownDifference("pointers carried by a while loop that never runs", _without_while),
     KnownDifference("a reduction accumulated in a loop", _without_accumulated_reductions),
 )
 

@@ -1,0 +1,161 @@
+"""When two outcomes agree, and what a finding says."""
+
+import numpy as np
+import pytest
+
+from minitriton.fuzz.agreement import differing, judge
+from minitriton.fuzz.analysis import Analysis, Written
+from minitriton.fuzz.builder import apply
+from minitriton.fuzz.campaign import fuzz_one
+from minitriton.fuzz.case import run_case
+from minitriton.fuzz.elements import ELEMENTS
+from minitriton.fuzz.known import known_difference
+from minitriton.fuzz.oracles import Outcome, available
+from minitriton.fuzz.tree import Apply, Array, Assign, Expr, For, Kernel, Literal, Name, Stmt, Store, While
+
+ALL = ("interpreter", "ttgir", "emulator", "triton")
+
+
+def out(element: str) -> Array:
+    return Array("out", ELEMENTS[element], "quarters", written=True)
+
+
+def differ(a: list[float], b: list[float], element: str = "float32", **written) -> list[bool]:
+    dtype = ELEMENTS[element].dtype
+    return differing(np.array(a, dtype), np.array(b, dtype), out(element), Written(**written)).tolist()
+
+
+def test_floats_are_compared_bit_by_bit() -> None:
+    nan = float("nan")
+    assert differ([1.0, nan, 0.0, 1.0], [1.0, -nan, -0.0, 1.0000001]) == [False, False, True, True]
+    assert differ([0.0, 1.0], [-0.0, 1.0000001], either_zero=True) == [False, True]
+
+
+def test_approximate_floats_are_compared_within_the_bound() -> None:
+    assert differ([1.0, 1.0, 0.0], [1.0001, 1.001, -0.0], error=1e-4) == [False, True, False]
+    assert differ([1.0], [float("nan")], error=1e-4) == [True]
+
+
+def test_integers_are_equal_or_not() -> None:
+    assert differ([1, 2], [1, 3], "int8") == [False, True]
+
+
+def test_small_floats_are_compared_as_numbers() -> None:
+    patterns = np.array([0x7E, 0xFE, 0x3F80], np.uint16)
+    others = np.array([0x7E, 0xFE, 0x3F81], np.uint16)
+    assert differing(patterns, others, out("bfloat16"), Written()).tolist() == [False, False, True]
+
+
+def verdict(**outcomes: Outcome):
+    kernel = Kernel(0, (out("int32"),), (), (), ())
+    analysis = Analysis(kernel)
+    analysis.written["out"] = Written()
+    return judge(kernel.arrays, analysis, outcomes)
+
+
+def gave(*numbers: int) -> Outcome:
+    return Outcome([np.array(numbers, np.int32)])
+
+
+def test_a_difference_names_the_groups_that_agree() -> None:
+    found = verdict(interpreter=gave(1, 2), ttgir=gave(1, 2), emulator=gave(1, 2), triton=gave(1, 3))
+    assert [f.signature for f in found.findings] == ["triton | interpreter ttgir emulator"]
+    assert "out (int32): 1 of 2 elements differ" in found.findings[0].text
+    assert len(found.compared) == 6 and len(found.agreeing) == 3
+    assert not verdict(interpreter=gave(1), triton=gave(1)).findings
+
+
+def test_what_one_oracle_fails_at_is_its_error_and_what_all_do_is_the_generators() -> None:
+    error = Outcome(error="ValueError: no /tmp/x/kernel.py at 17", stage="frontend")
+    one = verdict(interpreter=gave(1), emulator=error)
+    assert [(f.kind, f.signature) for f in one.findings] == [
+        ("error", "minitriton: frontend: ValueError: no PATH at N")
+    ]
+    assert not one.compared
+    every = verdict(interpreter=error, triton=error)
+    assert [f.kind for f in every.findings] == ["rejected"]
+
+
+def test_what_the_emulator_finds_is_a_finding() -> None:
+    raced = Outcome([np.array([1], np.int32)], findings=("a race",), finding_kinds=("shared-race",))
+    assert [f.signature for f in verdict(interpreter=gave(1), emulator=raced).findings] == ["emulator: shared-race"]
+
+
+ROW = apply("arange", attrs=(0, 32))
+
+
+def kernel(body: tuple[Stmt, ...], element: str, result: Expr, at: Expr = ROW) -> Kernel:
+    arrays = (Array("source", ELEMENTS[element], "quarters", low=-3, high=0), out(element))
+    store = Store(apply("addptr", "out", at), result)
+    return Kernel(3, arrays, (), (), (*body, store), (1,), 1)
+
+
+def load(pointer: Expr) -> Apply:
+    return Apply("load", (pointer,))
+
+
+def index_of_a_reshape() -> Kernel:
+    """argmin of an interleave: Triton 3.6.0 reorders the elements, but not their indices."""
+    pairs = (
+        Assign("x", load(apply("addptr", "source", ROW))),
+        Assign("y", load(apply("addptr", "source", apply("add", ROW, 32)))),
+        Assign("z", apply("interleave", "x", "y")),
+    )
+    return kernel(pairs, "int32", apply("argmin", "z", attrs=(0, False)), Literal(0))
+
+
+def pointers_in_a_while() -> Kernel:
+    body = (
+        Assign("sum", apply("add", "sum", load(Name("p")))),
+        Assign("one", apply("mul", "one", "one")),
+        Assign("p", apply("addptr", "p", 32)),
+    )
+    start = (
+        Assign("sum", Apply("full_int", (), ((32,), 0, "int32"))),
+        Assign("one", Apply("full_int", (), ((32,), 1, "int32"))),
+        Assign("p", apply("addptr", "source", ROW)),
+    )
+    return kernel((*start, While("k", Literal(1), Literal(1), 1, body)), "int32", Name("sum"))
+
+
+def sum_used_twice() -> Kernel:
+    tile = apply("add", apply("mul", apply("index", ROW, attrs=(1, 1)), 32), apply("index", ROW, attrs=(1, 0)))
+    body = (
+        Assign("x", load(apply("addptr", "source", apply("add", tile, apply("mul", "k", 1024))))),
+        Assign("sum", apply("fadd", "sum", apply("reduce_add", "x", attrs=(1, False)))),
+    )
+    start = Assign("sum", Apply("full_float", (), ((32,), 0.0, "float32")))
+    return kernel((start, For("k", Literal(0), Literal(3), 1, body)), "float32", apply("fsub", "sum", "sum"))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (index_of_a_reshape(), "a reshape to one dimension before argmax or argmin"),
+        (pointers_in_a_while(), "pointers carried by a while loop that never runs"),
+        (sum_used_twice(), "a reduction accumulated in a loop"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_known_differences_are_told_by_their_cause(made: Kernel, name: str) -> None:
+    if not available("triton"):
+        pytest.skip("needs Triton's wheel")
+    result = run_case(made, ALL)
+    (finding,) = result.verdict.findings
+    assert finding.signature.startswith(("triton |", "triton:"))
+    assert known_difference(made, finding, ALL) == name
+
+
+def test_no_difference_between_our_levels_is_known() -> None:
+    kernel = index_of_a_reshape()
+    result = run_case(kernel, ALL[:3])
+    assert not result.verdict.findings
+    found = verdict(interpreter=gave(1), emulator=gave(2)).findings[0]
+    assert known_difference(kernel, found, ALL[:3]) is None
+
+
+def test_every_pair_of_oracles_is_compared() -> None:
+    report = fuzz_one(1, 0, ALL[:3])
+    assert report.compared == report.agreeing
+    assert set(report.compared) == {("interpreter", "ttgir"), ("interpreter", "emulator"), ("ttgir", "emulator")}
