@@ -15,6 +15,7 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.opt import main as opt
 from minitriton.pass_manager import read_reproducer
+from minitriton.target import GPUTarget
 
 
 @triton.jit
@@ -178,3 +179,10 @@ def test_a_program_can_put_a_stage_of_its_own_in_place(monkeypatch: pytest.Monke
     assert inspected.asm["ptx"] == plain.asm["ptx"] + "// seen\n"
     monkeypatch.setattr(knobs.runtime, "add_stages_inspection_hook", None)
     assert compiled().asm["ptx"] == plain.asm["ptx"]
+
+
+def test_ttgir_that_names_no_target_is_for_that_of_the_compile(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.ttgir"
+    path.write_text(compiled().asm["ttgir"].replace('ttg.target = "cuda:90", ', ""))
+    kernel = triton.compile(str(path), target=GPUTarget("cuda", 80, 32))
+    assert ".target sm_80" in kernel.asm["ptx"]
