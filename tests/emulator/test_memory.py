@@ -173,3 +173,24 @@ def test_generic_atomics_act_where_their_address_lies(emulate: Run) -> None:
     assert emulate(body, total, out, shared=16).ok
     assert total[0] == 32
     assert (out == 32).all()
+
+
+def test_constant_memory_holds_what_the_module_says() -> None:
+    text = """
+    .version 8.7
+    .target sm_90a
+    .address_size 64
+    .const .align 4 .b32 table[4] = {10, 20, 30, 40};
+    .visible .entry k(.param .u64 p0)
+    .reqntid 32
+    {
+    .reg .b32 %r<9>; .reg .b64 %rd<9>;
+    ld.param.u64 %rd1, [p0]; mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 3;
+    mul.wide.u32 %rd2, %r2, 4; mov.b64 %rd3, table; add.s64 %rd4, %rd3, %rd2; ld.const.b32 %r3, [%rd4];
+    ld.const.b32 %r4, [table+8]; add.s32 %r3, %r3, %r4;
+    mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd1, %rd5; st.global.b32 [%rd6], %r3;
+    ret;
+    }"""
+    out = np.zeros(32, np.uint32)
+    assert emulator.run(text, "k", (1,), [out]).ok
+    assert out.tolist() == [10 * (t % 4 + 1) + 30 for t in range(32)]

@@ -95,3 +95,14 @@ def causal_attention(
         total = tl.dot(p.to(tl.float16), value, total * shrink[:, None])
         largest = new
     tl.store(out + base + rows[:, None] * WIDTH + features[None, :], (total / weight[:, None]).to(tl.float16))
+
+
+@triton.jit
+def one_tile(a, b, c, K, SUM: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows, columns, depth = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    total = tl.zeros((BM, BN), SUM)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[:, None] * K + (k + depth)[None, :])
+        y = tl.load(b + columns[None, :] * K + (k + depth)[:, None])
+        total = tl.dot(x, y, total, out_dtype=SUM)
+    tl.store(c + rows[:, None] * BN + columns[None, :], total)
