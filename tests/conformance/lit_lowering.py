@@ -147,10 +147,11 @@ def _run(function: RunnableFunction, lowered: ModuleOp, chunk: int, target: GPUT
     if any(op.name == "ttng.tensormap_create" for op in function.module.walk()):
         return Result(chunk, function.name, "assembled", "the interpreter keeps tensor maps as values, not as bytes")
     arguments = Arguments(function.values, function.elements)
-    launch = Launch(function.name, arguments, (num_ctas(function.module), 1, 1), target, options)
+    launch = Launch(function.name, arguments, (1, 1, 1), target, options)
     meant = launch.interpret(function.module)
     if not meant.ran:
         return Result(chunk, function.name, "assembled", f"interpreter: {meant.gap or meant.fault}")
+    launch.grid = (num_ctas(function.module), 1, 1)
     found = launch.run(lowered, frozenset({Property.LLVM_DIALECT}))
     if not found.ran:
         return Result(chunk, function.name, "assembled", f"emulator: {found.gap or found.fault}")
