@@ -10,29 +10,24 @@ ranges, integer arguments and what is computed from them) is computed exactly, f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from minitriton.fuzz import cast_operations, reduce_operations, shape_operations  # noqa: F401
+from minitriton.fuzz.access_analysis import MOST_TRIPS, AccessAnalysis, Env, Written
 from minitriton.fuzz.elements import BOOL, INT32, INT64, Element
 from minitriton.fuzz.facts import (
-    Floats,
     Ints,
     Pointers,
     Type,
     Unsound,
     Value,
-    broadcast_shapes,
     from_known,
-    joined,
-    lifted,
     merged,
     need,
-    without_known,
 )
-from minitriton.fuzz.fills import fact_of
 from minitriton.fuzz.float_operations import constant
 from minitriton.fuzz.operations import OPERATIONS
 from minitriton.fuzz.tree import (
@@ -52,32 +47,17 @@ from minitriton.fuzz.tree import (
     Store,
     Unpack,
     While,
-    names_in,
 )
 
 ELEMENT_BY_ELEMENT = {
     "add", "sub", "mul", "and", "or", "xor", "min", "max", "not", "fadd", "fsub", "fmul", "fmin", "fmax", "neg", "cast", "where",
 }  # fmt: skip
 """Operations whose result, on an operand with undefined elements, is undefined in the same elements and no others."""
-MOST_TRIPS = 8
 MOST_ELEMENTS = 4096
 """Elements of one tile: more would only make a run slow."""
-MOST_LENGTH = 1 << 17
-
-Env = dict[str, Any]
 
 
-@dataclass
-class Written:
-    """What is stored to an array: where, and how exactly the oracles agree on it."""
-
-    places: list[np.ndarray] = field(default_factory=list)
-    error: float = 0.0
-    either_zero: bool = False
-    atomic: str | None = None
-
-
-class Analysis:
+class Analysis(AccessAnalysis):
     """Facts of a kernel, statement by statement; the generator asks it as it goes along."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -150,9 +130,9 @@ class Analysis:
             need(not any(name in self.env for name in statement.names) or not self.depth, "names taken")
             self.env.update(zip(statement.names, pair, strict=True))
         elif isinstance(statement, Store):
-            self._store(statement)
+            self.store(statement)
         elif isinstance(statement, Atomic):
-            self._atomic(statement)
+            self.atomic(statement)
         elif isinstance(statement, If):
             self._if(statement)
         else:
@@ -178,9 +158,9 @@ class Analysis:
         if expression.op in ("program_id", "num_programs"):
             return self._program(expression)
         if expression.op == "addptr":
-            return self._addptr(expression)
+            return self.addptr(expression)
         if expression.op == "load":
-            return self._load(expression)
+            return self.load(expression)
         if expression.op.startswith("call:"):
             return self._call(expression)
         operation = OPERATIONS.get(expression.op)
@@ -207,11 +187,11 @@ class Analysis:
         if element is None:
             raise Unsound("numbers only")
         return [
-            self._literal(a, element) if v is None and isinstance(a, Literal) else self.value(a) if v is None else v
+            self.literal(a, element) if v is None and isinstance(a, Literal) else self.value(a) if v is None else v
             for a, v in zip(expression.args, typed, strict=True)
         ]
 
-    def _literal(self, literal: Literal, element: Element) -> Value:
+    def literal(self, literal: Literal, element: Element) -> Value:
         value = literal.value
         if element.is_float:
             return Value(Type(element), constant(float(value), element))
@@ -229,117 +209,6 @@ class Analysis:
         below = int(np.prod(grid[:axis]))
         numbers = np.arange(self.kernel.programs, dtype=np.int64) // below % grid[axis]
         return Value(Type(INT32), from_known(numbers))
-
-    def _addptr(self, expression: Apply) -> Value:
-        base, offset = (self.value(a) for a in expression.args)
-        need(base.type.pointer and offset.element.is_int and not offset.type.pointer, "a pointer and an integer")
-        need(base.partial is None and offset.partial is None, "an address that is undefined in part")
-        shape = broadcast_shapes(base.shape, offset.shape)
-        a, b = base.fact.offsets, offset.fact
-        known = None
-        if a.known is not None and b.known is not None:
-            left, right = lifted(a.known, len(shape)), lifted(b.known, len(shape))
-            assert left is not None and right is not None
-            known = left + right
-        need(abs(a.low + b.low) < 1 << 40 and abs(a.high + b.high) < 1 << 40, "an address far away")
-        offsets = from_known(known) if known is not None else Ints(a.low + b.low, a.high + b.high)
-        return Value(Type(base.element, shape, True), Pointers(base.fact.array, offsets))
-
-    def _accessed(self, pointer: Value, mask: Value | None) -> np.ndarray | None:
-        """Judges an access: all of it in bounds. The places it touches, where they are known."""
-        need(pointer.type.pointer, "an access by a pointer")
-        offsets: Ints = pointer.fact.offsets
-        low, high, places = offsets.low, offsets.high, offsets.known
-        if places is not None:
-            places = np.broadcast_to(places, (self.kernel.programs, *pointer.shape))
-        if mask is not None:
-            need(
-                mask.element.is_bool and broadcast_shapes(mask.shape, pointer.shape) == pointer.shape,
-                "a mask that fits",
-            )
-            if places is not None and mask.fact.known is not None:
-                chosen = lifted(mask.fact.known, len(pointer.shape))
-                assert chosen is not None
-                places = places[np.broadcast_to(chosen != 0, places.shape)]
-                low, high = (int(places.min()), int(places.max())) if places.size else (0, 0)
-        need(low >= 0 and high < MOST_LENGTH, "an access out of bounds")
-        name = pointer.fact.array
-        self.lengths[name] = max(self.lengths[name], high + 1)
-        return places
-
-    def _load(self, expression: Apply) -> Value:
-        pointer = self.value(expression.args[0])
-        array = self.arrays[pointer.fact.array] if pointer.type.pointer else None
-        need(array is not None and not array.written, "a load from an array that is not written")
-        assert array is not None
-        mask = self.value(expression.args[1]) if len(expression.args) > 1 else None
-        need(mask is None or mask.partial is None, "a mask that is undefined in part")
-        self._accessed(pointer, mask)
-        fact = fact_of(array)
-        partial = self._mask_identity(expression.args[1]) if len(expression.args) == 2 else None
-        if len(expression.args) == 3:
-            other = expression.args[2]
-            value = self._literal(other, array.element) if isinstance(other, Literal) else self.value(other)
-            need(value.element == array.element and not value.type.pointer, "other of the element type")
-            need(value.partial is None, "other that is undefined in part")
-            need(broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "other of the shape")
-            fact = joined(fact, without_known(value.fact))
-        return Value(Type(array.element, pointer.shape), fact, partial)
-
-    def _mask_identity(self, mask: Expr) -> tuple[Any, ...]:
-        """A mask as it is now: the expression, and what its names stand for."""
-        return (mask, *(self.env[name] for name in names_in(mask)))
-
-    def _target(self, statement: Store | Atomic) -> tuple[Value, Value, np.ndarray | None, Written]:
-        pointer, value = self.value(statement.pointer), self.value(statement.value)
-        mask = None if statement.mask is None else self.value(statement.mask)
-        need(
-            pointer.type.pointer and not value.type.pointer and value.element == pointer.element, "a store of its type"
-        )
-        array = self.arrays[pointer.fact.array]
-        need(array.written and broadcast_shapes(value.shape, pointer.shape) == pointer.shape, "a store that fits")
-        places = self._accessed(pointer, mask)
-        if value.partial is not None:
-            need(isinstance(statement, Store) and statement.mask is not None, "a store of undefined elements")
-            assert statement.mask is not None
-            need(value.partial == self._mask_identity(statement.mask), "a store of undefined elements")
-        need(mask is None or mask.partial is None, "a mask that is undefined in part")
-        return pointer, value, places, self.written.setdefault(array.name, Written())
-
-    def _store(self, statement: Store) -> None:
-        _, value, places, written = self._target(statement)
-        need(written.atomic is None, "a store beside atomics")
-        need(places is not None, "a store to places that data decides")
-        assert places is not None
-        written.places.append(places.reshape(-1))
-        if isinstance(value.fact, Floats):
-            written.error = max(written.error, value.fact.error)
-            written.either_zero |= value.fact.either_zero
-
-    def check_places(self, name: str) -> None:
-        """No place of an array is stored to twice: the order of programs, and of the threads of one, is open."""
-        written = self.written[name]
-        if written.atomic is None and written.places:
-            places = np.concatenate(written.places)
-            need(len(np.unique(places)) == len(places), "two stores to one place")
-
-    def _atomic(self, statement: Atomic) -> None:
-        pointer, value, _, written = self._target(statement)
-        element, op = pointer.element, statement.op
-        need(not written.places and written.atomic in (None, op), "one kind of access to an array of atomics")
-        written.atomic = op
-        if element.is_float:
-            need(op == "add" and element.name in ("float32", "float16"), "an atomic addition of floats")
-            fact = value.fact
-            need(
-                fact.grid is not None and fact.error == 0 and not fact.special and fact.grid <= 4,
-                "an exact atomic addition",
-            )
-            count = value.type.size * self.kernel.programs * MOST_TRIPS
-            need((fact.size * count + 64) * 16 <= 2**element.mantissa, "an exact atomic addition")
-            written.either_zero = True
-        else:
-            need(element.bits in (32, 64) and element.is_int, "an atomic of 32 or 64 bits")
 
     def _call(self, expression: Apply) -> Value:
         helper = self.helpers.get(expression.op.removeprefix("call:"))
