@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import global_memory, shared_memory
+from minitriton.emulator import global_memory, shared_memory, special_registers
 from minitriton.emulator.global_memory import GlobalMemory
 from minitriton.emulator.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
@@ -148,47 +148,8 @@ class Machine:
             return np.uint64(self.clock) if "64" in name or name == "%globaltimer" else np.uint32(self.clock)
         found = self._special.get(name)
         if found is None:
-            found = self._special[name] = self._make_special(name)
+            found = self._special[name] = special_registers.value_of(self, name)
         return found
-
-    def _make_special(self, name: str) -> Any:
-        size, grid = self.program.kernel.threads, self.grid
-        base, _, axis = name[1:].partition(".")
-        number = "xyz".find(axis) if axis else 0
-
-        def along(value: np.ndarray, extents: tuple[int, int, int]) -> np.ndarray:
-            below = int(np.prod(extents[:number]))
-            return (value // below % extents[number]).astype(np.uint32)
-
-        cluster = self.program.kernel.cluster
-        if base == "tid":
-            return along(self.thread, size)
-        if base in ("ctaid", "clusterid", "cluster_ctaid"):
-            place = np.uint32(0) if grid[number] == 1 else along(self.cta_number, grid)
-            extent = np.uint32(cluster[number])
-            return {"ctaid": place, "clusterid": place // extent, "cluster_ctaid": place % extent}[base]
-        if base == "cluster_ctarank":
-            return np.uint32(0) if self.cluster == 1 else self.rank.astype(np.uint32)
-        lane = self.lane.astype(np.uint64)
-        one = np.uint64(1)
-        scalars: dict[str, Any] = {
-            "ntid": size[number], "nctaid": grid[number], "nclusterid": grid[number] // cluster[number],
-            "cluster_nctaid": cluster[number], "cluster_nctarank": self.cluster, "is_explicit_cluster": self.cluster > 1,
-            "warpsize": 32, "smid": 0, "nsmid": 132, "gridid": 0, "nwarpid": 64,
-            "dynamic_smem_size": self.shared.size - self.program.static_shared, "total_smem_size": self.shared.size,
-        }  # fmt: skip
-        if base in scalars:
-            return np.uint32(scalars[base])
-        arrays: dict[str, Any] = {
-            "laneid": lambda: self.lane, "warpid": lambda: self.thread // 32,
-            "lanemask_eq": lambda: one << lane, "lanemask_lt": lambda: (one << lane) - one,
-            "lanemask_le": lambda: (one << (lane + one)) - one,
-            "lanemask_gt": lambda: np.uint64(0xFFFFFFFF) ^ ((one << (lane + one)) - one),
-            "lanemask_ge": lambda: np.uint64(0xFFFFFFFF) ^ ((one << lane) - one),
-        }  # fmt: skip
-        if base in arrays:
-            return arrays[base]().astype(np.uint32)
-        raise EmulationError(f"the emulator does not know the special register `{name}`")
 
     def address_of(self, name: str, dtype: np.dtype) -> Any:
         """The address of a variable, within its state space."""
