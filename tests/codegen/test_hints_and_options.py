@@ -86,3 +86,21 @@ def test_stores_have_no_modifier_that_only_loads_have(tmp_path: Path) -> None:
     )
     ptx = triton.compile(file, GPUTarget("cuda", 90, 32)).asm["ptx"]
     assert re.search(r"st\.global\.L1::evict_last\S*\.b32", ptx)
+
+
+def test_a_module_may_declare_the_shared_memory_itself(tmp_path: Path) -> None:
+    file = tmp_path / "k.ttgir"
+    file.write_text(
+        """
+        module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+          llvm.mlir.global external @global_smem() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+          tt.func public @k(%p: !tt.ptr<i32>) {
+            %c = arith.constant 1 : i32
+            %true = arith.constant true
+            %old = tt.atomic_rmw add, acq_rel, gpu, %p, %c, %true : (!tt.ptr<i32>, i32, i1) -> i32
+            tt.store %p, %old : !tt.ptr<i32>
+            tt.return
+          }
+        }"""
+    )
+    assert triton.compile(file, GPUTarget("cuda", 90, 32)).asm["ptx"].count(".shared .align 16 .b8 global_smem[]") == 1

@@ -86,14 +86,19 @@ def lower_file(root: Path, name: str) -> list[Result]:
         except MinitritonError as error:
             results.append(Result(number, "", "refused", str(error).splitlines()[0]))
             continue
-        attributes = module.attributes
-        attributes.setdefault("ttg.target", StringAttr(f"cuda:{arch}"))
-        for attribute, value in (("ttg.num-warps", 4), ("ttg.num-ctas", 1), ("ttg.threads-per-warp", 32)):
-            attributes.setdefault(attribute, IntegerAttr(value, i32))
-        for op in module.body.block.ops:
-            if isinstance(op, tt.FuncOp) and op.body.blocks and op.sym_name.data != "anchor":
-                results.append(_in_child(module, op.sym_name.data, number, arch))
+        nested = [op for op in module.body.block.ops if isinstance(op, ModuleOp)]
+        for each in [op.clone() for op in nested] or [module]:
+            results += _lower_module(each, number, arch)
     return results
+
+
+def _lower_module(module: ModuleOp, chunk: int, arch: int) -> list[Result]:
+    attributes = module.attributes
+    attributes.setdefault("ttg.target", StringAttr(f"cuda:{arch}"))
+    for attribute, value in (("ttg.num-warps", 4), ("ttg.num-ctas", 1), ("ttg.threads-per-warp", 32)):
+        attributes.setdefault(attribute, IntegerAttr(value, i32))
+    functions = [op for op in module.body.block.ops if isinstance(op, tt.FuncOp) and op.body.blocks]
+    return [_in_child(module, f.sym_name.data, chunk, arch) for f in functions if f.sym_name.data != "anchor"]
 
 
 def _in_child(module: ModuleOp, name: str, chunk: int, arch: int) -> Result:

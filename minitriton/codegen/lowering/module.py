@@ -91,10 +91,15 @@ def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:
 
     state = ModuleLowering(module, allocation)
     functions = [lower_function(state, op) for op in module.ops if op.name == "tt.func"]
-    others = [op.clone() for op in module.ops if op.name.startswith("llvm.")]
+    others = [op.clone() for op in module.ops if op.name.startswith("llvm.") and _symbol(op) not in state.globals]
     result = ModuleOp([*others, *state.globals.values(), *functions], attributes=dict(module.attributes))
     result.location = module.location
     return result
+
+
+def _symbol(op: Operation) -> str:
+    name = op.properties.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else ""
 
 
 def _integer(module: ModuleOp, name: str, default: int) -> int:
