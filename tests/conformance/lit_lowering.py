@@ -93,10 +93,13 @@ def lower_file(root: Path, name: str) -> list[Result]:
 
 
 def _lower_module(module: ModuleOp, chunk: int, arch: int) -> list[Result]:
+    """The results of the functions of one module, for the target that it names, at least `arch`."""
     attributes = module.attributes
     attributes.setdefault("ttg.target", StringAttr(f"cuda:{arch}"))
     for attribute, value in (("ttg.num-warps", 4), ("ttg.num-ctas", 1), ("ttg.threads-per-warp", 32)):
         attributes.setdefault(attribute, IntegerAttr(value, i32))
+    target = attributes["ttg.target"]
+    arch = max(arch, int(target.data.removeprefix("cuda:")) if isinstance(target, StringAttr) else 0)
     functions = [op for op in module.body.block.ops if isinstance(op, tt.FuncOp) and op.body.blocks]
     return [_in_child(module, f.sym_name.data, chunk, arch) for f in functions if f.sym_name.data != "anchor"]
 
