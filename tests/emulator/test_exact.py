@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from minitriton.emulator.exact import apply
 from minitriton.emulator.float_math import fma64
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 floats = st.floats(width=64)
 singles = st.floats(width=32)
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
