@@ -243,7 +243,8 @@ class _Parser:
             (declared,) = _parameters(text)
             unique = f"{declared.name}@{self.line}"
             self.scopes[-1].parameters[declared.name] = unique
-            align = max(declared.size // declared.count, 8)
+            stated = re.search(r"\.align\s+(\d+)", text)
+            align = max(declared.size // declared.count, int(stated[1]) if stated else 0, 8)
             self.kernel.passed[unique] = Variable(unique, "local", declared.size, align)
             return
         if head == ".branchtargets" and self.kernel is not None:

@@ -99,6 +99,24 @@ def test_a_descriptor_that_is_chosen_at_run_time() -> None:
     np.testing.assert_array_equal(out, np.where(even, twos, X))
 
 
+@triton.jit(noinline=True)
+def described(x, m, n, rows: tl.constexpr, cols: tl.constexpr):
+    return tl.make_tensor_descriptor(x, [m, n], [n, 1], [rows, cols])
+
+
+@triton.jit
+def through_a_function(x, o, m, n, rows: tl.constexpr, cols: tl.constexpr):
+    desc, out = described(x, m, n, rows, cols), described(o, m, n, rows, cols)
+    i = tl.program_id(0) * rows
+    out.store([i, 0], desc.load([i, 0]) + desc.shape[1])
+
+
+def test_a_function_that_makes_descriptors() -> None:
+    out = np.zeros_like(X)
+    fresh(through_a_function)[(4,)](X.copy(), out, M, N, 32, 128)
+    np.testing.assert_array_equal(out, X + N)
+
+
 @triton.jit
 def padded(x, o, m, n, padding: tl.constexpr):
     d = tl.make_tensor_descriptor(x, [m, n], [n, 1], [16, 16], padding_option=padding)
