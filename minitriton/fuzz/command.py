@@ -36,7 +36,7 @@ def add_fuzz_command(commands: Any) -> None:
     fuzz.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
     fuzz.add_argument("--out", type=Path, metavar="DIR", help="where reproducers and summary.json go")
     fuzz.add_argument(
-        "--shrink-seconds", type=float, default=60.0, help="to make one finding smaller (default: %(default)s)"
+        "--shrink-seconds", type=float, default=30.0, help="to make one finding smaller (default: %(default)s)"
     )
     fuzz.set_defaults(run=run)
 
