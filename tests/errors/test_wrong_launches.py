@@ -185,8 +185,10 @@ def test_a_wrong_constexpr_is_refused_at_the_line_that_uses_it(block: Any, refus
 
 
 def test_an_access_out_of_bounds_names_the_line_the_block_and_the_array(
-    refused: Callable[..., Any], wrong_line: Callable[[Any], str]
+    refused: Callable[..., Any], wrong_line: Callable[[Any], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("MINITRITON_INTERPRET", raising=False)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     x, out = np.ones(70, np.float32), np.ones(128, np.float32)
     error = refused(
         lambda: copies[(2,)](x, out, BLOCK=64),

@@ -77,7 +77,9 @@ def add_up(x, out, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
 
 
 @pytest.fixture(autouse=True)
-def settings() -> Iterator[None]:
+def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("MINITRITON_INTERPRET", "TRITON_INTERPRET", "MINITRITON_EMULATOR_CHECK"):
+        monkeypatch.delenv(name, raising=False)
     with knobs.emulator.scope(), knobs.runtime.scope():
         yield
 
