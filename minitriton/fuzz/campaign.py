@@ -27,6 +27,8 @@ from minitriton.fuzz.known import known_difference
 
 BATCH = 20
 """Kernels handed to a process at a time."""
+MOST_SERVED = 400
+"""Kernels run by one process before another takes over: compilers keep some of everything they have seen."""
 MOST_SECONDS = 60.0
 """For one kernel, before its process is given up."""
 
@@ -159,10 +161,12 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
     # Modules and caches stay; what one kernel leaves behind need not be looked for at each of its allocations.
     gc.set_threshold(50_000, 20, 100)
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-    while True:
+    served = 0
+    while served < MOST_SERVED:
         numbers = connection.recv()
         if numbers is None:
             return
+        served += len(numbers)
         for number in numbers:
             os.ftruncate(2, 0)
             connection.send(number)
@@ -229,9 +233,12 @@ def _in_processes(
                 elif not worker.left and worker.at is None:
                     if pending:
                         worker.left = pending.pop()
-                        worker.connection.send(worker.left)
+                        # A process that has ended meanwhile is noticed, and its work given to another, further above.
+                        with contextlib.suppress(OSError):
+                            worker.connection.send(worker.left)
                     else:
-                        worker.connection.send(None)
+                        with contextlib.suppress(OSError):
+                            worker.connection.send(None)
                         worker.process.join()
                         workers.remove(worker)
     finally:

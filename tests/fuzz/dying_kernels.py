@@ -4,10 +4,14 @@ import os
 import time
 from collections.abc import Sequence
 
+from minitriton.fuzz import campaign
 from minitriton.fuzz.agreement import Finding
 from minitriton.fuzz.campaign import KernelReport
 
 ENDS, HANGS, DIFFERS = 3, 25, 30
+
+campaign.MOST_SERVED = 10
+"""Loaded by the processes of a run: they take turns soon."""
 
 
 def run_or_die(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
