@@ -207,3 +207,18 @@ def test_importing_minitriton_needs_nothing_but_itself(tmp_path: Path) -> None:
     """)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@triton.jit
+def asserts(x):
+    tl.device_assert(tl.load(x) == 1, "x is one")
+
+
+def test_assertions_hold_in_debug_mode_on_both_levels(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = np.full(1, 2, np.int32)
+    fresh(asserts)[(1,)](two)
+    with pytest.raises(MinitritonError, match="x is one"):
+        fresh(asserts)[(1,)](two, debug=True)
+    monkeypatch.setattr(triton.knobs.runtime, "debug", True)
+    with pytest.raises(MinitritonError, match="x is one"):
+        fresh(asserts)[(1,)](two)

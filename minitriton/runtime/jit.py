@@ -245,9 +245,7 @@ class JITFunction(JITCallable, KernelInterface):
         if self._parameters_that_are_options:
             named = dict(zip(self.arg_names, args, strict=True))
             options = {**{name: named[name] for name in self._parameters_that_are_options}, **options}
-        debug = options.get("debug", self.debug) or knobs.runtime.debug
-        if debug:
-            options = {**options, "debug": True}
+        options = self._with_debug(options)
         target = _target_of(device)
         key = f"{key_of(specialization)} {sorted(options.items())} {target}"
         kernel = self.device_caches[device][0].get(key)
@@ -371,10 +369,16 @@ class JITFunction(JITCallable, KernelInterface):
         on_host = interpreting() or any(lies_on_host(a) for a in bound)
         return (self._launch_on_host if on_host else self._launch_slowly)(grid, bound, options)
 
+    def _with_debug(self, options: dict[str, Any]) -> dict[str, Any]:
+        """`options` with what TRITON_DEBUG and the decorator say of debug mode."""
+        debug = options.get("debug", self.debug) or knobs.runtime.debug
+        return {**options, "debug": True} if debug else options
+
     def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         from minitriton.runtime.interpretation import interpretable_module, run_on_interpreter
 
         target = default_target()
+        options = self._with_debug(options)
         specialization = self._specialize(args)
         source = self._source(specialization, args)
         key = f"{key_of(specialization)} {sorted(options.items())}"
