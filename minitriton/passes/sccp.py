@@ -131,7 +131,9 @@ class _ConstantPropagation(ForwardDataflow[Constancy]):
         known = [fact.attr for fact in facts]
         properties = dict(op.properties)
         stand_ins = [
-            operand if attr is None or constant_attr(operand) is not None else constant_op(attr, operand.type).results[0]
+            operand
+            if attr is None or constant_attr(operand) is not None
+            else constant_op(attr, operand.type).results[0]
             for operand, attr in zip(operands, known, strict=True)
         ]
         is_changed = any(a is not b for a, b in zip(operands, stand_ins, strict=True))

@@ -7,12 +7,33 @@ Elements that NumPy has no type for (bf16, fp8) come as unsigned integers of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime.arguments import is_host_array
+from minitriton.runtime.driver import has_gpu, torch_module
+
+
+class ForgottenOnHost(MinitritonError, ValueError):
+    """A tensor that was left in host memory by a program that uses a GPU; also a `ValueError`, as in Triton."""
+
+
+def refuse_forgotten_tensors(kernel: str, names: Sequence[str], args: Sequence[Any]) -> None:
+    """Raises `ForgottenOnHost` for a CPU tensor of torch where there is a GPU, unless its memory is pinned: such a launch is
+    meant for the GPU. NumPy arrays are meant for the emulator everywhere."""
+    torch = torch_module()
+    if torch is None or not has_gpu():
+        return
+    for number, (name, arg) in enumerate(zip(names, args, strict=True)):
+        if isinstance(arg, torch.Tensor) and arg.device.type == "cpu" and not arg.is_pinned():
+            raise ForgottenOnHost(
+                f"kernel {kernel!r}: pointer argument {name!r} (at {number}) is a CPU tensor in host memory, which the GPU does "
+                "not reach",
+                help=f"pass {name}.cuda(); NumPy arrays ({name}.numpy()) run on the emulator",
+            )
 
 
 def host_view(array: Any, runs_on: str) -> np.ndarray:

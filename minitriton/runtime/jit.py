@@ -333,7 +333,9 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _emulate(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
         from minitriton.runtime.emulation import run_on_emulator
+        from minitriton.runtime.host_arrays import refuse_forgotten_tensors
 
+        refuse_forgotten_tensors(self.__name__, self.arg_names, args)
         specialization = self._specialize(args)
         kernel = self._compile(specialization, args, dict(options), _device_at_hand(), assemble=False)
         if kernel is None:

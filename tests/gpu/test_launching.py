@@ -135,10 +135,12 @@ def test_a_host_array_among_device_arrays_is_refused() -> None:
         add[grid(1000)](x, y.cpu(), out, 1000, BLOCK=128)
 
 
-def test_cpu_tensors_are_interpreted() -> None:
+def test_a_forgotten_cpu_tensor_is_refused_and_numpy_arrays_are_emulated() -> None:
     x, y = torch.randn(1000), torch.randn(1000)
     out = torch.zeros(1000)
-    add[grid(1000)](x, y, out, 1000, BLOCK=128)
+    with pytest.raises(ValueError, match="is a CPU tensor"):
+        add[grid(1000)](x, y, out, 1000, BLOCK=128)
+    add[grid(1000)](x.numpy(), y.numpy(), out.numpy(), 1000, BLOCK=128)
     torch.testing.assert_close(out, x + y, rtol=0, atol=0)
 
 

@@ -44,7 +44,9 @@ def test_a_pass_saves_and_changes_no_bit(part: str, without: str, cost: str, fac
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("part", ["untile", "rotary pairs", "sort", "top 8", "bac", "gather rows", "gather axis", "cumulative"])
+@pytest.mark.parametrize(
+    "part", ["untile", "rotary pairs", "sort", "top 8", "bac", "gather rows", "gather axis", "cumulative"]
+)
 def test_results_have_the_bits_of_triton_s(part: str) -> None:
     pytest.importorskip("triton")
     workload = named(part)

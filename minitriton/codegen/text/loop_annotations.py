@@ -1,8 +1,8 @@
 """What a loop tells LLVM about itself, as metadata of the branch that repeats it.
 
-    llvm.br ^bb1 {loop_annotation = #llvm.loop_annotation<licm = <disable = true>>}     ->     br label %b1, !llvm.loop !5
-                                                                                               !5 = distinct !{!5, !6}
-                                                                                               !6 = !{!"llvm.licm.disable"}
+llvm.br ^bb1 {loop_annotation = #llvm.loop_annotation<licm = <disable = true>>}     ->     br label %b1, !llvm.loop !5
+                                                                                           !5 = distinct !{!5, !6}
+                                                                                           !6 = !{!"llvm.licm.disable"}
 """
 
 from __future__ import annotations
