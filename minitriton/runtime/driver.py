@@ -217,19 +217,19 @@ class CudaDriver:
         self.check(f"describing parameter {name!r} to the copy unit", code, help=map.refusal())
         return address
 
-    def parameters_after(self, function: int, count: int) -> int:
-        """How many parameters a kernel has after its first `count`; 2, as compiled kernels do, where a driver older than CUDA
-        12.4 cannot tell."""
+    def parameter_places(self, function: int) -> tuple[tuple[int, int], ...] | None:
+        """Offset and bytes of each of a kernel's parameters in what a launch passes; None where a driver older than CUDA 12.4
+        cannot tell."""
         ask = getattr(self.library, "cuFuncGetParamInfo", None)
         if ask is None:
-            return 2
+            return None
         offset, size = ctypes.c_size_t(), ctypes.c_size_t()
-        more = 0
+        places: list[tuple[int, int]] = []
         while not ask(
-            ctypes.c_void_p(function), ctypes.c_size_t(count + more), ctypes.byref(offset), ctypes.byref(size)
+            ctypes.c_void_p(function), ctypes.c_size_t(len(places)), ctypes.byref(offset), ctypes.byref(size)
         ):
-            more += 1
-        return more
+            places.append((offset.value, size.value))
+        return tuple(places)
 
     def _function(self, function: ctypes.c_void_p, attribute: int) -> int:
         value = ctypes.c_int()

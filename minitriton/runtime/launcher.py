@@ -52,8 +52,8 @@ class LaunchShape:
     scratch_alignment: int = 1
     num_ctas: int = 1
     """Blocks that make up a program: a cluster of as many along x."""
-    hidden_parameters: int = 2
-    """Scratch pointers that the kernel takes after its arguments; PTX written by hand may take fewer."""
+    parameter_places: tuple[tuple[int, int], ...] | None = None
+    """Offset and bytes of every parameter, the hidden scratch pointers included, as the driver says; None if it cannot."""
 
 
 class Launcher:
@@ -103,9 +103,15 @@ class Launcher:
     def positional(self, skipped: tuple[int, ...]) -> Callable[..., int]:
         """`launch(x, y, z, stream, *values) -> CUresult`, unchecked and fast. `skipped` are positions among the values at
         which the caller passes something that the kernel does not take (a value compiled in)."""
-        layout = _offsets(self._codes + "Q" * self.shape.hidden_parameters + " ")
+        places = self.shape.parameter_places
+        if places is None:
+            places = _places(self._codes + "QQ")
         scratch = "Q" if self.shape.scratch_bytes else ""
-        codes, offsets = list(self._codes + scratch), layout[: len(self._codes) + len(scratch)]
+        codes = list(self._codes + scratch)[: len(places)]
+        offsets = [offset for offset, _ in places[: len(codes)]]
+        for _ in range(len(self._codes + scratch) - len(codes)):  # PTX written by hand may take fewer
+            codes.append("x")
+            offsets.append(0)
         for position in skipped:
             codes.insert(position, "x")
             offsets.insert(position, 0)
@@ -115,7 +121,9 @@ class Launcher:
             ctypes.addressof(self._attributes) if len(self._attributes) else 0, len(self._attributes) // _ATTRIBUTE_BYTES,
         )  # fmt: skip
         call = self.driver.library.cuLaunchKernelEx
-        launch = native_launch(call, self._function, "".join(codes), offsets, layout[-1], template, self._attributes)
+        launch = native_launch(
+            call, self._function, "".join(codes), offsets, sum(places[-1]) if places else 0, template, self._attributes
+        )
         if shape.num_ctas > 1:
             launch = _by_clusters(launch, shape.num_ctas)
         if scratch:
@@ -165,23 +173,25 @@ def half_bits(value: float, type_name: str) -> int:
     return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
 
 
-def _offsets(codes: str) -> list[int]:
-    """The byte offset of each parameter: every one is aligned to its size, tensor maps to 64 (PTX ISA, ".param" space). The
-    code " " takes no room."""
-    offsets: list[int] = []
+def _places(codes: str) -> tuple[tuple[int, int], ...]:
+    """Offset and bytes of each parameter: every one is aligned to its size, tensor maps to 64 (PTX ISA, ".param" space), as an
+    address in the constant bank that parameters lie in."""
+    places: list[tuple[int, int]] = []
     end = 0
     for code in codes:
-        if code == " ":
-            offsets.append(end)
-            continue
         size, alignment = _TENSOR_MAP_LAYOUT if code == "T" else (struct.calcsize(code),) * 2
-        offsets.append(-(-end // alignment) * alignment)
-        end = offsets[-1] + size
-    return offsets
+        end += -(_PARAMETER_BASE + end) % alignment
+        places.append((end, size))
+        end += size
+    return tuple(places)
 
 
 _TENSOR_MAP_LAYOUT = (128, 64)
 """Bytes and alignment of a tensor map."""
+
+_PARAMETER_BASE = 0x210
+"""Where parameters begin in the constant bank of sm_90, the target whose kernels take tensor maps: the first of these is at
+offset 48 (CUDA 12.8 and 13.0, `cuobjdump -elf`, EIATTR_PARAM_CBANK and EIATTR_KPARAM_INFO)."""
 
 
 def _by_clusters(launch: Callable[..., int], num_ctas: int) -> Callable[..., int]:

@@ -51,7 +51,7 @@ def load(kernel: CompiledKernel) -> None:
         getattr(metadata, "global_scratch_size", 0),
         getattr(metadata, "global_scratch_align", 1),
         metadata.num_ctas,
-        driver.parameters_after(loaded.function, len(types)),
+        driver.parameter_places(loaded.function),
     )
     kernel._launcher = Launcher(driver, loaded.function, kernel.name, types, shape, device)
     kernel.module, kernel.function = loaded.module, loaded.function

@@ -60,9 +60,15 @@ def test_values_that_were_compiled_in_are_skipped() -> None:
 
 def test_ptx_written_by_hand_gets_no_more_parameters_than_it_takes() -> None:
     driver = RecordingDriver()
-    launcher(["*fp32", "i32"], driver, hidden_parameters=0).launch(1, 1, 1, 0, (4096, 9))
-    launcher(["*fp32", "i32"], driver, hidden_parameters=1).launch(1, 1, 1, 0, (4096, 9))
-    assert [p for _, p in driver.launches] == [struct.pack("@Qi", 4096, 9), struct.pack("@QiQ", 4096, 9, 0)]
+    launcher(["*fp32", "i32"], driver, parameter_places=((0, 8), (8, 4))).launch(1, 1, 1, 0, (4096, 9))
+    launcher(["*fp32", "i32"], driver, parameter_places=((0, 8),)).launch(1, 1, 1, 0, (4096, 9))
+    assert [p for _, p in driver.launches] == [struct.pack("@Qi", 4096, 9), struct.pack("@Q", 4096)]
+
+
+def test_parameters_are_where_the_driver_says() -> None:
+    driver = RecordingDriver()
+    launcher(["i32", "i64"], driver, parameter_places=((16, 4), (24, 8), (32, 8), (40, 8))).launch(1, 1, 1, 0, (5, 6))
+    assert driver.launches[0][1] == struct.pack("@16xi4xqQQ", 5, 6, 0, 0)
 
 
 def test_half_precision_numbers_are_passed_as_their_bits() -> None:
@@ -118,13 +124,14 @@ def test_a_failed_launch_names_the_kernel() -> None:
         launcher([], RecordingDriver(code=1)).launch(1, 1, 1, 0, ())
 
 
-def test_a_tensor_map_is_passed_by_value_at_a_multiple_of_64() -> None:
+def test_a_tensor_map_is_passed_by_value_where_the_constant_bank_aligns_it_to_64() -> None:
     driver, map = RecordingDriver(), ctypes.create_string_buffer(bytes(range(128)), 128)
     one = launcher(["i32", "nvTmaDesc", "i32", "i64"], driver)
     one.launch(1, 1, 1, 0, (5, ctypes.addressof(map), 6, 7))
     one.positional((1,))(1, 1, 1, 0, 5, None, ctypes.addressof(map), 6, 7)
     for _, parameters in driver.launches:
-        assert parameters == struct.pack("@i60x", 5) + bytes(range(128)) + struct.pack("@iqQQ", 6, 7, 0, 0)
+        assert (0x210 + 48) % 64 == 0
+        assert parameters == struct.pack("@i44x", 5) + bytes(range(128)) + struct.pack("@iqQQ", 6, 7, 0, 0)
 
 
 def test_a_program_of_several_blocks_is_launched_as_a_cluster() -> None:
