@@ -176,7 +176,8 @@ def _not(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     (a,) = values
     need(not a.element.is_float and not a.type.pointer, "~ takes integers")
     top = a.element.high + a.element.low
-    known = None if a.fact.known is None else top - a.fact.known
+    # Of uint64, the numbers are not those of int64, which `known` holds.
+    known = None if a.fact.known is None or top >= 1 << 63 else top - a.fact.known
     return Value(a.type, Ints(top - a.fact.high, top - a.fact.low, known))
 
 

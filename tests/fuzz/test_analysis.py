@@ -203,3 +203,9 @@ def test_types_print_as_triton_names_them() -> None:
         apply("reduce_add", load("x"), attrs=(0, True))
     )
     assert value.type == Type(ELEMENTS["uint32"], (1,))
+
+
+def test_the_complement_of_known_numbers_of_64_bits_without_sign_is_bounded() -> None:
+    fact = fact_of(apply("not", apply("cast", ROW, attrs=("uint64",))))
+    assert fact.known is None and (fact.low, fact.high) == ((1 << 64) - 16, (1 << 64) - 1)
+    assert fact_of(apply("not", ROW)).known[0, :2].tolist() == [-1, -2]
