@@ -5,7 +5,9 @@ arith.addf bf16 1.0, 0.001 = 1.0        arith.maxnumf 1.0, nan = 1.0        arit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -80,10 +82,33 @@ def _clamp(op: Operation) -> Callable[[Array, Array, Array], Array]:
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c with one rounding: exact products in the next wider format (for float64, in the widest that NumPy has)."""
+    """a * b + c with one rounding. Of floats of one type; a sum in the next wider format decides where its own rounding cannot
+    matter, fractions decide elsewhere: 1 + 2**-24 is a tie in float32, 1 + 2**-24 + 2**-60 is not."""
     dtype = np.result_type(a)
     wide = np.longdouble if dtype == np.float64 else np.float64
-    return np.asarray(a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(dtype)[()]
+    product, addend = a.astype(wide) * b.astype(wide), c.astype(wide)
+    total = np.asarray(product + addend)
+    limits = np.finfo(wide)
+    error = (np.abs(product) + np.abs(total)) * limits.eps + limits.smallest_subnormal
+    unsure = np.isfinite(total) & ((total - error).astype(dtype) != (total + error).astype(dtype))
+    result = total.astype(dtype)
+    if unsure.any():
+        numbers = (np.broadcast_to(v, total.shape)[unsure].tolist() for v in (a, b, c))
+        exact = [Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(*numbers, strict=True)]
+        result[unsure] = np.array([_nearest(number, dtype) for number in exact], dtype)
+    return result[()]
+
+
+def _nearest(number: Fraction, dtype: np.dtype) -> Any:
+    """`number` rounded to float32 (or float16) or float64."""
+    try:
+        found = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    if dtype != np.float64 and Fraction(found) != number and not np.float64(found).view(np.int64) & 1:
+        # Rounded to odd, so that the second rounding sees that digits were lost.
+        found = math.nextafter(found, math.inf if number > found else -math.inf)
+    return found
 
 
 PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,34 @@ def test_fma_rounds_once():
     a = np.float32(1 + 2**-12)
     fma = meaning("%r = math.fma %a, %b, %c : f32", "%a: f32, %b: f32, %c: f32")
     assert fma(a, a, np.float32(-1)) == np.float32(2**-11 + 2**-24)
+
+
+@pytest.mark.parametrize(("element", "digits"), [("f16", 11), ("f32", 24), ("f64", 53)])
+def test_fma_sees_beyond_the_digits_of_a_wider_format(element: str, digits: int) -> None:
+    """A product halfway between two numbers, and a sum that is far too small for anything but the direction."""
+    dtype = np.dtype({"f16": np.float16, "f32": np.float32, "f64": np.float64}[element])
+    type_ = f"tensor<4x{element}>"
+    fma = meaning(f"%r = math.fma %a, %b, %c : {type_}", f"%a: {type_}, %b: {type_}, %c: {type_}")
+    tie = np.array([1.5] * 4, dtype)
+    a = np.array([1 + 2.0 ** (1 - digits)] * 4, dtype)
+    product = Fraction(float(a[0])) * Fraction(3, 2)
+    least = float(np.finfo(dtype).smallest_subnormal)
+    c = np.array([least, -least, 0.0, -1.0], dtype)
+    for number, result in zip(c.tolist(), fma(a, tie, c).tolist(), strict=True):
+        exact = product + Fraction(number)
+        around = [np.nextafter(dtype.type(result), dtype.type(way)) for way in (-np.inf, np.inf)]
+        assert all(abs(exact - Fraction(result)) <= abs(exact - Fraction(float(n))) for n in around)
+    assert fma(a, tie, c)[0] > fma(a, tie, c)[1]
+
+
+def test_fma_of_infinities_zeros_and_what_overflows() -> None:
+    fma = meaning("%r = math.fma %a, %b, %c : f32", "%a: f32, %b: f32, %c: f32")
+    f = np.float32
+    with np.errstate(all="ignore"):
+        assert fma(f(2e38), f(2), f(-3e38)) == f(float(f(2e38)) * 2 - float(f(3e38)))
+        assert fma(f(2e38), f(2), f(1)) == np.inf
+        assert np.isnan(fma(f(np.inf), f(0), f(1)))
+        assert np.signbit(fma(f(-0.0), f(1), f(-0.0))) and not np.signbit(fma(f(3), f(1), f(-3)))
 
 
 def test_narrowing_goes_to_the_nearest():
