@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.codegen.op_making import constant_attr, make, mangled, segments, string_attr
@@ -37,6 +38,8 @@ from minitriton.dialects import llvm as ours
 _UNIT = UnitAttr()
 _NO_FLAGS = L.FastMathAttr(None)
 _FAST_MATH: Mapping[str, Attribute] = {"fastmathFlags": _NO_FLAGS}
+_NEVER_FUSED: Mapping[str, Attribute] = {"fastmathFlags": L.FastMathAttr((FastMathFlag.ALLOW_RECIP,))}
+"""`arcp` means nothing to an addition, and stays with it: `ptx.emit` lets no product be fused with it."""
 _EMPTY: Mapping[str, Attribute] = {}
 _DISJOINT = {"isDisjoint": _UNIT}
 _NO_BUNDLES = DenseArrayBase.from_list(i32, ())
@@ -55,12 +58,13 @@ class Builder:
     Constants, and what depends on nothing but the thread's number, go to `prologue`, which runs before everything else.
     """
 
-    __slots__ = ("_constants", "_extracted", "_splats", "block", "location", "prologue")
+    __slots__ = ("_constants", "_extracted", "_splats", "block", "fusible", "location", "prologue")
 
     def __init__(self, prologue: Block, body: Block):
         self.prologue = prologue
         self.block = body
         self.location: LocationAttr = _UNKNOWN
+        self.fusible = True
         self._constants: dict[tuple[object, ...], SSAValue] = {}
         self._extracted: dict[tuple[SSAValue, int], SSAValue] = {}
         self._splats: dict[tuple[SSAValue, int], SSAValue] = {}
@@ -79,6 +83,13 @@ class Builder:
         self.block, self._extracted, self._splats, self.location = self.prologue, {}, {}, _UNKNOWN
         yield
         self.block, self._extracted, self._splats, self.location = saved
+
+    @contextmanager
+    def never_fused(self) -> Iterator[None]:
+        """Sums and differences made inside round what they are given: no product becomes part of them."""
+        saved, self.fusible = self.fusible, False
+        yield
+        self.fusible = saved
 
     # Making ops -------------------------------------------------------------------------------------------------------
 
@@ -197,10 +208,10 @@ class Builder:
         return self.value(L.LShrOp, (a, self.constant(a.type, bits)), a.type) if bits else a
 
     def fadd(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.FAddOp, (a, b), a.type, _FAST_MATH)
+        return self.value(L.FAddOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)
 
     def fsub(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.value(L.FSubOp, (a, b), a.type, _FAST_MATH)
+        return self.value(L.FSubOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)
 
     def fmul(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.value(L.FMulOp, (a, b), a.type, _FAST_MATH)

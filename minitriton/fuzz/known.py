@@ -14,17 +14,32 @@ from minitriton.fuzz.agreement import Finding
 from minitriton.fuzz.case import run_case
 from minitriton.fuzz.elements import INT32
 from minitriton.fuzz.facts import Unsound
-from minitriton.fuzz.tree import Apply, Expr, For, If, Kernel, Name, Scalar, Stmt, While, rewritten
+from minitriton.fuzz.tree import (
+    Apply,
+    Assign,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Literal,
+    Name,
+    Scalar,
+    Stmt,
+    While,
+    rewritten,
+    statements,
+)
 
 ZERO = "known_zero"
 
 
 @dataclass(frozen=True)
 class KnownDifference:
-    """A row of the document, and the kernel without its cause."""
+    """A row of the document, and the kernel without its cause. `signature` begins all findings that the cause may lead to."""
 
     name: str
     without: Callable[[Kernel], Kernel]
+    signature: tuple[str, ...] = ("triton |", "triton:")
 
 
 def _hidden(kernel: Kernel, is_hidden: Callable[[Apply], bool], *, operand: bool = False) -> Kernel:
@@ -37,7 +52,11 @@ def _hidden(kernel: Kernel, is_hidden: Callable[[Apply], bool], *, operand: bool
             return replace(e, args=(Apply("opaque", (e.args[0], Name(ZERO))), *e.args[1:]))
         return Apply("opaque", (e, Name(ZERO)))
 
-    changed = replace(rewritten(kernel, change), helpers=kernel.helpers)
+    return _with_zero(kernel, replace(rewritten(kernel, change), helpers=kernel.helpers))
+
+
+def _with_zero(kernel: Kernel, changed: Kernel) -> Kernel:
+    """`changed` with the zero among its parameters, if it is another kernel."""
     if changed == kernel or any(s.name == ZERO for s in kernel.scalars):
         return changed
     return replace(changed, scalars=(*kernel.scalars, Scalar(ZERO, INT32, 0)))
@@ -49,6 +68,39 @@ def _without_indexed_reshapes(kernel: Kernel) -> Kernel:
 
 def _without_accumulated_reductions(kernel: Kernel) -> Kernel:
     return _hidden(kernel, lambda e: e.op.startswith(("reduce_", "own_reduce_")))
+
+
+def _without_constant_others(kernel: Kernel) -> Kernel:
+    """Loads that are masked get their `other` from a number that only the launch knows."""
+    elements = {array.name: array.element for array in kernel.arrays}
+    for statement in statements(kernel.body):
+        if isinstance(statement, Assign):
+            base = _base(statement.value)
+            if base in elements:
+                elements.setdefault(statement.name, elements[base])
+
+    def change(e: Expr) -> Expr:
+        if not isinstance(e, Apply) or e.op != "load" or len(e.args) < 3:
+            return e
+        other, element = e.args[2], elements.get(_base(e.args[0]))
+        if element is None or not element.is_int:
+            return e
+        if isinstance(other, Literal):
+            other = Apply("full_int", (), ((), other.value, element.name))
+        return replace(e, args=(*e.args[:2], Apply("opaque", (other, Name(ZERO)))))
+
+    return _with_zero(kernel, replace(rewritten(kernel, change), helpers=kernel.helpers))
+
+
+def _base(pointer: Expr) -> str:
+    """The name that a pointer is computed from, perhaps in several steps."""
+    while isinstance(pointer, Apply) and pointer.op == "addptr":
+        pointer = pointer.args[0]
+    return pointer.name if isinstance(pointer, Name) else ""
+
+
+def _without_fusion(kernel: Kernel) -> Kernel:
+    return replace(kernel, fp_fusion=False)
 
 
 def _without_while(kernel: Kernel) -> Kernel:
@@ -75,18 +127,19 @@ KNOWN = (
     KnownDifference("a reshape to one dimension before argmax or argmin", _without_indexed_reshapes),
     KnownDifference("pointers carried by a while loop that never runs", _without_while),
     KnownDifference("a reduction accumulated in a loop", _without_accumulated_reductions),
+    KnownDifference("a negative constant `other` of 8 or 16 bits", _without_constant_others, ("triton |",)),
+    KnownDifference("lanes that fuse one product each", _without_fusion, ("triton: shared-race",)),
 )
 
 
 def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -> str | None:
     """The name of the known difference that explains `finding`; None for a new one."""
-    if not finding.signature.startswith(("triton |", "triton:")):
-        return None
-    for known in KNOWN:
+    possible = [known for known in KNOWN if finding.signature.startswith(known.signature)]
+    for known in possible:
         if _agrees(known.without(kernel), kernel, oracles):
             return known.name
     without_all = kernel
-    for known in KNOWN:
+    for known in possible:
         without_all = known.without(without_all)
     return "several of these at once" if _agrees(without_all, kernel, oracles) else None
 

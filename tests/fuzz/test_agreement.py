@@ -1,5 +1,7 @@
 """When two outcomes agree, and what a finding says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,24 @@ def sum_used_twice() -> Kernel:
     return kernel((start, For("k", Literal(0), Literal(3), 1, body)), "float32", apply("fsub", "sum", "sum"))
 
 
+def negative_other() -> Kernel:
+    """Triton 3.6.0 packs the words of a constant `other` wrongly."""
+    rows = apply("index", apply("arange", attrs=(0, 8)), attrs=(1, 1))
+    at = apply("add", apply("mul", rows, 8), apply("arange", attrs=(0, 8)))
+    found = Apply("load", (apply("addptr", "source", at), apply("ge", rows, 1), Literal(-128)))
+    return replace(
+        kernel((), "int8", found, at), arrays=(Array("source", ELEMENTS["int8"], "random", 0, 15), out("int8"))
+    )
+
+
+def sum_of_products_over_lanes() -> Kernel:
+    """Each lane fuses its own product into the sum, and all write it for the change of layout."""
+    rows = apply("index", apply("arange", attrs=(0, 4)), attrs=(1, 1))
+    x = Assign("x", load(apply("addptr", "source", apply("add", rows, apply("mul", ROW, 3)))))
+    made = kernel((x,), "bfloat16", apply("reduce_add", apply("fmul", "x", "x"), attrs=(0, False)))
+    return replace(made, arrays=(replace(made.arrays[0], fill="normal"), made.arrays[1]))
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("made", "name"),
@@ -135,6 +155,8 @@ def sum_used_twice() -> Kernel:
         (index_of_a_reshape(), "a reshape to one dimension before argmax or argmin"),
         (pointers_in_a_while(), "pointers carried by a while loop that never runs"),
         (sum_used_twice(), "a reduction accumulated in a loop"),
+        (negative_other(), "a negative constant `other` of 8 or 16 bits"),
+        (sum_of_products_over_lanes(), "lanes that fuse one product each"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )

@@ -72,3 +72,18 @@ def highest_or_zero(x_ptr, out_ptr):
 def test_a_maximum_with_zero_is_no_plain_maximum() -> None:
     x = np.arange(-16, 16, dtype=np.int32)
     check(highest_or_zero, [x, np.zeros(32, np.int32)], np.maximum(x, 0))
+
+
+@triton.jit
+def sums_of_squares(x_ptr, out_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 4)[:, None] + tl.arange(0, 32) * 3)
+    tl.store(out_ptr + tl.arange(0, 32), tl.sum(x * x, 0))
+
+
+def test_lanes_that_hold_one_sum_hold_one_number() -> None:
+    """A lane that fused its own square into the sum would have another last bit than its neighbour, which stores it too."""
+    x = np.random.default_rng(3).normal(size=97).astype(np.float32)
+    squares = (x * x)[np.arange(4)[:, None] + np.arange(32) * 3]
+    # Lanes are added as a butterfly from the highest bit down.
+    wanted = (squares[0] + squares[2]) + (squares[1] + squares[3])
+    check(sums_of_squares, [x, np.zeros(32, np.float32)], wanted, options={"num_warps": 1})

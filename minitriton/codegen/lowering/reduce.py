@@ -151,7 +151,14 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
         if kind is not None:
             return [_redux(f, values[0], kind)]
     for bit in reversed(plan.lane_bits):
-        values = combine(f, op, values, [shuffle_xor(f, value, 1 << bit) for value in values])
+        others = [shuffle_xor(f, value, 1 << bit) for value in values]
+        if plan.warp_bits:
+            # One lane speaks for its warp.
+            values = combine(f, op, values, others)
+            continue
+        # All lanes keep the result, and must keep the same: fma(x, x, y*y) of one is not fma(y, y, x*x) of another.
+        with f.b.never_fused():
+            values = combine(f, op, values, others)
     return values
 
 
