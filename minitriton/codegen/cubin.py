@@ -7,6 +7,7 @@ when the kernel is loaded, so `assembler_available()` is asked first. `PTXAS_OPT
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -85,9 +86,30 @@ FULL_OCCUPANCY_REGISTERS = 32
 WORTH_LIMITING = 48
 """Kernels of up to this many registers are assembled again with a limit of `FULL_OCCUPANCY_REGISTERS`."""
 
+_REGISTERS_OF_SM = 65536
+_REGISTER_STEP = 8
+"""Registers of a thread are allotted in multiples of this (CUDA programming guide, "Technical Specifications")."""
+
+
+def register_limit(registers: int, threads: int) -> int | None:
+    """The limit under which a kernel of blocks of `threads` that takes `registers` is worth assembling again, or None.
+
+    Full occupancy where that is near; else one block more on the SM, where an eighth of the registers buys a quarter more threads
+    (256 threads with 72: three blocks, with 64: four; cross entropy 16384x32768 runs at 1.02 of Triton's speed instead of 0.95,
+    measured on an H200, 2026-11-22).
+    """
+    if FULL_OCCUPANCY_REGISTERS < registers <= WORTH_LIMITING:
+        return FULL_OCCUPANCY_REGISTERS
+    if registers <= FULL_OCCUPANCY_REGISTERS:
+        return None
+    allotted = -(-registers // _REGISTER_STEP) * _REGISTER_STEP
+    blocks = _REGISTERS_OF_SM // (allotted * threads)
+    limit = _REGISTERS_OF_SM // ((blocks + 1) * threads) // _REGISTER_STEP * _REGISTER_STEP
+    return limit if 8 * limit >= 7 * allotted and 4 * (blocks + 1) >= 5 * blocks else None
+
 
 def _link(ptx: str, flags: list[str]) -> bytes:
-    """Assembles by nvJitLink, and again under a register limit where that fills the SM without spilling.
+    """Assembles by nvJitLink, and again under a register limit where that puts more threads on an SM without spilling.
 
     nvJitLink assembles relocatable code, for which ptxas schedules loads early and spends registers on it, without regard
     to occupancy. Big tiles gain by that (layer norm 16384x8192 runs at 1.21 of Triton's speed against 0.95 with the plain
@@ -96,11 +118,13 @@ def _link(ptx: str, flags: list[str]) -> bytes:
     """
     free = nvjitlink.assemble(ptx, flags)
     _show(free.log)
-    entry = re.search(r"\.reqntid[^\n]*\n", ptx)
-    if entry is None or not FULL_OCCUPANCY_REGISTERS < free.registers <= WORTH_LIMITING or ".maxnreg" in ptx:
+    entry = re.search(r"\.reqntid ([\d, ]+)[^\n]*\n", ptx)
+    if entry is None or ".maxnreg" in ptx:
         return free.cubin
-    limit = f".maxnreg {FULL_OCCUPANCY_REGISTERS}\n"
-    limited = nvjitlink.assemble(ptx[: entry.end()] + limit + ptx[entry.end() :], flags)
+    limit = register_limit(free.registers, math.prod(int(n) for n in entry[1].split(",") if n.strip()))
+    if limit is None:
+        return free.cubin
+    limited = nvjitlink.assemble(ptx[: entry.end()] + f".maxnreg {limit}\n" + ptx[entry.end() :], flags)
     return free.cubin if limited.spilled_bytes else limited.cubin
 
 

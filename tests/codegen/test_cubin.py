@@ -63,3 +63,22 @@ def test_nvjitlink_gets_options_of_ptxas_in_its_own_spelling(monkeypatch: pytest
     monkeypatch.setattr(nvjitlink, "assemble", assemble)
     cubin.ptx_to_cubin("\t.loc", H100, CUDAOptions(enable_fp_fusion=False, ptx_options="--warn-on-spills"))
     assert given == ["-arch=sm_90a", "-lineinfo", "-Xptxas=--fmad=false", "-Xptxas=--warn-on-spills"]
+
+
+@pytest.mark.parametrize(
+    ("registers", "threads", "limit"),
+    [
+        (32, 128, None),
+        (33, 128, 32),
+        (48, 256, 32),
+        (72, 256, 64),  # three blocks on the SM become four
+        (72, 128, None),  # seven would become eight: little more
+        (80, 256, None),  # 64 would take too many
+        (127, 256, None),
+        (136, 256, 128),  # one block becomes two
+    ],
+)
+def test_registers_are_limited_where_it_puts_many_more_threads_on_an_sm(
+    registers: int, threads: int, limit: int | None
+) -> None:
+    assert cubin.register_limit(registers, threads) == limit

@@ -10,7 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from emulated import equal, run
+from emulated import compiled, equal, launches, run
+from host_arrays import HostArrays
 from workload import Workload
 from workloads import small_workloads
 
@@ -41,6 +42,28 @@ def test_a_pass_saves_and_changes_no_bit(part: str, without: str, cost: str, fac
     others, (before,) = run(workload, "minitriton", {"without": without}, resources=False)
     assert equal(workload, tensors, others)
     assert before[cost] >= factor * found[cost]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "vector add f32 4096",
+        "softmax",
+        "layer norm f16",
+        "rms norm",
+        "transpose",
+        "sum axis 1",
+        "cross",
+        "halves",
+        "cab",
+    ],
+)
+def test_kernels_that_gain_nothing_keep_their_code(part: str) -> None:
+    workload = named(part)
+    for launch in launches(workload, workload.make(HostArrays(0))):
+        ours = compiled(workload.file, launch, "minitriton", {})
+        without = compiled(workload.file, launch, "minitriton", {"without": "minitriton"})
+        assert ours.asm["ptx"] == without.asm["ptx"]
 
 
 @pytest.mark.oracle
