@@ -5,7 +5,8 @@
     a barrier, and a load of the 2 partial results of each row
 
 The order of combination is Triton's (ReduceOpToLLVM.cpp), so that floating-point sums agree bit for bit: registers in order,
-then lanes and warps as a butterfly from the highest bit down.
+then lanes and warps as a butterfly from the highest bit down. One difference: where all lanes keep the result, none fuses its
+own product into the sum of two lanes, so that they keep the same number.
 """
 
 from __future__ import annotations
