@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
+import building
 import numpy as np
 import pytest
-from cases import CASES, Case, load_kernels
+from cases import CASES
 
-import minitriton
 from minitriton import emulator
-from minitriton.compiler import ASTSource
-from minitriton.runtime.arguments import specialize
-from minitriton.target import GPUTarget
 
 Run = Callable[..., emulator.Report]
 Compiled = tuple[str, int]
@@ -88,36 +84,8 @@ def one_to_one(emulate: Run) -> Callable[..., np.ndarray]:
     return run
 
 
-def signature_of(case: Case) -> tuple[dict[str, str], dict[tuple[int, ...], Any]]:
-    """Types and attributes that a launch on aligned arrays has."""
-    arguments = case.inputs(np.random.default_rng(0))
-    names = getattr(load_kernels(case.file, "minitriton"), case.kernel).arg_names
-    signature = dict.fromkeys(names, "constexpr")
-    attrs: dict[tuple[int, ...], Any] = {}
-    for index, (name, value) in enumerate(zip(names, arguments, strict=False)):
-        kind, key = specialize(value, False, True, True)
-        signature[name] = kind
-        if key == "D" or kind.startswith("*"):
-            attrs[(index,)] = [["tt.divisibility", 16]]
-    return signature, attrs
-
-
-@functools.cache
 def _compiled(name: str, compiler: str, capability: int) -> Compiled:
-    case = next(c for c in CASES if c.name == name)
-    signature, attrs = signature_of(case)
-    kernel = getattr(load_kernels(case.file, compiler), case.kernel)
-    options = {"num_warps": case.num_warps}
-    if compiler == "minitriton":
-        source = ASTSource(kernel, signature, dict(case.constexprs), attrs)
-        made = minitriton.compile(source, GPUTarget("cuda", capability, 32), options)
-    else:
-        import triton
-        from triton.backends.compiler import GPUTarget as TritonTarget
-        from triton.compiler import ASTSource as TritonSource
-
-        source = TritonSource(kernel, signature, dict(case.constexprs), attrs)
-        made = triton.compile(source, target=TritonTarget("cuda", capability, 32), options=options)
+    made = building.compiled(next(c for c in CASES if c.name == name), compiler, capability)
     return made.asm["ptx"], made.metadata.shared
 
 

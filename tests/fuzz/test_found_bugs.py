@@ -64,6 +64,17 @@ def test_a_constant_may_be_of_eight_bits() -> None:
 
 
 @triton.jit
+def floor_of_negative_zero(out_ptr):
+    tl.store(out_ptr, tl.floor((tl.full([], 0.0, tl.float16) * -1.0).to(tl.float32)))
+
+
+def test_the_floor_of_a_negative_zero_keeps_its_sign() -> None:
+    out = np.ones(1, np.float32)
+    check(floor_of_negative_zero, [out], np.zeros(1, np.float32))
+    assert np.signbit(out[0])
+
+
+@triton.jit
 def highest_or_zero(x_ptr, out_ptr):
     at = tl.arange(0, 32)
     tl.store(out_ptr + at, tl.maximum(tl.maximum(tl.load(x_ptr + at), -5), 0))

@@ -35,26 +35,26 @@ def source_parts(case: Case) -> tuple[dict[str, str], dict[str, Any], dict[tuple
 
 
 @functools.cache
-def _compiled(case_name: str, file: str, kernel: str, compiler: str) -> Any:
+def _compiled(case_name: str, file: str, kernel: str, compiler: str, arch: int) -> Any:
     from parity_cases import ALL_CASES
 
     case = next(c for c in ALL_CASES if (c.name, c.file) == (case_name, file))
     function = getattr(load_kernels(file, compiler), kernel)
     options = {"num_warps": case.num_warps}
     if compiler == "minitriton":
-        return minitriton.compile(ASTSource(function, *source_parts(case)), GPUTarget("cuda", ARCH), options)
+        return minitriton.compile(ASTSource(function, *source_parts(case)), GPUTarget("cuda", arch), options)
     import triton
     from triton.backends.compiler import GPUTarget as TritonTarget
     from triton.compiler import ASTSource as TritonSource
 
     return triton.compile(
-        TritonSource(function, *source_parts(case)), target=TritonTarget("cuda", ARCH, 32), options=options
+        TritonSource(function, *source_parts(case)), target=TritonTarget("cuda", arch, 32), options=options
     )
 
 
-def compiled(case: Case, compiler: str) -> Any:
-    """`case` compiled for sm_90 by "minitriton" or "triton"."""
-    return _compiled(case.name, case.file, case.kernel, compiler)
+def compiled(case: Case, compiler: str, arch: int = ARCH) -> Any:
+    """`case` compiled by "minitriton" or "triton"; once a process."""
+    return _compiled(case.name, case.file, case.kernel, compiler, arch)
 
 
 def triton_continues(case: Case, stage: str, text: str, folder: Path) -> str:

@@ -57,7 +57,7 @@ _RULES: dict[type[Operation], Callable[[float], float | None]] = {
     math.SinOp: _periodic(host.sin),
     math.CosOp: _periodic(host.cos),
     math.ErfOp: host.erf,
-    math.FloorOp: lambda x: float(host.floor(x)) if host.isfinite(x) else x,
+    math.FloorOp: lambda x: host.copysign(float(host.floor(x)), x) if host.isfinite(x) else x,
     math.CeilOp: lambda x: host.copysign(float(host.ceil(x)), x) if host.isfinite(x) else x,
 }
 
