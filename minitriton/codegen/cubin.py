@@ -94,9 +94,9 @@ _REGISTER_STEP = 8
 def register_limit(registers: int, threads: int) -> int | None:
     """The limit under which a kernel of blocks of `threads` that takes `registers` is worth assembling again, or None.
 
-    Full occupancy where that is near; else one block more on the SM, where an eighth of the registers buys a quarter more threads
-    (256 threads with 72: three blocks, with 64: four; cross entropy 16384x32768 runs at 1.02 of Triton's speed instead of 0.95,
-    measured on an H200, 2026-11-22).
+    Full occupancy where that is near; else one block more on the SM, where an eighth of the registers buys a third more threads
+    (256 threads with 72: three blocks, with 64: four; cross entropy 16384x32768 ran 1.08 times as fast with a limit of 64,
+    measured on an H200, 2026-11-22). A second assembly takes as long as the first: it has to be worth it.
     """
     if FULL_OCCUPANCY_REGISTERS < registers <= WORTH_LIMITING:
         return FULL_OCCUPANCY_REGISTERS
@@ -105,7 +105,7 @@ def register_limit(registers: int, threads: int) -> int | None:
     allotted = -(-registers // _REGISTER_STEP) * _REGISTER_STEP
     blocks = _REGISTERS_OF_SM // (allotted * threads)
     limit = _REGISTERS_OF_SM // ((blocks + 1) * threads) // _REGISTER_STEP * _REGISTER_STEP
-    return limit if 8 * limit >= 7 * allotted and 4 * (blocks + 1) >= 5 * blocks else None
+    return limit if 8 * limit >= 7 * allotted and 3 * (blocks + 1) >= 4 * blocks else None
 
 
 def _link(ptx: str, flags: list[str]) -> bytes:

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.ptx import DEFAULT_PTX_VERSION, emit, machine_for, optimize, parse_llvm_ir
+from minitriton.codegen.ptx import DEFAULT_PTX_VERSION, emit, finish_ptx, machine_for, may_fuse, optimize, parse_llvm_ir
 from minitriton.errors import PipelineError
 from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
@@ -111,4 +111,7 @@ class EmitPTX(Translation):
         options = CUDAOptions(enable_fp_fusion=self.enable_fp_fusion, ptx_version=self.ptx_version)
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), options)
-            return emit(_text(source), machine, fp_fusion=self.enable_fp_fusion)
+            text = _text(source)
+            if isinstance(source, LLVMModule) and not (self.enable_fp_fusion and may_fuse(text)):
+                return finish_ptx(machine.emit_assembly(source.module))
+            return emit(text, machine, fp_fusion=self.enable_fp_fusion)

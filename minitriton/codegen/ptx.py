@@ -78,11 +78,16 @@ def optimize(
 _CONTRACTIBLE = re.compile(r"( = (?:fmul|fadd|fsub)) (?!arcp )")
 
 
+def may_fuse(llvm_ir: str) -> bool:
+    """Whether there is a product to fuse with."""
+    return " = fmul " in llvm_ir
+
+
 def emit(llvm_ir: str, machine: llvm.TargetMachine, *, fp_fusion: bool) -> str:
     """The PTX of a module that is optimised already. With `fp_fusion` a product and the sum or difference that takes it may
     become one fused operation, in device functions that were linked too (Triton's `AllowFPOpFusion = Fast`); sums marked by
     `Builder.never_fused` do not."""
-    text = _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if fp_fusion else llvm_ir
+    text = _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if fp_fusion and may_fuse(llvm_ir) else llvm_ir
     return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)))
 
 

@@ -72,6 +72,7 @@ def test_nvjitlink_gets_options_of_ptxas_in_its_own_spelling(monkeypatch: pytest
         (33, 128, 32),
         (48, 256, 32),
         (72, 256, 64),  # three blocks on the SM become four
+        (98, 128, None),  # four would become five
         (72, 128, None),  # seven would become eight: little more
         (80, 256, None),  # 64 would take too many
         (127, 256, None),

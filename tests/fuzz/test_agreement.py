@@ -68,7 +68,7 @@ def test_a_difference_names_the_groups_that_agree() -> None:
 
 
 def test_what_one_oracle_fails_at_is_its_error_and_what_all_do_is_the_generators() -> None:
-    error = Outcome(error="ValueError: no /tmp/x/kernel.py at 17", stage="frontend")
+    error = Outcome(error="ValueError: no some/kernel.py at 17", stage="frontend")
     one = verdict(interpreter=gave(1), emulator=error)
     assert [(f.kind, f.signature) for f in one.findings] == [
         ("error", "minitriton: frontend: ValueError: no PATH at N")
