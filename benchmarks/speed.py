@@ -3,7 +3,8 @@
     python benchmarks/speed.py [SUBSTRING ...] [--variant OPTION=VALUE ...] [--json FILE]
 
 For each workload: bytes over the median time in GB/s, and minitriton's speed as a ratio to Triton's. Rounds alternate
-between the contenders, so that clock drift hits all; results are compared before anything is timed. `--variant` adds
+between the contenders, each beginning with another one, so that clock drift and what ran before hit all alike; results
+are compared before anything is timed. `--variant` adds
 minitriton compiled with other options, and how much faster it is without them: `--variant without=minitriton` shows what
 the passes gain that Triton does not have, `--variant maxnreg=64` what a limit of registers costs.
 """
@@ -90,9 +91,11 @@ def measure(workload: Workload, variant: dict[str, Any]) -> dict[str, Any]:
     }
     runs["torch"] = lambda: workload.library(tensors)
     times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(ROUNDS):
-        for name, run in runs.items():
-            times[name].append(median_milliseconds(run))
+    order = list(runs)
+    for turn in range(ROUNDS):
+        first = turn % len(order)
+        for name in order[first:] + order[:first]:
+            times[name].append(median_milliseconds(runs[name]))
     moved = workload.bytes_moved(tensors) / 1e6
     for name, seconds in times.items():
         found[name] = moved / statistics.median(seconds)
