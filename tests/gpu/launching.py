@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from building import triton_backend
 from cases import Case, load_kernels
 
 import minitriton
@@ -59,13 +60,12 @@ def triton_from(path: Path, case: Case, ours: CompiledKernel) -> Any:
     its backend's own stage functions; the result is launched with our kernel's metadata."""
     import triton
     from triton.backends.compiler import GPUTarget
-    from triton.compiler import make_backend
 
     target = GPUTarget("cuda", ours.metadata.target.arch, 32)
     stage = path.suffix[1:]
     if stage in ("ttir", "ttgir"):
         return triton.compile(str(path), target=target, options={"num_warps": case.num_warps})
-    backend = make_backend(target)
+    backend = triton_backend(target.arch)
     options = backend.parse_options({"num_warps": case.num_warps})
     metadata: dict[str, Any] = {"name": ours.name}
     text: Any = path.read_text()

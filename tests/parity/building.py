@@ -57,18 +57,27 @@ def compiled(case: Case, compiler: str, arch: int = ARCH) -> Any:
     return _compiled(case.name, case.file, case.kernel, compiler, arch)
 
 
+def triton_backend(arch: int) -> Any:
+    """Triton's backend for one stage by itself: LLVM's targets, which its first whole compile sets up, are ready."""
+    from triton._C.libtriton import llvm
+    from triton.backends.compiler import GPUTarget as TritonTarget
+    from triton.compiler import make_backend
+
+    llvm.init_targets()
+    return make_backend(TritonTarget("cuda", arch, 32))
+
+
 def triton_continues(case: Case, stage: str, text: str, folder: Path) -> str:
     """PTX that Triton makes from a stage of ours (`ttir`, `ttgir`, `llir`); of `ptx`, what its assembler took."""
     import triton
     from triton.backends.compiler import GPUTarget as TritonTarget
-    from triton.compiler import make_backend
 
     target, options = TritonTarget("cuda", ARCH, 32), {"num_warps": case.num_warps}
     if stage in ("ttir", "ttgir"):
         path = folder / f"k.{stage}"
         path.write_text(text)
         return triton.compile(str(path), target=target, options=options).asm["ptx"]
-    backend = make_backend(target)
+    backend = triton_backend(ARCH)
     parsed, metadata = backend.parse_options(options), {"name": case.kernel}
     ptx = backend.make_ptx(text, metadata, parsed, ARCH) if stage == "llir" else text
     assert backend.make_cubin(ptx, metadata, parsed, ARCH)[:4] == b"\x7fELF"
