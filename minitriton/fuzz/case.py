@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minitriton.fuzz.agreement import Verdict, judge
-from minitriton.fuzz.analysis import analyse
+from minitriton.fuzz.analysis import Analysis, analyse
 from minitriton.fuzz.launch_arguments import make_arguments
 from minitriton.fuzz.oracles import Case, Outcome, run_oracles
 from minitriton.fuzz.printing import source_of
@@ -25,7 +25,16 @@ class CaseResult:
 def run_case(kernel: Kernel, oracles: Sequence[str]) -> CaseResult:
     """Runs `kernel` by `oracles` and compares. Raises `Unsound` if it is no well-formed kernel."""
     analysis = analyse(kernel)
-    source = source_of(kernel)
-    case = Case(source, make_arguments(kernel, analysis), kernel.grid, kernel.num_warps, kernel.fp_fusion)
+    case = _launch(kernel, analysis)
     outcomes = run_oracles(case, oracles)
-    return CaseResult(source, judge(kernel.arrays, analysis, outcomes), outcomes)
+    return CaseResult(case.source, judge(kernel.arrays, analysis, outcomes), outcomes)
+
+
+def case_of(kernel: Kernel) -> Case:
+    """The launch of `kernel`. Raises `Unsound` if it is no well-formed kernel."""
+    return _launch(kernel, analyse(kernel))
+
+
+def _launch(kernel: Kernel, analysis: Analysis) -> Case:
+    arguments = make_arguments(kernel, analysis)
+    return Case(source_of(kernel), arguments, kernel.grid, kernel.num_warps, kernel.fp_fusion)

@@ -3,6 +3,8 @@
 A finding about Triton alone is known if it is gone in a kernel that only lacks the cause:
 
     tl.argmin(x, 0)  →  tl.argmin(x + zero, 0)        zero is a parameter: Triton cannot reorder the reshape that makes x
+
+One cause is a layout that no change of the source is sure to avoid: it is read off Triton's own TTGIR.
 """
 
 from __future__ import annotations
@@ -10,10 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from xdsl.dialects.builtin import TensorType
+
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.text import parse_module
 from minitriton.fuzz.agreement import Finding
-from minitriton.fuzz.case import run_case
+from minitriton.fuzz.case import case_of, run_case
 from minitriton.fuzz.elements import INT32
 from minitriton.fuzz.facts import Unsound
+from minitriton.fuzz.oracles import triton_ttgir
 from minitriton.fuzz.tree import (
     Apply,
     Assign,
@@ -29,6 +36,7 @@ from minitriton.fuzz.tree import (
     rewritten,
     statements,
 )
+from minitriton.layouts.to_linear import to_linear_layout
 
 ZERO = "known_zero"
 
@@ -131,6 +139,8 @@ KNOWN = (
     KnownDifference("lanes that fuse one product each", _without_fusion, ("triton: shared-race",)),
 )
 
+SCATTERED_LANES = "a reduction along lanes that are not neighbours"
+
 
 def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -> str | None:
     """The name of the known difference that explains `finding`; None for a new one."""
@@ -141,7 +151,27 @@ def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -
     without_all = kernel
     for known in possible:
         without_all = known.without(without_all)
-    return "several of these at once" if _agrees(without_all, kernel, oracles) else None
+    if _agrees(without_all, kernel, oracles):
+        return "several of these at once"
+    return SCATTERED_LANES if possible and "triton" in oracles and _reduces_scattered_lanes(kernel) else None
+
+
+def _reduces_scattered_lanes(kernel: Kernel) -> bool:
+    """Whether the lanes of some reduction in Triton's TTGIR have lanes of another dimension between them.
+
+    Its lowering shuffles over as many lanes as hold the dimension, from the first of them on.
+    """
+    for op in parse_module(triton_ttgir(case_of(kernel))).walk():
+        if isinstance(op, tt.ReduceOp):
+            source = op.srcs[0].type
+            assert isinstance(source, TensorType)
+            encoding = ttg.layout_of(source)
+            assert encoding is not None
+            layout = to_linear_layout(encoding, source.get_shape())
+            lanes = [i for i, basis in enumerate(layout.bases["lane"]) if basis[op.axis.value.data]]
+            if lanes and lanes[-1] - lanes[0] >= len(lanes):
+                return True
+    return False
 
 
 def _agrees(variant: Kernel, kernel: Kernel, oracles: Sequence[str]) -> bool:

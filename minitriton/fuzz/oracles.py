@@ -12,6 +12,7 @@ Out: an `Outcome` an oracle: the arrays after the run, or what stopped it, and w
 from __future__ import annotations
 
 import contextlib
+import itertools
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -65,7 +66,7 @@ class Case:
 def run_oracles(case: Case, names: Sequence[str]) -> dict[str, Outcome]:
     """Runs `case` by the oracles `names`."""
     outcomes: dict[str, Outcome] = {}
-    with _written(case.source) as path:
+    with written(case.source) as path:
         own = [name for name in names if name != "triton"]
         if own:
             outcomes.update(_run_own(case, path, own))
@@ -75,7 +76,7 @@ def run_oracles(case: Case, names: Sequence[str]) -> dict[str, Outcome]:
 
 
 @contextlib.contextmanager
-def _written(source: str) -> Iterator[Path]:
+def written(source: str) -> Iterator[Path]:
     """The source as a file, where both front ends look for the text of a function."""
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         path = Path(folder) / "kernel.py"
@@ -170,8 +171,9 @@ def _emulated(ptx: str, case: Case, shared: int) -> Outcome:
     )
 
 
-def triton_ptx(case: Case, path: Path) -> tuple[str, int]:
-    """Triton's own PTX of the kernel in `path`, and its bytes of shared memory. No ptxas and no cache take part."""
+def triton_stages(case: Case, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Triton's own TTIR, TTGIR, LLVM IR and PTX of the kernel in `path`, each made when it is asked for, with the
+    metadata so far. No ptxas and no cache take part."""
     import triton
     import triton.language
     from triton._C.libtriton import ir
@@ -192,11 +194,24 @@ def triton_ptx(case: Case, path: Path) -> tuple[str, int]:
     metadata: dict[str, Any] = {}
     for make in (backend.make_ttir, backend.make_ttgir, backend.make_llir, backend.make_ptx):
         module = make(module, metadata, options, ARCH)
-    return str(module), metadata["shared"]
+        yield str(module), metadata
+
+
+def triton_ttgir(case: Case) -> str:
+    """What Triton lowers to LLVM IR."""
+    with written(case.source) as path:
+        _, (ttgir, _) = itertools.islice(triton_stages(case, path), 2)
+    return ttgir
+
+
+def _triton_ptx(case: Case, path: Path) -> tuple[str, int]:
+    """Triton's PTX, and its bytes of shared memory."""
+    *_, (ptx, metadata) = triton_stages(case, path)
+    return ptx, metadata["shared"]
 
 
 def _run_triton(case: Case, path: Path) -> Outcome:
-    made, failed = _attempt("Triton's compiler", lambda: triton_ptx(case, path))
+    made, failed = _attempt("Triton's compiler", lambda: _triton_ptx(case, path))
     return failed or _emulated(made[0], case, made[1])
 
 
