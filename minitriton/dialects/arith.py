@@ -9,27 +9,11 @@ This module is the dialect's front door: every op, attribute and helper of it ca
 from __future__ import annotations
 
 from xdsl.dialect_interfaces.constant_materialization import ConstantMaterializationInterface
-from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowFlag
+from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Dialect, Operation
 
-from minitriton.dialects import arith_casts, arith_compare, arith_float, arith_integer
-from minitriton.dialects.arith_base import (
-    ANY,
-    BOOL,
-    CMPF_PREDICATES,
-    CMPI_PREDICATES,
-    FLOAT,
-    INTEGER,
-    NO_FASTMATH,
-    NO_OVERFLOW_FLAGS,
-    NSW,
-    NUW,
-    ConstantOp,
-    IntegerOverflowAttr,
-    bool_like,
-    splat_attr,
-)
+from minitriton.dialects.arith_base import FLOAT, INTEGER, NO_FASTMATH, ConstantOp, IntegerOverflowAttr, splat_attr
 from minitriton.dialects.arith_casts import (
     BitcastOp,
     ExtFOp,
@@ -82,74 +66,7 @@ from minitriton.dialects.arith_integer import (
     SubiOp,
     XOrIOp,
 )
-
-__all__ = [
-    "ANY",
-    "ARITH",
-    "BOOL",
-    "CMPF_PREDICATES",
-    "CMPI_PREDICATES",
-    "FLOAT",
-    "INTEGER",
-    "NO_FASTMATH",
-    "NO_OVERFLOW_FLAGS",
-    "NSW",
-    "NUW",
-    "AddUIExtendedOp",
-    "AddfOp",
-    "AddiOp",
-    "AndIOp",
-    "BitcastOp",
-    "CeilDivSIOp",
-    "CeilDivUIOp",
-    "CmpfOp",
-    "CmpiOp",
-    "ConstantOp",
-    "DivSIOp",
-    "DivUIOp",
-    "DivfOp",
-    "ExtFOp",
-    "ExtSIOp",
-    "ExtUIOp",
-    "FPToSIOp",
-    "FPToUIOp",
-    "FastMathFlagsAttr",
-    "FloorDivSIOp",
-    "IndexCastOp",
-    "IndexCastUIOp",
-    "IntegerOverflowAttr",
-    "IntegerOverflowFlag",
-    "MaxSIOp",
-    "MaxUIOp",
-    "MaximumfOp",
-    "MaxnumfOp",
-    "MinSIOp",
-    "MinUIOp",
-    "MinimumfOp",
-    "MinnumfOp",
-    "MulSIExtendedOp",
-    "MulUIExtendedOp",
-    "MulfOp",
-    "MuliOp",
-    "NegfOp",
-    "OrIOp",
-    "RemSIOp",
-    "RemUIOp",
-    "RemfOp",
-    "SIToFPOp",
-    "SelectOp",
-    "ShLIOp",
-    "ShRSIOp",
-    "ShRUIOp",
-    "SubfOp",
-    "SubiOp",
-    "TruncFOp",
-    "TruncIOp",
-    "UIToFPOp",
-    "XOrIOp",
-    "bool_like",
-    "splat_attr",
-]
+from minitriton.dialects.declared import declared
 
 
 class _MaterializeConstant(ConstantMaterializationInterface):
@@ -158,11 +75,4 @@ class _MaterializeConstant(ConstantMaterializationInterface):
         return ConstantOp(value)
 
 
-FAMILIES = (arith_integer, arith_float, arith_compare, arith_casts)
-
-ARITH = Dialect(
-    "arith",
-    [ConstantOp, *(op for family in FAMILIES for op in family.OPS)],
-    [FastMathFlagsAttr, IntegerOverflowAttr],
-    [_MaterializeConstant()],
-)
+ARITH = Dialect("arith", *declared("arith", globals()), [_MaterializeConstant()])

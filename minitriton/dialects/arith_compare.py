@@ -9,20 +9,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import (
-    IntegerAttr,
-    i1,
-    i64,
-)
+from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -219,6 +208,3 @@ class SelectOp(IRDLOperation):
                 f"expected condition type to have the same shape as the result type, expected "
                 f"'{bool_like(self.result.type)}', but got '{self.cond.type}'"
             )
-
-
-OPS = (CmpfOp, CmpiOp, SelectOp)

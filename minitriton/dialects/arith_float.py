@@ -9,14 +9,7 @@ from typing import ClassVar
 
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
 
 from minitriton.dialects.arith_base import FLOAT, NO_FASTMATH
@@ -121,6 +114,3 @@ class NegfOp(IRDLOperation):
 
     def __init__(self, operand: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
         Operation.__init__(self, operands=(operand,), result_types=(operand.type,), properties={"fastmath": fastmath})
-
-
-OPS = (AddfOp, DivfOp, MaximumfOp, MaxnumfOp, MinimumfOp, MinnumfOp, MulfOp, NegfOp, RemfOp, SubfOp)

@@ -7,18 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
-)
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, ConditionallySpeculatable, NoMemoryEffect, Pure
 
 from minitriton.dialects.arith_base import BOOL, INTEGER, NO_OVERFLOW_FLAGS, ConstantOp, IntegerOverflowAttr, bool_like
@@ -271,30 +262,3 @@ class AddUIExtendedOp(IRDLOperation):
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
         Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type, bool_like(lhs.type)))
-
-
-OPS = (
-    AddUIExtendedOp,
-    AddiOp,
-    AndIOp,
-    CeilDivSIOp,
-    CeilDivUIOp,
-    DivSIOp,
-    DivUIOp,
-    FloorDivSIOp,
-    MaxSIOp,
-    MaxUIOp,
-    MinSIOp,
-    MinUIOp,
-    MulSIExtendedOp,
-    MulUIExtendedOp,
-    MuliOp,
-    OrIOp,
-    RemSIOp,
-    RemUIOp,
-    ShLIOp,
-    ShRSIOp,
-    ShRUIOp,
-    SubiOp,
-    XOrIOp,
-)

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAVal
 from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.declared import declared
 from minitriton.dialects.ttg_traits import VerifyTensorLayouts
 
 
@@ -51,4 +52,4 @@ class SetAutoLayoutOp(IRDLOperation):
             raise VerifyException("result type must not be auto layout")
 
 
-GLUON = Dialect("gluon", [SetAutoLayoutOp], [AutoEncodingAttr, CoalescedEncodingAttr])
+GLUON = Dialect("gluon", *declared("gluon", globals()))

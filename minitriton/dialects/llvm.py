@@ -51,6 +51,8 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryWriteEffect, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.declared import declared
+
 DYNAMIC_INDEX = -(2**31)
 """Stands in `rawConstantIndices` of a `llvm.getelementptr` for "taken from an operand"."""
 
@@ -417,10 +419,7 @@ class FenceOp(IRDLOperation):
 
     def __init__(self, ordering: AtomicOrdering, syncscope: str | None = None):
         super().__init__(
-            properties={
-                "ordering": StringAttr(ordering),
-                "syncscope": StringAttr(syncscope) if syncscope else None,
-            }
+            properties={"ordering": StringAttr(ordering), "syncscope": StringAttr(syncscope) if syncscope else None}
         )
 
 
@@ -449,9 +448,6 @@ class SwitchOp(IRDLOperation):
             raise VerifyException("llvm.switch needs one value per case")
 
 
-_REPLACED = {"llvm.fcmp", "llvm.select", "llvm.getelementptr", "llvm.inttoptr", "llvm.ptrtoint"}
-
-
 @irdl_op_definition
 class AssumeOp(IRDLOperation):
     """A promise that a condition holds: what comes after may count on it (`tl.assume`)."""
@@ -467,26 +463,11 @@ class AssumeOp(IRDLOperation):
         Operation.__init__(self, operands=(cond,))
 
 
+_OPS = declared("llvm", globals())[0]
+_REPLACED = {op.name for op in _OPS}
+
 LLVM = Dialect(
     "llvm",
-    [
-        *(op for op in upstream.LLVM.operations if op.name not in _REPLACED),
-        AddrSpaceCastOp,
-        AssumeOp,
-        AtomicRMWOp,
-        CmpXchgOp,
-        ExtractElementOp,
-        FCmpOp,
-        FPToSIOp,
-        FPToUIOp,
-        FenceOp,
-        GEPOp,
-        IntToPtrOp,
-        PoisonOp,
-        PtrToIntOp,
-        SelectOp,
-        SwitchOp,
-        UIToFPOp,
-    ],
+    [*(op for op in upstream.LLVM.operations if op.name not in _REPLACED), *_OPS],
     list(upstream.LLVM.attributes),
 )

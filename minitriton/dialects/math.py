@@ -14,6 +14,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, 
 from xdsl.traits import Pure
 
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
+from minitriton.dialects.declared import declared
 from minitriton.dialects.tt_constraints import var
 
 
@@ -308,42 +309,4 @@ class FmaOp(IRDLOperation):
         Operation.__init__(self, operands=(a, b, c), result_types=(a.type,), properties={"fastmath": fastmath})
 
 
-MATH = Dialect(
-    "math",
-    [
-        AbsFOp,
-        AbsIOp,
-        AcosOp,
-        AsinOp,
-        Atan2Op,
-        AtanOp,
-        CbrtOp,
-        CeilOp,
-        CopySignOp,
-        CosOp,
-        CoshOp,
-        CountLeadingZerosOp,
-        CountTrailingZerosOp,
-        CtPopOp,
-        ErfOp,
-        Exp2Op,
-        ExpM1Op,
-        ExpOp,
-        FloorOp,
-        FmaOp,
-        Log10Op,
-        Log1pOp,
-        Log2Op,
-        LogOp,
-        PowFOp,
-        RoundEvenOp,
-        RoundOp,
-        RsqrtOp,
-        SinOp,
-        SinhOp,
-        SqrtOp,
-        TanOp,
-        TanhOp,
-        TruncOp,
-    ],
-)
+MATH = Dialect("math", *declared("math", globals()))

@@ -27,6 +27,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, Pure
 
+from minitriton.dialects.declared import declared
 from minitriton.dialects.tt_enums import MemSemantic, MemSemanticAttr, MemSyncScope, MemSyncScopeAttr
 from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
 from minitriton.dialects.ttg_traits import i32_attr
@@ -109,13 +110,7 @@ class LoadAcquireOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     def __init__(
-        self,
-        addr: SSAValue,
-        mask: SSAValue | None,
-        result_type: Attribute,
-        *,
-        sem: MemSemantic,
-        scope: MemSyncScope,
+        self, addr: SSAValue, mask: SSAValue | None, result_type: Attribute, *, sem: MemSemantic, scope: MemSyncScope
     ) -> None:
         Operation.__init__(
             self,
@@ -178,14 +173,4 @@ class TensorMemoryBaseAddressOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
-NVG = Dialect(
-    "nvg",
-    [
-        ClusterCTAIdOp,
-        LoadAcquireOp,
-        TensorMemoryBaseAddressOp,
-        WarpIdOp,
-        WGMMAOp,
-        WGMMAWaitGroupOp,
-    ],
-)
+NVG = Dialect("nvg", *declared("nvg", globals()))

@@ -30,7 +30,9 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.nvvm_base import GLOBAL, SHARED, lanes, one_of
+from minitriton.dialects import nvvm_tma
+from minitriton.dialects.declared import declared
+from minitriton.dialects.nvvm_base import lanes, one_of
 from minitriton.dialects.nvvm_memory import (
     AtomicOp,
     CpAsyncCommitGroupOp,
@@ -50,7 +52,6 @@ from minitriton.dialects.nvvm_memory import (
     WgmmaOp,
     WgmmaWaitGroupOp,
 )
-from minitriton.dialects.nvvm_tma import TMA_OPS
 
 # Special registers ----------------------------------------------------------------------------------------------------
 
@@ -290,81 +291,4 @@ class BarrierOp(IRDLOperation):
             raise VerifyException("nvvm.barrier: the number of threads must be a multiple of the warp size")
 
 
-NVVM = Dialect(
-    "nvvm",
-    [
-        *SPECIAL_REGISTERS,
-        *TMA_OPS,
-        AtomicOp,
-        BarWarpSyncOp,
-        BarrierOp,
-        CpAsyncCommitGroupOp,
-        CpAsyncOp,
-        CpAsyncWaitGroupOp,
-        CreatePolicyOp,
-        EachLaneOp,
-        ElectSyncOp,
-        InlinePtxOp,
-        LdMatrixOp,
-        LoadGlobalOp,
-        LoadSharedOp,
-        MmaSyncOp,
-        ReduxSyncOp,
-        ShflSyncOp,
-        StMatrixOp,
-        StoreGlobalOp,
-        StoreSharedOp,
-        VoteSyncOp,
-        FenceProxyAsyncOp,
-        WgmmaCommitGroupOp,
-        WgmmaFenceOp,
-        WgmmaOp,
-        WgmmaWaitGroupOp,
-    ],
-    [],
-)
-
-__all__ = [
-    "GLOBAL",
-    "NVVM",
-    "SHARED",
-    "SPECIAL_REGISTERS",
-    "AtomicOp",
-    "BarWarpSyncOp",
-    "BarrierOp",
-    "BlockIdXOp",
-    "BlockIdYOp",
-    "BlockIdZOp",
-    "ClusterIdXOp",
-    "ClusterIdYOp",
-    "ClusterIdZOp",
-    "ClusterRankOp",
-    "CpAsyncCommitGroupOp",
-    "CpAsyncOp",
-    "CpAsyncWaitGroupOp",
-    "CreatePolicyOp",
-    "EachLaneOp",
-    "ElectSyncOp",
-    "FenceProxyAsyncOp",
-    "GridDimXOp",
-    "GridDimYOp",
-    "GridDimZOp",
-    "InlinePtxOp",
-    "LdMatrixOp",
-    "LoadGlobalOp",
-    "LoadSharedOp",
-    "MmaSyncOp",
-    "ReduxSyncOp",
-    "ShflSyncOp",
-    "SpecialRegisterOp",
-    "StMatrixOp",
-    "StoreGlobalOp",
-    "StoreSharedOp",
-    "ThreadIdXOp",
-    "VoteSyncOp",
-    "WgmmaCommitGroupOp",
-    "WgmmaFenceOp",
-    "WgmmaOp",
-    "WgmmaWaitGroupOp",
-    "lanes",
-]
+NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma)))

@@ -158,19 +158,3 @@ class ClusterWaitOp(IRDLOperation):
 
     name = "nvvm.cluster.wait"
     assembly_format = "attr-dict"
-
-
-TMA_OPS = (
-    BulkCommitGroupOp,
-    BulkWaitGroupOp,
-    ClusterArriveOp,
-    ClusterWaitOp,
-    CpAsyncMBarrierArriveOp,
-    MBarrierOp,
-    MBarrierWaitOp,
-    TensorLoadOp,
-    TensorStoreOp,
-    TensormapAcquireOp,
-    TensormapPublishOp,
-    TensormapReplaceOp,
-)

@@ -41,12 +41,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.tt_enums import (
-    CacheModifier,
-    CacheModifierAttr,
-    EvictionPolicy,
-    EvictionPolicyAttr,
-)
+from minitriton.dialects.declared import declared
+from minitriton.dialects.tt_enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
 from minitriton.dialects.tt_types import TensorDescType
 from minitriton.dialects.ttg_memory_ops import LocalDeallocOp
 from minitriton.dialects.ttg_text import (
@@ -438,10 +434,7 @@ class CreateTokenOp(IRDLOperation):
         Operation.__init__(
             self,
             result_types=(TensorType(TokenType(), (num_buffers,)),),
-            properties={
-                "numBuffers": i32_attr(num_buffers),
-                "loadType": i32_attr(self.LOAD_TYPES.index(load_type)),
-            },
+            properties={"numBuffers": i32_attr(num_buffers), "loadType": i32_attr(self.LOAD_TYPES.index(load_type))},
         )
 
 
@@ -559,25 +552,4 @@ class DescriptorGatherOp(IRDLOperation):
     assembly_format = "$desc `[` $x_offsets `,` $y_offset `]` $txCount $destination attr-dict `:` type(operands)"
 
 
-NVWS = Dialect(
-    "nvws",
-    [
-        ArefBufferOp,
-        ArefCreateOp,
-        ArefGetEnterOp,
-        ArefGetExitOp,
-        ArefPutEnterOp,
-        ArefPutExitOp,
-        ConsumerReleaseOp,
-        ConsumerWaitOp,
-        CreateTokenOp,
-        DescriptorGatherOp,
-        DescriptorLoadOp,
-        ProducerAcquireOp,
-        ProducerCommitOp,
-        WarpGroupOp,
-        WarpGroupReturnOp,
-        WarpGroupYieldOp,
-    ],
-    [ArefType, AsyncOpAttr, TokenType],
-)
+NVWS = Dialect("nvws", *declared("nvws", globals()))

@@ -7,16 +7,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from minitriton.dialects import (
-    tt_descriptor,
-    tt_dot,
-    tt_elementwise,
-    tt_func,
-    tt_memory,
-    tt_program,
-    tt_reduce,
-    tt_shape,
-)
+from minitriton.dialects.declared import declared
 from minitriton.dialects.tt_descriptor import (
     DescriptorGatherOp,
     DescriptorLoadOp,
@@ -42,7 +33,6 @@ from minitriton.dialects.tt_elementwise import (
     PtrToIntOp,
 )
 from minitriton.dialects.tt_enums import (
-    ENUM_ATTRIBUTES,
     CacheModifier,
     CacheModifierAttr,
     DescriptorReduceKind,
@@ -70,14 +60,6 @@ from minitriton.dialects.tt_enums import (
     ScaleDotElemTypeAttr,
 )
 from minitriton.dialects.tt_func import CallOp, FuncOp, ReturnOp
-from minitriton.dialects.tt_inference import (
-    infer_expand_dims,
-    infer_gather,
-    infer_join,
-    infer_reduce,
-    infer_split,
-    infer_trans,
-)
 from minitriton.dialects.tt_memory import AdvanceOp, AtomicCASOp, AtomicRMWOp, LoadOp, MakeTensorPtrOp, StoreOp
 from minitriton.dialects.tt_program import AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
 from minitriton.dialects.tt_reduce import GatherOp, HistogramOp, ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
@@ -94,122 +76,6 @@ from minitriton.dialects.tt_shape import (
     UnsplatOp,
 )
 from minitriton.dialects.tt_traits import Elementwise
-from minitriton.dialects.tt_types import (
-    PointerType,
-    TensorDescType,
-    element_type,
-    i1_same_shape,
-    is_tensor_pointer,
-    pointee_type,
-    pointer_same_shape,
-    pointer_type,
-    same_shape_as,
-    tensor_type,
-    with_element,
-)
+from minitriton.dialects.tt_types import PointerType, TensorDescType, i1_same_shape, pointer_type, tensor_type
 
-__all__ = [
-    "ENUM_ATTRIBUTES",
-    "TT",
-    "AddPtrOp",
-    "AdvanceOp",
-    "AssertOp",
-    "AtomicCASOp",
-    "AtomicRMWOp",
-    "BitcastOp",
-    "BroadcastOp",
-    "CacheModifier",
-    "CacheModifierAttr",
-    "CallOp",
-    "CatOp",
-    "ClampFOp",
-    "DescriptorGatherOp",
-    "DescriptorLoadOp",
-    "DescriptorReduceKind",
-    "DescriptorReduceKindAttr",
-    "DescriptorReduceOp",
-    "DescriptorScatterOp",
-    "DescriptorStoreOp",
-    "DotOp",
-    "DotScaledOp",
-    "Elementwise",
-    "ElementwiseInlineAsmOp",
-    "EvictionPolicy",
-    "EvictionPolicyAttr",
-    "ExpandDimsOp",
-    "ExternElementwiseOp",
-    "FpToFpOp",
-    "FuncOp",
-    "GatherOp",
-    "GetNumProgramsOp",
-    "GetProgramIdOp",
-    "HistogramOp",
-    "InputPrecision",
-    "InputPrecisionAttr",
-    "IntToPtrOp",
-    "IntegerEnumAttr",
-    "JoinOp",
-    "LoadOp",
-    "MakeRangeOp",
-    "MakeTensorDescOp",
-    "MakeTensorPtrOp",
-    "MapElementwiseOp",
-    "MapElementwiseReturnOp",
-    "MemSemantic",
-    "MemSemanticAttr",
-    "MemSyncScope",
-    "MemSyncScopeAttr",
-    "MulhiUIOp",
-    "PaddingOption",
-    "PaddingOptionAttr",
-    "PointerType",
-    "PreciseDivFOp",
-    "PreciseSqrtOp",
-    "PrintOp",
-    "ProgramIDDim",
-    "ProgramIDDimAttr",
-    "PropagateNan",
-    "PropagateNanAttr",
-    "PtrToIntOp",
-    "RMWOp",
-    "RMWOpAttr",
-    "ReduceOp",
-    "ReduceReturnOp",
-    "ReshapeOp",
-    "ReturnOp",
-    "RoundingMode",
-    "RoundingModeAttr",
-    "ScaleDotElemType",
-    "ScaleDotElemTypeAttr",
-    "ScanOp",
-    "ScanReturnOp",
-    "SplatOp",
-    "SplitOp",
-    "StoreOp",
-    "TensorDescType",
-    "TransOp",
-    "UnsplatOp",
-    "element_type",
-    "i1_same_shape",
-    "infer_expand_dims",
-    "infer_gather",
-    "infer_join",
-    "infer_reduce",
-    "infer_split",
-    "infer_trans",
-    "is_tensor_pointer",
-    "pointee_type",
-    "pointer_same_shape",
-    "pointer_type",
-    "same_shape_as",
-    "tensor_type",
-    "with_element",
-]
-
-FAMILIES = (tt_elementwise, tt_memory, tt_descriptor, tt_shape, tt_reduce, tt_dot, tt_program, tt_func)
-
-TT = Dialect(
-    "tt",
-    [op for family in FAMILIES for op in family.OPS],
-    [*ENUM_ATTRIBUTES, PointerType, TensorDescType],
-)
+TT = Dialect("tt", *declared("tt", globals()))

@@ -178,13 +178,3 @@ class DescriptorScatterOp(_StoreLikeOp):
 
     def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue) -> None:
         Operation.__init__(self, operands=(desc, x_offsets, y_offset, src))
-
-
-OPS = (
-    DescriptorGatherOp,
-    DescriptorLoadOp,
-    DescriptorReduceOp,
-    DescriptorScatterOp,
-    DescriptorStoreOp,
-    MakeTensorDescOp,
-)

@@ -128,6 +128,3 @@ class DotScaledOp(IRDLOperation):
                 "operandSegmentSizes": i32_array((1, 1, 1, int(a_scale is not None), int(b_scale is not None))),
             },
         )
-
-
-OPS = (DotOp, DotScaledOp)

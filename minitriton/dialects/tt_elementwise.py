@@ -25,15 +25,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
-from minitriton.dialects.tt_constraints import (
-    ANY_TT,
-    FLOAT_LIKE,
-    I64_LIKE,
-    INT_LIKE,
-    PTR_LIKE,
-    TENSOR,
-    var,
-)
+from minitriton.dialects.tt_constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt_enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
 from minitriton.dialects.tt_format import RoundingClause
 from minitriton.dialects.tt_traits import Elementwise, PureIfDeclared, TensorLayouts
@@ -196,14 +188,7 @@ class ExternElementwiseOp(IRDLOperation):
     traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts())
 
     def __init__(
-        self,
-        srcs: Sequence[SSAValue],
-        result_type: Attribute,
-        *,
-        libname: str,
-        libpath: str,
-        symbol: str,
-        pure: bool,
+        self, srcs: Sequence[SSAValue], result_type: Attribute, *, libname: str, libpath: str, symbol: str, pure: bool
     ) -> None:
         Operation.__init__(
             self,
@@ -289,20 +274,3 @@ class MapElementwiseReturnOp(IRDLOperation):
 
     def __init__(self, result: Sequence[SSAValue]) -> None:
         Operation.__init__(self, operands=result)
-
-
-OPS = (
-    AddPtrOp,
-    BitcastOp,
-    ClampFOp,
-    ElementwiseInlineAsmOp,
-    ExternElementwiseOp,
-    FpToFpOp,
-    IntToPtrOp,
-    MapElementwiseOp,
-    MapElementwiseReturnOp,
-    MulhiUIOp,
-    PreciseDivFOp,
-    PreciseSqrtOp,
-    PtrToIntOp,
-)

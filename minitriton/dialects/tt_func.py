@@ -34,14 +34,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import (
-    CallableOpInterface,
-    IsolatedFromAbove,
-    IsTerminator,
-    Pure,
-    ReturnLike,
-    SymbolOpInterface,
-)
+from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
 
 from minitriton.dialects.tt_traits import TensorLayouts
 
@@ -187,6 +180,3 @@ class ReturnOp(IRDLOperation):
 
     def __init__(self, srcs: Sequence[SSAValue] = ()) -> None:
         Operation.__init__(self, operands=srcs)
-
-
-OPS = (CallOp, FuncOp, ReturnOp)

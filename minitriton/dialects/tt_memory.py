@@ -27,14 +27,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from minitriton.dialects.tt_constraints import (
-    ANY_TT,
-    BOOL_LIKE,
-    PTR_LIKE,
-    TENSOR_PTR,
-    follows,
-    var,
-)
+from minitriton.dialects.tt_constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt_enums import (
     CacheModifier,
     CacheModifierAttr,
@@ -209,13 +202,7 @@ class AtomicCASOp(IRDLOperation):
     traits = traits_def(OperandEffects(reads=(POINTER,), writes=(POINTER,)), TensorLayouts())
 
     def __init__(
-        self,
-        ptr: SSAValue,
-        cmp: SSAValue,
-        val: SSAValue,
-        *,
-        sem: MemSemantic | str,
-        scope: MemSyncScope | str,
+        self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: MemSemantic | str, scope: MemSyncScope | str
     ) -> None:
         Operation.__init__(
             self,
@@ -276,6 +263,3 @@ class MakeTensorPtrOp(IRDLOperation):
             result_types=(result_type,),
             properties={"order": i32_array(tuple(order))},
         )
-
-
-OPS = (AdvanceOp, AtomicCASOp, AtomicRMWOp, LoadOp, MakeTensorPtrOp, StoreOp)

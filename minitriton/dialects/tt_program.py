@@ -80,11 +80,7 @@ class PrintOp(IRDLOperation):
         Operation.__init__(
             self,
             operands=args,
-            properties={
-                "prefix": StringAttr(prefix),
-                "hex": bool_attr(hex),
-                "isSigned": i32_array(tuple(is_signed)),
-            },
+            properties={"prefix": StringAttr(prefix), "hex": bool_attr(hex), "isSigned": i32_array(tuple(is_signed))},
         )
 
 
@@ -100,6 +96,3 @@ class AssertOp(IRDLOperation):
 
     def __init__(self, condition: SSAValue, *, message: str) -> None:
         Operation.__init__(self, operands=(condition,), properties={"message": StringAttr(message)})
-
-
-OPS = (AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp)

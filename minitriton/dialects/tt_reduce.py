@@ -169,6 +169,3 @@ class GatherOp(IRDLOperation):
         if efficient_layout:
             properties["efficient_layout"] = UNIT
         Operation.__init__(self, operands=(src, indices), result_types=(result_type,), properties=properties)
-
-
-OPS = (GatherOp, HistogramOp, ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp)

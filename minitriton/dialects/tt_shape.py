@@ -96,12 +96,7 @@ class ReshapeOp(IRDLOperation):
     traits = traits_def(Pure(), TensorLayouts())
 
     def __init__(
-        self,
-        src: SSAValue,
-        result_type: Attribute,
-        *,
-        allow_reorder: bool = False,
-        efficient_layout: bool = False,
+        self, src: SSAValue, result_type: Attribute, *, allow_reorder: bool = False, efficient_layout: bool = False
     ) -> None:
         properties: dict[str, Attribute] = {}
         if allow_reorder:
@@ -220,17 +215,3 @@ class MakeRangeOp(IRDLOperation):
         Operation.__init__(
             self, result_types=(result_type,), properties={"end": i32_attr(end), "start": i32_attr(start)}
         )
-
-
-OPS = (
-    BroadcastOp,
-    CatOp,
-    ExpandDimsOp,
-    JoinOp,
-    MakeRangeOp,
-    ReshapeOp,
-    SplatOp,
-    SplitOp,
-    TransOp,
-    UnsplatOp,
-)

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from minitriton.dialects.ttg_async_copy import (
-    AsyncCopyGlobalToLocalOp,
-)
+from minitriton.dialects.declared import declared
+from minitriton.dialects.ttg_async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg_attributes import (
-    ENCODING_ATTRIBUTES,
     SMEM,
     BlockedEncodingAttr,
     DotOperandEncodingAttr,
@@ -42,21 +40,11 @@ from minitriton.dialects.ttg_memory_ops import (
 )
 from minitriton.dialects.ttg_module import (
     ALLOCATION_OFFSET,
-    NUM_CTAS,
-    NUM_WARPS,
-    SHARED_BYTES,
-    TARGET,
-    THREADS_PER_WARP,
-    allocation_offsets,
-    maybe_num_warps,
-    module_of,
     num_ctas,
     num_warps,
     set_module_attributes,
     target_arch,
-    target_text,
     threads_per_warp,
-    total_num_warps,
 )
 from minitriton.dialects.ttg_ops import (
     ConvertLayoutOp,
@@ -67,10 +55,7 @@ from minitriton.dialects.ttg_ops import (
     MaskReturnOp,
     PredicateStageOp,
 )
-from minitriton.dialects.ttg_types import (
-    AsyncTokenType,
-    MemDescType,
-)
+from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
 from minitriton.dialects.ttg_warp_specialize import (
     WarpReturnOp,
     WarpSpecializeOp,
@@ -78,92 +63,4 @@ from minitriton.dialects.ttg_warp_specialize import (
     WarpYieldOp,
 )
 
-__all__ = [
-    "ALLOCATION_OFFSET",
-    "ENCODING_ATTRIBUTES",
-    "NUM_CTAS",
-    "NUM_WARPS",
-    "SHARED_BYTES",
-    "SMEM",
-    "TARGET",
-    "THREADS_PER_WARP",
-    "TTG",
-    "AsyncCommitGroupOp",
-    "AsyncCopyGlobalToLocalOp",
-    "AsyncTokenType",
-    "AsyncWaitOp",
-    "BlockedEncodingAttr",
-    "ConvertLayoutOp",
-    "DotOperandEncodingAttr",
-    "EncodingAttr",
-    "Fp4ToFpOp",
-    "GlobalScratchAllocOp",
-    "LinearEncodingAttr",
-    "LocalAllocOp",
-    "LocalBarrierOp",
-    "LocalDeallocOp",
-    "LocalLoadOp",
-    "LocalStoreOp",
-    "MaskOp",
-    "MaskReturnOp",
-    "MemDescIndexOp",
-    "MemDescReinterpretOp",
-    "MemDescReshapeOp",
-    "MemDescSubsliceOp",
-    "MemDescTransOp",
-    "MemDescType",
-    "NVMMASharedEncodingAttr",
-    "NvidiaMmaEncodingAttr",
-    "PaddedSharedEncodingAttr",
-    "PredicateStageOp",
-    "SharedLinearEncodingAttr",
-    "SharedMemorySpaceAttr",
-    "SliceEncodingAttr",
-    "SwizzledSharedEncodingAttr",
-    "WarpReturnOp",
-    "WarpSpecializeOp",
-    "WarpSpecializePartitionsOp",
-    "WarpYieldOp",
-    "allocation_offsets",
-    "encoding_attr",
-    "layout_of",
-    "maybe_num_warps",
-    "module_of",
-    "num_ctas",
-    "num_warps",
-    "set_module_attributes",
-    "target_arch",
-    "target_text",
-    "threads_per_warp",
-    "total_num_warps",
-]
-
-TTG = Dialect(
-    "ttg",
-    [
-        AsyncCommitGroupOp,
-        AsyncCopyGlobalToLocalOp,
-        AsyncWaitOp,
-        ConvertLayoutOp,
-        Fp4ToFpOp,
-        GlobalScratchAllocOp,
-        LocalAllocOp,
-        LocalBarrierOp,
-        LocalDeallocOp,
-        LocalLoadOp,
-        LocalStoreOp,
-        MaskOp,
-        MaskReturnOp,
-        MemDescIndexOp,
-        MemDescReinterpretOp,
-        MemDescReshapeOp,
-        MemDescSubsliceOp,
-        MemDescTransOp,
-        PredicateStageOp,
-        WarpReturnOp,
-        WarpSpecializeOp,
-        WarpSpecializePartitionsOp,
-        WarpYieldOp,
-    ],
-    [*ENCODING_ATTRIBUTES, SharedMemorySpaceAttr, AsyncTokenType, MemDescType],
-)
+TTG = Dialect("ttg", *declared("ttg", globals()))

@@ -46,7 +46,5 @@ def infer_memdesc_reshape(src: Attribute, shape: Sequence[int]) -> MemDescType:
         raise IRError(f"{type_} cannot be seen as {list(shape)}")
     alloc = type_.get_alloc_shape()
     return type_.with_(
-        shape=shape,
-        encoding=encoding_attr(reshaped),
-        alloc_shape=[*alloc[: len(alloc) - type_.get_num_dims()], *shape],
+        shape=shape, encoding=encoding_attr(reshaped), alloc_shape=[*alloc[: len(alloc) - type_.get_num_dims()], *shape]
     )

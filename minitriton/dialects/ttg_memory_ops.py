@@ -177,10 +177,7 @@ class MemDescSubsliceOp(IRDLOperation):
 
     def __init__(self, src: SSAValue, result_type: Attribute, *, offsets: Sequence[int]) -> None:
         Operation.__init__(
-            self,
-            operands=(src,),
-            result_types=(result_type,),
-            properties={"offsets": i32_array(tuple(offsets))},
+            self, operands=(src,), result_types=(result_type,), properties={"offsets": i32_array(tuple(offsets))}
         )
 
     @classmethod

@@ -94,9 +94,7 @@ class GlobalScratchAllocOp(IRDLOperation):
 
     def __init__(self, result_type: Attribute, *, nbytes: int, alignment: int) -> None:
         Operation.__init__(
-            self,
-            result_types=(result_type,),
-            properties={"nbytes": i32_attr(nbytes), "alignment": i32_attr(alignment)},
+            self, result_types=(result_type,), properties={"nbytes": i32_attr(nbytes), "alignment": i32_attr(alignment)}
         )
 
 

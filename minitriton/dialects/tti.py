@@ -21,6 +21,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, Pure
 
+from minitriton.dialects.declared import declared
 from minitriton.dialects.ttg_text import parse_attr_dict, parse_memdesc, print_attr_dict, print_memdesc, resolve
 from minitriton.dialects.ttg_traits import i32_attr
 from minitriton.dialects.ttg_types import MemDescType
@@ -131,13 +132,4 @@ class ExperimentalLockReleaseOp(IRDLOperation):
     assembly_format = "$lock (`,` $pred^)? attr-dict `:` type($lock)"
 
 
-TTI = Dialect(
-    "tti",
-    [
-        ExperimentalAssertInThreadOp,
-        ExperimentalBufferPointersOp,
-        ExperimentalLockAcquireOp,
-        ExperimentalLockReleaseOp,
-        ExperimentalMemDescToI64Op,
-    ],
-)
+TTI = Dialect("tti", *declared("tti", globals()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from minitriton.dialects.declared import declared
 from minitriton.dialects.ttng_attributes import (
     TMEM,
     TensorMemoryEncodingAttr,
@@ -24,10 +25,7 @@ from minitriton.dialects.ttng_barriers import (
     InvalBarrierOp,
     WaitBarrierOp,
 )
-from minitriton.dialects.ttng_dot import (
-    WarpGroupDotOp,
-    WarpGroupDotWaitOp,
-)
+from minitriton.dialects.ttng_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 from minitriton.dialects.ttng_tensor_memory import (
     TCGen5CommitOp,
     TCGen5MMAOp,
@@ -50,73 +48,4 @@ from minitriton.dialects.ttng_tma import (
     TMAStoreWaitOp,
 )
 
-__all__ = [
-    "TMEM",
-    "TTNG",
-    "ArriveBarrierOp",
-    "AsyncCopyMbarrierArriveOp",
-    "AsyncTMACopyGlobalToLocalOp",
-    "AsyncTMACopyLocalToGlobalOp",
-    "AsyncTMAGatherOp",
-    "AsyncTMAReduceOp",
-    "AsyncTMAScatterOp",
-    "BarrierExpectOp",
-    "ClusterArriveOp",
-    "ClusterWaitOp",
-    "FenceAsyncSharedOp",
-    "InitBarrierOp",
-    "InvalBarrierOp",
-    "ReinterpretTensorDescOp",
-    "TCGen5CommitOp",
-    "TCGen5MMAOp",
-    "TCGen5MMAScaledOp",
-    "TMAStoreWaitOp",
-    "TMEMAllocOp",
-    "TMEMCopyOp",
-    "TMEMLoadOp",
-    "TMEMStoreOp",
-    "TMEMSubSliceOp",
-    "TensorMemoryEncodingAttr",
-    "TensorMemoryScalesEncodingAttr",
-    "TensorMemorySpaceAttr",
-    "TensormapCreateOp",
-    "TensormapFenceproxyAcquireOp",
-    "WaitBarrierOp",
-    "WarpGroupDotOp",
-    "WarpGroupDotWaitOp",
-]
-
-TTNG = Dialect(
-    "ttng",
-    [
-        ArriveBarrierOp,
-        AsyncCopyMbarrierArriveOp,
-        AsyncTMACopyGlobalToLocalOp,
-        AsyncTMACopyLocalToGlobalOp,
-        AsyncTMAGatherOp,
-        AsyncTMAReduceOp,
-        AsyncTMAScatterOp,
-        BarrierExpectOp,
-        ClusterArriveOp,
-        ClusterWaitOp,
-        FenceAsyncSharedOp,
-        InitBarrierOp,
-        InvalBarrierOp,
-        ReinterpretTensorDescOp,
-        TCGen5CommitOp,
-        TCGen5MMAOp,
-        TCGen5MMAScaledOp,
-        TMAStoreWaitOp,
-        TMEMAllocOp,
-        TMEMCopyOp,
-        TMEMLoadOp,
-        TMEMStoreOp,
-        TMEMSubSliceOp,
-        TensormapCreateOp,
-        TensormapFenceproxyAcquireOp,
-        WaitBarrierOp,
-        WarpGroupDotOp,
-        WarpGroupDotWaitOp,
-    ],
-    [TensorMemorySpaceAttr, TensorMemoryEncodingAttr, TensorMemoryScalesEncodingAttr],
-)
+TTNG = Dialect("ttng", *declared("ttng", globals()))

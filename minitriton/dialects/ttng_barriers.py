@@ -25,14 +25,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.ttg_traits import (
-    SHARED,
-    OperandEffects,
-    VerifyTensorLayouts,
-    bool_attr,
-    i32_array,
-    i32_attr,
-)
+from minitriton.dialects.ttg_traits import SHARED, OperandEffects, VerifyTensorLayouts, bool_attr, i32_array, i32_attr
 from minitriton.dialects.ttg_types import MemDescType
 
 _WRITES_ALLOC = OperandEffects(writes=(("alloc", SHARED),))
@@ -184,9 +177,7 @@ class ArriveBarrierOp(IRDLOperation):
 
     def __init__(self, alloc: SSAValue, pred: SSAValue | None = None, *, count: int) -> None:
         Operation.__init__(
-            self,
-            operands=(alloc,) if pred is None else (alloc, pred),
-            properties={"count": i32_attr(count)},
+            self, operands=(alloc,) if pred is None else (alloc, pred), properties={"count": i32_attr(count)}
         )
 
     def verify_(self) -> None:

@@ -32,14 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.tt_enums import ScaleDotElemTypeAttr
 from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
-from minitriton.dialects.ttg_traits import (
-    SHARED,
-    TENSOR,
-    OperandEffects,
-    VerifyTensorLayouts,
-    i32_array,
-    i32_attr,
-)
+from minitriton.dialects.ttg_traits import SHARED, TENSOR, OperandEffects, VerifyTensorLayouts, i32_array, i32_attr
 from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
 
 _TOKEN = AsyncTokenType()
