@@ -1,9 +1,10 @@
 """Compile time, cache cold and process warm, side by side with Triton, by stage. Needs no GPU.
 
-    python benchmarks/compile_time.py [--rounds N] [--json FILE]
+    python benchmarks/compile_time.py [NAME ...] [--rounds N] [--json FILE]
 
-Each kernel is compiled once to warm both compilers up, then `rounds` times; the median of each stage counts. Triton's
-stages are taken from its compilation listener.
+Each kernel is compiled once to warm both compilers up, then `rounds` times; in every round each kernel by both compilers in turn,
+the other one first in every second round. Medians count. Stages and `total` are wall time, Triton's stages from its compilation
+listener; `cpu` is processor time, children included (Triton runs `ptxas` as one), which other programs disturb less. The ratio is that of `cpu`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import sys
@@ -26,7 +28,14 @@ from cases import CASES, Case, load_kernels
 
 from minitriton.runtime.arguments import specialize
 
-STAGES = ("frontend", "ttir", "ttgir", "llir", "ptx", "cubin")
+COMPILERS = ("minitriton", "triton")
+COLUMNS = ("frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "total", "cpu")
+
+
+def processor_seconds() -> float:
+    """User and system time of this process and of its finished children."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def signature_of(case: Case) -> tuple[dict[str, str], dict[str, Any], dict[tuple[int, ...], Any]]:
@@ -49,15 +58,16 @@ def signature_of(case: Case) -> tuple[dict[str, str], dict[str, Any], dict[tuple
 
 
 def compile_once(case: Case, compiler: str) -> dict[str, float]:
-    """Seconds of each stage of one compile with an empty cache."""
+    """Seconds of each of `COLUMNS` that one compile with an empty cache took."""
     signature, constexprs, attrs = signature_of(case)
     kernel = getattr(load_kernels(case.file, compiler), case.kernel)
     folder = tempfile.mkdtemp()
     os.environ["TRITON_CACHE_DIR"] = folder
+    run = _ours if compiler == "minitriton" else _triton
     try:
-        if compiler == "minitriton":
-            return _ours(kernel, signature, constexprs, attrs, case)
-        return _triton(kernel, signature, constexprs, attrs, case)
+        wall, processor = time.perf_counter(), processor_seconds()
+        stages = run(kernel, signature, constexprs, attrs, case)
+        return {**stages, "total": time.perf_counter() - wall, "cpu": processor_seconds() - processor}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -67,12 +77,11 @@ def _ours(kernel: Any, signature: Any, constexprs: Any, attrs: Any, case: Case) 
     from minitriton.compiler import ASTSource
     from minitriton.target import GPUTarget
 
-    start = time.perf_counter()
     compiled = minitriton.compile(
         ASTSource(kernel, signature, constexprs, attrs), GPUTarget("cuda", 90, 32), {"num_warps": case.num_warps}
     )
     compiled.asm["cubin"]
-    return {**compiled.stage_seconds, "total": time.perf_counter() - start}
+    return compiled.stage_seconds
 
 
 def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, case: Case) -> dict[str, float]:
@@ -88,51 +97,60 @@ def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, case: Case
             found[stage] = microseconds / 1e6
 
     triton.knobs.compilation.listener = listener
-    start = time.perf_counter()
     triton.compile(
         ASTSource(kernel, signature, constexprs, attrs),
         target=GPUTarget("cuda", 90, 32),
         options={"num_warps": case.num_warps},
     )
-    found["total"] = time.perf_counter() - start
     return found
+
+
+def measure(cases: list[Case], rounds: int) -> list[dict[str, Any]]:
+    """Per kernel its name and, by compiler, the median seconds of each of `COLUMNS`."""
+    runs: dict[str, dict[str, list[dict[str, float]]]] = {c.name: {each: [] for each in COMPILERS} for c in cases}
+    for round in range(rounds + 1):
+        for case in cases:
+            for compiler in COMPILERS if round % 2 else reversed(COMPILERS):
+                times = compile_once(case, compiler)
+                if round:
+                    runs[case.name][compiler].append(times)
+    return [
+        {"name": name, **{compiler: _medians(times) for compiler, times in of_kernel.items()}}
+        for name, of_kernel in runs.items()
+    ]
+
+
+def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {column: statistics.median(run.get(column, 0.0) for run in runs) for column in COLUMNS}
+
+
+def report(rows: list[dict[str, Any]]) -> float:
+    """Prints the table; returns the ratio of the sums of processor time."""
+    print(f"{'kernel':16} {'':10}" + "".join(f"{c:>10}" for c in COLUMNS) + "  ratio   (ms)")
+    sums = {compiler: {c: sum(row[compiler][c] for row in rows) for c in COLUMNS} for compiler in COMPILERS}
+    total = {"name": "in total", **sums}
+    for row in [*rows, total]:
+        for compiler in COMPILERS:
+            name, shown = (row["name"], f"  {_ratio(row):.2f}") if compiler == "minitriton" else ("", "")
+            print(f"{name:16} {compiler:10}" + "".join(f"{row[compiler][c] * 1e3:10.1f}" for c in COLUMNS) + shown)
+    wall = sums["minitriton"]["total"] / sums["triton"]["total"]
+    print(f"\nratio of wall time {wall:.2f}, of processor time {_ratio(total):.2f}")
+    return _ratio(total)
+
+
+def _ratio(row: dict[str, Any]) -> float:
+    return row["minitriton"]["cpu"] / row["triton"]["cpu"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
-    print(f"{'kernel':16} {'':10}" + "".join(f"{s:>10}" for s in STAGES) + f"{'total':>10}  ratio   (ms)")
-    sums = {"minitriton": 0.0, "triton": 0.0}
-    rows: list[dict[str, Any]] = []
-    for case in CASES:
-        if arguments.names and not any(n in case.name for n in arguments.names):
-            continue
-        medians: dict[str, dict[str, float]] = {}
-        runs: dict[str, list[dict[str, float]]] = {"minitriton": [], "triton": []}
-        for round in range(arguments.rounds + 1):
-            for compiler, collected in runs.items():
-                times = compile_once(case, compiler)
-                if round:
-                    collected.append(times)
-        for compiler, collected in runs.items():
-            medians[compiler] = {s: statistics.median(r.get(s, 0.0) for r in collected) for s in (*STAGES, "total")}
-            sums[compiler] += medians[compiler]["total"]
-        ratio = medians["minitriton"]["total"] / medians["triton"]["total"]
-        for compiler, found in medians.items():
-            shown = "".join(f"{found[s] * 1e3:10.1f}" for s in (*STAGES, "total"))
-            print(
-                f"{case.name if compiler == 'minitriton' else '':16} {compiler:10}{shown}"
-                + (f"  {ratio:.2f}" if compiler == "minitriton" else ""),
-                flush=True,
-            )
-        rows.append({"name": case.name, "ratio": ratio, **medians})
-    ratio = sums["minitriton"] / sums["triton"] if sums["triton"] else float("nan")
-    print(
-        f"\nin total: minitriton {sums['minitriton'] * 1e3:.0f} ms, Triton {sums['triton'] * 1e3:.0f} ms, ratio {ratio:.2f}"
-    )
+    cases = [c for c in CASES if not arguments.names or any(n in c.name for n in arguments.names)]
+    rows = measure(cases, arguments.rounds)
+    ratio = report(rows)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({"ratio": ratio, "rows": rows}, indent=1))
 
