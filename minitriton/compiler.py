@@ -303,6 +303,7 @@ def shared_of_text(text: str) -> int:
 
 def _cache_key(request: _Request) -> str:
     from minitriton.codegen.cubin import assembler_settings, chosen_assembler
+    from minitriton.codegen.device_library import library_digest
     from minitriton.runtime.cache import compiler_fingerprint
 
     source, target, options, switches = request.source, request.target, request.options, request.switches
@@ -310,6 +311,8 @@ def _cache_key(request: _Request) -> str:
     parts += [assembler_settings(), knobs.compilation.use_ir_loc, request.overrides.digest()]
     if options.pipeline is not None:
         parts.append(_foreign_passes(pipeline_for(target, options, switches)))
+    if options.extern_libs:
+        parts += [library_digest(Path(path)) for _, path in options.extern_libs]
     return hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
 
 
@@ -323,7 +326,7 @@ def _foreign_passes(pipeline: Pipeline) -> str:
 class CompiledKernel:
     """A compiled kernel: `.asm[stage]`, `.metadata`, and launching it: `kernel[grid](*args)`.
 
-    `n_regs`, `n_spills` and `n_max_threads` are known once it is loaded on a device.
+    `n_regs`, `n_spills` and `n_max_threads` are known once it is loaded on a device; without one, the first two by its cubin.
     """
 
     def __init__(
@@ -401,7 +404,10 @@ class CompiledKernel:
         return {path.name: str(path) for path in sorted(folder.iterdir())} if folder.exists() else {}
 
     def _init_handles(self) -> None:
-        """Loads the kernel on the current device. Raises `OutOfResources` where it does not fit."""
+        """Loads the kernel on the current device. Raises `OutOfResources` where it does not fit.
+
+        Where there is no GPU it notes what the cubin says that the kernel takes.
+        """
         if self.module is not None:
             return
         from minitriton.runtime.loading import load
@@ -410,8 +416,12 @@ class CompiledKernel:
 
     @property
     def run(self) -> Any:
-        """The launcher of the current device."""
+        """The launcher of the current device. Raises `MinitritonError` where there is none."""
         self._init_handles()
+        if self._launcher is None:
+            from minitriton.runtime.driver import get_driver
+
+            get_driver()
         return self._launcher
 
     def __getitem__(self, grid: tuple[int, ...]) -> Any:

@@ -107,9 +107,20 @@ def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) 
     return [
         f"translate-to-llvm-ir{{line-info={_text(switches.line_info)} reflect-ftz={_text(options.enable_reflect_ftz)} "
         f"ptx-version={version}}}",
-        f"optimize-llvm-ir{{arch={target.arch} level={3 if switches.optimize_llvm else 0}}}",
+        f"optimize-llvm-ir{{arch={target.arch} level={3 if switches.optimize_llvm else 0}{_libraries(options)}}}",
         f"emit-ptx{{arch={target.arch} enable-fp-fusion={_text(options.enable_fp_fusion)} ptx-version={version}}}",
     ]
+
+
+def _libraries(options: CUDAOptions) -> str:
+    """The option that names the files of `extern_libs`, in their order. Raises `PipelineError` for a path that is no value of it."""
+    paths = [path for _, path in options.extern_libs]
+    for path in paths:
+        if "," in path or '"' in path:
+            raise PipelineError(
+                f"extern_libs: {path!r} cannot stand in a pipeline", help='name the file without , and "'
+            )
+    return f' libraries="{",".join(paths)}"' if paths else ""
 
 
 def _text(flag: bool) -> str:

@@ -84,6 +84,8 @@ def key_of(value: Any) -> str:
     """Text that differs for different compile-time values; for functions of the language it changes with their source."""
     if isinstance(value, (tuple, list)):
         return f"{type(value).__name__}({', '.join(map(key_of, value))})"
+    if isinstance(value, dict):
+        return f"dict({', '.join(f'{key_of(k)}: {key_of(v)}' for k, v in value.items())})"
     if isinstance(value, constexpr):
         return f"constexpr[{key_of(value.value)}]"
     key = getattr(value, "cache_key", None)

@@ -72,6 +72,12 @@ _INTEGER_OPTIONS = (("num_warps", 1), ("num_ctas", 1), ("num_stages", 0), ("maxn
 """Options that must be integers, with their least value."""
 
 
+_SEQUENCE_OPTIONS = frozenset(
+    ("supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "allowed_dot_input_precisions")
+)
+"""Options that may be given as lists."""
+
+
 @dataclass(frozen=True)
 class CUDAOptions:
     """Compile options of one kernel, named and defaulted as in Triton 3.6.0."""
@@ -147,6 +153,8 @@ class CUDAOptions:
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",
                 help="set num_ctas=1, or compile for sm90",
             )
-        if isinstance(values.get("extern_libs"), dict):
-            values["extern_libs"] = tuple(values["extern_libs"].items())
+        if "extern_libs" in values:
+            values["extern_libs"] = tuple((name, str(path)) for name, path in dict(values["extern_libs"]).items())
+        for name in _SEQUENCE_OPTIONS & values.keys():
+            values[name] = tuple(values[name])
         return cls(**values)

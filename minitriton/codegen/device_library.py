@@ -1,4 +1,4 @@
-"""Links the device functions that a module calls and does not define: NVIDIA's libdevice (`__nv_*`), or a given bitcode file.
+"""Links the device functions that a module calls and does not define: NVIDIA's libdevice (`__nv_*`), or given files.
 
 In: a live LLVM module. Out: the same module with those functions, internal to it. From the library only what is needed is taken;
 what a set of functions needs is kept as bitcode, so that the library is read once a process.
@@ -9,6 +9,7 @@ Triton; `MINITRITON_LIBDEVICE` or `TRITON_LIBDEVICE_PATH` name it. No kernel nee
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import Iterator, Sequence
@@ -48,11 +49,10 @@ def missing_functions(module: llvm.ModuleRef) -> list[str]:
 
 def link_device_library(module: llvm.ModuleRef, libraries: Sequence[Path] = ()) -> None:
     """Links what `module` lacks, from `libraries` first and then from libdevice. Raises if a function is nowhere found."""
-    names = missing_functions(module)
-    if not names and not libraries:
-        return
     for library in libraries:
-        _link(module, library, sorted(f.name for f in module.functions if f.is_declaration))
+        names = _undefined(module)
+        if names:
+            _link(module, library, names)
     names = missing_functions(module)
     if not names:
         return
@@ -67,11 +67,38 @@ def link_device_library(module: llvm.ModuleRef, libraries: Sequence[Path] = ()) 
         raise MinitritonError(f"libdevice has no function {names[0]}", help="check the name of the device function")
 
 
+def _undefined(module: llvm.ModuleRef) -> list[str]:
+    """Functions that `module` calls and does not define, LLVM's own aside."""
+    return [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+
+
+def library_digest(library: Path) -> str:
+    """Names the contents of a library. Raises `MinitritonError` if it cannot be read."""
+    return hashlib.sha256(_contents(library)).hexdigest()
+
+
+def _contents(library: Path) -> bytes:
+    try:
+        return library.read_bytes()
+    except OSError as error:
+        raise MinitritonError(
+            f"cannot read the device library {str(library)!r}: {error.strerror}",
+            help="extern_libs maps names to paths of LLVM bitcode",
+        ) from None
+
+
 def _link(module: llvm.ModuleRef, library: Path, names: Sequence[str]) -> None:
-    wanted = frozenset(names) & _functions(library)
+    bitcode = _contents(library)
+    try:
+        wanted = frozenset(names) & _functions(bitcode)
+    except (RuntimeError, UnicodeDecodeError) as error:
+        raise MinitritonError(
+            f"LLVM cannot read the device library {str(library)!r}: {str(error).strip()}",
+            help="compile device functions by `clang -emit-llvm -c --target=nvptx64-nvidia-cuda`",
+        ) from None
     if not wanted:
         return
-    part = llvm.parse_bitcode(_extracted(library, wanted))
+    part = llvm.parse_bitcode(_extracted(bitcode, wanted))
     part.triple, part.data_layout = module.triple, module.data_layout
     module.link_in(part)
     for function in module.functions:
@@ -79,17 +106,26 @@ def _link(module: llvm.ModuleRef, library: Path, names: Sequence[str]) -> None:
             function.linkage = "internal"
 
 
+_BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+"""How bitcode begins: as it is, and in a wrapper (LLVM Bitcode File Format, "Magic Numbers")."""
+
+
+def _parsed(library: bytes) -> llvm.ModuleRef:
+    """A library in LLVM: bitcode, or else LLVM IR text. Raises `RuntimeError`."""
+    return llvm.parse_bitcode(library) if library.startswith(_BITCODE) else llvm.parse_assembly(library.decode())
+
+
 @lru_cache(maxsize=8)
-def _functions(library: Path) -> frozenset[str]:
+def _functions(library: bytes) -> frozenset[str]:
     """What a library defines."""
-    parsed = llvm.parse_bitcode(library.read_bytes())
+    parsed = _parsed(library)
     return frozenset(f.name for f in parsed.functions if not f.is_declaration)
 
 
 @lru_cache(maxsize=64)
-def _extracted(library: Path, names: frozenset[str]) -> bytes:
+def _extracted(library: bytes, names: frozenset[str]) -> bytes:
     """The part of a library that `names` need, as bitcode."""
-    parsed = llvm.parse_bitcode(library.read_bytes())
+    parsed = _parsed(library)
     for function in parsed.functions:
         if not function.is_declaration and function.name not in names:
             function.linkage = "internal"

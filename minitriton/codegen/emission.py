@@ -7,6 +7,7 @@ has had it; `str(module)` prints it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
@@ -75,12 +76,16 @@ class TranslateToLLVMIR(Translation):
 @register_pass
 @dataclass(frozen=True)
 class OptimizeLLVMIR(Translation):
-    """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers."""
+    """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers.
+
+    Device functions are taken from `libraries` (paths of bitcode or LLVM IR text) before libdevice.
+    """
 
     name = "optimize-llvm-ir"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
     arch: int = 90
     level: int = 3
+    libraries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.level not in range(4):
@@ -90,7 +95,7 @@ class OptimizeLLVMIR(Translation):
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
             module = parse_llvm_ir(_text(source), machine)
-            optimize(module, machine, self.level)
+            optimize(module, machine, self.level, [Path(library) for library in self.libraries])
         return LLVMModule(module)
 
 

@@ -1,18 +1,28 @@
-"""`triton.runtime.driver.active`: what programs ask of the current device, answered by the CUDA driver and torch."""
+"""`triton.runtime.driver.active`: what programs ask of the current device, answered by the CUDA driver and torch.
+
+Where there is no GPU the answers are the emulator's, which launches on host arrays run on (`emulated_device`).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from minitriton.runtime.driver import get_driver
+from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
+from minitriton.runtime.emulated_device import EmulatedDevice
 from minitriton.target import GPUTarget
+
+_EMULATED = EmulatedDevice()
+
+
+def _device() -> CudaDriver | EmulatedDevice:
+    return get_driver() if has_gpu() else _EMULATED
 
 
 class _Utils:
     """`driver.active.utils`."""
 
     def get_device_properties(self, device: int) -> dict[str, int]:
-        return get_driver().properties(device or 0)
+        return _device().properties(device or 0)
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
         k = get_driver().load(name, binary, shared, device)
@@ -25,25 +35,25 @@ class ActiveDriver:
     utils = _Utils()
 
     def get_current_target(self) -> GPUTarget:
-        return get_driver().target(self.get_current_device())
+        return _device().target(self.get_current_device())
 
     def get_current_device(self) -> int:
         from minitriton.runtime.loading import current_stream
 
-        return current_stream()[0]
+        return current_stream()[0] if has_gpu() else _EMULATED.current_device()
 
     def get_current_stream(self, device: int | None = None) -> int:
         from minitriton.runtime.loading import current_stream
 
-        return current_stream()[1]
+        return current_stream()[1] if has_gpu() else 0
 
     def set_current_device(self, device: int) -> None:
-        get_driver().set_current_device(device)
+        _device().set_current_device(device)
 
     def get_active_torch_device(self) -> Any:
         import torch  # pyright: ignore[reportMissingImports]
 
-        return torch.device("cuda", self.get_current_device())
+        return torch.device("cuda", self.get_current_device()) if has_gpu() else torch.device("cpu")
 
     def get_device_interface(self) -> Any:
         import torch  # pyright: ignore[reportMissingImports]

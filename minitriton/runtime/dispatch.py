@@ -11,7 +11,8 @@ A kernel's *path* is a function generated for its parameters and for the kinds o
         launch, kernel, check = entries.get(key) or prepare(...)
         launch(grid_x, grid_y, grid_z, stream, x_address, y_address, n)
 
-The key holds exactly what a compile depends on; everything slow happens in `prepare`, once for each key. Other kinds of
+The key holds exactly what a compile depends on; everything slow happens in `prepare`, once for each key. A key that cannot be
+hashed (an option that is a dict, as `extern_libs`, or a list) is looked up by its text, at no cost to other keys. Other kinds of
 arguments (a float where an int was, arrays of another library) get a path of their own, found by `general`.
 """
 
@@ -25,6 +26,7 @@ from typing import Any
 from minitriton.runtime.arguments import data_address, lies_on_host
 from minitriton.runtime.driver import NO_CONTEXT
 from minitriton.runtime.loading import full_grid, make_current, stream_functions
+from minitriton.sources import key_of
 
 _INT_CLASS = (
     "((1 if {n} == 1 else 0 if {n} & 15 else 16) "
@@ -102,6 +104,7 @@ class Dispatcher:
             "_mt_address": data_address,
             "_mt_names": self.names,
             "_mt_make_current": make_current,
+            "_mt_key_of": key_of,
         }
         return self._define("path", self._body(code), scope)
 
@@ -127,7 +130,11 @@ class Dispatcher:
         return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)
     if _mt_options:
         _mt_key = (_mt_key, *_mt_options.items())
-    _mt_entry = _mt_entries.get(_mt_key)
+    try:
+        _mt_entry = _mt_entries.get(_mt_key)
+    except TypeError:
+        _mt_key = _mt_key_of(_mt_key)
+        _mt_entry = _mt_entries.get(_mt_key)
     if _mt_entry is None:
         _mt_resolve_grid(_mt_grid, _mt_names, ({self._listed}))
         _mt_entry = _mt_entries[_mt_key] = _mt_dispatcher.prepare(({self._listed}), _mt_options, _mt_device)

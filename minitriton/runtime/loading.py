@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from minitriton import knobs
+from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.runtime.arguments import Argument, data_address, lies_on_host, runtime_value
 from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE, HostTensorMap, expanded_arguments, expanded_types
-from minitriton.runtime.driver import TensorMapAddress, get_driver, torch_module
+from minitriton.runtime.driver import TensorMapAddress, get_driver, has_gpu, torch_module
 from minitriton.runtime.launcher import Launcher, LaunchShape
 from minitriton.tensor_map import TensorMap
 
@@ -26,7 +28,11 @@ def load(kernel: CompiledKernel) -> None:
     """Loads `kernel` on the current device and gives it a `Launcher`.
 
     The cubin is used where an assembler makes one, else the driver compiles the PTX. Raises `OutOfResources`.
+    Where there is no GPU, only what the cubin says of the kernel is noted, for programs that size their grid by it.
     """
+    if not has_gpu() and assembler_available(kernel.metadata.arch):
+        _note_resources(kernel)
+        return
     driver = get_driver()
     device = driver.current_device()
     metadata = kernel.metadata
@@ -57,13 +63,16 @@ def load(kernel: CompiledKernel) -> None:
     kernel.module, kernel.function = loaded.module, loaded.function
 
 
+def _note_resources(kernel: CompiledKernel) -> None:
+    taken = kernel_resources(kernel.asm["cubin"], kernel.name)
+    kernel.n_regs, kernel.n_spills = taken.registers, taken.local_bytes // 4
+
+
 _MOST_PORTABLE_CTAS = 8
 """Blocks of a cluster that every device with clusters can run."""
 
 
 def _binary(kernel: CompiledKernel) -> bytes:
-    from minitriton.codegen.cubin import assembler_available
-
     if "cubin" in kernel.asm or assembler_available():
         return kernel.asm["cubin"]
     return kernel.asm["ptx"].encode() + b"\0"

@@ -111,6 +111,29 @@ def test_compile_options_are_part_of_the_key_and_reach_the_compiler() -> None:
     assert [options for _, options in kernel.prepared] == [{"num_warps": 4}, {"num_warps": 8}]
 
 
+def test_options_and_constexprs_that_cannot_be_hashed_are_told_apart_by_what_they_hold() -> None:
+    kernel = Recorder("x SHAPE", "SHAPE")
+    given = [
+        (([1], 2), {"extern_libs": {"mine": "a.bc"}}),
+        (([1], 2), {"extern_libs": {"mine": "b.bc"}}),
+        (([1], 2), {"extern_libs": [("mine", "a.bc")]}),
+        (([2], 2), {"extern_libs": {"mine": "a.bc"}}),
+    ]
+    for shape, options in given * 2:
+        kernel((1,), Tensor(4096), shape, **options)
+    assert [(args[1], options) for args, options in kernel.prepared] == given
+    assert len(kernel.launched) == 8
+
+
+def test_a_changed_dict_is_another_option() -> None:
+    kernel = Recorder("x")
+    libraries = {"mine": "a.bc"}
+    kernel((1,), Tensor(4096), extern_libs=libraries)
+    libraries["mine"] = "b.bc"
+    kernel((1,), Tensor(4096), extern_libs=libraries)
+    assert len(kernel.prepared) == 2
+
+
 def test_a_grid_may_be_a_function_of_the_arguments() -> None:
     kernel = Recorder("x n BLOCK", "BLOCK")
     kernel(lambda meta: (meta["n"] // meta["BLOCK"],), Tensor(4096), 512, BLOCK=128)

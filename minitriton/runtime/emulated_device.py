@@ -1,0 +1,45 @@
+"""The device that launches run on where there is no GPU: the PTX emulator, as `driver.active` shows it.
+
+Programs ask the current device what to compile for, where to put tensors, and how much it holds:
+
+    driver.active.get_current_target()          →  GPUTarget("cuda", 90, 32), what launches on host arrays compile for
+    driver.active.get_active_torch_device()     →  torch.device("cpu")
+"""
+
+from __future__ import annotations
+
+from minitriton.target import GPUTarget
+
+_REGISTERS_OF_SM = 65536
+"""On every architecture (CUDA programming guide, table of technical specifications)."""
+
+
+class EmulatedDevice:
+    """One device of one multiprocessor: the emulator runs the programs of a grid one after the other."""
+
+    def target(self, device: int = 0) -> GPUTarget:
+        """What kernels are compiled for; `TRITON_OVERRIDE_ARCH` names another architecture than Hopper."""
+        from minitriton.compiler import default_target
+
+        return default_target()
+
+    def current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        """There is one device only. Raises `ValueError` for another."""
+        if device != 0:
+            raise ValueError(f"there is no device {device}: without a GPU, device 0 is the emulator")
+
+    def properties(self, device: int = 0) -> dict[str, int]:
+        """As of a GPU (bytes, counts, kHz, bits); clocks and bus are 0, which the emulator has not."""
+        target = self.target()
+        return {
+            "max_shared_mem": target.max_shared_memory,
+            "max_num_regs": _REGISTERS_OF_SM,
+            "multiprocessor_count": 1,
+            "warpSize": target.warp_size,
+            "sm_clock_rate": 0,
+            "mem_clock_rate": 0,
+            "mem_bus_width": 0,
+        }

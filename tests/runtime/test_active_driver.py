@@ -1,0 +1,100 @@
+"""What `driver.active` answers where there is no GPU."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.cubin_resources import kernel_resources
+from minitriton.errors import MinitritonError
+from minitriton.runtime import active_driver, driver, loading
+from minitriton.target import GPUTarget
+
+needs_assembler = pytest.mark.skipif(not assembler_available("sm90"), reason="no assembler for PTX on this machine")
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (active_driver, driver, loading):
+        monkeypatch.setattr(module, "has_gpu", lambda: False)
+
+
+@triton.jit
+def copy(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def test_the_target_is_what_launches_compile_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRITON_OVERRIDE_ARCH", raising=False)
+    assert driver.active.get_current_target() == GPUTarget("cuda", 90, 32)
+    x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    kernel = copy[(1,)](x, out, 64, BLOCK=64)
+    assert kernel.metadata.target == driver.active.get_current_target()
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm80")
+    assert driver.active.get_current_target() == GPUTarget("cuda", 80, 32)
+
+
+def test_there_is_one_device_of_one_multiprocessor() -> None:
+    active = driver.active
+    assert (active.get_current_device(), active.get_current_stream(0)) == (0, 0)
+    active.set_current_device(0)
+    with pytest.raises(ValueError, match="no device 1"):
+        active.set_current_device(1)
+    properties = active.utils.get_device_properties(0)
+    assert properties["multiprocessor_count"] == 1
+    assert properties["max_shared_mem"] == active.get_current_target().max_shared_memory
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+def test_tensors_belong_on_the_cpu() -> None:
+    import torch  # pyright: ignore[reportMissingImports]
+
+    assert driver.active.get_active_torch_device() == torch.device("cpu")
+
+
+@needs_assembler
+def test_a_program_may_size_its_grid_by_the_registers_of_a_kernel() -> None:
+    x, out = np.ones(100, np.float32), np.zeros(100, np.float32)
+    kernel = copy.warmup(x, out, 100, BLOCK=64, grid=(1,))
+    kernel._init_handles()
+    assert 8 <= kernel.n_regs <= 64
+    assert kernel.n_spills == 0
+    programs = min(2, driver.active.utils.get_device_properties(0)["max_num_regs"] // (kernel.n_regs * 32 * 4))
+    kernel[(programs, 1, 1)](x, out, 100, 64)
+    assert np.array_equal(out, x)
+
+
+@needs_assembler
+def test_registers_are_limited_by_maxnreg_and_spills_are_counted() -> None:
+    @triton.jit
+    def sums(x, out, BLOCK: tl.constexpr):
+        rows, columns = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+        tile = tl.load(x + rows * BLOCK + columns)
+        tl.store(out + rows * BLOCK + columns, tl.softmax(tile) + tl.cumsum(tile, 1) + tl.sort(tile))
+
+    found = [
+        kernel_resources(sums.warmup(tl.float32, tl.float32, 128, grid=(1,), maxnreg=limit).asm["cubin"], "sums")
+        for limit in (32, 255)
+    ]
+    assert found[0].registers <= 32 < found[1].registers
+    assert found[0].local_bytes > found[1].local_bytes
+
+
+def test_what_is_no_cubin_is_refused() -> None:
+    for cubin in (b"", b"\x7fELF\x02\x01", b"no cubin" * 20):
+        with pytest.raises(MinitritonError, match="does not say"):
+            kernel_resources(cubin, "copy")
+
+
+@needs_assembler
+def test_arrays_on_a_device_still_need_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "_driver", MinitritonError("no CUDA driver (libcuda.so.1) on this machine"))
+    kernel = copy.warmup(tl.float32, tl.float32, 100, BLOCK=64, grid=(1,))
+    with pytest.raises(MinitritonError, match="no CUDA driver"):
+        kernel.run  # noqa: B018
