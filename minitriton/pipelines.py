@@ -55,6 +55,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "minitriton-enumerate-indices",
         "tritongpu-coalesce",
         "minitriton-coalesce-by-width",
+        *_on_hopper(target, "triton-nvidia-gpu-plan-cta"),
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
         "minitriton-outer-reduction-layout",

@@ -1,0 +1,114 @@
+"""How dots, reductions and stores want a tensor to be shared among the CTAs of a cluster.
+
+In: an op. Out: the layouts of its operands and results, chosen so that the op needs nothing from another CTA.
+
+    tt.dot        tiles of 64 or more rows and columns, more CTAs along the rows first
+    tt.reduce     no CTA boundary along the axis; if there is no other axis, every CTA reduces everything
+    stores        as the first of them has it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
+
+from minitriton.dialects import ttg
+from minitriton.layouts.builders import blocked_for_cga, cga_from_split
+from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, DotOperand, Slice
+from minitriton.layouts.properties import contig_per_thread, get_order
+from minitriton.passes.plan_cta.cta_layouts import with_cga
+from minitriton.passes.tensor_layouts import layout_of_value, shape_of
+
+LayoutOrNone = DistributedEncoding | None
+_LARGEST_TILE, _SMALLEST_TILE = 128, 64
+
+
+def dot_layouts(dot: Operation) -> tuple[list[LayoutOrNone], list[LayoutOrNone]] | None:
+    """The layouts of a dot's operands and of its result; None for a dot that is not laid out by blocks."""
+    result = dot.results[0]
+    layout = layout_of_value(result)
+    if not isinstance(layout, Blocked):
+        return None
+    shape = shape_of(result)
+    split_m, split_n = _split_of_dot(shape[-2], shape[-1], layout.num_ctas)
+    parts = (*(1,) * (len(shape) - 2), split_m, split_n)
+    cga = cga_from_split(parts, parts, tuple(range(len(shape) - 1, -1, -1)))
+    new = blocked_for_cga(shape, layout.size_per_thread, layout.order, ttg.num_warps(dot), 32, cga)
+    return [DotOperand(0, new, 0), DotOperand(1, new, 0), new], [new]
+
+
+def _split_of_dot(m: int, n: int, num_ctas: int) -> tuple[int, int]:
+    """CTAs along rows and columns of the result."""
+    tile_m = _LARGEST_TILE
+    while True:
+        split_m = max(1, min(m // tile_m, num_ctas))
+        split_n = num_ctas // split_m
+        tile_m //= 2
+        if n // split_n >= _SMALLEST_TILE or tile_m < _SMALLEST_TILE:
+            return split_m, split_n
+
+
+def reduction_layouts(reduce: Operation) -> tuple[list[LayoutOrNone], list[LayoutOrNone]] | None:
+    """The layouts of a reduction's operands and results; None where the operands' layout cannot be changed."""
+    source = reduce.operands[0]
+    layout = layout_of_value(source)
+    axis_attr = reduce.properties["axis"]
+    assert layout is not None and isinstance(axis_attr, IntegerAttr)
+    axis = axis_attr.value.data
+    cga = _cga_of_reduction(layout, shape_of(source), axis, layout.num_ctas)
+    new = with_cga(layout, shape_of(source), ttg.num_warps(reduce), cga)
+    if new is None:
+        return None
+    result = Slice(axis, new) if len(shape_of(source)) > 1 else None
+    return [new] * len(reduce.operands), [result] * len(reduce.results)
+
+
+def _cga_of_reduction(layout: DistributedEncoding, shape: Sequence[int], axis: int, num_ctas: int) -> Bases:
+    order, per_thread = get_order(layout, shape), contig_per_thread(layout, shape)
+    ctas = [1] * len(shape)
+    left = num_ctas
+    others = [dim for dim in reversed(order) if dim != axis]
+    for dim in others:
+        ctas[dim] = min(shape[dim] // per_thread[dim], left)
+        left //= ctas[dim]
+    if others:
+        ctas[others[0]] *= left
+    split = list(ctas)
+    if not others:
+        ctas[axis] = left
+    return cga_from_split(ctas, split, layout.cta_order)
+
+
+_TENSOR_OF_STORE = {
+    "tt.store": 0,
+    "tt.atomic_rmw": 0,
+    "tt.atomic_cas": 0,
+    "tt.descriptor_store": 1,
+    "tt.descriptor_reduce": 1,
+    "tt.descriptor_scatter": 3,
+}
+"""Ops that write memory, and the operand whose layout speaks for theirs."""
+
+
+def store_layouts(stores: Sequence[Operation]) -> list[tuple[Operation, DistributedEncoding]]:
+    """Ops that write memory, with the layout for all their tensors."""
+    found: list[tuple[Operation, DistributedEncoding]] = []
+    cga: Bases | None = None
+    for store in stores:
+        value = store.operands[_TENSOR_OF_STORE[store.name]]
+        layout = layout_of_value(value)
+        if layout is None:
+            continue
+        if cga is None:
+            cga = layout.cga
+        new = with_cga(layout, shape_of(value), ttg.num_warps(store), cga)
+        if new is not None:
+            found.append((store, new))
+    return found
+
+
+def is_store(op: Operation) -> bool:
+    """Whether the op writes memory through pointers or a descriptor."""
+    return op.name in _TENSOR_OF_STORE
