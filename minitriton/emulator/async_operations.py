@@ -114,3 +114,5 @@ def _complete(x: Machine, copy: Copy, done: np.ndarray) -> None:
         g = x.shared.granules(place, size)
         np.subtract.at(x.shared.pending, g, 1)
         x.shared.written_by(place, size, x.warp[lanes], x.lane[lanes], np.ones(len(lanes), np.bool_))
+        if x.shared.proxies is not None:
+            x.shared.proxies.overwritten(g)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import packed_math
+from minitriton.emulator import packed_math, proxy_fences
 from minitriton.emulator.float_math import flush32, minmax32
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory_operations import by_space, locate_to_write, measure
@@ -80,7 +80,9 @@ def atomic(
     if x.check:
         measure(x, site, space, offset, lanes, width * len(operands))
         if space == "shared" and x.shared.shadowed:
-            x.shared.initialised[x.shared.granules(offset[lanes], width * len(operands))] = True
+            granules = x.shared.granules(offset[lanes], width * len(operands))
+            x.shared.initialised[granules] = True
+            proxy_fences.note_store(x, site, granules, lanes)
         if space == "global" and len(lanes) <= MOST_LOCKS:
             order = x.instruction(site).opcode
             acquire, release = "acq" in order, "release" in order or "acq_rel" in order

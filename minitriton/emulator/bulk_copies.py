@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import atomic_operations, global_memory, packed_math
+from minitriton.emulator import atomic_operations, global_memory, packed_math, proxy_fences
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.mbarrier_operations import find_barrier, publish
 from minitriton.emulator.report import Traffic
@@ -106,6 +106,7 @@ def deliver_later(
         if shared.reading_count and shared.reading[low:high].any():
             text = "a bulk copy writes what an asynchronous copy or product still reads"
             x.find("async-write", site, np.array([thread]), text)
+        proxy_fences.check(x, site, thread, slice(low, high), "a bulk copy overwrites")
         shared.pending[low:high] += 1
         shared.pending_count += 1
         stamp = int(shared.clock[warp])
@@ -137,6 +138,7 @@ def check_source(x: Machine, site: int, thread: int, start: int, size: int) -> N
     ):
         if wrong:
             x.find(kind, site, np.array([thread]), text)
+    proxy_fences.check(x, site, thread, slice(low, high), "a bulk copy reads")
 
 
 @dataclass

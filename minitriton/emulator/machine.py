@@ -103,8 +103,9 @@ class Machine:
         self.alive = self.thread < self.threads
         self.whole = bool(self.alive.all())
         self.shared = SharedMemory(
-            ctas, program.static_shared + shared_bytes, self.warps_per_cta, program.shared_granule, check, self.cluster
-        )
+            ctas, program.static_shared + shared_bytes, self.warps_per_cta, program.shared_granule, check, self.cluster,
+            program.async_proxy,
+        )  # fmt: skip
         self.cta_offset = self.cta * self.shared.stride
         self.local = np.zeros(self.count * max(program.local_size, 16), np.uint8)
         self.registers: list[Any] = [_ZERO[r.type[1:] if r.type != "pred" else "pred"] for r in kernel.registers]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import access_cost, global_memory
+from minitriton.emulator import access_cost, global_memory, proxy_fences
 from minitriton.emulator.machine import LOCAL_WINDOW, SHARED_WINDOW, Machine, Mask
 from minitriton.emulator.report import Traffic
 
@@ -204,6 +204,7 @@ def check_write(
         race = x.memory.written_by(place, size, x.cta_number[who])
         kind, text = "global-race", "writes what another CTA reads or writes"
     elif space == "shared" and x.shared.shadowed:
+        proxy_fences.note_store(x, site, x.shared.granules(place, size), who)
         race = x.shared.written_by(place, size, x.warp[who], x.lane[who], same) | lost
         kind, text = "shared-race", "writes what another thread reads or writes without a barrier between"
     else:

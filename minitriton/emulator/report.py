@@ -18,7 +18,7 @@ from minitriton.errors import SourceLocation
 
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised", "shared-race", "global-race", "barrier", "deadlock", "async-read",
-    "async-write", "wgmma-fence", "inactive-lane", "trap", "assert", "read-only",
+    "async-write", "wgmma-fence", "proxy-fence", "inactive-lane", "trap", "assert", "read-only",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import async_operations, cluster_operations
+from minitriton.emulator import async_operations, cluster_operations, proxy_fences
 from minitriton.emulator.control_flow import Block
 from minitriton.emulator.machine import Machine, Mask, Reduction
 from minitriton.emulator.program import Immediate, Instruction, Register
@@ -51,6 +51,7 @@ NAMES |= {
     "map_address": cluster_operations.map_address, "rank_of": cluster_operations.rank_of,
     "barrier": barrier, "warp_barrier": warp_barrier, "copy_async": async_operations.copy_async,
     "commit_group": async_operations.commit_group, "wait_group": async_operations.wait_group,
+    "fence_proxies": proxy_fences.fence,
 }  # fmt: skip
 
 
@@ -73,6 +74,12 @@ def _barrier_reduction(w: BlockWriter, i: Instruction, parts: list[str]) -> None
     number, count = w.read(first, "u32"), w.read(rest[0], "u32") if len(rest) > 1 else "None"
     reduction = f"Reduction({operation!r}, {w.read(rest[-1], 'b1')}, {destination.index})"
     w.outcome = f"barrier({number}, {count}, True, {w.site()}, {w.guard() or 'None'}, {reduction})"
+
+
+@rule("fence.proxy.async", "fence.proxy.async::generic")
+def _fence_proxies(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if w.checked and "global" not in parts and "acquire" not in parts:
+        w.emit(f"fence_proxies(x, {w.active()})")
 
 
 @rule("barrier.cluster.arrive")

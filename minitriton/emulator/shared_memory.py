@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from minitriton.emulator.proxy_fences import ProxyFences
+
 WINDOW = 1024
 """Shared addresses begin here, as the first kilobyte is the system's."""
 RANK_SHIFT = 24
@@ -25,7 +27,9 @@ MANY = -2
 class SharedMemory:
     """`bytes` holds the CTAs' windows one after the other, `stride` bytes each."""
 
-    def __init__(self, ctas: int, size: int, warps: int, granule: int, shadow: bool, cluster: int = 1) -> None:
+    def __init__(
+        self, ctas: int, size: int, warps: int, granule: int, shadow: bool, cluster: int = 1, async_proxy: bool = False
+    ) -> None:
         self.groups, self.size, self.granule = ctas // cluster, size, granule
         self.warps = warps * cluster
         """Of a cluster, of which there are `groups`: those that know of each other."""
@@ -35,6 +39,7 @@ class SharedMemory:
         self.shadowed = shadow and size > 0
         self.pending_count = 0
         self.reading_count = 0
+        self.proxies: ProxyFences | None = None
         if self.shadowed:
             count = ctas * self.stride // granule
             warps *= cluster
@@ -50,6 +55,8 @@ class SharedMemory:
             """Asynchronous copies under way that will write the granule."""
             self.reading = np.zeros(count, np.int32)
             """Asynchronous copies and products under way that read the granule."""
+            if async_proxy:
+                self.proxies = ProxyFences(count, self.known)
 
     def granules(self, offset: np.ndarray, size: int) -> np.ndarray:
         """Granules that accesses touch: [accesses, granules of one]."""
@@ -143,6 +150,8 @@ class SharedMemory:
         self.write_warp[low:high] = warp % self.warps
         self.write_lane[low:high] = lane
         self.initialised[low:high] = True
+        if self.proxies is not None:
+            self.proxies.overwritten(slice(low, high))
 
     def range_conflicts(self, low: int, high: int, warp: int) -> bool:
         """Whether a copy that a warp issues into granules `low` to `high` meets accesses that are not over."""

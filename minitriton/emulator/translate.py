@@ -31,6 +31,7 @@ from minitriton.emulator.program import (
     Symbol,
     Variable,
 )
+from minitriton.emulator.proxy_fences import ASYNC_PROXY
 from minitriton.errors import SourceLocation
 
 DTYPES: dict[str, Any] = {
@@ -97,6 +98,8 @@ class Program:
     local_size: int
     shared_granule: int
     """Bytes per entry of the race shadow: the narrowest access of the kernel to shared memory, at most 4."""
+    async_proxy: bool = False
+    """Whether bulk copies or warpgroup products access memory."""
 
 
 @dataclass
@@ -345,8 +348,9 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
     namespace: dict[str, Any] = {**NAMES, **{f"D_{k}": np.dtype(v) for k, v in DTYPES.items()}, **constants}
     exec(compile(source, f"<emulated {kernel.name}>", "exec"), namespace)
     functions = [namespace[f"block_{b.index}"] for b in blocks]
+    async_proxy = any(i.opcode.startswith(ASYNC_PROXY) for i in kernel.instructions)
     program = Program(
-        kernel, blocks, functions, source, shared, static_shared, local, local_size, _granule(kernel)
+        kernel, blocks, functions, source, shared, static_shared, local, local_size, _granule(kernel), async_proxy
     )  # fmt: skip
     kernel.translated[checked] = program
     return program

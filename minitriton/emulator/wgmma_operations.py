@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import tensor_core
+from minitriton.emulator import proxy_fences, tensor_core
 from minitriton.emulator.bulk_copies import LANE_OF_COPIES
 from minitriton.emulator.float_math import bits16, bits32
 from minitriton.emulator.machine import Machine
@@ -124,6 +124,7 @@ def _check_tile(x: Machine, site: int, thread: int, granules: np.ndarray) -> Non
     ):
         if wrong.any():
             x.find(kind, site, np.array([thread]), text)
+    proxy_fences.check(x, site, thread, granules, "wgmma reads")
 
 
 def _read(x: Machine, thread: int, granules: np.ndarray) -> tuple[Any, ...]:

@@ -70,7 +70,7 @@ NEXT: setp.ge.u32 %p3, %r4, SIZE; @%p3 bra DONE;
 cvt.u64.u32 %rd4, %r4; add.s64 %rd5, %rd3, %rd4; ld.global.b8 %r6, [%rd5];
 add.s32 %r5, %r2, %r4; st.shared.b8 [%r5], %r6;
 add.s32 %r4, %r4, 32; bra NEXT;
-DONE: bar.sync 0;
+DONE: fence.proxy.async.shared::cta; bar.sync 0;
 """
 
 STORE = (
@@ -230,7 +230,7 @@ def test_a_descriptor_made_in_shared_memory_is_used(emulate: Run) -> None:
 
 GROUPS = """
     mov.b32 %r1, buffer; shl.b32 %r2, %r100, 2; add.s32 %r3, %r1, %r2; st.shared.b32 [%r3], %r100; st.shared.b32 [%r3+128], 5;
-    bar.sync 0; setp.eq.u32 %p1, %r100, 0;
+    fence.proxy.async; bar.sync 0; setp.eq.u32 %p1, %r100, 0;
     @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd100], [%r1], 128; @%p1 cp.async.bulk.commit_group;
     add.s32 %r4, %r1, 128;
     @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd101], [%r4], 128; @%p1 cp.async.bulk.commit_group;
@@ -246,6 +246,7 @@ FAULTS = {
     "no barrier after the wait": (".read 1;\n    bar.sync 0;", ".read 1;", "shared-race"),
     "the end before the last wait": ("@%p1 cp.async.bulk.wait_group.read 0;", "", "async-write"),
     "no barrier before the copy": ("bar.sync 0; setp", "setp", "shared-race"),
+    "no fence before the copy": ("fence.proxy.async; ", "", "proxy-fence"),
     "an odd number of bytes": ("[%rd100], [%r1], 128", "[%rd100], [%r1], 120", "misaligned"),
     "beyond shared memory": ("[%r4], 128", "[%r4], 256", "out-of-bounds"),
     "beyond the array": ("[%rd101], [%r4]", "[%rd101+64], [%r4]", "out-of-bounds"),

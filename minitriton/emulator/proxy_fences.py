@@ -1,0 +1,112 @@
+"""Which bytes of shared memory threads have written without a `fence.proxy.async` after: copies and products do not see them yet.
+
+Threads access memory by the generic proxy, bulk copies and `wgmma` by the async proxy. A fence must lie on the way from a store to
+them (PTX ISA, "Async proxy" and "Causality order"): of the thread that wrote, before the barrier that orders the two, or of the
+thread that starts the copy, after that barrier.
+
+    st.shared; bar.sync; cp.async.bulk...                                      →   the copy may read what was there before
+    st.shared; fence.proxy.async; bar.sync; cp.async.bulk...                   →   sound
+    st.shared; bar.sync; fence.proxy.async and cp.async.bulk of one thread     →   sound
+
+The other direction needs no fence: the completion that a wait observes is one. What `cp.async` writes counts as fenced, as both
+compilers take it (docs/emulator.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from minitriton.emulator.machine import Machine, Mask
+
+ASYNC_PROXY = ("cp.async.bulk", "cp.reduce.async.bulk", "wgmma.mma_async")
+"""Instructions that access shared memory by the async proxy."""
+NO_STORE = -1
+
+
+class ProxyFences:
+    """Of every granule: the last store to it by a thread, and when that thread has executed a fence after.
+
+    Of every warp: what it knew of other warps' past at its last fence. Times are those of the warps' clocks (`shared_memory`).
+    """
+
+    def __init__(self, granules: int, known: np.ndarray) -> None:
+        self.site = np.full(granules, NO_STORE, np.int32)
+        """The instruction that stored; `NO_STORE` if no thread did, or a copy has overwritten it."""
+        self.thread = np.zeros(granules, np.int32)
+        self.time = np.zeros(granules, np.int32)
+        self.unfenced = np.zeros(granules, np.bool_)
+        self.fence_time = np.zeros(granules, np.int32)
+        self.known_at_fence = np.zeros_like(known)
+        self.took_part = np.zeros(32 * len(known), np.bool_)
+        """Which threads were active at the last fence of their warp."""
+
+    def stored(self, site: int, granules: np.ndarray, threads: np.ndarray, clock: np.ndarray) -> None:
+        """Threads (one a row of granules) write by the generic proxy."""
+        self.time[granules] = clock[threads // 32][:, None]
+        self.site[granules] = site
+        self.thread[granules] = threads[:, None]
+        self.unfenced[granules] = True
+
+    def overwritten(self, granules: np.ndarray | slice) -> None:
+        """Copies have written granules."""
+        self.site[granules] = NO_STORE
+        self.unfenced[granules] = False
+
+    def fence(self, mask: Mask, clock: np.ndarray, known: np.ndarray) -> None:
+        """The threads of `mask` (None: all) execute the fence; `clock` is that of every warp."""
+        granules = np.flatnonzero(self.unfenced)
+        if mask is None:
+            self.known_at_fence[:] = known
+            self.took_part[:] = True
+        else:
+            granules = granules[mask[self.thread[granules]]]
+            lanes = mask.reshape(-1, 32)
+            here = lanes.any(1)
+            self.known_at_fence[here] = known[here]
+            self.took_part.reshape(-1, 32)[here] = lanes[here]
+        self.fence_time[granules] = clock[self.thread[granules] // 32]
+        self.unfenced[granules] = False
+
+
+def note_store(x: Machine, site: int, granules: np.ndarray, threads: np.ndarray) -> None:
+    """Threads have written granules of shared memory, one row each."""
+    if x.shared.proxies is not None:
+        x.shared.proxies.stored(site, granules, threads, x.shared.clock)
+
+
+def fence(x: Machine, mask: Mask) -> None:
+    """`fence.proxy.async` of the active threads."""
+    if x.shared.proxies is not None:
+        x.shared.proxies.fence(x.mask(mask), x.shared.clock, x.shared.known)
+
+
+def check(x: Machine, site: int, thread: int, granules: np.ndarray | slice, what: str) -> None:
+    """Reports `what` ("a bulk copy reads") of granules whose stores no fence makes visible to the copies of `thread`."""
+    proxies, shared = x.shared.proxies, x.shared
+    if proxies is None or (proxies.site[granules] == NO_STORE).all():
+        return
+    writers, warp = proxies.thread[granules], x.warp[thread]
+    columns = writers // 32 % shared.warps
+    unordered = (proxies.fence_time[granules] > shared.known[warp, columns]) & (writers != thread)
+    wrong = (proxies.site[granules] != NO_STORE) & (proxies.unfenced[granules] | unordered)
+    if proxies.took_part[thread]:
+        wrong &= proxies.time[granules] > proxies.known_at_fence[warp, columns]
+    if not wrong.any():
+        return
+    position = int(np.argmax(wrong))
+    place = granules.start + position if isinstance(granules, slice) else int(granules[position])
+    store = x.instruction(int(proxies.site[place]))
+    line = f"ptx:{store.line}" + (f", {store.source}" if store.source else "")
+    why = (
+        "after which it executed no fence.proxy.async"
+        if proxies.unfenced[place]
+        else "and no barrier orders its fence.proxy.async before this"
+    )
+    text = (
+        f"{what} byte {place * shared.granule % shared.stride} of shared memory, which thread {int(x.thread[writers[position]])} "
+        f"has written ({line}: `{store.text}`), {why}"
+    )
+    x.find("proxy-fence", site, np.array([thread]), text)
