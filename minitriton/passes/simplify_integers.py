@@ -8,9 +8,10 @@ In: TTIR. Out: TTIR that computes the same.
     addptr (splat p), (splat s + v) : i64       =>  addptr (splat (addptr p, s)), v
     addptr p, (extsi v)                         =>  addptr p, v             pointers extend their offsets themselves
     cmpi (extsi a), (extsi b)                   =>  cmpi a, b
+    mulhiui a, b beside muli a, b               =>  halves of muli (extui a), (extui b)
 
 Not a pass of Triton's. The first rule is what sorting networks live of, `(x > partner) != (flip ^ is_right)`: a comparison and the
-exclusive or with a predicate are one instruction. Sums are rearranged only where nothing else uses the parts. What LLVM does as well
+exclusive or with a predicate are one instruction. The last one is what random numbers live of: `mul.wide.u32` gives both halves at once. Sums are rearranged only where nothing else uses the parts. What LLVM does as well
 (shifts for powers of two, division by constants) is left to it. Left out by `without="minitriton-simplify-integers"`.
 """
 
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i1
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.analysis.axis_info_rules_choice import EQ, NE, predicate_of
@@ -41,8 +42,8 @@ def _made_by(value: SSAValue, *classes: type[Operation]) -> Operation | None:
     return value.op if isinstance(value, OpResult) and isinstance(value.op, classes) else None
 
 
-def _of_bits(type_: Attribute) -> Attribute:
-    return TensorType(i1, type_.shape, type_.encoding) if isinstance(type_, TensorType) else i1
+def _of_width(width: IntegerType, type_: Attribute) -> Attribute:
+    return TensorType(width, type_.shape, type_.encoding) if isinstance(type_, TensorType) else width
 
 
 def _is_bit(value: SSAValue) -> bool:
@@ -63,7 +64,7 @@ def _is_bit(value: SSAValue) -> bool:
 
 def _as_bit(value: SSAValue, rewriter: Rewriter) -> SSAValue:
     """The `i1` that a value of which `_is_bit` holds is."""
-    type_ = _of_bits(value.type)
+    type_ = _of_width(i1, value.type)
     number = number_of(constant_attr(value))
     if number is not None:
         return rewriter.constant(number_attr(type_, int(number)))
@@ -195,6 +196,37 @@ def _narrow(value: SSAValue) -> SSAValue | None:
     return None if extension is None else extension.operands[0]
 
 
+@patterns.pattern(tt.MulhiUIOp)
+def both_halves(op: Operation, rewriter: Rewriter) -> bool:
+    """mulhiui a, b and muli a, b in one block are the halves of one product of 64 bits"""
+    if width_of(op.results[0].type) != 32:
+        return False
+    low = [
+        use.operation
+        for use in op.operands[0].uses
+        if isinstance(use.operation, arith.MuliOp)
+        and use.operation.parent is op.parent
+        and set(use.operation.operands) == set(op.operands)
+    ]
+    if not low:
+        return False
+    for product in dict.fromkeys(low):
+        wide = _wide_product(product, rewriter)
+        rewriter.replace_with(product, arith.TruncIOp(wide, product.results[0].type))
+    wide = _wide_product(op, rewriter)
+    half = rewriter.constant(number_attr(wide.type, 32))
+    high = rewriter.insert(arith.ShRUIOp(wide, half))
+    rewriter.replace_with(op, arith.TruncIOp(high.results[0], op.results[0].type))
+    return True
+
+
+def _wide_product(op: Operation, rewriter: Rewriter) -> SSAValue:
+    """The product of an op's operands in 64 bits, before `op`; the copies that this leaves are one after CSE."""
+    wide = _of_width(i64, op.results[0].type)
+    factors = [rewriter.insert(arith.ExtUIOp(operand, wide), op).results[0] for operand in op.operands]
+    return rewriter.insert(arith.MuliOp(*factors), op).results[0]
+
+
 @register_pass
 @dataclass(frozen=True)
 class SimplifyIntegers(Pass):
@@ -211,6 +243,6 @@ class SimplifyIntegers(Pass):
 
 def _may_match(op: Operation) -> bool:
     """Whether an op may begin a rule: most kernels have none, and are not searched."""
-    if isinstance(op, (arith.ExtSIOp, arith.ExtUIOp)):
+    if isinstance(op, (arith.ExtSIOp, arith.ExtUIOp, tt.MulhiUIOp)):
         return True
     return isinstance(op, arith.AddiOp) and any(_made_by(o, arith.AddiOp, arith.MuliOp) for o in op.operands)

@@ -146,3 +146,26 @@ def test_extended_numbers_are_compared_as_they_were():
         + STORE,
         "// CHECK-NOT: arith.extsi\n// CHECK: arith.cmpi ult, %arg1, %arg2 : tensor<8xi32>",
     )
+
+
+HALVES = """
+  %l = arith.muli %y, %x : tensor<8xi32>
+  %h = tt.mulhiui %x, %y : tensor<8xi32>
+  %d = arith.xori %h, %l : tensor<8xi32>"""
+
+
+def test_both_halves_of_a_product_come_of_one_multiplication():
+    simplifies(
+        HALVES + STORE,
+        """
+        // CHECK: %[[X:.*]] = arith.extui %arg1 : tensor<8xi32> to tensor<8xi64>
+        // CHECK: arith.muli
+        // CHECK-SAME: tensor<8xi64>
+        // CHECK-NOT: tt.mulhiui
+        // CHECK: arith.shrui %{{.*}}, %{{.*}} : tensor<8xi64>
+        """,
+    )
+
+
+def test_the_high_half_alone_stays():
+    assert unchanged(HALVES.replace("muli %y, %x", "muli %y, %y") + STORE)

@@ -29,10 +29,11 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.registers import Expression, Pointwise, Range, Registers, View
-from minitriton.codegen.types import I8, I64, bit_width, lane_type, lanes, scalar_type, vector_type
+from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
+from minitriton.dialects import arith, nvvm
 from minitriton.dialects import llvm as ours
-from minitriton.dialects import nvvm
 from minitriton.dialects.tt import PointerType
+from minitriton.rewriting.constants import constant_attr, number_of
 
 _UNIT = UnitAttr()
 
@@ -214,7 +215,31 @@ def integer_cast(f: FunctionLowering, op: Operation) -> None:
     """Casts among integers and pointers."""
     result = op.results[0]
     element = scalar_type(result.type)
+    whole = _high_word_of(op)
+    if whole is not None:
+        f.values[result] = apply_lazily(f, result, [f.values[whole]], _high_words)
+        return
     f.values[result] = apply_lazily(f, result, operands_of(f, op), _INTEGER_CASTS[op.name](element))
+
+
+def _high_word_of(op: Operation) -> SSAValue | None:
+    """The integer of 64 bits of which `op` takes the upper 32: `trunci (shrui x, 32)`."""
+    shift = op.operands[0].owner
+    if not isinstance(op, arith.TruncIOp) or not isinstance(shift, arith.ShRUIOp):
+        return None
+    widths = bit_width(scalar_type(op.operands[0].type)), bit_width(scalar_type(op.results[0].type))
+    return shift.operands[0] if widths == (64, 32) and number_of(constant_attr(shift.operands[1])) == 32 else None
+
+
+def _high_words(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+    """The upper halves of integers of 64 bits: every second word.
+
+    Shifts of a vector of products LLVM would turn into multiplications of their own (`mul.hi`), beside those for the lower halves.
+    """
+    count = lanes(v[0].type)
+    if count == 1:
+        return b.cast(L.TruncOp, b.lshr(v[0], 32), I32)
+    return b.shuffle(b.bitcast(v[0], vector_type(I32, 2 * count)), None, range(1, 2 * count, 2))
 
 
 @lowers("arith.select")
