@@ -25,12 +25,13 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import BitEnumAttribute
 from xdsl.interfaces import HasFolderInterface
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, irdl_attr_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import Kind
 from minitriton.dialects.tt_types import with_element
 
@@ -125,7 +126,7 @@ def splat_attr(type_: TensorType | VectorType, value: float) -> DenseIntOrFPElem
     return DenseIntOrFPElementsAttr(numbers, BytesAttr(element.pack(stored)))
 
 
-@irdl_op_definition
+@op_definition
 class ConstantOp(IRDLOperation, HasFolderInterface):
     """A constant: a number, or a dense tensor."""
 

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.arith_base import ANY, FLOAT, INTEGER, bool_like, is_integer, width_of
+from minitriton.dialects.op_definition import op_definition
 
 
 class _CastOp(IRDLOperation):
@@ -38,7 +39,7 @@ class _CastOp(IRDLOperation):
             raise VerifyException(f"result type '{target}' must be {kind} than operand type '{source}'")
 
 
-@irdl_op_definition
+@op_definition
 class ExtSIOp(_CastOp):
     """Widens an integer, repeating its sign."""
 
@@ -48,7 +49,7 @@ class ExtSIOp(_CastOp):
     DIRECTION: ClassVar[int] = 1
 
 
-@irdl_op_definition
+@op_definition
 class ExtUIOp(_CastOp):
     """Widens an integer with zeros."""
 
@@ -58,7 +59,7 @@ class ExtUIOp(_CastOp):
     DIRECTION: ClassVar[int] = 1
 
 
-@irdl_op_definition
+@op_definition
 class TruncIOp(_CastOp):
     """Keeps the lower bits."""
 
@@ -68,7 +69,7 @@ class TruncIOp(_CastOp):
     DIRECTION: ClassVar[int] = -1
 
 
-@irdl_op_definition
+@op_definition
 class SIToFPOp(_CastOp):
     """A signed integer as a floating-point number."""
 
@@ -77,7 +78,7 @@ class SIToFPOp(_CastOp):
     result = result_def(FLOAT)
 
 
-@irdl_op_definition
+@op_definition
 class UIToFPOp(_CastOp):
     """An unsigned integer as a floating-point number."""
 
@@ -86,7 +87,7 @@ class UIToFPOp(_CastOp):
     result = result_def(FLOAT)
 
 
-@irdl_op_definition
+@op_definition
 class FPToSIOp(_CastOp):
     """A floating-point number as a signed integer, rounded towards zero."""
 
@@ -95,7 +96,7 @@ class FPToSIOp(_CastOp):
     result = result_def(INTEGER)
 
 
-@irdl_op_definition
+@op_definition
 class FPToUIOp(_CastOp):
     """A floating-point number as an unsigned integer, rounded towards zero."""
 
@@ -104,7 +105,7 @@ class FPToUIOp(_CastOp):
     result = result_def(INTEGER)
 
 
-@irdl_op_definition
+@op_definition
 class BitcastOp(_CastOp):
     """The same bits as another type of the same width."""
 
@@ -113,7 +114,7 @@ class BitcastOp(_CastOp):
     result = result_def(ANY)
 
 
-@irdl_op_definition
+@op_definition
 class IndexCastOp(_CastOp):
     """Between `index` and a signed integer."""
 
@@ -122,7 +123,7 @@ class IndexCastOp(_CastOp):
     result = result_def(INTEGER)
 
 
-@irdl_op_definition
+@op_definition
 class IndexCastUIOp(_CastOp):
     """Between `index` and an unsigned integer."""
 
@@ -131,7 +132,7 @@ class IndexCastUIOp(_CastOp):
     result = result_def(INTEGER)
 
 
-@irdl_op_definition
+@op_definition
 class ExtFOp(IRDLOperation):
     """Widens a floating-point number."""
 
@@ -146,7 +147,7 @@ class ExtFOp(IRDLOperation):
         Operation.__init__(self, operands=(input,), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class TruncFOp(IRDLOperation):
     """Narrows a floating-point number, rounded to nearest."""
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -28,6 +28,7 @@ from minitriton.dialects.arith_base import (
     PREDICATE_ATTRS,
     bool_like,
 )
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
 
 
@@ -77,7 +78,7 @@ class _ComparisonOp(IRDLOperation):
         printer.print_attribute(self.operands[0].type)
 
 
-@irdl_op_definition
+@op_definition
 class CmpiOp(_ComparisonOp):
     """Comparison of integers; `predicate` is one of `CMPI_PREDICATES` or its number."""
 
@@ -114,7 +115,7 @@ class CmpiOp(_ComparisonOp):
         self._print_tail(printer)
 
 
-@irdl_op_definition
+@op_definition
 class CmpfOp(_ComparisonOp):
     """Comparison of floating-point numbers; `predicate` is one of `CMPF_PREDICATES` or its number."""
 
@@ -160,7 +161,7 @@ class CmpfOp(_ComparisonOp):
         self._print_tail(printer)
 
 
-@irdl_op_definition
+@op_definition
 class SelectOp(IRDLOperation):
     """`lhs` where `cond` is true, else `rhs`. `cond` is one `i1`, or one for each element."""
 

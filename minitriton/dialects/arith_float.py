@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
 
 from minitriton.dialects.arith_base import FLOAT, NO_FASTMATH
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
 
 
@@ -31,7 +32,7 @@ class _FloatBinaryOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type,), properties={"fastmath": fastmath})
 
 
-@irdl_op_definition
+@op_definition
 class AddfOp(_FloatBinaryOp):
     """Sum."""
 
@@ -39,14 +40,14 @@ class AddfOp(_FloatBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class SubfOp(_FloatBinaryOp):
     """Difference."""
 
     name = "arith.subf"
 
 
-@irdl_op_definition
+@op_definition
 class MulfOp(_FloatBinaryOp):
     """Product."""
 
@@ -54,21 +55,21 @@ class MulfOp(_FloatBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class DivfOp(_FloatBinaryOp):
     """Quotient."""
 
     name = "arith.divf"
 
 
-@irdl_op_definition
+@op_definition
 class RemfOp(_FloatBinaryOp):
     """Remainder, with the sign of the dividend."""
 
     name = "arith.remf"
 
 
-@irdl_op_definition
+@op_definition
 class MaximumfOp(_FloatBinaryOp):
     """Maximum; NaN if either is NaN."""
 
@@ -76,7 +77,7 @@ class MaximumfOp(_FloatBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class MaxnumfOp(_FloatBinaryOp):
     """Maximum; the other number if one is NaN."""
 
@@ -84,7 +85,7 @@ class MaxnumfOp(_FloatBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class MinimumfOp(_FloatBinaryOp):
     """Minimum; NaN if either is NaN."""
 
@@ -92,7 +93,7 @@ class MinimumfOp(_FloatBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class MinnumfOp(_FloatBinaryOp):
     """Minimum; the other number if one is NaN."""
 
@@ -100,7 +101,7 @@ class MinnumfOp(_FloatBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class NegfOp(IRDLOperation):
     """The number with its sign changed."""
 

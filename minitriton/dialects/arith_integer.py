@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, ConditionallySpeculatable, NoMemoryEffect, Pure
 
 from minitriton.dialects.arith_base import BOOL, INTEGER, NO_OVERFLOW_FLAGS, ConstantOp, IntegerOverflowAttr, bool_like
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
 
 
@@ -60,7 +61,7 @@ class _DivisorNotZero(ConditionallySpeculatable):
         return not any(number in forbidden for number in numbers)
 
 
-@irdl_op_definition
+@op_definition
 class AddiOp(_IntegerBinaryOpWithOverflow):
     """Sum."""
 
@@ -68,14 +69,14 @@ class AddiOp(_IntegerBinaryOpWithOverflow):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class SubiOp(_IntegerBinaryOpWithOverflow):
     """Difference."""
 
     name = "arith.subi"
 
 
-@irdl_op_definition
+@op_definition
 class MuliOp(_IntegerBinaryOpWithOverflow):
     """Product, its lower half."""
 
@@ -83,14 +84,14 @@ class MuliOp(_IntegerBinaryOpWithOverflow):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class ShLIOp(_IntegerBinaryOpWithOverflow):
     """Shift to the left."""
 
     name = "arith.shli"
 
 
-@irdl_op_definition
+@op_definition
 class DivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded towards zero."""
 
@@ -98,7 +99,7 @@ class DivSIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
 
 
-@irdl_op_definition
+@op_definition
 class DivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded down."""
 
@@ -106,7 +107,7 @@ class DivUIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
 
 
-@irdl_op_definition
+@op_definition
 class CeilDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded up."""
 
@@ -114,7 +115,7 @@ class CeilDivSIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
 
 
-@irdl_op_definition
+@op_definition
 class CeilDivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded up."""
 
@@ -122,7 +123,7 @@ class CeilDivUIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
 
 
-@irdl_op_definition
+@op_definition
 class FloorDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded down."""
 
@@ -130,7 +131,7 @@ class FloorDivSIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
 
 
-@irdl_op_definition
+@op_definition
 class RemSIOp(_IntegerBinaryOp):
     """Signed remainder, with the sign of the dividend."""
 
@@ -138,7 +139,7 @@ class RemSIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
 
 
-@irdl_op_definition
+@op_definition
 class RemUIOp(_IntegerBinaryOp):
     """Unsigned remainder."""
 
@@ -146,7 +147,7 @@ class RemUIOp(_IntegerBinaryOp):
     traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
 
 
-@irdl_op_definition
+@op_definition
 class MaxSIOp(_IntegerBinaryOp):
     """Signed maximum."""
 
@@ -154,7 +155,7 @@ class MaxSIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class MaxUIOp(_IntegerBinaryOp):
     """Unsigned maximum."""
 
@@ -162,7 +163,7 @@ class MaxUIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class MinSIOp(_IntegerBinaryOp):
     """Signed minimum."""
 
@@ -170,7 +171,7 @@ class MinSIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class MinUIOp(_IntegerBinaryOp):
     """Unsigned minimum."""
 
@@ -178,7 +179,7 @@ class MinUIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class AndIOp(_IntegerBinaryOp):
     """Bitwise and."""
 
@@ -186,7 +187,7 @@ class AndIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class OrIOp(_IntegerBinaryOp):
     """Bitwise or."""
 
@@ -194,7 +195,7 @@ class OrIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class XOrIOp(_IntegerBinaryOp):
     """Bitwise exclusive or."""
 
@@ -202,7 +203,7 @@ class XOrIOp(_IntegerBinaryOp):
     traits = traits_def(Pure(), Commutative())
 
 
-@irdl_op_definition
+@op_definition
 class ShRSIOp(_IntegerBinaryOp):
     """Shift to the right that keeps the sign."""
 
@@ -210,7 +211,7 @@ class ShRSIOp(_IntegerBinaryOp):
     traits = traits_def(Pure())
 
 
-@irdl_op_definition
+@op_definition
 class ShRUIOp(_IntegerBinaryOp):
     """Shift to the right that fills with zeros."""
 
@@ -233,21 +234,21 @@ class _ExtendedProductOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type, lhs.type))
 
 
-@irdl_op_definition
+@op_definition
 class MulSIExtendedOp(_ExtendedProductOp):
     """Both halves of the signed product."""
 
     name = "arith.mulsi_extended"
 
 
-@irdl_op_definition
+@op_definition
 class MulUIExtendedOp(_ExtendedProductOp):
     """Both halves of the unsigned product."""
 
     name = "arith.mului_extended"
 
 
-@irdl_op_definition
+@op_definition
 class AddUIExtendedOp(IRDLOperation):
     """Sum and carry."""
 

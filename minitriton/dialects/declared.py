@@ -13,7 +13,12 @@ from xdsl.ir import Attribute, Operation
 
 def declared(dialect: str, *namespaces: Mapping[str, Any]) -> tuple[list[type[Operation]], list[type[Attribute]]]:
     """The ops, and the attributes and types, called `dialect.*` among the values of `namespaces`."""
-    classes = [value for names in namespaces for value in names.values() if isinstance(value, type)]
-    named = [cls for cls in classes if str(getattr(cls, "name", "")).startswith(f"{dialect}.")]
-    operations = [cls for cls in named if issubclass(cls, Operation)]
-    return operations, [cls for cls in named if issubclass(cls, Attribute)]
+    operations: list[type[Operation]] = []
+    attributes: list[type[Attribute]] = []
+    for names in namespaces:
+        for value in names.values():
+            # `issubclass` would ask each of the hundred subclasses of these abstract classes.
+            bases = value.__mro__ if isinstance(value, type) else ()
+            if (Operation in bases or Attribute in bases) and getattr(value, "name", "").startswith(f"{dialect}."):
+                (operations if Operation in bases else attributes).append(value)
+    return operations, attributes

@@ -9,10 +9,11 @@ from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, irdl_attr_definition, operand_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg_traits import VerifyTensorLayouts
 
 
@@ -30,7 +31,7 @@ class CoalescedEncodingAttr(ParametrizedAttribute):
     name = "gluon.coalesced_encoding"
 
 
-@irdl_op_definition
+@op_definition
 class SetAutoLayoutOp(IRDLOperation):
     """Fixes the layout of a tensor whose layout was to be inferred."""
 

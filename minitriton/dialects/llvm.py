@@ -36,7 +36,6 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -52,6 +51,7 @@ from xdsl.traits import IsTerminator, MemoryWriteEffect, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.op_definition import op_definition
 
 DYNAMIC_INDEX = -(2**31)
 """Stands in `rawConstantIndices` of a `llvm.getelementptr` for "taken from an operand"."""
@@ -84,7 +84,7 @@ class _CastOp(IRDLOperation, ABC):
             raise VerifyException(f"{self.name} must keep the number of lanes")
 
 
-@irdl_op_definition
+@op_definition
 class AddrSpaceCastOp(_CastOp):
     """A pointer seen in another address space."""
 
@@ -98,42 +98,42 @@ class AddrSpaceCastOp(_CastOp):
             raise VerifyException("llvm.addrspacecast converts pointers")
 
 
-@irdl_op_definition
+@op_definition
 class FPToSIOp(_CastOp):
     """Float to signed integer, towards zero."""
 
     name = "llvm.fptosi"
 
 
-@irdl_op_definition
+@op_definition
 class FPToUIOp(_CastOp):
     """Float to unsigned integer, towards zero."""
 
     name = "llvm.fptoui"
 
 
-@irdl_op_definition
+@op_definition
 class UIToFPOp(_CastOp):
     """Unsigned integer to float, to nearest."""
 
     name = "llvm.uitofp"
 
 
-@irdl_op_definition
+@op_definition
 class IntToPtrOp(_CastOp):
     """Integer to pointer."""
 
     name = "llvm.inttoptr"
 
 
-@irdl_op_definition
+@op_definition
 class PtrToIntOp(_CastOp):
     """Pointer to integer."""
 
     name = "llvm.ptrtoint"
 
 
-@irdl_op_definition
+@op_definition
 class ExtractElementOp(IRDLOperation):
     """One lane of a vector."""
 
@@ -156,7 +156,7 @@ class ExtractElementOp(IRDLOperation):
             raise VerifyException("llvm.extractelement must return the element type of its vector")
 
 
-@irdl_op_definition
+@op_definition
 class PoisonOp(IRDLOperation):
     """A value that nobody may depend on."""
 
@@ -171,7 +171,7 @@ class PoisonOp(IRDLOperation):
         super().__init__(result_types=[result_type])
 
 
-@irdl_op_definition
+@op_definition
 class SelectOp(IRDLOperation):
     """`cond ? lhs : rhs`, lane by lane if `cond` is a vector."""
 
@@ -198,7 +198,7 @@ class SelectOp(IRDLOperation):
             raise VerifyException("llvm.select of a vector condition needs as many lanes in its values")
 
 
-@irdl_op_definition
+@op_definition
 class FCmpOp(IRDLOperation):
     """Floating-point comparison, lane by lane."""
 
@@ -250,7 +250,7 @@ class FCmpOp(IRDLOperation):
         return op
 
 
-@irdl_op_definition
+@op_definition
 class GEPOp(IRDLOperation):
     """Pointer arithmetic in units of `elem_type`; vector operands give a vector of pointers."""
 
@@ -354,7 +354,7 @@ class AtomicOrdering(StrEnum):
     SEQ_CST = "seq_cst"
 
 
-@irdl_op_definition
+@op_definition
 class AtomicRMWOp(IRDLOperation):
     """Atomic read-modify-write; returns the value before. `bin_op` is LLVM's spelling (`add`, `fadd`, `umax`, ...)."""
 
@@ -384,7 +384,7 @@ class AtomicRMWOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class CmpXchgOp(IRDLOperation):
     """Atomic compare-and-exchange; returns `{old, success}`."""
 
@@ -405,7 +405,7 @@ class CmpXchgOp(IRDLOperation):
     )
 
 
-@irdl_op_definition
+@op_definition
 class FenceOp(IRDLOperation):
     """A memory fence."""
 
@@ -423,7 +423,7 @@ class FenceOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class SwitchOp(IRDLOperation):
     """Branches to the block of the case that equals `value`, else to `default`. The targets take no arguments."""
 
@@ -448,7 +448,7 @@ class SwitchOp(IRDLOperation):
             raise VerifyException("llvm.switch needs one value per case")
 
 
-@irdl_op_definition
+@op_definition
 class AssumeOp(IRDLOperation):
     """A promise that a condition holds: what comes after may count on it (`tl.assume`)."""
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.ir import Dialect, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.declared import declared
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
 
 
@@ -60,238 +61,238 @@ class _IntegerUnaryOp(IRDLOperation):
         Operation.__init__(self, operands=(operand,), result_types=(operand.type,))
 
 
-@irdl_op_definition
+@op_definition
 class AbsFOp(_FloatUnaryOp):
     """Absolute value."""
 
     name = "math.absf"
 
 
-@irdl_op_definition
+@op_definition
 class AcosOp(_FloatUnaryOp):
     """Arc cosine."""
 
     name = "math.acos"
 
 
-@irdl_op_definition
+@op_definition
 class AsinOp(_FloatUnaryOp):
     """Arc sine."""
 
     name = "math.asin"
 
 
-@irdl_op_definition
+@op_definition
 class AtanOp(_FloatUnaryOp):
     """Arc tangent."""
 
     name = "math.atan"
 
 
-@irdl_op_definition
+@op_definition
 class CbrtOp(_FloatUnaryOp):
     """Cube root."""
 
     name = "math.cbrt"
 
 
-@irdl_op_definition
+@op_definition
 class CeilOp(_FloatUnaryOp):
     """Rounded up."""
 
     name = "math.ceil"
 
 
-@irdl_op_definition
+@op_definition
 class CosOp(_FloatUnaryOp):
     """Cosine."""
 
     name = "math.cos"
 
 
-@irdl_op_definition
+@op_definition
 class CoshOp(_FloatUnaryOp):
     """Hyperbolic cosine."""
 
     name = "math.cosh"
 
 
-@irdl_op_definition
+@op_definition
 class ErfOp(_FloatUnaryOp):
     """Error function."""
 
     name = "math.erf"
 
 
-@irdl_op_definition
+@op_definition
 class Exp2Op(_FloatUnaryOp):
     """Power of two."""
 
     name = "math.exp2"
 
 
-@irdl_op_definition
+@op_definition
 class ExpM1Op(_FloatUnaryOp):
     """`exp(x) - 1`."""
 
     name = "math.expm1"
 
 
-@irdl_op_definition
+@op_definition
 class ExpOp(_FloatUnaryOp):
     """Exponential."""
 
     name = "math.exp"
 
 
-@irdl_op_definition
+@op_definition
 class FloorOp(_FloatUnaryOp):
     """Rounded down."""
 
     name = "math.floor"
 
 
-@irdl_op_definition
+@op_definition
 class Log10Op(_FloatUnaryOp):
     """Logarithm to base 10."""
 
     name = "math.log10"
 
 
-@irdl_op_definition
+@op_definition
 class Log1pOp(_FloatUnaryOp):
     """`log(1 + x)`."""
 
     name = "math.log1p"
 
 
-@irdl_op_definition
+@op_definition
 class Log2Op(_FloatUnaryOp):
     """Logarithm to base 2."""
 
     name = "math.log2"
 
 
-@irdl_op_definition
+@op_definition
 class LogOp(_FloatUnaryOp):
     """Natural logarithm."""
 
     name = "math.log"
 
 
-@irdl_op_definition
+@op_definition
 class RoundEvenOp(_FloatUnaryOp):
     """Rounded to nearest, ties to even."""
 
     name = "math.roundeven"
 
 
-@irdl_op_definition
+@op_definition
 class RoundOp(_FloatUnaryOp):
     """Rounded to nearest, ties away from zero."""
 
     name = "math.round"
 
 
-@irdl_op_definition
+@op_definition
 class RsqrtOp(_FloatUnaryOp):
     """`1 / sqrt(x)`."""
 
     name = "math.rsqrt"
 
 
-@irdl_op_definition
+@op_definition
 class SinOp(_FloatUnaryOp):
     """Sine."""
 
     name = "math.sin"
 
 
-@irdl_op_definition
+@op_definition
 class SinhOp(_FloatUnaryOp):
     """Hyperbolic sine."""
 
     name = "math.sinh"
 
 
-@irdl_op_definition
+@op_definition
 class SqrtOp(_FloatUnaryOp):
     """Square root."""
 
     name = "math.sqrt"
 
 
-@irdl_op_definition
+@op_definition
 class TanOp(_FloatUnaryOp):
     """Tangent."""
 
     name = "math.tan"
 
 
-@irdl_op_definition
+@op_definition
 class TanhOp(_FloatUnaryOp):
     """Hyperbolic tangent."""
 
     name = "math.tanh"
 
 
-@irdl_op_definition
+@op_definition
 class TruncOp(_FloatUnaryOp):
     """Rounded towards zero."""
 
     name = "math.trunc"
 
 
-@irdl_op_definition
+@op_definition
 class Atan2Op(_FloatBinaryOp):
     """Angle of the point `(rhs, lhs)`."""
 
     name = "math.atan2"
 
 
-@irdl_op_definition
+@op_definition
 class CopySignOp(_FloatBinaryOp):
     """`lhs` with the sign of `rhs`."""
 
     name = "math.copysign"
 
 
-@irdl_op_definition
+@op_definition
 class PowFOp(_FloatBinaryOp):
     """Power."""
 
     name = "math.powf"
 
 
-@irdl_op_definition
+@op_definition
 class AbsIOp(_IntegerUnaryOp):
     """Absolute value."""
 
     name = "math.absi"
 
 
-@irdl_op_definition
+@op_definition
 class CountLeadingZerosOp(_IntegerUnaryOp):
     """Number of leading zeros."""
 
     name = "math.ctlz"
 
 
-@irdl_op_definition
+@op_definition
 class CountTrailingZerosOp(_IntegerUnaryOp):
     """Number of trailing zeros."""
 
     name = "math.cttz"
 
 
-@irdl_op_definition
+@op_definition
 class CtPopOp(_IntegerUnaryOp):
     """Number of ones."""
 
     name = "math.ctpop"
 
 
-@irdl_op_definition
+@op_definition
 class FmaOp(IRDLOperation):
     """`a * b + c`, rounded once."""
 

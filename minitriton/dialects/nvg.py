@@ -16,7 +16,6 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -28,6 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, Pure
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import MemSemantic, MemSemanticAttr, MemSyncScope, MemSyncScopeAttr
 from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
 from minitriton.dialects.ttg_traits import i32_attr
@@ -39,7 +39,7 @@ LAYOUTS = ("row", "col")
 """Layouts of wgmma's operands in the order of their numbers."""
 
 
-@irdl_op_definition
+@op_definition
 class WGMMAWaitGroupOp(IRDLOperation):
     """Waits until at most `pendings` groups of wgmma are running; hands its input on."""
 
@@ -59,7 +59,7 @@ class WGMMAWaitGroupOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class WGMMAOp(IRDLOperation):
     """One `wgmma.mma_async`: operands in registers (a struct) or by matrix descriptor (an i64)."""
 
@@ -82,7 +82,7 @@ class WGMMAOp(IRDLOperation):
     assembly_format = "$op_a `,` $op_b `,` $use_c (`,` $op_c^)? attr-dict `:` functional-type(operands, $result)"
 
 
-@irdl_op_definition
+@op_definition
 class ClusterCTAIdOp(IRDLOperation):
     """The number of this CTA in its cluster."""
 
@@ -96,7 +96,7 @@ class ClusterCTAIdOp(IRDLOperation):
         Operation.__init__(self, result_types=(i32,))
 
 
-@irdl_op_definition
+@op_definition
 class LoadAcquireOp(IRDLOperation):
     """`ld.acquire` of a scalar, where `mask` holds."""
 
@@ -148,7 +148,7 @@ class LoadAcquireOp(IRDLOperation):
         printer.print_function_type((self.addr.type,), self.result_types)
 
 
-@irdl_op_definition
+@op_definition
 class WarpIdOp(IRDLOperation):
     """The number of this warp in its CTA, known to be the same in all its lanes."""
 
@@ -162,7 +162,7 @@ class WarpIdOp(IRDLOperation):
         Operation.__init__(self, result_types=(i32,))
 
 
-@irdl_op_definition
+@op_definition
 class TensorMemoryBaseAddressOp(IRDLOperation):
     """Where the kernel's tensor memory begins (sm_100)."""
 

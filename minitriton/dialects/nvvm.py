@@ -18,7 +18,6 @@ from xdsl.ir import Dialect
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -52,6 +51,7 @@ from minitriton.dialects.nvvm_memory import (
     WgmmaOp,
     WgmmaWaitGroupOp,
 )
+from minitriton.dialects.op_definition import op_definition
 
 # Special registers ----------------------------------------------------------------------------------------------------
 
@@ -67,77 +67,77 @@ class SpecialRegisterOp(IRDLOperation, ABC):
         super().__init__(result_types=[i32])
 
 
-@irdl_op_definition
+@op_definition
 class ThreadIdXOp(SpecialRegisterOp):
     """`%tid.x`"""
 
     name = "nvvm.read.ptx.sreg.tid.x"
 
 
-@irdl_op_definition
+@op_definition
 class BlockIdXOp(SpecialRegisterOp):
     """`%ctaid.x`"""
 
     name = "nvvm.read.ptx.sreg.ctaid.x"
 
 
-@irdl_op_definition
+@op_definition
 class BlockIdYOp(SpecialRegisterOp):
     """`%ctaid.y`"""
 
     name = "nvvm.read.ptx.sreg.ctaid.y"
 
 
-@irdl_op_definition
+@op_definition
 class BlockIdZOp(SpecialRegisterOp):
     """`%ctaid.z`"""
 
     name = "nvvm.read.ptx.sreg.ctaid.z"
 
 
-@irdl_op_definition
+@op_definition
 class GridDimXOp(SpecialRegisterOp):
     """`%nctaid.x`"""
 
     name = "nvvm.read.ptx.sreg.nctaid.x"
 
 
-@irdl_op_definition
+@op_definition
 class GridDimYOp(SpecialRegisterOp):
     """`%nctaid.y`"""
 
     name = "nvvm.read.ptx.sreg.nctaid.y"
 
 
-@irdl_op_definition
+@op_definition
 class GridDimZOp(SpecialRegisterOp):
     """`%nctaid.z`"""
 
     name = "nvvm.read.ptx.sreg.nctaid.z"
 
 
-@irdl_op_definition
+@op_definition
 class ClusterIdXOp(SpecialRegisterOp):
     """`%clusterid.x`"""
 
     name = "nvvm.read.ptx.sreg.clusterid.x"
 
 
-@irdl_op_definition
+@op_definition
 class ClusterIdYOp(SpecialRegisterOp):
     """`%clusterid.y`"""
 
     name = "nvvm.read.ptx.sreg.clusterid.y"
 
 
-@irdl_op_definition
+@op_definition
 class ClusterIdZOp(SpecialRegisterOp):
     """`%clusterid.z`"""
 
     name = "nvvm.read.ptx.sreg.clusterid.z"
 
 
-@irdl_op_definition
+@op_definition
 class ClusterRankOp(SpecialRegisterOp):
     """`%cluster_ctarank`: the block's number within its cluster."""
 
@@ -162,7 +162,7 @@ SPECIAL_REGISTERS: tuple[type[SpecialRegisterOp], ...] = (
 # Within a warp --------------------------------------------------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class ShflSyncOp(IRDLOperation):
     """Moves every lane of `value` between the threads of a warp (PTX `shfl.sync`, full mask).
 
@@ -184,7 +184,7 @@ class ShflSyncOp(IRDLOperation):
             raise VerifyException("nvvm.shfl.sync returns the type of its operand")
 
 
-@irdl_op_definition
+@op_definition
 class VoteSyncOp(IRDLOperation):
     """A vote over the warp: `ballot` returns an i32 of the predicates, `any` and `all` an i1."""
 
@@ -201,7 +201,7 @@ class VoteSyncOp(IRDLOperation):
             raise VerifyException(f"nvvm.vote.sync {self.kind.data} cannot return {self.res.type}")
 
 
-@irdl_op_definition
+@op_definition
 class ReduxSyncOp(IRDLOperation):
     """Reduction of an i32 over the warp in one instruction (sm_80)."""
 
@@ -216,7 +216,7 @@ class ReduxSyncOp(IRDLOperation):
         one_of(self, "kind", self.KINDS)
 
 
-@irdl_op_definition
+@op_definition
 class BarWarpSyncOp(IRDLOperation):
     """Waits for all threads of the warp."""
 
@@ -224,7 +224,7 @@ class BarWarpSyncOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@op_definition
 class ElectSyncOp(IRDLOperation):
     """True in exactly one thread of the warp (sm_90)."""
 
@@ -239,7 +239,7 @@ class ElectSyncOp(IRDLOperation):
 # Lane by lane ---------------------------------------------------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class EachLaneOp(IRDLOperation):
     """Calls a scalar function or intrinsic, `callee`, for every lane of its operands."""
 
@@ -254,7 +254,7 @@ class EachLaneOp(IRDLOperation):
             raise VerifyException("nvvm.each_lane needs operands and a result of as many lanes")
 
 
-@irdl_op_definition
+@op_definition
 class InlinePtxOp(IRDLOperation):
     """Inline PTX for every `packed` lanes; lanes narrower than 32 bits share a register."""
 
@@ -275,7 +275,7 @@ class InlinePtxOp(IRDLOperation):
 # Within a block -------------------------------------------------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class BarrierOp(IRDLOperation):
     """Waits for the threads of the block, or for the `number_of_threads` that use barrier `barrier_id` (1 to 15)."""
 

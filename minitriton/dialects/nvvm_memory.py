@@ -10,7 +10,6 @@ from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -22,6 +21,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.nvvm_base import GLOBAL, SHARED, lanes, one_of
+from minitriton.dialects.op_definition import op_definition
 
 # Global memory --------------------------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ def _check_vectors(op: Operation, registers: int, width: int, pointers: int, mas
         raise VerifyException(f"{op.name}: needs no mask or one for each pointer, got {masks}")
 
 
-@irdl_op_definition
+@op_definition
 class LoadGlobalOp(IRDLOperation):
     """Loads `vector_width` consecutive elements from each pointer; where a mask is false the registers hold `other`.
 
@@ -66,7 +66,7 @@ class LoadGlobalOp(IRDLOperation):
                 raise VerifyException("nvvm.ld.global: `other` must have the type of the result or of its elements")
 
 
-@irdl_op_definition
+@op_definition
 class StoreGlobalOp(IRDLOperation):
     """Stores `vector_width` consecutive elements of `value` to each pointer whose mask is true (PTX `st.global`)."""
 
@@ -87,7 +87,7 @@ class StoreGlobalOp(IRDLOperation):
         _check_vectors(self, count, self.vector_width.value.data, len(self.pointers), len(self.masks))
 
 
-@irdl_op_definition
+@op_definition
 class CreatePolicyOp(IRDLOperation):
     """An L2 eviction policy for `ld.global`/`st.global` (PTX `createpolicy.fractional`)."""
 
@@ -101,7 +101,7 @@ class CreatePolicyOp(IRDLOperation):
         one_of(self, "kind", self.KINDS)
 
 
-@irdl_op_definition
+@op_definition
 class AtomicOp(IRDLOperation):
     """`atom` on global memory: `operation` as PTX spells it (`add.f32`, `cas.b32`, ...), with semantics and scope.
 
@@ -131,7 +131,7 @@ class AtomicOp(IRDLOperation):
 # Shared memory --------------------------------------------------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class StoreSharedOp(IRDLOperation):
     """Stores a value or a short vector (at most 128 bits) to shared memory where `mask` is true."""
 
@@ -142,7 +142,7 @@ class StoreSharedOp(IRDLOperation):
     mask = operand_def(i1)
 
 
-@irdl_op_definition
+@op_definition
 class LoadSharedOp(IRDLOperation):
     """Loads a value or a short vector (at most 128 bits) from shared memory where `mask` is true, else anything."""
 
@@ -153,7 +153,7 @@ class LoadSharedOp(IRDLOperation):
     res = result_def(AnyAttr())
 
 
-@irdl_op_definition
+@op_definition
 class CpAsyncOp(IRDLOperation):
     """Starts a copy of `size` (4, 8, 16) bytes from global to shared memory (PTX `cp.async`).
 
@@ -179,7 +179,7 @@ class CpAsyncOp(IRDLOperation):
             raise VerifyException("nvvm.cp.async with cg copies 16 bytes")
 
 
-@irdl_op_definition
+@op_definition
 class CpAsyncCommitGroupOp(IRDLOperation):
     """Makes a group of the thread's copies started since the last one."""
 
@@ -187,7 +187,7 @@ class CpAsyncCommitGroupOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@op_definition
 class CpAsyncWaitGroupOp(IRDLOperation):
     """Waits until at most `n` of the thread's groups of copies are unfinished."""
 
@@ -201,7 +201,7 @@ def _check_matrices(op: Operation, type_: Attribute) -> None:
         raise VerifyException(f"{op.name} moves 1, 2 or 4 matrices, an i32 each, not {type_}")
 
 
-@irdl_op_definition
+@op_definition
 class LdMatrixOp(IRDLOperation):
     """Loads 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `ldmatrix`)."""
 
@@ -215,7 +215,7 @@ class LdMatrixOp(IRDLOperation):
         _check_matrices(self, self.res.type)
 
 
-@irdl_op_definition
+@op_definition
 class StMatrixOp(IRDLOperation):
     """Stores 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `stmatrix`, sm_90)."""
 
@@ -232,7 +232,7 @@ class StMatrixOp(IRDLOperation):
 # Tensor cores ---------------------------------------------------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class MmaSyncOp(IRDLOperation):
     """`a b + c` of a warp on tensor cores (PTX `mma.sync`): 4, 2 words of a and b, as many registers of d as of c.
 
@@ -255,7 +255,7 @@ class MmaSyncOp(IRDLOperation):
             raise VerifyException("nvvm.mma.sync returns the type of c")
 
 
-@irdl_op_definition
+@op_definition
 class WgmmaOp(IRDLOperation):
     """Starts `a b + c` of a warp group on tensor cores (PTX `wgmma.mma_async`, sm_90), one step along k after the other.
 
@@ -291,7 +291,7 @@ class WgmmaOp(IRDLOperation):
             )
 
 
-@irdl_op_definition
+@op_definition
 class WgmmaFenceOp(IRDLOperation):
     """Orders what was written to registers before the `nvvm.wgmma.mma_async` that use them."""
 
@@ -299,7 +299,7 @@ class WgmmaFenceOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@op_definition
 class WgmmaCommitGroupOp(IRDLOperation):
     """Makes a group of the products started since the last one."""
 
@@ -307,7 +307,7 @@ class WgmmaCommitGroupOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@op_definition
 class WgmmaWaitGroupOp(IRDLOperation):
     """Waits until at most `n` groups are unfinished; the results are the operands, ready to be read."""
 
@@ -318,7 +318,7 @@ class WgmmaWaitGroupOp(IRDLOperation):
     n = prop_def(IntegerAttr)
 
 
-@irdl_op_definition
+@op_definition
 class FenceProxyAsyncOp(IRDLOperation):
     """Makes shared memory that threads wrote visible to wgmma and TMA (`fence.proxy.async.shared`)."""
 

@@ -8,22 +8,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i1, i32
-from xdsl.irdl import (
-    AnyAttr,
-    IRDLOperation,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    opt_prop_def,
-    prop_def,
-    var_operand_def,
-)
+from xdsl.irdl import AnyAttr, IRDLOperation, operand_def, opt_operand_def, opt_prop_def, prop_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.nvvm_base import GLOBAL, SHARED, one_of
+from minitriton.dialects.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class MBarrierOp(IRDLOperation):
     """An operation on an mbarrier in shared memory.
 
@@ -43,7 +35,7 @@ class MBarrierOp(IRDLOperation):
         one_of(self, "kind", self.KINDS)
 
 
-@irdl_op_definition
+@op_definition
 class MBarrierWaitOp(IRDLOperation):
     """Waits until the phase of parity `phase` is complete (`mbarrier.try_wait.parity` in a loop)."""
 
@@ -54,7 +46,7 @@ class MBarrierWaitOp(IRDLOperation):
     pred = opt_operand_def(i1)
 
 
-@irdl_op_definition
+@op_definition
 class CpAsyncMBarrierArriveOp(IRDLOperation):
     """Arrives at an mbarrier when the thread's earlier `cp.async` copies are complete."""
 
@@ -64,7 +56,7 @@ class CpAsyncMBarrierArriveOp(IRDLOperation):
     noinc = opt_prop_def(UnitAttr)
 
 
-@irdl_op_definition
+@op_definition
 class TensorLoadOp(IRDLOperation):
     """Starts a copy of a box of a tensor to shared memory (`cp.async.bulk.tensor`); `coordinates` fastest first."""
 
@@ -81,7 +73,7 @@ class TensorLoadOp(IRDLOperation):
             raise VerifyException("a tensor copy has 1 to 5 coordinates")
 
 
-@irdl_op_definition
+@op_definition
 class TensorStoreOp(IRDLOperation):
     """Starts a copy of a box from shared memory to a tensor; with `reduce`, combines it with what is there."""
 
@@ -94,7 +86,7 @@ class TensorStoreOp(IRDLOperation):
     reduce = opt_prop_def(StringAttr)
 
 
-@irdl_op_definition
+@op_definition
 class BulkCommitGroupOp(IRDLOperation):
     """Makes a group of the thread's bulk copies started since the last one."""
 
@@ -102,7 +94,7 @@ class BulkCommitGroupOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
-@irdl_op_definition
+@op_definition
 class BulkWaitGroupOp(IRDLOperation):
     """Waits until at most `n` groups of bulk copies have still to read their source."""
 
@@ -110,7 +102,7 @@ class BulkWaitGroupOp(IRDLOperation):
     n = prop_def(IntegerAttr)
 
 
-@irdl_op_definition
+@op_definition
 class TensormapReplaceOp(IRDLOperation):
     """Sets one field of a tensor map in shared memory; `ordinal` tells which dimension of it."""
 
@@ -123,7 +115,7 @@ class TensormapReplaceOp(IRDLOperation):
     ordinal = opt_prop_def(IntegerAttr)
 
 
-@irdl_op_definition
+@op_definition
 class TensormapPublishOp(IRDLOperation):
     """Copies a tensor map from shared to global memory and releases it to the TMA unit; by a whole warp."""
 
@@ -134,7 +126,7 @@ class TensormapPublishOp(IRDLOperation):
     pred = operand_def(i1)
 
 
-@irdl_op_definition
+@op_definition
 class TensormapAcquireOp(IRDLOperation):
     """Makes a tensor map in global memory that was written on the device visible to the TMA unit."""
 
@@ -144,7 +136,7 @@ class TensormapAcquireOp(IRDLOperation):
     pred = operand_def(i1)
 
 
-@irdl_op_definition
+@op_definition
 class ClusterArriveOp(IRDLOperation):
     """Arrives at the cluster's barrier."""
 
@@ -152,7 +144,7 @@ class ClusterArriveOp(IRDLOperation):
     relaxed = opt_prop_def(UnitAttr)
 
 
-@irdl_op_definition
+@op_definition
 class ClusterWaitOp(IRDLOperation):
     """Waits for all threads of the cluster to arrive."""
 

@@ -18,7 +18,6 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -42,6 +41,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
 from minitriton.dialects.tt_types import TensorDescType
 from minitriton.dialects.ttg_memory_ops import LocalDeallocOp
@@ -137,7 +137,7 @@ def _print_stage(printer: Printer, *values: SSAValue | None) -> None:
         print_indices(printer, present)
 
 
-@irdl_op_definition
+@op_definition
 class ArefCreateOp(IRDLOperation):
     """An asynchronous reference to `buffers`, whose first dimension counts the copies of each."""
 
@@ -178,7 +178,7 @@ class ArefCreateOp(IRDLOperation):
             raise VerifyException("Leading dims of sliced aref inputs don't match.")
 
 
-@irdl_op_definition
+@op_definition
 class ArefBufferOp(IRDLOperation):
     """The buffers behind an entered reference."""
 
@@ -280,14 +280,14 @@ def _slice_complaint(whole: MemDescType, part: MemDescType) -> str | None:
     return None if whole.get_shape()[1:] == part.get_shape() else "Dimensions don't match"
 
 
-@irdl_op_definition
+@op_definition
 class ArefGetEnterOp(_ArefEnter):
     """Waits until the buffers are full; they may be read until the matching exit."""
 
     name = "nvws.aref.get.enter"
 
 
-@irdl_op_definition
+@op_definition
 class ArefPutEnterOp(_ArefEnter):
     """Waits until the buffers are empty; they may be written until the matching exit."""
 
@@ -335,21 +335,21 @@ class _ArefExit(IRDLOperation):
         printer.print_attribute(self.token.type)
 
 
-@irdl_op_definition
+@op_definition
 class ArefGetExitOp(_ArefExit):
     """The buffers have been read once `async_ops` are done."""
 
     name = "nvws.aref.get.exit"
 
 
-@irdl_op_definition
+@op_definition
 class ArefPutExitOp(_ArefExit):
     """The buffers are full once `async_ops` are done."""
 
     name = "nvws.aref.put.exit"
 
 
-@irdl_op_definition
+@op_definition
 class WarpGroupOp(IRDLOperation):
     """Groups of warps that each run a region; the first one gives the results. Becomes `ttg.warp_specialize`."""
 
@@ -385,7 +385,7 @@ class WarpGroupOp(IRDLOperation):
             raise VerifyException("Must supply numWarps for each Warp Group.")
 
 
-@irdl_op_definition
+@op_definition
 class WarpGroupYieldOp(IRDLOperation):
     """Ends the first region of a warp group and gives its results."""
 
@@ -396,7 +396,7 @@ class WarpGroupYieldOp(IRDLOperation):
     assembly_format = "($values^)? attr-dict (`:` type($values)^)?"
 
 
-@irdl_op_definition
+@op_definition
 class WarpGroupReturnOp(IRDLOperation):
     """Ends a region of a warp group."""
 
@@ -416,7 +416,7 @@ class TokenLoadType(StrEnum):
     TMEM_LOAD_OP = "TmemLoadOp"
 
 
-@irdl_op_definition
+@op_definition
 class CreateTokenOp(IRDLOperation):
     """A channel of `numBuffers` buffers between a producer and a consumer."""
 
@@ -438,7 +438,7 @@ class CreateTokenOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class ProducerAcquireOp(IRDLOperation):
     """The producer waits until buffer `idx` is empty."""
 
@@ -453,7 +453,7 @@ class ProducerAcquireOp(IRDLOperation):
         Operation.__init__(self, operands=(token, idx, phase))
 
 
-@irdl_op_definition
+@op_definition
 class ProducerCommitOp(IRDLOperation):
     """The producer says that buffer `idx` is full."""
 
@@ -467,7 +467,7 @@ class ProducerCommitOp(IRDLOperation):
         Operation.__init__(self, operands=(token, idx))
 
 
-@irdl_op_definition
+@op_definition
 class ConsumerWaitOp(IRDLOperation):
     """The consumer waits until buffer `idx` is full."""
 
@@ -482,7 +482,7 @@ class ConsumerWaitOp(IRDLOperation):
         Operation.__init__(self, operands=(token, idx, phase))
 
 
-@irdl_op_definition
+@op_definition
 class ConsumerReleaseOp(IRDLOperation):
     """The consumer says that buffer `idx` is empty."""
 
@@ -496,7 +496,7 @@ class ConsumerReleaseOp(IRDLOperation):
         Operation.__init__(self, operands=(token, idx))
 
 
-@irdl_op_definition
+@op_definition
 class DescriptorLoadOp(IRDLOperation):
     """`tt.descriptor_load` whose block goes to the buffer `destination`."""
 
@@ -537,7 +537,7 @@ class DescriptorLoadOp(IRDLOperation):
         printer.print_list(self.operand_types, printer.print_attribute)
 
 
-@irdl_op_definition
+@op_definition
 class DescriptorGatherOp(IRDLOperation):
     """`tt.descriptor_gather` whose rows go to the buffer `destination`."""
 

@@ -13,7 +13,6 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     SameVariadicOperandSize,
-    irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
@@ -22,6 +21,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import I32_TENSOR, PTR, TENSOR, TENSOR_DESC
 from minitriton.dialects.tt_enums import (
     CacheModifier,
@@ -41,7 +41,7 @@ from minitriton.dialects.ttg_traits import GLOBAL, OperandEffects
 TENSOR_IN_MEMORY = ("desc", GLOBAL)
 
 
-@irdl_op_definition
+@op_definition
 class MakeTensorDescOp(IRDLOperation):
     """A descriptor of the tensor at `base` of `shape` and `strides`, cut into blocks."""
 
@@ -76,7 +76,7 @@ class MakeTensorDescOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class DescriptorLoadOp(IRDLOperation):
     """Loads the block at `indices`."""
 
@@ -115,7 +115,7 @@ class _StoreLikeOp(IRDLOperation):
     traits = traits_def(OperandEffects(reads=(TENSOR_IN_MEMORY,), writes=(TENSOR_IN_MEMORY,)), TensorLayouts())
 
 
-@irdl_op_definition
+@op_definition
 class DescriptorStoreOp(_StoreLikeOp):
     """Stores the block at `indices`."""
 
@@ -129,7 +129,7 @@ class DescriptorStoreOp(_StoreLikeOp):
         Operation.__init__(self, operands=(desc, src, *indices))
 
 
-@irdl_op_definition
+@op_definition
 class DescriptorReduceOp(_StoreLikeOp):
     """Combines `src` into the block at `indices`, atomically element by element."""
 
@@ -146,7 +146,7 @@ class DescriptorReduceOp(_StoreLikeOp):
         Operation.__init__(self, operands=(desc, src, *indices), properties={"kind": DescriptorReduceKindAttr.of(kind)})
 
 
-@irdl_op_definition
+@op_definition
 class DescriptorGatherOp(IRDLOperation):
     """Loads the rows `x_offsets` from column `y_offset` on. The descriptor's block has one row."""
 
@@ -162,7 +162,7 @@ class DescriptorGatherOp(IRDLOperation):
         Operation.__init__(self, operands=(desc, x_offsets, y_offset), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class DescriptorScatterOp(_StoreLikeOp):
     """Stores `src` to the rows `x_offsets` from column `y_offset` on. The descriptor's block has one row."""
 

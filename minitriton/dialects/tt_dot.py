@@ -13,7 +13,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -22,6 +21,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import FLOAT_TENSOR, FP_INT_TENSOR, SCALED_TENSOR, var
 from minitriton.dialects.tt_enums import InputPrecision, InputPrecisionAttr, ScaleDotElemType, ScaleDotElemTypeAttr
 from minitriton.dialects.tt_format import InputPrecisionClause
@@ -29,7 +29,7 @@ from minitriton.dialects.tt_traits import TensorLayouts
 from minitriton.dialects.ttg_traits import TRUE, bool_attr, i32_array, i32_attr
 
 
-@irdl_op_definition
+@op_definition
 class DotOp(IRDLOperation):
     """`a @ b + c`. `inputPrecision` says how tensor cores may round f32 inputs."""
 
@@ -72,7 +72,7 @@ class DotOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class DotScaledOp(IRDLOperation):
     """`scale(a, a_scale) @ scale(b, b_scale) + c` for the microscaling formats.
 

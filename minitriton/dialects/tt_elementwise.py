@@ -13,7 +13,6 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -25,6 +24,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt_enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
 from minitriton.dialects.tt_format import RoundingClause
@@ -42,7 +42,7 @@ class _ConversionOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class IntToPtrOp(_ConversionOp):
     """A 64-bit integer as a pointer."""
 
@@ -51,7 +51,7 @@ class IntToPtrOp(_ConversionOp):
     result = result_def(PTR_LIKE)
 
 
-@irdl_op_definition
+@op_definition
 class PtrToIntOp(_ConversionOp):
     """A pointer as a 64-bit integer."""
 
@@ -60,7 +60,7 @@ class PtrToIntOp(_ConversionOp):
     result = result_def(I64_LIKE)
 
 
-@irdl_op_definition
+@op_definition
 class BitcastOp(_ConversionOp):
     """The same bits as another type of the same width (pointers count as 64 bits)."""
 
@@ -69,7 +69,7 @@ class BitcastOp(_ConversionOp):
     result = result_def(ANY_TT)
 
 
-@irdl_op_definition
+@op_definition
 class FpToFpOp(IRDLOperation):
     """Conversion between floating-point types, with fp8 on one side or with a rounding mode that is not the default."""
 
@@ -86,7 +86,7 @@ class FpToFpOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties=properties)
 
 
-@irdl_op_definition
+@op_definition
 class ClampFOp(IRDLOperation):
     """`min(max(x, min), max)`; `propagateNan = all` gives NaN where `x` is NaN."""
 
@@ -109,7 +109,7 @@ class ClampFOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class PreciseSqrtOp(IRDLOperation):
     """Square root, rounded to nearest."""
 
@@ -134,7 +134,7 @@ class _BinaryOp(IRDLOperation):
         Operation.__init__(self, operands=(x, y), result_types=(x.type,))
 
 
-@irdl_op_definition
+@op_definition
 class PreciseDivFOp(_BinaryOp):
     """Division, rounded to nearest."""
 
@@ -145,7 +145,7 @@ class PreciseDivFOp(_BinaryOp):
     result = result_def(T)
 
 
-@irdl_op_definition
+@op_definition
 class MulhiUIOp(_BinaryOp):
     """The upper half of the product of two unsigned integers."""
 
@@ -156,7 +156,7 @@ class MulhiUIOp(_BinaryOp):
     result = result_def(T)
 
 
-@irdl_op_definition
+@op_definition
 class AddPtrOp(IRDLOperation):
     """A pointer moved on by `offset` elements."""
 
@@ -172,7 +172,7 @@ class AddPtrOp(IRDLOperation):
         Operation.__init__(self, operands=(ptr, offset), result_types=(ptr.type,))
 
 
-@irdl_op_definition
+@op_definition
 class ExternElementwiseOp(IRDLOperation):
     """Calls the function `symbol` of the library `libname` at `libpath` on each element."""
 
@@ -203,7 +203,7 @@ class ExternElementwiseOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class ElementwiseInlineAsmOp(IRDLOperation):
     """Runs PTX on groups of `packed_element` elements. Which elements form a group is not specified."""
 
@@ -241,7 +241,7 @@ class ElementwiseInlineAsmOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class MapElementwiseOp(IRDLOperation):
     """Runs a scalar region on each group of `pack` elements.
 
@@ -263,7 +263,7 @@ class MapElementwiseOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class MapElementwiseReturnOp(IRDLOperation):
     """Ends the region of a `tt.map_elementwise`."""
 

@@ -24,7 +24,6 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     opt_prop_def,
     prop_def,
     region_def,
@@ -36,6 +35,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_traits import TensorLayouts
 
 RESERVED = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
@@ -57,7 +57,7 @@ class _FuncCallable(CallableOpInterface):
         return op.function_type.outputs.data
 
 
-@irdl_op_definition
+@op_definition
 class FuncOp(IRDLOperation):
     """A function. Without blocks it is a declaration."""
 
@@ -144,7 +144,7 @@ class FuncOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class CallOp(IRDLOperation):
     """Calls a function of the module."""
 
@@ -169,7 +169,7 @@ class CallOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class ReturnOp(IRDLOperation):
     """Ends a function."""
 

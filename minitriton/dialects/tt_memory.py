@@ -16,7 +16,6 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     SameVariadicOperandSize,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -27,6 +26,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt_enums import (
     CacheModifier,
@@ -60,7 +60,7 @@ def _base_of_block(type_: Attribute) -> Attribute:
     return pointer_type(element_type(type_.pointee_type), type_.address_space.data)
 
 
-@irdl_op_definition
+@op_definition
 class LoadOp(IRDLOperation):
     """Loads through a pointer, a tensor of pointers or a block pointer; `other` where `mask` is false."""
 
@@ -106,7 +106,7 @@ class LoadOp(IRDLOperation):
         Operation.__init__(self, operands=operands, result_types=(pointee_type(ptr.type),), properties=properties)
 
 
-@irdl_op_definition
+@op_definition
 class StoreOp(IRDLOperation):
     """Stores through a pointer, a tensor of pointers or a block pointer where `mask` is true."""
 
@@ -145,7 +145,7 @@ class StoreOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class AtomicRMWOp(IRDLOperation):
     """Replaces `*ptr` by `op(*ptr, val)` atomically where `mask` is true, and gives the old value."""
 
@@ -186,7 +186,7 @@ class AtomicRMWOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class AtomicCASOp(IRDLOperation):
     """Replaces `*ptr` by `val` atomically where it equals `cmp`, and gives the old value."""
 
@@ -212,7 +212,7 @@ class AtomicCASOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class AdvanceOp(IRDLOperation):
     """A block pointer moved on by `offsets` elements in each dimension."""
 
@@ -229,7 +229,7 @@ class AdvanceOp(IRDLOperation):
         Operation.__init__(self, operands=(ptr, *offsets), result_types=(ptr.type,))
 
 
-@irdl_op_definition
+@op_definition
 class MakeTensorPtrOp(IRDLOperation):
     """A pointer to a block, at `offsets`, of a tensor of `shape` and `strides`; `order` lists its dimensions, fastest first."""
 

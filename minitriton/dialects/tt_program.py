@@ -9,18 +9,10 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, StringAttr, i32
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-    var_operand_def,
-)
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import ANY_TT, BOOL_LIKE
 from minitriton.dialects.tt_enums import ProgramIDDim, ProgramIDDimAttr
 from minitriton.dialects.tt_traits import TensorLayouts, WritesGlobal
@@ -45,7 +37,7 @@ class _GridOp(IRDLOperation):
         return _AXES.index(self.properties["axis"])
 
 
-@irdl_op_definition
+@op_definition
 class GetProgramIdOp(_GridOp):
     """Which program of the grid this is."""
 
@@ -54,7 +46,7 @@ class GetProgramIdOp(_GridOp):
     result = result_def(i32)
 
 
-@irdl_op_definition
+@op_definition
 class GetNumProgramsOp(_GridOp):
     """How many programs the grid has."""
 
@@ -63,7 +55,7 @@ class GetNumProgramsOp(_GridOp):
     result = result_def(i32)
 
 
-@irdl_op_definition
+@op_definition
 class PrintOp(IRDLOperation):
     """Prints values from the device, one line an element."""
 
@@ -84,7 +76,7 @@ class PrintOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class AssertOp(IRDLOperation):
     """Stops the kernel with `message` unless `condition` holds everywhere."""
 

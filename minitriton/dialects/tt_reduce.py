@@ -17,7 +17,6 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -30,6 +29,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, IsTerminator, Pure, ReturnLike
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt_inference import infer_gather, infer_reduce
 from minitriton.dialects.tt_traits import TensorLayouts
@@ -39,7 +39,7 @@ from minitriton.dialects.ttg_traits import bool_attr, i32_attr
 UNIT = UnitAttr()
 
 
-@irdl_op_definition
+@op_definition
 class ReduceOp(IRDLOperation):
     """Combines the elements along `axis` with the region, which takes two of each source and returns one of each."""
 
@@ -76,7 +76,7 @@ class ReduceOp(IRDLOperation):
         return first if set(first.operands) == set(block.args) else None
 
 
-@irdl_op_definition
+@op_definition
 class ReduceReturnOp(IRDLOperation):
     """Ends the region of a `tt.reduce`."""
 
@@ -89,7 +89,7 @@ class ReduceReturnOp(IRDLOperation):
         Operation.__init__(self, operands=result)
 
 
-@irdl_op_definition
+@op_definition
 class ScanOp(IRDLOperation):
     """The running combination of the elements along `axis`, from the last if `reverse`."""
 
@@ -111,7 +111,7 @@ class ScanOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class ScanReturnOp(IRDLOperation):
     """Ends the region of a `tt.scan`."""
 
@@ -124,7 +124,7 @@ class ScanReturnOp(IRDLOperation):
         Operation.__init__(self, operands=result)
 
 
-@irdl_op_definition
+@op_definition
 class HistogramOp(IRDLOperation):
     """How often each integer from 0 up to the result's size occurs in `src` where `mask` is true."""
 
@@ -140,7 +140,7 @@ class HistogramOp(IRDLOperation):
         Operation.__init__(self, operands=(src,) if mask is None else (src, mask), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class GatherOp(IRDLOperation):
     """Picks, along `axis`, the elements of `src` at `indices`. `efficient_layout` asks to keep the layouts."""
 

@@ -11,18 +11,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import (
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect, Pure
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt_inference import infer_expand_dims, infer_join, infer_split, infer_trans
 from minitriton.dialects.tt_traits import TensorLayouts
@@ -33,7 +25,7 @@ UNIT = UnitAttr()
 ARROW_FORMAT = "$src attr-dict `:` type($src) `->` type($result)"
 
 
-@irdl_op_definition
+@op_definition
 class SplatOp(IRDLOperation):
     """A tensor whose elements all are `src`."""
 
@@ -47,7 +39,7 @@ class SplatOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class UnsplatOp(IRDLOperation):
     """The only element of a tensor."""
 
@@ -62,7 +54,7 @@ class UnsplatOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(element_type(src.type),))
 
 
-@irdl_op_definition
+@op_definition
 class ExpandDimsOp(IRDLOperation):
     """Inserts a dimension of size 1 at `axis`."""
 
@@ -80,7 +72,7 @@ class ExpandDimsOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"axis": i32_attr(axis)})
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(IRDLOperation):
     """The same elements in another shape; in any order if `allow_reorder`. `efficient_layout` asks to keep the result's layout."""
 
@@ -106,7 +98,7 @@ class ReshapeOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties=properties)
 
 
-@irdl_op_definition
+@op_definition
 class BroadcastOp(IRDLOperation):
     """Repeats a tensor along its dimensions of size 1."""
 
@@ -120,7 +112,7 @@ class BroadcastOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class CatOp(IRDLOperation):
     """The elements of two tensors in one, in any order."""
 
@@ -141,7 +133,7 @@ class CatOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class JoinOp(IRDLOperation):
     """Two tensors side by side along a new last dimension."""
 
@@ -159,7 +151,7 @@ class JoinOp(IRDLOperation):
         Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class SplitOp(IRDLOperation):
     """The two halves of a tensor whose last dimension is 2."""
 
@@ -178,7 +170,7 @@ class SplitOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type, result_type))
 
 
-@irdl_op_definition
+@op_definition
 class TransOp(IRDLOperation):
     """Dimension `i` of the result is dimension `order[i]` of `src`."""
 
@@ -197,7 +189,7 @@ class TransOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
 
 
-@irdl_op_definition
+@op_definition
 class MakeRangeOp(IRDLOperation):
     """The integers from `start` up to but not including `end`."""
 

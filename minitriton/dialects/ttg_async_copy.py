@@ -11,7 +11,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -22,6 +21,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
 from minitriton.dialects.tt_types import i1_same_shape, pointee_type
 from minitriton.dialects.ttg_text import (
@@ -50,7 +50,7 @@ _DEFAULT_CACHE = CacheModifierAttr.of(CacheModifier.NONE)
 _DEFAULT_EVICT = EvictionPolicyAttr.of(EvictionPolicy.NORMAL)
 
 
-@irdl_op_definition
+@op_definition
 class AsyncCopyGlobalToLocalOp(IRDLOperation):
     """Starts copying what `src` points at into the buffer `result` (`cp.async`); `other` where `mask` is false.
 

@@ -15,7 +15,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -28,6 +27,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg_inference import infer_memdesc_reshape, infer_memdesc_trans
 from minitriton.dialects.ttg_module import ALLOCATION_OFFSET
 from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
@@ -67,7 +67,7 @@ class _AllocEffects(MemoryEffect):
         return {EffectInstance(kind, result, SHARED) for kind in kinds}
 
 
-@irdl_op_definition
+@op_definition
 class LocalAllocOp(IRDLOperation):
     """Allocates a buffer in shared memory, filled with `src` if given (else the buffer must be mutable)."""
 
@@ -94,7 +94,7 @@ class LocalAllocOp(IRDLOperation):
         require(self, local_alloc_complaint(self.src, self.result.type))
 
 
-@irdl_op_definition
+@op_definition
 class LocalDeallocOp(IRDLOperation):
     """Ends the life of a buffer."""
 
@@ -108,7 +108,7 @@ class LocalDeallocOp(IRDLOperation):
         Operation.__init__(self, operands=(src,))
 
 
-@irdl_op_definition
+@op_definition
 class LocalLoadOp(IRDLOperation):
     """Loads a buffer into a distributed tensor."""
 
@@ -127,7 +127,7 @@ class LocalLoadOp(IRDLOperation):
         require(self, local_load_complaint(self.src.type, self.result.type))
 
 
-@irdl_op_definition
+@op_definition
 class LocalStoreOp(IRDLOperation):
     """Stores a distributed tensor into a mutable buffer."""
 
@@ -145,7 +145,7 @@ class LocalStoreOp(IRDLOperation):
         require(self, local_store_complaint(self.src.type, self.dst.type))
 
 
-@irdl_op_definition
+@op_definition
 class MemDescIndexOp(IRDLOperation):
     """The `index`-th element of a buffer along its first dimension, as a view."""
 
@@ -164,7 +164,7 @@ class MemDescIndexOp(IRDLOperation):
         require(self, memdesc_index_complaint(self.src.type, self.result.type))
 
 
-@irdl_op_definition
+@op_definition
 class MemDescSubsliceOp(IRDLOperation):
     """A rectangular part of a buffer, as a view that starts at `offsets`."""
 
@@ -210,7 +210,7 @@ class MemDescSubsliceOp(IRDLOperation):
         require(self, memdesc_subslice_complaint(self.src.type, self.result.type, offsets))
 
 
-@irdl_op_definition
+@op_definition
 class MemDescTransOp(IRDLOperation):
     """A buffer with its dimensions permuted, as a view. The result type is inferred."""
 
@@ -230,7 +230,7 @@ class MemDescTransOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
 
 
-@irdl_op_definition
+@op_definition
 class MemDescReshapeOp(IRDLOperation):
     """A buffer with another shape over the same elements, as a view."""
 
@@ -253,7 +253,7 @@ class MemDescReshapeOp(IRDLOperation):
         require(self, memdesc_reshape_complaint(self.src.type, self.result.type))
 
 
-@irdl_op_definition
+@op_definition
 class MemDescReinterpretOp(IRDLOperation):
     """A contiguous buffer seen as another element type and shape."""
 
@@ -268,7 +268,7 @@ class MemDescReinterpretOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class AsyncWaitOp(IRDLOperation):
     """Waits until at most `num` groups of asynchronous copies are still running."""
 
@@ -285,7 +285,7 @@ class AsyncWaitOp(IRDLOperation):
         Operation.__init__(self, operands=tuple(async_token), result_types=(TOKEN,), properties={"num": i32_attr(num)})
 
 
-@irdl_op_definition
+@op_definition
 class AsyncCommitGroupOp(IRDLOperation):
     """Closes a group of asynchronous copies."""
 

@@ -15,7 +15,6 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
-    irdl_op_definition,
     operand_def,
     prop_def,
     region_def,
@@ -26,11 +25,12 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, i32_attr, require
 from minitriton.dialects.ttg_verify import fp4_to_fp_complaint
 
 
-@irdl_op_definition
+@op_definition
 class ConvertLayoutOp(IRDLOperation):
     """The same tensor, its elements held by other threads."""
 
@@ -45,7 +45,7 @@ class ConvertLayoutOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class LocalBarrierOp(IRDLOperation):
     """All threads of the CTA (of the partition) meet; their accesses to shared memory are ordered around it."""
 
@@ -58,7 +58,7 @@ class LocalBarrierOp(IRDLOperation):
         Operation.__init__(self)
 
 
-@irdl_op_definition
+@op_definition
 class Fp4ToFpOp(IRDLOperation):
     """Widens fp4 (e2m1) numbers, packed by two in an i8 along `axis` (low half first)."""
 
@@ -79,7 +79,7 @@ class Fp4ToFpOp(IRDLOperation):
         require(self, fp4_to_fp_complaint(cast(TensorType, self.src.type), cast(TensorType, self.result.type), axis))
 
 
-@irdl_op_definition
+@op_definition
 class GlobalScratchAllocOp(IRDLOperation):
     """A buffer of `nbytes` in device memory that belongs to this program alone."""
 
@@ -98,7 +98,7 @@ class GlobalScratchAllocOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class PredicateStageOp(IRDLOperation):
     """Whether pipeline stage `stage` (of `maxStage`) runs in iteration `iv`. Lives inside the pipeliner only."""
 
@@ -127,7 +127,7 @@ class PredicateStageOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class MaskOp(IRDLOperation):
     """Ops that run only where `pred` holds. Lives inside the pipeliner only."""
 
@@ -142,7 +142,7 @@ class MaskOp(IRDLOperation):
         Operation.__init__(self, operands=(pred,), result_types=result_types, regions=(region,))
 
 
-@irdl_op_definition
+@op_definition
 class MaskReturnOp(IRDLOperation):
     """Ends a `ttg.mask` and gives its results."""
 

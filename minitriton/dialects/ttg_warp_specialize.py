@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import DenseArrayBase, FunctionType, IntegerType, Loc
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     opt_prop_def,
     prop_def,
     region_def,
@@ -42,13 +41,14 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg_module import maybe_num_warps
 from minitriton.dialects.ttg_traits import AsyncRegions, VerifyTensorLayouts, i32_array, require
 from minitriton.dialects.ttg_types import MemDescType
 from minitriton.layouts.f2 import is_power_of_two
 
 
-@irdl_op_definition
+@op_definition
 class WarpSpecializeOp(IRDLOperation):
     """Runs the default region and every partition region at once; joins them at the end."""
 
@@ -211,7 +211,7 @@ class WarpSpecializeOp(IRDLOperation):
         return None
 
 
-@irdl_op_definition
+@op_definition
 class WarpSpecializePartitionsOp(IRDLOperation):
     """Holds the isolated regions of a `ttg.warp_specialize`."""
 
@@ -239,7 +239,7 @@ class WarpSpecializePartitionsOp(IRDLOperation):
                 raise VerifyException(f"'{self.name}' op {what}")
 
 
-@irdl_op_definition
+@op_definition
 class WarpYieldOp(IRDLOperation):
     """Ends the default region; its operands are the results of the `ttg.warp_specialize`."""
 
@@ -267,7 +267,7 @@ class WarpYieldOp(IRDLOperation):
                 )
 
 
-@irdl_op_definition
+@op_definition
 class WarpReturnOp(IRDLOperation):
     """Ends a partition region."""
 

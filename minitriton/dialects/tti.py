@@ -7,21 +7,13 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, TensorType, i1, i32, i64
 from xdsl.ir import Dialect
-from xdsl.irdl import (
-    IRDLOperation,
-    ParsePropInAttrDict,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, Pure
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg_text import parse_attr_dict, parse_memdesc, print_attr_dict, print_memdesc, resolve
 from minitriton.dialects.ttg_traits import i32_attr
 from minitriton.dialects.ttg_types import MemDescType
@@ -30,7 +22,7 @@ MEMORY_TYPES = ("shared_mem", "tensor_mem")
 """Kinds of memory in the order of their numbers."""
 
 
-@irdl_op_definition
+@op_definition
 class ExperimentalAssertInThreadOp(IRDLOperation):
     """Ends the program with `message` unless all (with `check_any`, any) of the thread's values are true."""
 
@@ -44,7 +36,7 @@ class ExperimentalAssertInThreadOp(IRDLOperation):
     assembly_format = "$condition `,` $message attr-dict `:` type($condition)"
 
 
-@irdl_op_definition
+@op_definition
 class ExperimentalBufferPointersOp(IRDLOperation):
     """A tensor of the addresses at `offsets` in shared or tensor memory."""
 
@@ -81,7 +73,7 @@ class ExperimentalBufferPointersOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-@irdl_op_definition
+@op_definition
 class ExperimentalMemDescToI64Op(IRDLOperation):
     """The address of a buffer as a number."""
 
@@ -108,7 +100,7 @@ class ExperimentalMemDescToI64Op(IRDLOperation):
         print_memdesc(printer, self.memdesc.type)
 
 
-@irdl_op_definition
+@op_definition
 class ExperimentalLockAcquireOp(IRDLOperation):
     """One thread takes the lock, where `pred` holds."""
 
@@ -120,7 +112,7 @@ class ExperimentalLockAcquireOp(IRDLOperation):
     assembly_format = "$lock (`,` $pred^)? attr-dict `:` type($lock)"
 
 
-@irdl_op_definition
+@op_definition
 class ExperimentalLockReleaseOp(IRDLOperation):
     """One thread gives the lock back, where `pred` holds."""
 

@@ -15,7 +15,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -25,6 +24,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg_traits import SHARED, OperandEffects, VerifyTensorLayouts, bool_attr, i32_array, i32_attr
 from minitriton.dialects.ttg_types import MemDescType
 
@@ -38,7 +38,7 @@ def verify_barrier_type(op: Operation, type_: Attribute) -> None:
         raise VerifyException(f"'{op.name}' op barrier allocation must be a descriptor of 1xi64 type")
 
 
-@irdl_op_definition
+@op_definition
 class FenceAsyncSharedOp(IRDLOperation):
     """Makes earlier writes to shared memory visible to the async proxy (wgmma, TMA); `b_cluster` for the cluster."""
 
@@ -53,7 +53,7 @@ class FenceAsyncSharedOp(IRDLOperation):
         Operation.__init__(self, properties={"bCluster": bool_attr(b_cluster)})
 
 
-@irdl_op_definition
+@op_definition
 class ClusterArriveOp(IRDLOperation):
     """Arrives at the cluster's barrier; `relaxed` orders no memory."""
 
@@ -68,7 +68,7 @@ class ClusterArriveOp(IRDLOperation):
         Operation.__init__(self, properties={"relaxed": bool_attr(relaxed)})
 
 
-@irdl_op_definition
+@op_definition
 class ClusterWaitOp(IRDLOperation):
     """Waits at the cluster's barrier."""
 
@@ -81,7 +81,7 @@ class ClusterWaitOp(IRDLOperation):
         Operation.__init__(self)
 
 
-@irdl_op_definition
+@op_definition
 class InitBarrierOp(IRDLOperation):
     """Makes `alloc` an mbarrier that expects `count` arrivals a phase."""
 
@@ -99,7 +99,7 @@ class InitBarrierOp(IRDLOperation):
         verify_barrier_type(self, self.alloc.type)
 
 
-@irdl_op_definition
+@op_definition
 class InvalBarrierOp(IRDLOperation):
     """Ends the life of an mbarrier, so that its memory can be used again."""
 
@@ -116,7 +116,7 @@ class InvalBarrierOp(IRDLOperation):
         verify_barrier_type(self, self.alloc.type)
 
 
-@irdl_op_definition
+@op_definition
 class BarrierExpectOp(IRDLOperation):
     """Tells an mbarrier that `size` bytes will arrive in this phase, where `pred` holds."""
 
@@ -135,7 +135,7 @@ class BarrierExpectOp(IRDLOperation):
         verify_barrier_type(self, self.alloc.type)
 
 
-@irdl_op_definition
+@op_definition
 class WaitBarrierOp(IRDLOperation):
     """Waits until the phase of parity `phase` is complete; `deps` may be accessed by others until then."""
 
@@ -163,7 +163,7 @@ class WaitBarrierOp(IRDLOperation):
         verify_barrier_type(self, self.alloc.type)
 
 
-@irdl_op_definition
+@op_definition
 class ArriveBarrierOp(IRDLOperation):
     """Arrives `count` times at an mbarrier, where `pred` holds."""
 
@@ -186,7 +186,7 @@ class ArriveBarrierOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op count must be greater than or equal to 1")
 
 
-@irdl_op_definition
+@op_definition
 class AsyncCopyMbarrierArriveOp(IRDLOperation):
     """Arrives at `barrier` once all earlier `cp.async` of the thread are done."""
 

@@ -19,7 +19,6 @@ from xdsl.irdl import (
     ParsePropInAttrDict,
     RangeOf,
     RangeVarConstraint,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -33,6 +32,7 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg_attributes import layout_of
 from minitriton.dialects.ttg_module import num_warps
@@ -58,7 +58,7 @@ class _ReadsBuffers(MemoryEffect):
 _IEEE = InputPrecisionAttr.of(InputPrecision.IEEE)
 
 
-@irdl_op_definition
+@op_definition
 class WarpGroupDotOp(IRDLOperation):
     """`a * b + c` by wgmma (`a * b` where `use_c` is false). `a` is a buffer or in registers, `b` a buffer.
 
@@ -182,7 +182,7 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
     return None
 
 
-@irdl_op_definition
+@op_definition
 class WarpGroupDotWaitOp(IRDLOperation):
     """Waits until at most `pendings` products are still running; its results are its inputs, ready to be read."""
 

@@ -15,7 +15,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -30,6 +29,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import ScaleDotElemTypeAttr
 from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
 from minitriton.dialects.ttg_traits import SHARED, TENSOR, OperandEffects, VerifyTensorLayouts, i32_array, i32_attr
@@ -136,7 +136,7 @@ def _verify_mma_types(op: Operation, a: SSAValue, b: SSAValue, d: SSAValue) -> N
         )
 
 
-@irdl_op_definition
+@op_definition
 class TCGen5MMAOp(IRDLOperation):
     """`d += a * b` (`d = a * b` where `use_d` is false) by the tensor cores of sm_100."""
 
@@ -198,7 +198,7 @@ class TCGen5MMAOp(IRDLOperation):
         _verify_mma_types(self, self.a, self.b, self.d)
 
 
-@irdl_op_definition
+@op_definition
 class TCGen5MMAScaledOp(IRDLOperation):
     """`d += scale(a) * scale(b)` by the tensor cores of sm_100."""
 
@@ -274,7 +274,7 @@ class TCGen5MMAScaledOp(IRDLOperation):
         _verify_mma_types(self, self.a, self.b, self.d)
 
 
-@irdl_op_definition
+@op_definition
 class TCGen5CommitOp(IRDLOperation):
     """Lets `barrier` track all earlier asynchronous products."""
 
@@ -288,7 +288,7 @@ class TCGen5CommitOp(IRDLOperation):
     assembly_format = "$barrier (`,` $pred^)? attr-dict `:` type($barrier)"
 
 
-@irdl_op_definition
+@op_definition
 class TMEMLoadOp(IRDLOperation):
     """Loads a buffer of tensor memory into registers."""
 
@@ -326,7 +326,7 @@ class TMEMLoadOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-@irdl_op_definition
+@op_definition
 class TMEMStoreOp(IRDLOperation):
     """Stores registers into a buffer of tensor memory."""
 
@@ -374,7 +374,7 @@ class TMEMStoreOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op Cannot store into an immutable alloc")
 
 
-@irdl_op_definition
+@op_definition
 class TMEMAllocOp(IRDLOperation):
     """Allocates a buffer in tensor memory, filled with `src` if given."""
 
@@ -393,7 +393,7 @@ class TMEMAllocOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op uninitialized alloc must have a mutable memdesc type")
 
 
-@irdl_op_definition
+@op_definition
 class TMEMSubSliceOp(IRDLOperation):
     """The columns of a tensor-memory buffer from `N` on, as a view."""
 
@@ -410,7 +410,7 @@ class TMEMSubSliceOp(IRDLOperation):
         Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"N": i32_attr(n)})
 
 
-@irdl_op_definition
+@op_definition
 class TMEMCopyOp(IRDLOperation):
     """Starts copying a buffer of shared memory into tensor memory."""
 

@@ -15,7 +15,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
@@ -27,6 +26,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import (
     CacheModifier,
     CacheModifierAttr,
@@ -64,7 +64,7 @@ _DEFAULT_CACHE = CacheModifierAttr.of(CacheModifier.NONE)
 _DEFAULT_EVICT = EvictionPolicyAttr.of(EvictionPolicy.NORMAL)
 
 
-@irdl_op_definition
+@op_definition
 class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
     """Starts copying the block of `desc` at `coord` into `destination`; `barrier` gets the bytes, where `pred` holds."""
 
@@ -158,7 +158,7 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op TMA result must have NVMMA shared layout")
 
 
-@irdl_op_definition
+@op_definition
 class AsyncTMACopyLocalToGlobalOp(IRDLOperation):
     """Starts copying the buffer `src` to the block of `desc` at `coord`."""
 
@@ -176,7 +176,7 @@ class AsyncTMACopyLocalToGlobalOp(IRDLOperation):
         Operation.__init__(self, operands=(desc, *coord, src))
 
 
-@irdl_op_definition
+@op_definition
 class AsyncTMAReduceOp(IRDLOperation):
     """Starts combining the buffer `src` into the block of `desc` at `coord`, atomically, element by element."""
 
@@ -195,7 +195,7 @@ class AsyncTMAReduceOp(IRDLOperation):
         Operation.__init__(self, operands=(desc, *coord, src), properties={"kind": DescriptorReduceKindAttr.of(kind)})
 
 
-@irdl_op_definition
+@op_definition
 class AsyncTMAGatherOp(IRDLOperation):
     """Starts copying the rows `x_offsets` of `desc`, from column `y_offset` on, into `destination`."""
 
@@ -233,7 +233,7 @@ class AsyncTMAGatherOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op cannot store into immutable memory")
 
 
-@irdl_op_definition
+@op_definition
 class AsyncTMAScatterOp(IRDLOperation):
     """Starts copying the buffer `src` to the rows `x_offsets` of `desc`, from column `y_offset` on."""
 
@@ -252,7 +252,7 @@ class AsyncTMAScatterOp(IRDLOperation):
         Operation.__init__(self, operands=(desc, x_offsets, y_offset, src))
 
 
-@irdl_op_definition
+@op_definition
 class TMAStoreWaitOp(IRDLOperation):
     """Waits until at most `pendings` TMA stores still read their buffers."""
 
@@ -267,7 +267,7 @@ class TMAStoreWaitOp(IRDLOperation):
         Operation.__init__(self, properties={"pendings": i32_attr(pendings)})
 
 
-@irdl_op_definition
+@op_definition
 class ReinterpretTensorDescOp(IRDLOperation):
     """A pointer to a descriptor's bytes, seen as a descriptor."""
 
@@ -282,7 +282,7 @@ class ReinterpretTensorDescOp(IRDLOperation):
         Operation.__init__(self, operands=(raw_desc,), result_types=(result_type,))
 
 
-@irdl_op_definition
+@op_definition
 class TensormapCreateOp(IRDLOperation):
     """Writes a TMA descriptor at `desc_ptr`. Sizes and strides run fastest dimension first, strides in bytes."""
 
@@ -372,7 +372,7 @@ class TensormapCreateOp(IRDLOperation):
                 raise VerifyException(f"Rank mismatch for {what}. Got {have} but expected {want}")
 
 
-@irdl_op_definition
+@op_definition
 class TensormapFenceproxyAcquireOp(IRDLOperation):
     """Makes a descriptor written at `desc_ptr` visible to TMA."""
 
