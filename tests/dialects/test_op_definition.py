@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects import test
 from xdsl.dialects.builtin import i32
 from xdsl.irdl import IRDLOperation, operand_def
 from xdsl.utils.exceptions import ParseError
@@ -30,6 +31,6 @@ def test_a_malformed_form_is_an_error_where_the_op_is_printed() -> None:
         src = operand_def()
         assembly_format = "$source attr-dict `:` type($src)"
 
-    op = Misspelt.create(operands=TestOp.create(result_types=[i32]).results)
+    op = Misspelt.create(operands=test.TestOp.create(result_types=[i32]).results)
     with pytest.raises(ParseError, match="source"):
         str(op)
