@@ -44,6 +44,6 @@ def _stage_of(step: Step, stage: str) -> str:
 
 
 def _starts_lowering(step: Step) -> bool:
-    """Whether `step` is the first after the `ttgir` stage: it places shared memory, or leaves the IR's structure."""
+    """Whether `step` is the first after the `ttgir` stage: it decides about shared memory, or leaves the IR's structure."""
     leaves = {Property.SHARED_ALLOCATED, Property.LLVM_DIALECT} & step.establishes
-    return bool(leaves) or Property.STRUCTURED in step.destroys
+    return bool(leaves) or bool({Property.SHARED_ALLOCATED, Property.STRUCTURED} & step.destroys)

@@ -1,4 +1,5 @@
 """Imports every module of this layer that registers a pass or a translation."""
 
+import minitriton.codegen.conversion_rounds
 import minitriton.codegen.convert_triton_gpu_to_llvm
 import minitriton.codegen.emission  # noqa: F401

@@ -107,15 +107,33 @@ def conversion_scratch_bytes(
 
 
 def plan_conversion(
-    src: DistributedEncoding, dst: DistributedEncoding, shape: Shape, bitwidth: int, capability: int = 0
+    src: DistributedEncoding,
+    dst: DistributedEncoding,
+    shape: Shape,
+    bitwidth: int,
+    capability: int = 0,
+    scratch_limit: int = 0,
 ) -> ConversionPlan:
     """The plan for elements of `bitwidth` bits (pointers: 64); cached. Raises `LoweringError` across CTAs.
 
     `capability` is the target's compute capability times ten: from 75 on loads may be `ldmatrix`, from 90 on stores `stmatrix`
-    (`MemoryAccess.matrices`). At 0 all accesses are plain. The amount of scratch depends on it.
+    (`MemoryAccess.matrices`). At 0 all accesses are plain. The amount of scratch depends on it: the least that the accesses need,
+    or, in fewer rounds, up to `scratch_limit` bytes.
     """
     available = MatrixInstructions(load=capability >= LDMATRIX_CAPABILITY, store=capability >= STMATRIX_CAPABILITY)
-    return _plan(to_linear_layout(src, shape), to_linear_layout(dst, shape), bitwidth, available)
+    layouts = to_linear_layout(src, shape), to_linear_layout(dst, shape)
+    plan = _plan(*layouts, bitwidth, available)
+    if isinstance(plan, SharedMemoryRoundTrip) and plan.rounds > 1 and scratch_limit >= 2 * plan.scratch_bytes:
+        return _plan_within(*layouts, bitwidth, available, scratch_limit)
+    return plan
+
+
+@lru_cache(maxsize=1024)
+def _plan_within(
+    src: LinearLayout, dst: LinearLayout, bitwidth: int, available: MatrixInstructions, scratch_limit: int
+) -> ConversionPlan:
+    plan = _plan(src, dst, bitwidth, available)
+    return plan.within(scratch_limit) if isinstance(plan, SharedMemoryRoundTrip) else plan
 
 
 @lru_cache(maxsize=4096)

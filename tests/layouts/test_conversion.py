@@ -125,6 +125,31 @@ def test_rounds_reuse_the_same_memory() -> None:
     assert plan.scratch_bytes == 128 * 128 * 2 // 4
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_more_scratch_makes_fewer_rounds_of_the_same_accesses(data: st.DataObject) -> None:
+    shape = data.draw(strategies.shapes(2))
+    src, dst = (data.draw(strategies.distributed(2, 2, shape)) for _ in range(2))
+    bitwidth = data.draw(st.sampled_from(strategies.BITWIDTHS))
+    capability = data.draw(st.sampled_from([0, 80, 90]))
+    least = plan_conversion(src, dst, shape, bitwidth, capability)
+    limit = data.draw(st.integers(0, 1 << 15))
+    plan = plan_conversion(src, dst, shape, bitwidth, capability, limit)
+    if not isinstance(least, SharedMemoryRoundTrip):
+        assert plan == least
+        return
+    assert isinstance(plan, SharedMemoryRoundTrip)
+    assert plan.rounds * plan.scratch_bytes == least.rounds * least.scratch_bytes
+    assert plan.scratch_bytes <= max(limit, least.scratch_bytes)
+    assert plan.rounds == 1 or 2 * plan.scratch_bytes > limit
+    for these, those in ((plan.stores, least.stores), (plan.loads, least.loads)):
+        assert [a.registers for one in these for a in one.accesses] == [
+            a.registers for one in those for a in one.accesses
+        ]
+    held, wanted = (machine.held_by(to_linear_layout(e, shape)) for e in (src, dst))
+    assert (machine.convert(plan, held) == wanted).all()
+
+
 def test_no_other_warp_is_waited_for_if_no_other_warp_is_needed() -> None:
     src = Blocked((1, 4), (8, 4), (4, 1), (1, 0))
     dst = Blocked((4, 1), (2, 16), (4, 1), (1, 0))
