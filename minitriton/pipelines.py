@@ -99,7 +99,12 @@ def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
 
 def llvm_passes() -> list[str]:
     """Lowers to the LLVM dialect; shared memory is placed and barriers are put in on the way."""
-    return ["tritongpu-combine-tensor-select-and-if", "minitriton-conversion-rounds", "convert-triton-gpu-to-llvm"]
+    return [
+        "tritongpu-combine-tensor-select-and-if",
+        "minitriton-conversion-rounds",
+        "minitriton-separate-buffers",
+        "convert-triton-gpu-to-llvm",
+    ]
 
 
 def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:

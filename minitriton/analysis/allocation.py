@@ -7,7 +7,7 @@ that says how many bytes of scratch an op needs. Out: an `Allocation` with the o
     allocation.offset(op)      # bytes from the base of shared memory, for a local_alloc or an op with scratch
     allocation.total_bytes     # what the kernel needs
 
-Buffers that are never alive at the same time share memory. A call counts as an op whose scratch is all that its callee needs;
+Buffers that are never alive at the same time share memory, unless the function is marked `allocation.separate`. A call counts as an op whose scratch is all that its callee needs;
 the callee's offsets start where that scratch does. `write_attributes` puts the result into the IR: `allocation.offset` on the
 ops, `ttg.shared` on the module.
 """
@@ -40,6 +40,9 @@ ScratchBytes = Callable[[Operation], int]
 """How many bytes of shared memory an op needs while it runs (0 for most)."""
 
 SCRATCH_ALIGNMENT = 128
+
+SEPARATE = "allocation.separate"
+"""Attribute of a function no two buffers of which may share memory."""
 
 
 class BufferKind(Enum):
@@ -179,18 +182,34 @@ def _allocate_function(
     allocation: Allocation,
 ) -> FunctionAllocation:
     placed = FunctionAllocation(function, callees)
-    for op in function.walk():
-        if op.name == "ttg.local_alloc":
-            if is_shared_memdesc(op.results[0]):
-                placed.of_value[op.results[0]] = _explicit_buffer(op)
-            continue
-        buffer = _scratch_buffer(op, scratch_bytes, callees, allocation)
-        if buffer.size > 0:
-            placed.of_op[op] = buffer
+    for buffer in function_buffers(function, scratch_bytes, callees, allocation):
+        if buffer.kind is BufferKind.EXPLICIT:
+            placed.of_value[buffer.owner.results[0]] = buffer
+        else:
+            placed.of_op[buffer.owner] = buffer
     if placed.of_value or placed.of_op:
         _set_live_intervals(placed)
         placed.total_bytes = assign_offsets(placed.buffers())
     return placed
+
+
+def function_buffers(
+    function: Operation,
+    scratch_bytes: ScratchBytes,
+    callees: dict[Operation, Operation] | None = None,
+    allocation: Allocation | None = None,
+) -> list[Buffer]:
+    """The buffers of a function in the order of the text, not placed yet. `allocation` has those of its callees."""
+    found: list[Buffer] = []
+    for op in function.walk():
+        if op.name == "ttg.local_alloc":
+            if is_shared_memdesc(op.results[0]):
+                found.append(_explicit_buffer(op))
+            continue
+        buffer = _scratch_buffer(op, scratch_bytes, callees or {}, allocation or Allocation())
+        if buffer.size > 0:
+            found.append(buffer)
+    return found
 
 
 def _explicit_buffer(op: Operation) -> Buffer:
@@ -242,5 +261,9 @@ def _set_live_intervals(placed: FunctionAllocation) -> None:
         for alloc in allocs:
             buffer = placed.of_value[alloc]
             buffer.live = min(buffer.live[0], start), max(buffer.live[1], end)
+    if SEPARATE in placed.function.attributes:
+        for buffer in placed.buffers():
+            buffer.live = (0, len(number))
+        return
     for op, buffer in placed.of_op.items():
         buffer.live = (0, len(number)) if op is placed.function else (number[op], number[op] + 1)

@@ -2,4 +2,5 @@
 
 import minitriton.codegen.conversion_rounds
 import minitriton.codegen.convert_triton_gpu_to_llvm
-import minitriton.codegen.emission  # noqa: F401
+import minitriton.codegen.emission
+import minitriton.codegen.separate_buffers  # noqa: F401
