@@ -1,6 +1,6 @@
 """Prints IR exactly as MLIR (and so Triton 3.6.0) does.
 
-In: an op, the names of its values (`printer_names`) and the aliases of its attributes (`printer_aliases`).
+In: an op, the names of its values (`printer_names`) and what collects aliases of its attributes (`printer_aliases`).
 Out: text. The ops' own `print` methods say what stands where; this class says how names, attributes, regions and places look:
 
     #blocked = #ttg.blocked<{...}>
@@ -10,8 +10,8 @@ Out: text. The ops' own `print` methods say what stands where; this class says h
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -35,26 +35,29 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 
+from minitriton.dialects.printer_aliases import AliasTable, Met
 from minitriton.dialects.printer_names import UNKNOWN, ValueNames
 from minitriton.dialects.printer_numbers import float_text
 from minitriton.dialects.printer_upstream import PRINTERS
 from minitriton.dialects.tt_enums import IntegerEnumAttr
 
-LOCATIONS = (UnknownLoc, FileLineColLoc, CallSiteLoc, FusedLoc, NameLoc)
 INDENT = "  "
+
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
+"""Characters that a string literal need not escape."""
 
 
 class TritonPrinter(Printer):
     """One run of printing. Text gathers in `parts`."""
 
-    def __init__(self, names: ValueNames, aliases: Mapping[Attribute, str], locations: bool) -> None:
+    def __init__(self, names: ValueNames, aliases: AliasTable, locations: bool) -> None:
         super().__init__(stream=None)
         self.names = names
         self.aliases = aliases
         self.print_debuginfo = locations
         self.parts: list[str] = []
         self._default_dialects = ["builtin"]
-        self._texts: dict[Attribute, str] = {}
+        self._in_generic_form = False
 
     @property
     def text(self) -> str:
@@ -70,6 +73,13 @@ class TritonPrinter(Printer):
     def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
         self.parts.append("\n" + INDENT * (self._indent if indent is None else indent))
 
+    def print_bytes_literal(self, bytestring: bytes) -> None:
+        text = bytestring.decode("ascii", "replace")
+        if _PLAIN.fullmatch(text):
+            self.parts.append(f'"{text}"')
+        else:
+            super().print_bytes_literal(bytestring)
+
     # Values and blocks
 
     def print_ssa_value(self, value: SSAValue) -> str:
@@ -80,11 +90,8 @@ class TritonPrinter(Printer):
     def _print_results(self, op: Operation) -> None:
         if not op.results:
             return
-        groups: list[str] = []
-        for start, size in self.names.result_groups(op):
-            name = self.names.values.get(op.results[start], UNKNOWN)
-            groups.append(f"%{name}:{size}" if size > 1 else f"%{name}")
-        self.parts.append(", ".join(groups) + " = ")
+        names = self.names.names_of_results(op)
+        self.parts.append(", ".join([f"%{name}" for name in names]) + " = ")
 
     def print_block_name(self, block: Block) -> str:
         _, name = self.names.blocks.get(block, (0, "INVALIDBLOCK"))
@@ -139,46 +146,57 @@ class TritonPrinter(Printer):
         print_empty_block: bool = True,
         print_block_terminators: bool = True,
     ) -> None:
+        op = region.parent
+        self._default_dialects.append(
+            "builtin" if isinstance(op, ModuleOp) else "func" if isinstance(op, FuncOp) else ""
+        )
         self.parts.append("{")
-        with self._in_region_of(region.parent):
-            for index, block in enumerate(region.blocks):
-                header = index > 0 or (print_entry_block_args and bool(block.args))
-                header = header or (print_empty_block and not block.ops)
-                self.print_block(block, header, print_block_terminators)
+        for index, block in enumerate(region.blocks):
+            header = index > 0 or (print_entry_block_args and bool(block.args))
+            header = header or (print_empty_block and not block.ops)
+            self.print_block(block, header, print_block_terminators)
         self._print_new_line()
         self.parts.append("}")
-
-    @contextmanager
-    def _in_region_of(self, op: Operation | None) -> Generator[None, None, None]:
-        default = "builtin" if isinstance(op, ModuleOp) else "func" if isinstance(op, FuncOp) else ""
-        self._default_dialects.append(default)
-        yield
         self._default_dialects.pop()
 
     # Ops
 
     def print_op(self, op: Operation) -> None:
+        place = self.meet(op.location, deferrable=True) if self.print_debuginfo else None
         self._print_results(op)
         self._print_form(op)
-        if self.print_debuginfo:
-            self.parts.append(" ")
-            self.print_location(op.location)
+        if place is not None:
+            self.parts.append(f" loc({place.reference})")
 
     def _print_form(self, op: Operation) -> None:
         """The op without its results and its place."""
         printer = PRINTERS.get(type(op))
-        if isinstance(op, UnregisteredOp):
-            self.parts.append(f'"{op.op_name.data}"')
-            self.print_op_with_default_format(op)
-        elif printer is not None:
+        if printer is not None:
             self.parts.append(self._op_name(op))
             printer(op, self)
-        elif Operation.print is type(op).print:
-            self.parts.append(f'"{op.name}"')
-            self.print_op_with_default_format(op)
+        elif isinstance(op, UnregisteredOp) or Operation.print is type(op).print:
+            self.parts.append(f'"{op.op_name.data if isinstance(op, UnregisteredOp) else op.name}"')
+            self._print_generic_form(op)
         else:
             self.parts.append(self._op_name(op))
             op.print(self)
+
+    def _print_generic_form(self, op: Operation) -> None:
+        """Aliases are numbered as if the regions came first, then the types, then the attributes; so all are met in that order before."""
+        if self._in_generic_form:
+            self.print_op_with_default_format(op)
+            return
+        self._in_generic_form = True
+        length = len(self.parts)
+        for region in op.regions:
+            self.print_region(region)
+        for type_ in (*op.operand_types, *op.result_types):
+            self.meet(type_)
+        for _, value in sorted({**op.properties, **op.attributes}.items()):
+            self.meet(value)
+        del self.parts[length:]
+        self.print_op_with_default_format(op)
+        self._in_generic_form = False
 
     def _op_name(self, op: Operation) -> str:
         prefix = self._default_dialects[-1] + "."
@@ -207,27 +225,26 @@ class TritonPrinter(Printer):
     # Attributes
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if isinstance(attribute, FloatAttr):  # 0.0 and -0.0 are equal
-            self._print_attribute(attribute)
-            return
-        text = self._texts.get(attribute)
-        if text is None:
-            outer, self.parts = self.parts, []
-            self._print_attribute(attribute)
-            text = self._texts[attribute] = "".join(self.parts)
-            self.parts = outer
-        self.parts.append(text)
+        if type(attribute) is FloatAttr:  # 0.0 and -0.0 are equal
+            self.print_attribute_in_full(attribute)
+        else:
+            self.parts.append(self.meet(attribute).text)
 
-    def _print_attribute(self, attribute: Attribute) -> None:
-        alias = self.aliases.get(attribute)
-        if isinstance(attribute, LOCATIONS):
-            self.parts.append("loc(")
+    def meet(self, attribute: Attribute, deferrable: bool = False) -> Met:
+        """What is known of `attribute`, which is printed here; `deferrable` if its alias may be defined after the module."""
+        return self.aliases.known(attribute, deferrable) or self._print_apart(attribute, deferrable)
+
+    def _print_apart(self, attribute: Attribute, deferrable: bool) -> Met:
+        """Prints an attribute that was not met before into an entry of its own."""
+        met = self.aliases.begin(attribute, deferrable)
+        outer, self.parts = self.parts, []
+        if met.is_location:
             self.print_location_body(attribute)
-            self.parts.append(")")
-        elif alias is not None:
-            self.parts.append(alias)
         else:
             self.print_attribute_in_full(attribute)
+        self.aliases.end(met, "".join(self.parts))
+        self.parts = outer
+        return met
 
     def print_attribute_in_full(self, attribute: Attribute) -> None:
         """The attribute itself, not its alias (but the aliases of those within)."""
@@ -263,22 +280,8 @@ class TritonPrinter(Printer):
 
     # Places
 
-    def print_location(self, location: Attribute) -> None:
-        """`loc(#loc3)`, or the place in full if it has no alias."""
-        alias = self.aliases.get(location)
-        self.parts.append("loc(")
-        if alias is not None:
-            self.parts.append(alias)
-        else:
-            self.print_location_body(location)
-        self.parts.append(")")
-
     def _print_nested_location(self, location: Attribute) -> None:
-        alias = self.aliases.get(location)
-        if alias is not None:
-            self.parts.append(alias)
-        else:
-            self.print_location_body(location)
+        self.parts.append(self.meet(location).reference)
 
     def print_location_body(self, location: Attribute) -> None:
         """What stands between the parentheses of `loc(...)`."""
@@ -287,7 +290,7 @@ class TritonPrinter(Printer):
             self.parts.append(f":{location.line.data}:{location.column.data}")
         elif isinstance(location, NameLoc):
             self.print_string_literal(location.desc.data)
-            if not isinstance(location.location, NoneAttr | UnknownLoc):
+            if not isinstance(location.location, (NoneAttr, UnknownLoc)):
                 self.parts.append("(")
                 self._print_nested_location(location.location)
                 self.parts.append(")")
@@ -309,18 +312,3 @@ class TritonPrinter(Printer):
             self.parts.append("]")
         else:
             self.parts.append("unknown")
-
-
-def aliases_text(printer: TritonPrinter, aliases: Iterable[tuple[str, Attribute]]) -> str:
-    """The definitions of `aliases`, one a line."""
-    lines: list[str] = []
-    for name, attribute in aliases:
-        printer.parts = []
-        if isinstance(attribute, LOCATIONS):
-            printer.parts.append("loc(")
-            printer.print_location_body(attribute)
-            printer.parts.append(")")
-        else:
-            printer.print_attribute_in_full(attribute)
-        lines.append(f"{name} = {printer.text}\n")
-    return "".join(lines)

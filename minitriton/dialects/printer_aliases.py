@@ -5,157 +5,132 @@
 
 Aliases are numbered by nesting depth first (an alias stands after those it mentions), then by name, then by the order in which
 printing meets them. Places of block arguments are defined before the module, since MLIR cannot put them off.
+
+An alias's number is known only when all has been printed. Until then a mark stands for it, which `AliasTable.finish` replaces:
+
+    tensor<4xf32, \0002\000>    →    tensor<4xf32, #blocked1>
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    CallSiteLoc,
-    DictionaryAttr,
-    FunctionType,
-    FusedLoc,
-    NameLoc,
-    NoneAttr,
-    TensorType,
-    UnknownLoc,
-    UnregisteredOp,
-    VectorType,
-)
-from xdsl.ir import Attribute, BlockArgument, BuiltinAttribute, Operation
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, UnknownLoc
+from xdsl.ir import Attribute
 
-from minitriton.dialects.printer import LOCATIONS, TritonPrinter
-from minitriton.dialects.printer_names import ValueNames
-from minitriton.dialects.printer_upstream import PRINTERS
+LOCATIONS = (UnknownLoc, FileLineColLoc, CallSiteLoc, FusedLoc, NameLoc)
+_MARK = "\0"
+"""Around the number of an alias. String literals escape this character."""
 
 
-@dataclass
-class _Seen:
-    """What is known of an attribute that printing met."""
+@functools.cache
+def is_location(kind: type[Attribute]) -> bool:
+    """Whether attributes of class `kind` are places."""
+    return issubclass(kind, LOCATIONS)
+
+
+@functools.cache
+def _alias_name(kind: type[Attribute]) -> str | None:
+    """What aliases of attributes of class `kind` are called, None if they have none."""
+    return "loc" if is_location(kind) else getattr(kind, "ALIAS", None)
+
+
+@dataclass(eq=False)
+class Met:
+    """What is known of an attribute that was printed: its alias's name (None: it has none), and how it is spelled.
+
+    `in_full`: the attribute itself (of a place what stands between the parentheses of `loc(...)`); `reference`: its alias if it has
+    one; `text`: what is printed where the attribute stands.
+    """
 
     name: str | None
+    is_location: bool
     deferrable: bool
     depth: int
-    children: list[Attribute] = field(default_factory=list)
+    inside: list[Met] = field(default_factory=list)
+    in_full: str = ""
+    reference: str = ""
+    text: str = ""
+
+    def pin(self) -> None:
+        """The alias, and those it mentions, must be defined before the module."""
+        if self.deferrable:
+            self.deferrable = False
+            for each in self.inside:
+                each.pin()
 
 
-class AliasCollector(TritonPrinter):
-    """Goes through the motions of printing and notes every attribute met."""
+class AliasTable:
+    """All attributes met, in that order. Where `enabled` is false, all are printed in full."""
 
-    def __init__(self, names: ValueNames, locations: bool) -> None:
-        super().__init__(names, {}, locations)
-        self.seen: dict[Attribute, _Seen] = {}
-        self._children: list[Attribute] = []
-        self._deferrable = False
+    def __init__(self, enabled: bool = True) -> None:
+        self._enabled = enabled
+        self._met: dict[Attribute, Met] = {}
+        self._by_identity: dict[int, tuple[Met, Attribute]] = {}
+        """Hashing an attribute takes long. An entry keeps its attribute alive, so that the key stays its own."""
+        self._named: list[Met] = []
+        self._open: list[Met] = []
+        """The attributes that are being printed, each inside the one before it."""
 
-    def print_attribute(self, attribute: Attribute) -> None:
-        self._visit(attribute, self._deferrable)
+    def known(self, attribute: Attribute, deferrable: bool) -> Met | None:
+        """The entry of `attribute`, if it was met before. Inside another attribute, that one says what is deferrable."""
+        found = self._by_identity.get(id(attribute))
+        if found is not None:
+            met = found[0]
+        else:
+            met = self._met.get(attribute)
+            if met is None:
+                return None
+            self._by_identity[id(attribute)] = met, attribute
+        if self._open:
+            outer = self._open[-1]
+            outer.inside.append(met)
+            deferrable = outer.deferrable
+        if not deferrable:
+            met.pin()
+        return met
 
-    def print_location(self, location: Attribute) -> None:
-        """Places of ops are visited before the op, in `print_op`."""
+    def begin(self, attribute: Attribute, deferrable: bool) -> Met:
+        """A new entry for `attribute`, inside of which are those met until `end`."""
+        kind = type(attribute)
+        name = _alias_name(kind) if self._enabled else None
+        outer = self._open[-1] if self._open else None
+        met = Met(name, is_location(kind), deferrable if outer is None else outer.deferrable, 1 if name else 0)
+        if outer is not None:
+            outer.inside.append(met)
+        if name is not None:
+            met.reference = f"{_MARK}{len(self._named)}{_MARK}"
+            self._named.append(met)
+        self._met[attribute] = met
+        self._by_identity[id(attribute)] = met, attribute
+        self._open.append(met)
+        return met
 
-    def print_op(self, op: Operation) -> None:
-        if self.print_debuginfo:
-            self._visit(op.location, True)
-        generic = isinstance(op, UnregisteredOp) or (type(op) not in PRINTERS and Operation.print is type(op).print)
-        if not generic:
-            self._print_form(op)
-            return
-        for region in op.regions:
-            self.print_region(region)
-        for type_ in (*op.operand_types, *op.result_types):
-            self._visit(type_, False)
-        for _, value in sorted({**op.properties, **op.attributes}.items()):
-            self._visit(value, False)
-
-    def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
-        if print_type:
-            self._visit(arg.type, False)
-            if self.print_debuginfo:
-                self._visit(arg.location, False)
-
-    def _visit(self, attribute: Attribute, deferrable: bool) -> None:
-        self._children.append(attribute)
-        seen = self.seen.get(attribute)
-        if seen is not None:
-            if not deferrable:
-                self._pin(seen)
-            return
-        name = "loc" if isinstance(attribute, LOCATIONS) else getattr(type(attribute), "ALIAS", None)
-        seen = self.seen[attribute] = _Seen(name, deferrable, 1 if name else 0)
-        outer = self._children, self._deferrable
-        self._children, self._deferrable = seen.children, deferrable
-        self._visit_parts(attribute)
-        self._children, self._deferrable = outer
-        deepest = max((self.seen[child].depth for child in seen.children), default=0)
+    def end(self, met: Met, in_full: str) -> None:
+        """`in_full`: how the attribute of the innermost entry begun is spelled."""
+        self._open.pop()
+        met.in_full = in_full
+        met.reference = met.reference or in_full
+        met.text = f"loc({in_full})" if met.is_location else met.reference
+        deepest = max((each.depth for each in met.inside), default=0)
         if deepest:
-            seen.depth = deepest + 1
+            met.depth = deepest + 1
 
-    def _pin(self, seen: _Seen) -> None:
-        if seen.deferrable:
-            seen.deferrable = False
-            for child in seen.children:
-                self._pin(self.seen[child])
-
-    def _visit_parts(self, attribute: Attribute) -> None:
-        for part in _parts(attribute):
-            self._visit(part, self._deferrable)
-        if not isinstance(attribute, BuiltinAttribute):
-            self.print_attribute_in_full(attribute)
-
-
-def _parts(attribute: Attribute) -> Iterable[Attribute]:
-    """The attributes inside a builtin attribute or type."""
-    if isinstance(attribute, TensorType | VectorType):
-        encoding = getattr(attribute, "encoding", None)
-        return (
-            (attribute.element_type,)
-            if encoding is None or isinstance(encoding, NoneAttr)
-            else (attribute.element_type, encoding)
-        )
-    if isinstance(attribute, FunctionType):
-        return (*attribute.inputs, *attribute.outputs)
-    if isinstance(attribute, DictionaryAttr):
-        return [value for _, value in sorted(attribute.data.items())]
-    if isinstance(attribute, ArrayAttr):
-        return attribute.data
-    if isinstance(attribute, NameLoc):
-        return () if isinstance(attribute.location, NoneAttr | UnknownLoc) else (attribute.location,)
-    if isinstance(attribute, CallSiteLoc):
-        return (attribute.callee, attribute.caller)
-    if isinstance(attribute, FusedLoc):
-        nested = tuple(attribute.locations) if isinstance(attribute.locations, ArrayAttr) else ()
-        return nested if isinstance(attribute.metadata, NoneAttr) else (attribute.metadata, *nested)
-    type_ = getattr(attribute, "type", None)
-    return (type_,) if isinstance(type_, TensorType) else ()
-
-
-@dataclass(frozen=True)
-class Aliases:
-    """The chosen aliases: all by attribute, and in the order in which they are defined, before and after the module."""
-
-    by_attribute: dict[Attribute, str]
-    before: list[tuple[str, Attribute]]
-    after: list[tuple[str, Attribute]]
-
-
-def choose_aliases(root: Operation, names: ValueNames, locations: bool) -> Aliases:
-    """The aliases for printing `root`."""
-    collector = AliasCollector(names, locations)
-    collector.print_op(root)
-    named = [(attr, seen, seen.name) for attr, seen in collector.seen.items() if seen.name is not None]
-    named.sort(key=lambda entry: (entry[1].depth, entry[2]))
-    counts: dict[str, int] = {}
-    by_attribute: dict[Attribute, str] = {}
-    before: list[tuple[str, Attribute]] = []
-    after: list[tuple[str, Attribute]] = []
-    for attribute, seen, name in named:
-        number = counts.get(name, 0)
-        counts[name] = number + 1
-        alias = f"#{name}{number or ''}"
-        by_attribute[attribute] = alias
-        (after if seen.deferrable else before).append((alias, attribute))
-    return Aliases(by_attribute, before, after)
+    def finish(self, body: str) -> str:
+        """`body` with the aliases' definitions around it, and the aliases in place of their marks."""
+        order = sorted(range(len(self._named)), key=lambda i: (self._named[i].depth, self._named[i].name))
+        counts: dict[str | None, int] = {}
+        aliases: dict[str, str] = {}
+        before: list[str] = []
+        after: list[str] = []
+        for index in order:
+            met = self._named[index]
+            number = counts.get(met.name, 0)
+            counts[met.name] = number + 1
+            alias = aliases[str(index)] = f"#{met.name}{number or ''}"
+            definition = f"loc({met.in_full})" if met.is_location else met.in_full
+            (after if met.deferrable else before).append(f"{alias} = {definition}\n")
+        pieces = "".join([*before, body, "\n", *after]).split(_MARK)
+        pieces[1::2] = [aliases[index] for index in pieces[1::2]]
+        return "".join(pieces)

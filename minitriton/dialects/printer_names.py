@@ -9,6 +9,8 @@ With `name_locs`, a value whose location carries a name (`loc("offs"(...))`) is 
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Any
 
 from xdsl.dialects.builtin import CallSiteLoc, FusedLoc, IntegerAttr, IntegerType, NameLoc
@@ -35,6 +37,7 @@ def name_of_location(location: Attribute) -> str | None:
     return None
 
 
+@functools.lru_cache(maxsize=4096)
 def _identifier(name: str) -> str:
     """`name` as an identifier that no number can clash with."""
     if all(char in _PUNCTUATION or (char.isascii() and char.isalnum()) for char in name):
@@ -106,8 +109,8 @@ class ValueNames:
     def __init__(self, root: Operation, name_locs: bool = False) -> None:
         self.values: dict[SSAValue, str] = {}
         self.blocks: dict[Block, tuple[int, str]] = {}
-        self.groups: dict[Operation, list[int]] = {}
-        """First indices of the groups of results, for ops with more than one group."""
+        self.groups: dict[Operation, list[str]] = {}
+        """The names of groups of results, for ops with several results."""
         self.name_locs = name_locs
         scope = _Scope()
         self._name_results(root, scope)
@@ -116,18 +119,11 @@ class ValueNames:
 
     def name_of(self, value: SSAValue) -> str:
         """How an operand `value` is written, without the percent sign."""
-        op = value.owner
-        if isinstance(op, Operation) and len(op.results) > 1:
-            index = op.results.index(value)
-            for start, size in self.result_groups(op):
-                if size > 1 and start <= index < start + size:
-                    return f"{self.values.get(op.results[start], UNKNOWN)}#{index - start}"
         return self.values.get(value, UNKNOWN)
 
-    def result_groups(self, op: Operation) -> list[tuple[int, int]]:
-        """Start and size of each group of results that shares a name."""
-        starts = self.groups.get(op, [0])
-        return [(a, b - a) for a, b in zip(starts, [*starts[1:], len(op.results)], strict=True)]
+    def names_of_results(self, op: Operation) -> list[str]:
+        """How the results of `op` are written where it is defined: `0:2` for two that share a name."""
+        return self.groups.get(op) or [self.name_of(op.results[0])]
 
     def _name_region(self, region: Region, outer: _Scope) -> None:
         scope = _Scope(outer)
@@ -162,12 +158,19 @@ class ValueNames:
         groups = _declared_results(op)
         for start, name in groups:
             self._set(op.results[start], named or name, scope)
-        if groups:
-            starts = sorted({0, *(start for start, _ in groups)})
-            if len(starts) > 1:
-                self.groups[op] = starts
         if op.results[0] not in self.values:
             self._set(op.results[0], named or "", scope)
+        if len(op.results) > 1:
+            self._name_groups(op, sorted({0, *(start for start, _ in groups)}))
+
+    def _name_groups(self, op: Operation, starts: list[int]) -> None:
+        """Results that share a name are used by it and their number, `0#1`."""
+        self.groups[op] = []
+        for start, end in itertools.pairwise([*starts, len(op.results)]):
+            name, size = self.values[op.results[start]], end - start
+            self.groups[op].append(f"{name}:{size}" if size > 1 else name)
+            if size > 1:
+                self.values.update((op.results[start + i], f"{name}#{i}") for i in range(size))
 
     def _set(self, value: SSAValue, name: str, scope: _Scope) -> None:
         if name:

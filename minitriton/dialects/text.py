@@ -13,8 +13,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.parser import TritonParser
-from minitriton.dialects.printer import TritonPrinter, aliases_text
-from minitriton.dialects.printer_aliases import choose_aliases
+from minitriton.dialects.printer import TritonPrinter
+from minitriton.dialects.printer_aliases import AliasTable
 from minitriton.dialects.printer_names import ValueNames
 from minitriton.dialects.verifier import verify
 from minitriton.errors import IRError, SourceLocation
@@ -48,9 +48,7 @@ def _located(parser: TritonParser, message: str, position: int) -> IRError:
 
 def print_module(module: Operation, locations: bool = False) -> str:
     """The text of a module (or of any op), with aliases around it."""
-    names = ValueNames(module, name_locs=locations)
-    aliases = choose_aliases(module, names, locations)
-    printer = TritonPrinter(names, aliases.by_attribute, locations)
+    aliases = AliasTable()
+    printer = TritonPrinter(ValueNames(module, name_locs=locations), aliases, locations)
     printer.print_op(module)
-    body = printer.text
-    return aliases_text(printer, aliases.before) + body + "\n" + aliases_text(printer, aliases.after)
+    return aliases.finish(printer.text)

@@ -15,6 +15,7 @@ from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.printer import TritonPrinter
+from minitriton.dialects.printer_aliases import AliasTable
 from minitriton.dialects.printer_names import ValueNames
 from minitriton.errors import IRError, SourceLocation
 
@@ -99,6 +100,6 @@ def _verify_terminator(op: Operation, block: Block) -> None:
 
 
 def _describe(op: Operation) -> str:
-    printer = TritonPrinter(ValueNames(op), {}, False)
+    printer = TritonPrinter(ValueNames(op), AliasTable(enabled=False), False)
     printer.print_op(op)
     return printer.text
