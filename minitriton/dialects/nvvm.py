@@ -29,7 +29,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects import nvvm_tma
+from minitriton.dialects import nvvm_cluster, nvvm_tma
 from minitriton.dialects.declared import declared
 from minitriton.dialects.nvvm_base import lanes, one_of
 from minitriton.dialects.nvvm_memory import (
@@ -291,4 +291,4 @@ class BarrierOp(IRDLOperation):
             raise VerifyException("nvvm.barrier: the number of threads must be a multiple of the warp size")
 
 
-NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma)))
+NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma), vars(nvvm_cluster)))

@@ -85,7 +85,14 @@ def test_atomics_count_once(ctas: int) -> None:
     assert number[0] == 3
 
 
-@pytest.mark.parametrize("kernel", [total, running, transposed, reversed_elements, counted], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("ctas", [2, 4, 8])
+def test_a_conversion_fetches_what_other_ctas_hold(ctas: int) -> None:
+    out = np.zeros(1024, np.float32)
+    transposed[(1,)](X, out, BLOCK=1024, num_ctas=ctas)
+    np.testing.assert_array_equal(out.reshape(32, 32), X.reshape(32, 32).T)
+
+
+@pytest.mark.parametrize("kernel", [total, running, reversed_elements, counted], ids=lambda k: k.__name__)
 def test_what_needs_another_cta_is_refused_at_its_line(kernel: Callable[..., None]) -> None:
     with pytest.raises(LoweringError, match="CTAs") as caught:
         kernel[(1,)](X, np.zeros(1024, np.float32), BLOCK=1024, num_ctas=2)  # pyright: ignore[reportIndexIssue]

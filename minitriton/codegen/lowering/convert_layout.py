@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
+from minitriton.codegen.lowering.cluster import exchanged
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
 from minitriton.codegen.lowering.registry import lowers
@@ -18,6 +19,7 @@ from minitriton.codegen.scratch import capability_of, needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.ttg import layout_of
+from minitriton.layouts.cluster_exchange import ClusterExchange, crosses_ctas, plan_between_ctas
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.plans import (
@@ -32,13 +34,15 @@ SCRATCH_LIMIT = "allocation.scratch_limit"
 """Bytes of shared memory that a conversion may use, where it could do with less (`minitriton-conversion-rounds`)."""
 
 
-def conversion_of(op: Operation) -> ConversionPlan:
+def conversion_of(op: Operation) -> ConversionPlan | ClusterExchange:
     """The plan of a conversion; cached by the layouts."""
     source, result = op.operands[0].type, op.results[0].type
     assert isinstance(source, TensorType)
     before, after = layout_of(source), layout_of(result)
     assert isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding)
     bits = bit_width(memory_type(scalar_type(source.element_type)))
+    if crosses_ctas(before, after, source.get_shape()):
+        return plan_between_ctas(before, after, source.get_shape(), bits, capability_of(op))
     limit = op.attributes.get(SCRATCH_LIMIT)
     allowed = limit.value.data if isinstance(limit, IntegerAttr) else 0
     return plan_conversion(before, after, source.get_shape(), bits, capability_of(op), allowed)
@@ -47,7 +51,7 @@ def conversion_of(op: Operation) -> ConversionPlan:
 @needs_scratch("ttg.convert_layout")
 def conversion_scratch(op: Operation) -> int:
     plan = conversion_of(op)
-    return plan.scratch_bytes if isinstance(plan, SharedMemoryRoundTrip) else 0
+    return plan.scratch_bytes if isinstance(plan, SharedMemoryRoundTrip | ClusterExchange) else 0
 
 
 @lowers("ttg.convert_layout")
@@ -65,10 +69,14 @@ def convert_layout(f: FunctionLowering, op: Operation) -> None:
             f.values[result] = registers.permuted(rep, source, f.element_type(result))
         case WarpShuffle():
             f.values[result] = shuffled(f, plan, f.vector(op.operands[0]))
-        case SharedMemoryRoundTrip():
+        case SharedMemoryRoundTrip() | ClusterExchange():
             element = f.element_type(result)
             stored = to_memory(f, f.vector(op.operands[0]))
-            loaded = through_shared(f, plan, stored, memory_type(element), f.scratch(op))
+            kept, base = memory_type(element), f.scratch(op)
+            if isinstance(plan, ClusterExchange):
+                loaded = exchanged(f, plan, stored, kept, base)
+            else:
+                loaded = through_shared(f, plan, stored, kept, base)
             f.values[result] = from_memory(f, loaded, element)
 
 

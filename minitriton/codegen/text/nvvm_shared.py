@@ -1,4 +1,4 @@
-"""Writes the ops of the `nvvm` dialect on shared memory, `cp.async`, and the instructions that work on matrices."""
+"""Writes the ops of the `nvvm` dialect on shared memory of the CTA and the cluster, `cp.async`, and instructions on matrices."""
 
 from __future__ import annotations
 
@@ -96,6 +96,25 @@ def _stmatrix(w: FunctionWriter, op: Operation) -> None:
     name, type_ = w.names[value], type_text(value.type)
     words = ", ".join(f"i32 {lane_text(w, name, type_, i)}" for i in range(count))
     w.emit(f"call void @{intrinsic}({w.typed(pointer)}, {words})")
+
+
+# Clusters of CTAs -----------------------------------------------------------------------------------------------------
+
+
+@writes("nvvm.cluster.barrier")
+def _cluster_barrier(w: FunctionWriter, op: Operation) -> None:
+    for part in ("arrive", "wait"):
+        intrinsic = f"llvm.nvvm.barrier.cluster.{part}.aligned"
+        w.module.declare(intrinsic, "void", "")
+        w.emit(f"call void @{intrinsic}()")
+
+
+@writes("nvvm.mapa")
+def _mapa(w: FunctionWriter, op: Operation) -> None:
+    pointer, rank = op._operands
+    w.module.declare("llvm.nvvm.mapa.shared.cluster", "ptr addrspace(7)", "ptr addrspace(3), i32")
+    call = f"call ptr addrspace(7) @llvm.nvvm.mapa.shared.cluster({w.typed(pointer)}, {w.typed(rank)})"
+    w.emit(f"{w.define(op.results[0])} = {call}")
 
 
 # Tensor cores ---------------------------------------------------------------------------------------------------------
