@@ -22,14 +22,11 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, Pure
 
 from minitriton.dialects.declared import declared
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import MemSemantic, MemSemanticAttr, MemSyncScope, MemSyncScopeAttr
-from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
 from minitriton.dialects.ttg_traits import i32_attr
 
 ELEMENT_TYPES = ("s8", "s32", "e4m3", "e5m2", "f16", "bf16", "tf32", "f32")
@@ -108,6 +105,7 @@ class LoadAcquireOp(IRDLOperation):
     scope = prop_def(MemSyncScopeAttr)
     result = result_def()
     traits = traits_def(MemoryReadEffect())
+    assembly_format = "$sem `,` $scope `,` $addr (`,` $mask^)? attr-dict `:` functional-type($addr, $result)"
 
     def __init__(
         self, addr: SSAValue, mask: SSAValue | None, result_type: Attribute, *, sem: MemSemantic, scope: MemSyncScope
@@ -118,34 +116,6 @@ class LoadAcquireOp(IRDLOperation):
             result_types=(result_type,),
             properties={"sem": MemSemanticAttr.of(sem), "scope": MemSyncScopeAttr.of(scope)},
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> LoadAcquireOp:
-        sem = MemSemanticAttr.new(MemSemanticAttr.parse_parameter(parser))
-        parser.parse_punctuation(",")
-        scope = MemSyncScopeAttr.new(MemSyncScopeAttr.parse_parameter(parser))
-        parser.parse_punctuation(",")
-        operands = [parser.parse_unresolved_operand()]
-        if parser.parse_optional_punctuation(",") is not None:
-            operands.append(parser.parse_unresolved_operand())
-        _, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        with parser.in_parens():
-            address_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        return cls.create(
-            operands=resolve(parser, operands, [address_type, i1][: len(operands)]),
-            result_types=[parser.parse_type()],
-            properties={"sem": sem, "scope": scope},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.sem.data.value}, {self.scope.data.value}, ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        print_attr_dict(printer, self, ("sem", "scope"))
-        printer.print_string(" : ")
-        printer.print_function_type((self.addr.type,), self.result_types)
 
 
 @op_definition

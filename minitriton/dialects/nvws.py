@@ -27,7 +27,12 @@ from xdsl.irdl import (
     var_region_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser, Parser, UnresolvedOperand
+from xdsl.irdl.declarative_assembly_format import (
+    ParsingState,
+    TypeDirective,
+    irdl_custom_directive,
+)
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     HasParent,
@@ -42,18 +47,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
 from minitriton.dialects.op_definition import op_definition
-from minitriton.dialects.tt_enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
+from minitriton.dialects.tt_enums import CacheModifierAttr, EvictionPolicyAttr
+from minitriton.dialects.tt_format import CacheClauses, Pointer
+from minitriton.dialects.tt_memory import NO_MODIFIER, NORMAL
 from minitriton.dialects.tt_types import TensorDescType
 from minitriton.dialects.ttg_memory_ops import LocalDeallocOp
-from minitriton.dialects.ttg_text import (
-    parse_attr_dict,
-    parse_cache_clauses,
-    parse_indices,
-    print_attr_dict,
-    print_cache_clauses,
-    print_indices,
-    resolve,
-)
 from minitriton.dialects.ttg_traits import GLOBAL, SHARED, OperandEffects, i32_array, i32_attr
 from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
 
@@ -111,30 +109,26 @@ class ArefType(ParametrizedAttribute, TypeAttribute):
             printer.print_list(self.base_type.data, printer.print_attribute)
 
 
-def _parse_aref(parser: Parser) -> ArefType:
-    type_ = parser.parse_optional_type()
-    if type_ is None:
-        return ArefType.new(ArefType.parse_parameters(parser))
-    if not isinstance(type_, ArefType):
-        parser.raise_error("expected an aref type")
-    return type_
+@irdl_custom_directive
+class Aref(Pointer):
+    """`custom<Aref>(type($aref))`: the type of a reference without its name. Its full form is read too."""
+
+    type: TypeDirective
+
+    CLASS: ClassVar[type[ParametrizedAttribute]] = ArefType
 
 
-def _parse_types(parser: Parser) -> list[Attribute]:
-    types: list[Attribute] = [parser.parse_type()]
-    while parser.parse_optional_punctuation(",") is not None:
-        types.append(parser.parse_type())
-    return types
+@irdl_custom_directive
+class ArefOf(Aref):
+    """`custom<ArefOf>(type($aref), type($buffers))`: the same, which says the types of the buffers too."""
 
+    type: TypeDirective
+    buffers: TypeDirective
 
-def _parse_stage(parser: Parser) -> list[UnresolvedOperand]:
-    return parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_unresolved_operand) or []
-
-
-def _print_stage(printer: Printer, *values: SSAValue | None) -> None:
-    present = [value for value in values if value is not None]
-    if present:
-        print_indices(printer, present)
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        super().parse(parser, state)
+        (aref,) = cast(Sequence[ArefType], state.result_types[0])
+        self.buffers.set(state, aref.base_type.data)
 
 
 @op_definition
@@ -146,29 +140,12 @@ class ArefCreateOp(IRDLOperation):
     buffers = var_operand_def(MemDescType)
     result = result_def(ArefType)
     traits = traits_def(Pure())
+    custom_directives = (ArefOf,)
+    assembly_format = "$buffers attr-dict `:` custom<ArefOf>(type($result), type($buffers))"
 
     def __init__(self, buffers: Sequence[SSAValue]) -> None:
         types = ArrayAttr([value.type for value in buffers])
         Operation.__init__(self, operands=tuple(buffers), result_types=(ArefType(types),))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ArefCreateOp:
-        operands = [parser.parse_unresolved_operand()]
-        while parser.parse_optional_punctuation(",") is not None:
-            operands.append(parser.parse_unresolved_operand())
-        _, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        type_ = _parse_aref(parser)
-        return cls.create(
-            operands=resolve(parser, operands, list(type_.base_type.data)), result_types=[type_], attributes=attributes
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.buffers, printer.print_ssa_value)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        cast(ArefType, self.result.type).print_parameters(printer)
 
     def verify_(self) -> None:
         users = [use.operation for value in self.buffers for use in value.uses]
@@ -188,38 +165,8 @@ class ArefBufferOp(IRDLOperation):
     token = operand_def(_TOKEN)
     stage = opt_operand_def(i32)
     buffers = var_result_def(MemDescType)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ArefBufferOp:
-        aref = parser.parse_unresolved_operand()
-        stage = _parse_stage(parser)
-        parser.parse_punctuation(",")
-        token = parser.parse_unresolved_operand()
-        _, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        aref_type = _parse_aref(parser)
-        parser.parse_punctuation(",")
-        token_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        return cls.create(
-            operands=resolve(parser, [aref, token, *stage], [aref_type, token_type, *[i32] * len(stage)]),
-            result_types=_parse_types(parser),
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.aref)
-        _print_stage(printer, self.stage)
-        printer.print_string(", ")
-        printer.print_ssa_value(self.token)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        cast(ArefType, self.aref.type).print_parameters(printer)
-        printer.print_string(", ")
-        printer.print_attribute(self.token.type)
-        printer.print_string(" -> ")
-        printer.print_list(self.result_types, printer.print_attribute)
+    custom_directives = (Aref,)
+    assembly_format = "$aref (`[` $stage^ `]`)? `,` $token attr-dict `:` custom<Aref>(type($aref)) `,` type($token) `->` type($buffers)"
 
 
 class _ArefEnter(IRDLOperation):
@@ -231,32 +178,8 @@ class _ArefEnter(IRDLOperation):
     buffers = var_result_def(MemDescType)
     token = result_def(_TOKEN)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> _ArefEnter:
-        aref = parser.parse_unresolved_operand()
-        stage = _parse_stage(parser)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        aref_type = _parse_aref(parser)
-        parser.parse_punctuation("->")
-        present = 1 if stage else 0
-        return cls.create(
-            operands=resolve(parser, [aref, *stage], [aref_type, *[i32] * len(stage)]),
-            result_types=_parse_types(parser),
-            properties=properties | {"operandSegmentSizes": i32_array((1, present, present))},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.aref)
-        _print_stage(printer, self.stage, self.phase)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        cast(ArefType, self.aref.type).print_parameters(printer)
-        printer.print_string(" -> ")
-        printer.print_list(self.result_types, printer.print_attribute)
+    custom_directives = (Aref,)
+    assembly_format = "$aref (`[` $stage^ `,` $phase `]`)? attr-dict `:` custom<Aref>(type($aref)) `->` type(results)"
 
     def verify_(self) -> None:
         aref_types = cast(ArefType, self.aref.type).base_type.data
@@ -301,38 +224,10 @@ class _ArefExit(IRDLOperation):
     token = operand_def(_TOKEN)
     stage = opt_operand_def(i32)
     async_ops = prop_def(ArrayAttr)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> _ArefExit:
-        aref = parser.parse_unresolved_operand()
-        stage = _parse_stage(parser)
-        parser.parse_punctuation(",")
-        token = parser.parse_unresolved_operand()
-        async_ops = ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_attribute))
-        _, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        aref_type = _parse_aref(parser)
-        parser.parse_punctuation(",")
-        token_type = parser.parse_type()
-        return cls.create(
-            operands=resolve(parser, [aref, token, *stage], [aref_type, token_type, *[i32] * len(stage)]),
-            properties={"async_ops": async_ops},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.aref)
-        _print_stage(printer, self.stage)
-        printer.print_string(", ")
-        printer.print_ssa_value(self.token)
-        printer.print_string(" ")
-        printer.print_attribute(self.async_ops)
-        print_attr_dict(printer, self, ("async_ops",))
-        printer.print_string(" : ")
-        cast(ArefType, self.aref.type).print_parameters(printer)
-        printer.print_string(", ")
-        printer.print_attribute(self.token.type)
+    custom_directives = (Aref,)
+    assembly_format = (
+        "$aref (`[` $stage^ `]`)? `,` $token $async_ops attr-dict `:` custom<Aref>(type($aref)) `,` type($token)"
+    )
 
 
 @op_definition
@@ -506,35 +401,13 @@ class DescriptorLoadOp(IRDLOperation):
     indices = var_operand_def(i32)
     destination = operand_def(MemDescType)
     tx_count = prop_def(IntegerAttr.constr(i32), prop_name="txCount")
-    cache = prop_def(CacheModifierAttr, default_value=CacheModifierAttr.of(CacheModifier.NONE))
-    evict = prop_def(EvictionPolicyAttr, default_value=EvictionPolicyAttr.of(EvictionPolicy.NORMAL))
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    evict = prop_def(EvictionPolicyAttr, default_value=NORMAL)
+    custom_directives = (CacheClauses,)
+    assembly_format = (
+        "$desc `[` $indices `]` $txCount $destination custom<CacheClauses>($cache, $evict) attr-dict `:` type(operands)"
+    )
     traits = traits_def(OperandEffects(reads=(("desc", GLOBAL),), writes=(("destination", SHARED),)))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> DescriptorLoadOp:
-        desc = parser.parse_unresolved_operand()
-        indices = parse_indices(parser)
-        clauses: dict[str, Attribute] = {"txCount": i32_attr(parser.parse_integer())}
-        destination = parser.parse_unresolved_operand()
-        parse_cache_clauses(parser, clauses)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        return cls.create(
-            operands=resolve(parser, [desc, *indices, destination], _parse_types(parser)),
-            properties=clauses | properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.desc)
-        print_indices(printer, self.indices)
-        printer.print_string(f" {self.tx_count.value.data} ")
-        printer.print_ssa_value(self.destination)
-        print_cache_clauses(printer, self)
-        print_attr_dict(printer, self, ("txCount", "cache", "evict"))
-        printer.print_string(" : ")
-        printer.print_list(self.operand_types, printer.print_attribute)
 
 
 @op_definition

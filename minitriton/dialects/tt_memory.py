@@ -52,6 +52,7 @@ NO_MODIFIER = CacheModifierAttr.of(CacheModifier.NONE)
 NORMAL = EvictionPolicyAttr.of(EvictionPolicy.NORMAL)
 
 MASK = follows("P", lambda t: i1_same_shape(pointee_type(t)), "mask type matches ptr type")
+OTHER = follows("P", pointee_type, "other matches ptr type")
 POINTER = ("ptr", GLOBAL)
 
 
@@ -68,7 +69,7 @@ class LoadOp(IRDLOperation):
     name = "tt.load"
     ptr = operand_def(P)
     mask = opt_operand_def(MASK)
-    other = opt_operand_def(follows("P", pointee_type, "other matches ptr type"))
+    other = opt_operand_def(OTHER)
     boundary_check = prop_def(DenseArrayBase.constr(i32), default_value=NO_CHECK, prop_name="boundaryCheck")
     padding = opt_prop_def(PaddingOptionAttr)
     cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)

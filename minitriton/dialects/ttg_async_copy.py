@@ -6,33 +6,29 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    BaseAttr,
     IRDLOperation,
+    ParsePropInAttrDict,
+    VarConstraint,
     operand_def,
     opt_operand_def,
     prop_def,
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
-from minitriton.dialects.tt_types import i1_same_shape, pointee_type
-from minitriton.dialects.ttg_text import (
-    parse_attr_dict,
-    parse_cache_clauses,
-    parse_memdesc,
-    print_attr_dict,
-    print_cache_clauses,
-    print_memdesc,
-    resolve,
-)
+from minitriton.dialects.tt_format import CacheClauses
+from minitriton.dialects.tt_memory import MASK, NO_MODIFIER, NORMAL, OTHER
+from minitriton.dialects.ttg_format import MemDesc
 from minitriton.dialects.ttg_traits import (
     FALSE,
     GLOBAL,
@@ -46,8 +42,6 @@ from minitriton.dialects.ttg_traits import (
 from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
 
 _TOKEN = AsyncTokenType()
-_DEFAULT_CACHE = CacheModifierAttr.of(CacheModifier.NONE)
-_DEFAULT_EVICT = EvictionPolicyAttr.of(EvictionPolicy.NORMAL)
 
 
 @op_definition
@@ -57,19 +51,26 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
     `contiguity` promises that so many elements can go in one access.
     """
 
+    P: ClassVar = VarConstraint("P", BaseAttr(TensorType))
+
     name = "ttg.async_copy_global_to_local"
 
-    src = operand_def(TensorType)
+    src = operand_def(P)
     destination = operand_def(MemDescType)
-    mask = opt_operand_def(TensorType)
-    other = opt_operand_def()
-    cache = prop_def(CacheModifierAttr, default_value=_DEFAULT_CACHE)
-    evict = prop_def(EvictionPolicyAttr, default_value=_DEFAULT_EVICT)
+    mask = opt_operand_def(MASK)
+    other = opt_operand_def(OTHER)
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    evict = prop_def(EvictionPolicyAttr, default_value=NORMAL)
     is_volatile = prop_def(IntegerAttr.constr(i1), default_value=FALSE, prop_name="isVolatile")
     contiguity = prop_def(IntegerAttr.constr(i32), default_value=i32_attr(1))
     result = result_def(_TOKEN)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (CacheClauses, MemDesc)
+    assembly_format = (
+        "$src `,` $destination (`mask` $mask^)? (`other` $other^)? custom<CacheClauses>($cache, $evict) attr-dict "
+        "`:` type($src) `->` custom<MemDesc>(type($destination))"
+    )
     traits = traits_def(
         OperandEffects(reads=(("src", GLOBAL),), writes=(("destination", SHARED),)), VerifyTensorLayouts()
     )
@@ -99,49 +100,6 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
             "contiguity": i32_attr(contiguity),
         }
         Operation.__init__(self, operands=operands, result_types=(_TOKEN,), properties=properties)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AsyncCopyGlobalToLocalOp:
-        operands = [parser.parse_unresolved_operand()]
-        parser.parse_punctuation(",")
-        operands.append(parser.parse_unresolved_operand())
-        has_mask = parser.parse_optional_keyword("mask") is not None
-        if has_mask:
-            operands.append(parser.parse_unresolved_operand())
-        has_other = parser.parse_optional_keyword("other") is not None
-        if has_other:
-            operands.append(parser.parse_unresolved_operand())
-        clauses: dict[str, Attribute] = {"operandSegmentSizes": i32_array((1, 1, int(has_mask), int(has_other)))}
-        parse_cache_clauses(parser, clauses)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        src_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        types = [src_type, parse_memdesc(parser)]
-        if has_mask:
-            types.append(i1_same_shape(src_type))
-        if has_other:
-            types.append(pointee_type(src_type))
-        return cls.create(
-            operands=resolve(parser, operands, types),
-            result_types=[_TOKEN],
-            properties=clauses | properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list((self.src, self.destination), printer.print_ssa_value)
-        for keyword, value in (("mask", self.mask), ("other", self.other)):
-            if value is not None:
-                printer.print_string(f" {keyword} ")
-                printer.print_ssa_value(value)
-        print_cache_clauses(printer, self)
-        print_attr_dict(printer, self, ("cache", "evict"))
-        printer.print_string(" : ")
-        printer.print_attribute(self.src.type)
-        printer.print_string(" -> ")
-        print_memdesc(printer, self.destination.type)
 
     def verify_(self) -> None:
         destination = self.destination.type

@@ -23,14 +23,11 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg_inference import infer_memdesc_reshape, infer_memdesc_trans
 from minitriton.dialects.ttg_module import ALLOCATION_OFFSET
-from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
 from minitriton.dialects.ttg_traits import (
     SHARED,
     LocalLoad,
@@ -174,36 +171,12 @@ class MemDescSubsliceOp(IRDLOperation):
     offsets = prop_def(DenseArrayBase.constr(i32))
     result = result_def(MemDescType)
     traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
+    assembly_format = "$src `` $offsets attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, result_type: Attribute, *, offsets: Sequence[int]) -> None:
         Operation.__init__(
             self, operands=(src,), result_types=(result_type,), properties={"offsets": i32_array(tuple(offsets))}
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> MemDescSubsliceOp:
-        src = parser.parse_unresolved_operand()
-        offsets = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        src_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        return cls.create(
-            operands=resolve(parser, [src], [src_type]),
-            result_types=[parser.parse_type()],
-            properties=properties | {"offsets": i32_array(tuple(offsets))},
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.src)
-        printer.print_string("[" + ", ".join(str(o) for o in self.offsets.get_values()) + "]")
-        print_attr_dict(printer, self, ("offsets",))
-        printer.print_string(" : ")
-        printer.print_attribute(self.src.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
 
     def verify_(self) -> None:
         offsets = tuple(int(offset) for offset in self.offsets.get_values())

@@ -5,21 +5,40 @@ tti.experimental_assert_in_thread %ok, "read before write" {check_any = false} :
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, TensorType, i1, i32, i64
 from xdsl.ir import Dialect
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import MemoryWriteEffect, Pure
 
 from minitriton.dialects.declared import declared
 from minitriton.dialects.op_definition import op_definition
-from minitriton.dialects.ttg_text import parse_attr_dict, parse_memdesc, print_attr_dict, print_memdesc, resolve
-from minitriton.dialects.ttg_traits import i32_attr
+from minitriton.dialects.tt_enums import IntegerEnumAttr
+from minitriton.dialects.ttg_format import MemDesc
 from minitriton.dialects.ttg_types import MemDescType
 
-MEMORY_TYPES = ("shared_mem", "tensor_mem")
-"""Kinds of memory in the order of their numbers."""
+
+class MemType(StrEnum):
+    """A kind of memory."""
+
+    SHARED = "shared_mem"
+    TENSOR = "tensor_mem"
+
+
+@irdl_attr_definition
+class MemTypeAttr(IntegerEnumAttr[MemType]):
+    name = "tti.mem_type"
+    enum = MemType
 
 
 @op_definition
@@ -43,34 +62,10 @@ class ExperimentalBufferPointersOp(IRDLOperation):
     name = "tti.experimental_buffer_pointers"
 
     offsets = prop_def(DenseArrayBase.constr(i32))
-    mem_type = prop_def(IntegerAttr.constr(i32), prop_name="memType")
+    mem_type = prop_def(MemTypeAttr, prop_name="memType")
     result = result_def(TensorType)
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ExperimentalBufferPointersOp:
-        offsets = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        parser.parse_punctuation(",")
-        word = parser.parse_identifier()
-        if word not in MEMORY_TYPES:
-            parser.raise_error(f"expected one of {', '.join(MEMORY_TYPES)}, got {word}")
-        _, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        return cls.create(
-            result_types=[parser.parse_type()],
-            properties={
-                "offsets": DenseArrayBase.from_list(i32, offsets),
-                "memType": i32_attr(MEMORY_TYPES.index(word)),
-            },
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        offsets = ", ".join(str(offset) for offset in self.offsets.get_values())
-        printer.print_string(f" [{offsets}], {MEMORY_TYPES[self.mem_type.value.data]}")
-        print_attr_dict(printer, self, ("offsets", "memType"))
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+    assembly_format = "$offsets `,` $memType attr-dict `:` type($result)"
 
 
 @op_definition
@@ -82,22 +77,8 @@ class ExperimentalMemDescToI64Op(IRDLOperation):
     memdesc = operand_def(MemDescType)
     result = result_def(i64)
     traits = traits_def(Pure())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ExperimentalMemDescToI64Op:
-        operand = parser.parse_unresolved_operand()
-        _, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        return cls.create(
-            operands=resolve(parser, [operand], [parse_memdesc(parser)]), result_types=[i64], attributes=attributes
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.memdesc)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        print_memdesc(printer, self.memdesc.type)
+    custom_directives = (MemDesc,)
+    assembly_format = "$memdesc attr-dict `:` custom<MemDesc>(type($memdesc))"
 
 
 @op_definition

@@ -15,10 +15,12 @@ from xdsl.dialects.builtin import Float8E4M3FNType, Float8E5M2Type, Float32Type,
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
+    BaseAttr,
     IRDLOperation,
     ParsePropInAttrDict,
     RangeOf,
     RangeVarConstraint,
+    VarConstraint,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -27,8 +29,6 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
@@ -36,7 +36,6 @@ from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg_attributes import layout_of
 from minitriton.dialects.ttg_module import num_warps
-from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict
 from minitriton.dialects.ttg_traits import FALSE, SHARED, VerifyTensorLayouts, bool_attr, i32_attr
 from minitriton.dialects.ttg_types import MemDescType
 from minitriton.layouts import encodings as enc
@@ -65,17 +64,21 @@ class WarpGroupDotOp(IRDLOperation):
     With `is_async` the result may be read only after a `ttng.warp_group_dot_wait`.
     """
 
+    T: ClassVar = VarConstraint("T", BaseAttr(TensorType))
+
     name = "ttng.warp_group_dot"
 
     a = operand_def()
     b = operand_def(MemDescType)
-    c = operand_def(TensorType)
+    c = operand_def(T)
     use_c = opt_operand_def(i1)
     input_precision = prop_def(InputPrecisionAttr, default_value=_IEEE, prop_name="inputPrecision")
     max_num_imprecise_acc = prop_def(IntegerAttr.constr(i32), default_value=i32_attr(0), prop_name="maxNumImpreciseAcc")
     is_async = prop_def(IntegerAttr.constr(i1), default_value=FALSE, prop_name="isAsync")
-    result = result_def(TensorType)
+    result = result_def(T)
 
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$a `,` $b `,` $c (`,` $use_c^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
     traits = traits_def(_ReadsBuffers(), VerifyTensorLayouts())
 
     def __init__(
@@ -108,37 +111,6 @@ class WarpGroupDotOp(IRDLOperation):
         is_fp8 = a_type.element_type.name.startswith(("f8E5M2", "f8E4M3"))
         accumulates_f32 = isinstance(self.result.type.element_type, Float32Type)
         return is_fp8 and accumulates_f32 and self.max_num_imprecise_acc.value.data <= a_type.get_shape()[1]
-
-    @classmethod
-    def parse(cls, parser: Parser) -> WarpGroupDotOp:
-        operands = [parser.parse_unresolved_operand()]
-        while parser.parse_optional_punctuation(",") is not None:
-            operands.append(parser.parse_unresolved_operand())
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        a_type = parser.parse_type()
-        parser.parse_punctuation("*")
-        b_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        d_type = parser.parse_type()
-        types = [a_type, b_type, d_type, i1][: len(operands)]
-        return cls.create(
-            operands=parser.resolve_operands(operands, types, parser.pos),
-            result_types=[d_type],
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.a.type)
-        printer.print_string(" * ")
-        printer.print_attribute(self.b.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
 
     def verify_(self) -> None:
         complaint = _wgmma_complaint(self)

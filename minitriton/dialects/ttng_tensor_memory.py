@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -24,83 +23,16 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import ScaleDotElemTypeAttr
-from minitriton.dialects.ttg_text import parse_attr_dict, print_attr_dict, resolve
-from minitriton.dialects.ttg_traits import SHARED, TENSOR, OperandEffects, VerifyTensorLayouts, i32_array, i32_attr
+from minitriton.dialects.ttg_format import Barriers, Token
+from minitriton.dialects.ttg_traits import SHARED, TENSOR, OperandEffects, VerifyTensorLayouts, i32_attr
 from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
 
 _TOKEN = AsyncTokenType()
-
-
-class _Dependency:
-    """`[%token]` or `[]` behind an operand: an optional operand and whether the op gives a token."""
-
-    def __init__(self, parser: Parser) -> None:
-        self.operands: list[UnresolvedOperand] = []
-        self.has_token = parser.parse_optional_punctuation("[") is not None
-        if self.has_token:
-            operand = parser.parse_optional_unresolved_operand()
-            if operand is not None:
-                self.operands.append(operand)
-            parser.parse_punctuation("]")
-
-    @property
-    def results(self) -> list[Attribute]:
-        return [_TOKEN] if self.has_token else []
-
-    @property
-    def types(self) -> list[Attribute]:
-        return [_TOKEN] * len(self.operands)
-
-
-def _print_dependency(printer: Printer, dep: SSAValue | None, token: SSAValue | None) -> None:
-    if token is None:
-        return
-    with printer.in_square_brackets():
-        if dep is not None:
-            printer.print_ssa_value(dep)
-
-
-def _parse_barriers(parser: Parser) -> tuple[list[UnresolvedOperand], list[UnresolvedOperand]]:
-    """`, %barrier[%pred]`, any number of times."""
-    barriers: list[UnresolvedOperand] = []
-    preds: list[UnresolvedOperand] = []
-    while parser.parse_optional_punctuation(",") is not None:
-        barriers.append(parser.parse_unresolved_operand())
-        parser.parse_punctuation("[")
-        preds.append(parser.parse_unresolved_operand())
-        parser.parse_punctuation("]")
-    return barriers, preds
-
-
-def _print_barriers(printer: Printer, barriers: Sequence[SSAValue], preds: Sequence[SSAValue]) -> None:
-    for barrier, pred in zip(barriers, preds, strict=True):
-        printer.print_string(", ")
-        printer.print_ssa_value(barrier)
-        with printer.in_square_brackets():
-            printer.print_ssa_value(pred)
-
-
-def _parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
-    """`, %x`, `count` times."""
-    operands: list[UnresolvedOperand] = []
-    for _ in range(count):
-        parser.parse_punctuation(",")
-        operands.append(parser.parse_unresolved_operand())
-    return operands
-
-
-def _parse_types(parser: Parser) -> list[Attribute]:
-    types: list[Attribute] = [parser.parse_type()]
-    while parser.parse_optional_punctuation(",") is not None:
-        types.append(parser.parse_type())
-    return types
 
 
 def _element_type(value: SSAValue) -> Attribute:
@@ -154,43 +86,17 @@ class TCGen5MMAOp(IRDLOperation):
     two_ctas = opt_prop_def(UnitAttr)
     token = opt_result_def(_TOKEN)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (Barriers, Token)
+    assembly_format = (
+        "$a `,` $b `,` $d custom<Token>($acc_dep, type($token)) `,` $use_d `,` $pred "
+        "custom<Barriers>($barriers, $barrier_preds) attr-dict "
+        "`:` type($a) `,` type($b) `,` type($d) (`,` type($barriers)^)?"
+    )
     traits = traits_def(
         OperandEffects(reads=(("a", SHARED), ("b", SHARED), ("d", TENSOR)), writes=(("d", TENSOR),)),
         VerifyTensorLayouts(),
     )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TCGen5MMAOp:
-        operands = [parser.parse_unresolved_operand(), *_parse_operands(parser, 2)]
-        dep = _Dependency(parser)
-        use_d_and_pred = _parse_operands(parser, 2)
-        barriers, preds = _parse_barriers(parser)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        types = _parse_types(parser)
-        properties["operandSegmentSizes"] = i32_array((1, 1, 1, len(dep.operands), 1, 1, len(barriers), len(preds)))
-        return cls.create(
-            operands=resolve(
-                parser,
-                [*operands, *dep.operands, *use_d_and_pred, *barriers, *preds],
-                [*types[:3], *dep.types, i1, i1, *types[3:], *[i1] * len(preds)],
-            ),
-            result_types=dep.results,
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list((self.a, self.b, self.d), printer.print_ssa_value)
-        _print_dependency(printer, self.acc_dep, self.token)
-        printer.print_string(", ")
-        printer.print_list((self.use_d, self.pred), printer.print_ssa_value)
-        _print_barriers(printer, self.barriers, self.barrier_preds)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        printer.print_list((v.type for v in (self.a, self.b, self.d, *self.barriers)), printer.print_attribute)
 
     def verify_(self) -> None:
         if self.is_async is None and self.barriers:
@@ -219,7 +125,13 @@ class TCGen5MMAScaledOp(IRDLOperation):
     is_async = opt_prop_def(UnitAttr)
     token = opt_result_def(_TOKEN)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (Barriers, Token)
+    assembly_format = (
+        "$a `,` $b `,` $d custom<Token>($acc_dep, type($token)) `,` $a_scale `,` $b_scale `,` $use_d `,` $pred "
+        "`lhs` `=` $a_type `rhs` `=` $b_type custom<Barriers>($barriers, $barrier_preds) attr-dict "
+        "`:` type($a) `,` type($b) `,` type($d) `,` type($a_scale) `,` type($b_scale) (`,` type($barriers)^)?"
+    )
     traits = traits_def(
         OperandEffects(
             reads=(("a", SHARED), ("b", SHARED), ("d", TENSOR), ("a_scale", TENSOR), ("b_scale", TENSOR)),
@@ -227,48 +139,6 @@ class TCGen5MMAScaledOp(IRDLOperation):
         ),
         VerifyTensorLayouts(),
     )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TCGen5MMAScaledOp:
-        operands = [parser.parse_unresolved_operand(), *_parse_operands(parser, 2)]
-        dep = _Dependency(parser)
-        rest = _parse_operands(parser, 4)
-        kinds: dict[str, Attribute] = {}
-        for keyword, name in (("lhs", "a_type"), ("rhs", "b_type")):
-            parser.parse_keyword(keyword)
-            parser.parse_punctuation("=")
-            kinds[name] = ScaleDotElemTypeAttr.of(cast(Any, parser.parse_identifier()))
-        barriers, preds = _parse_barriers(parser)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        types = _parse_types(parser)
-        properties |= kinds
-        properties["operandSegmentSizes"] = i32_array(
-            (1, 1, 1, len(dep.operands), 1, 1, 1, 1, len(barriers), len(preds))
-        )
-        return cls.create(
-            operands=resolve(
-                parser,
-                [*operands, *dep.operands, *rest, *barriers, *preds],
-                [*types[:3], *dep.types, *types[3:5], i1, i1, *types[5:], *[i1] * len(preds)],
-            ),
-            result_types=dep.results,
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list((self.a, self.b, self.d), printer.print_ssa_value)
-        _print_dependency(printer, self.acc_dep, self.token)
-        printer.print_string(", ")
-        printer.print_list((self.a_scale, self.b_scale, self.use_d, self.pred), printer.print_ssa_value)
-        printer.print_string(f" lhs = {self.a_type.data.value} rhs = {self.b_type.data.value}")
-        _print_barriers(printer, self.barriers, self.barrier_preds)
-        print_attr_dict(printer, self, ("a_type", "b_type"))
-        printer.print_string(" : ")
-        values = (self.a, self.b, self.d, self.a_scale, self.b_scale, *self.barriers)
-        printer.print_list((value.type for value in values), printer.print_attribute)
 
     def verify_(self) -> None:
         _verify_mma_types(self, self.a, self.b, self.d)
@@ -298,32 +168,9 @@ class TMEMLoadOp(IRDLOperation):
     dep = opt_operand_def(_TOKEN)
     result = result_def(TensorType)
     token = opt_result_def(_TOKEN)
+    custom_directives = (Token,)
+    assembly_format = "$src custom<Token>($dep, type($token)) attr-dict `:` type($src) `->` type($result)"
     traits = traits_def(OperandEffects(reads=(("src", TENSOR),)), VerifyTensorLayouts())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TMEMLoadOp:
-        src = parser.parse_unresolved_operand()
-        dep = _Dependency(parser)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        src_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        return cls.create(
-            operands=resolve(parser, [src, *dep.operands], [src_type, *dep.types]),
-            result_types=[parser.parse_type(), *dep.results],
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.src)
-        _print_dependency(printer, self.dep, self.token)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.src.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
 
 
 @op_definition
@@ -337,37 +184,11 @@ class TMEMStoreOp(IRDLOperation):
     src = operand_def(TensorType)
     pred = operand_def(i1)
     token = opt_result_def(_TOKEN)
+    custom_directives = (Token,)
+    assembly_format = (
+        "$src `,` $dst custom<Token>($dep, type($token)) `,` $pred attr-dict `:` type($src) `->` type($dst)"
+    )
     traits = traits_def(OperandEffects(writes=(("dst", TENSOR),)), VerifyTensorLayouts())
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TMEMStoreOp:
-        src = parser.parse_unresolved_operand()
-        (dst,) = _parse_operands(parser, 1)
-        dep = _Dependency(parser)
-        (pred,) = _parse_operands(parser, 1)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        src_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        dst_type = parser.parse_type()
-        return cls.create(
-            operands=resolve(parser, [dst, *dep.operands, src, pred], [dst_type, *dep.types, src_type, i1]),
-            result_types=dep.results,
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list((self.src, self.dst), printer.print_ssa_value)
-        _print_dependency(printer, self.dep, self.token)
-        printer.print_string(", ")
-        printer.print_ssa_value(self.pred)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.src.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.dst.type)
 
     def verify_(self) -> None:
         if not cast(MemDescType, self.dst.type).mutable:

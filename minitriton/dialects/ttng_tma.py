@@ -21,8 +21,6 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -35,17 +33,11 @@ from minitriton.dialects.tt_enums import (
     EvictionPolicy,
     EvictionPolicyAttr,
 )
+from minitriton.dialects.tt_format import CacheClauses
+from minitriton.dialects.tt_memory import NO_MODIFIER, NORMAL
 from minitriton.dialects.tt_types import PointerType, TensorDescType
 from minitriton.dialects.ttg_attributes import layout_of
-from minitriton.dialects.ttg_text import (
-    parse_attr_dict,
-    parse_cache_clauses,
-    parse_indices,
-    print_attr_dict,
-    print_cache_clauses,
-    print_indices,
-    resolve,
-)
+from minitriton.dialects.ttg_format import Signature
 from minitriton.dialects.ttg_traits import (
     FALSE,
     GLOBAL,
@@ -60,9 +52,6 @@ from minitriton.dialects.ttg_types import MemDescType
 from minitriton.dialects.ttng_barriers import verify_barrier_type
 from minitriton.layouts.encodings import NVMMAShared
 
-_DEFAULT_CACHE = CacheModifierAttr.of(CacheModifier.NONE)
-_DEFAULT_EVICT = EvictionPolicyAttr.of(EvictionPolicy.NORMAL)
-
 
 @op_definition
 class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
@@ -75,10 +64,16 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
     barrier = operand_def(MemDescType)
     destination = operand_def(MemDescType)
     pred = operand_def(i1)
-    cache = prop_def(CacheModifierAttr, default_value=_DEFAULT_CACHE)
-    evict = prop_def(EvictionPolicyAttr, default_value=_DEFAULT_EVICT)
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    evict = prop_def(EvictionPolicyAttr, default_value=NORMAL)
     is_volatile = prop_def(IntegerAttr.constr(i1), default_value=FALSE, prop_name="isVolatile")
 
+    irdl_options = (ParsePropInAttrDict(),)
+    custom_directives = (CacheClauses,)
+    assembly_format = (
+        "$desc `[` $coord `]` $destination `,` $barrier `,` $pred custom<CacheClauses>($cache, $evict) attr-dict "
+        "`:` type($desc) `,` type($barrier) `->` type($destination)"
+    )
     traits = traits_def(
         OperandEffects(reads=(("desc", GLOBAL),), writes=(("barrier", SHARED), ("destination", SHARED))),
         VerifyTensorLayouts(),
@@ -105,47 +100,6 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
                 "isVolatile": bool_attr(is_volatile),
             },
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AsyncTMACopyGlobalToLocalOp:
-        desc = parser.parse_unresolved_operand()
-        coord = parse_indices(parser)
-        destination = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        barrier = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        pred = parser.parse_unresolved_operand()
-        clauses: dict[str, Attribute] = {}
-        parse_cache_clauses(parser, clauses)
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        desc_type = parser.parse_type()
-        parser.parse_punctuation(",")
-        barrier_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        destination_type = parser.parse_type()
-        return cls.create(
-            operands=resolve(
-                parser,
-                [desc, *coord, barrier, destination, pred],
-                [desc_type, *[i32] * len(coord), barrier_type, destination_type, i1],
-            ),
-            properties=clauses | properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.desc)
-        print_indices(printer, self.coord)
-        printer.print_string(" ")
-        printer.print_list((self.destination, self.barrier, self.pred), printer.print_ssa_value)
-        print_cache_clauses(printer, self)
-        print_attr_dict(printer, self, ("cache", "evict"))
-        printer.print_string(" : ")
-        printer.print_list((self.desc.type, self.barrier.type), printer.print_attribute)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.destination.type)
 
     def verify_(self) -> None:
         verify_barrier_type(self, self.barrier.type)
@@ -299,7 +253,12 @@ class TensormapCreateOp(IRDLOperation):
     swizzle_mode = prop_def(IntegerAttr.constr(i32))
     fill_mode = prop_def(IntegerAttr.constr(i32))
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (Signature,)
+    assembly_format = (
+        "$desc_ptr `,` $global_address `,` `[` $box_dim `]` `,` `[` $global_dim `]` `,` `[` $global_stride `]` "
+        "`,` `[` $element_stride `]` attr-dict `:` custom<Signature>(type($desc_ptr), type($global_address))"
+    )
     traits = traits_def(
         OperandEffects(reads=(("global_address", GLOBAL),), writes=(("desc_ptr", GLOBAL),)), VerifyTensorLayouts()
     )
@@ -330,36 +289,6 @@ class TensormapCreateOp(IRDLOperation):
                 "fill_mode": i32_attr(fill_mode),
             },
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TensormapCreateOp:
-        operands = [parser.parse_unresolved_operand()]
-        parser.parse_punctuation(",")
-        operands.append(parser.parse_unresolved_operand())
-        sizes = [1, 1]
-        for _ in range(4):
-            parser.parse_punctuation(",")
-            group = parse_indices(parser)
-            sizes.append(len(group))
-            operands += group
-        properties, attributes = parse_attr_dict(parser, cls)
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-        parser.parse_punctuation("->")
-        with parser.in_parens():
-            pass
-        properties["operandSegmentSizes"] = i32_array(tuple(sizes))
-        return cls.create(operands=resolve(parser, operands, list(types)), properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list((self.desc_ptr, self.global_address), printer.print_ssa_value)
-        for group in (self.box_dim, self.global_dim, self.global_stride, self.element_stride):
-            printer.print_string(", ")
-            print_indices(printer, group)
-        print_attr_dict(printer, self)
-        printer.print_string(" : ")
-        printer.print_function_type(self.operand_types, ())
 
     def verify_(self) -> None:
         rank = len(self.box_dim)
