@@ -23,6 +23,7 @@ from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, Shar
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import AccessParts, access_of_parts, registers_to_offsets
 from minitriton.layouts.plans import MemoryAccess
+from minitriton.layouts.swizzling import BANK_LINE_BITS
 from minitriton.layouts.to_linear import to_linear_layout
 
 ROW_BYTES = 16
@@ -87,11 +88,19 @@ def plan_transposed_matrix_access(
     registers, lane = offsets.flat_bases("register"), offsets.flat_bases("lane")
     if bitwidth != 16 or tuple(lane[2:]) != (1, 2, 4):
         return None
-    in_word = [bit for bit, offset in enumerate(registers) if offset][:1]
-    if not in_word:
+    held = [bit for bit, offset in enumerate(registers) if offset]
+    if not held:
         return None
-    plan = _plan(offsets, in_word, (registers[in_word[0]], lane[0], lane[1]), bitwidth, slice_offset_bits)
+    # Any register bit may walk over rows: the first of those that put the rows into the most banks.
+    in_word = max(held, key=lambda bit: _places_in_bank_line((registers[bit], lane[0], lane[1]), bitwidth))
+    plan = _plan(offsets, [in_word], (registers[in_word], lane[0], lane[1]), bitwidth, slice_offset_bits)
     return None if plan is None else replace(plan, transposed=True)
+
+
+def _places_in_bank_line(rows: Sequence[int], bitwidth: int) -> int:
+    """How many bits tell apart where in the 128 bytes of all banks rows at these offsets lie: 3 if there are no conflicts."""
+    line = f2.log2(BANK_LINE_BITS // bitwidth)
+    return f2.rank([offset & ((1 << line) - 1) for offset in rows])
 
 
 def _plan(

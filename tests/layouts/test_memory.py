@@ -13,6 +13,7 @@ from minitriton.layouts.encodings import (
     Blocked,
     DistributedEncoding,
     DotOperand,
+    Linear,
     NvidiaMma,
     PaddedShared,
     SharedEncoding,
@@ -96,6 +97,33 @@ def test_ldmatrix_loads_every_operand_of_mma_v2_without_bank_conflicts(
             for matrix in range(4):
                 rows = of_warp[8 * matrix : 8 * matrix + 8]
                 assert len({row % 128 for row in rows}) == 8
+
+
+@settings(max_examples=200, deadline=None)
+@given(meetings())
+def test_matrix_accesses_have_no_more_bank_conflicts_than_vectors(
+    meeting: tuple[DistributedEncoding, SharedEncoding, tuple[int, ...], int],
+) -> None:
+    registers, shared, shape, bitwidth = meeting
+    plan = local_matrix_access(registers, shared, shape, bitwidth)
+    if plan is None:
+        return
+    vectors = local_access(registers, shared, shape, bitwidth)
+    assert machine.wavefronts(plan, WARPS) <= machine.wavefronts(vectors, WARPS)
+    assert len(plan.accesses) <= len(vectors.accesses)
+
+
+def test_the_register_that_walks_over_rows_is_one_that_changes_banks() -> None:
+    # Rows of 64 bytes: rows 0 and 8 lie in the same banks, rows 0 and 1 do not.
+    columns = ((0, 8), (0, 16))
+    lanes = ((2, 0), (4, 0), *((0, 1 << i) for i in range(3)))
+    registers = Linear(((8, 0), (1, 0), *columns), lanes, ((16, 0), (32, 0)))
+    shared = SwizzledShared(8, 2, 4, (1, 0))
+    plan = local_matrix_access(registers, shared, (64, 32), 16)
+    assert plan is not None
+    assert plan.transposed
+    assert machine.wavefronts(plan, WARPS) == 64 * 32 * 2 // 128
+    check(plan, registers, shared, (64, 32))
 
 
 def test_matrix_instructions_are_not_for_other_widths_or_padded_buffers() -> None:

@@ -121,6 +121,20 @@ def places(plan: MemoryAccess, access: Access, warps: int, slice_offset: int = 0
     return np.stack(touched, -1)
 
 
+def wavefronts(plan: MemoryAccess, warps: int) -> int:
+    """Passes over the 32 banks of all accesses: a matrix at a time, or as many lanes as move 128 bytes."""
+    size = 16 if plan.matrices else plan.vector_bytes
+    group = 8 if plan.matrices else 32 // max(1, size // 4)
+    total = 0
+    for access in plan.accesses:
+        for of_warp in addresses(plan, access, warps):
+            for first in range(0, 8 * plan.matrices or 32, group):
+                starts = of_warp[first : first + group]
+                words = {byte // 4 for start in starts for byte in range(start, start + size)}
+                total += int(np.bincount([word % 32 for word in words]).max())
+    return total
+
+
 def extra_wavefronts(plan: MemoryAccess, warps: int) -> float:
     """Wavefronts per group of lanes that moves 128 bytes, beyond the one that is needed; the mean over all accesses."""
     group = 32 // max(1, plan.vector_bytes // 4)
