@@ -228,7 +228,11 @@ def default_target() -> GPUTarget:
 
 
 def _environment_switches() -> Switches:
-    return Switches(line_info=not is_set("TRITON_DISABLE_LINE_INFO"), optimize_llvm=not is_set("DISABLE_LLVM_OPT"))
+    return Switches(
+        line_info=not is_set("TRITON_DISABLE_LINE_INFO"),
+        optimize_llvm=not is_set("DISABLE_LLVM_OPT"),
+        local_variables=is_set("LLVM_EXTRACT_DI_LOCAL_VARIABLES"),
+    )
 
 
 def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -> CompiledKernel:

@@ -23,6 +23,7 @@ class Switches:
 
     line_info: bool = True
     optimize_llvm: bool = True
+    local_variables: bool = False
 
 
 def ttir_passes(target: GPUTarget) -> list[str]:
@@ -110,11 +111,13 @@ def llvm_passes() -> list[str]:
 def emission_steps(target: GPUTarget, options: CUDAOptions, switches: Switches) -> list[str]:
     """LLVM IR, LLVM's optimiser, PTX."""
     version = options.ptx_version or DEFAULT_PTX_VERSION
+    has_variables = switches.line_info and switches.local_variables
+    variables, keep = (" local-variables", " keep-debug") if has_variables else ("", "")
     return [
         f"translate-to-llvm-ir{{line-info={_text(switches.line_info)} reflect-ftz={_text(options.enable_reflect_ftz)} "
-        f"ptx-version={version}}}",
+        f"ptx-version={version}{variables}}}",
         f"optimize-llvm-ir{{arch={target.arch} level={3 if switches.optimize_llvm else 0}{_libraries(options)}}}",
-        f"emit-ptx{{arch={target.arch} enable-fp-fusion={_text(options.enable_fp_fusion)} ptx-version={version}}}",
+        f"emit-ptx{{arch={target.arch} enable-fp-fusion={_text(options.enable_fp_fusion)} ptx-version={version}{keep}}}",
     ]
 
 

@@ -47,75 +47,80 @@ class _Nodes:
 class DebugInfo(_Nodes):
     """Collects the metadata of one module."""
 
+    emission_kind = "LineTablesOnly"
+
     def __init__(self) -> None:
         super().__init__()
         self._suffixes: dict[int, tuple[Attribute, str]] = {}
         self._unit: int | None = None
         self._subroutine_type = 0
-        self._subprogram = 0
         self._file = ""
-        self._known = False
+        self.is_known = False
+        """Whether the place of the current function is known."""
+        self.subprogram = 0
+        self.file = 0
 
     def _file_node(self, name: str) -> int:
         directory, base = os.path.split(name)
-        return self.node(f'!DIFile(filename: "{_quoted(base)}", directory: "{_quoted(directory)}")')
+        return self.node(f'!DIFile(filename: "{quoted(base)}", directory: "{quoted(directory)}")')
 
     def enter(self, function: str, location: LocationAttr) -> str:
         """Starts a function; returns what its definition says of it."""
         self._suffixes = {}
         place = file_line_col(location)
-        self._known = place is not None
+        self.is_known = place is not None
         if place is None:
             return ""
         name, line = place.filename.data, place.line.data
         self._file = name
-        file = self._file_node(name)
+        file = self.file = self._file_node(name)
         if self._unit is None:
             self._unit = self.node(
                 f'distinct !DICompileUnit(language: DW_LANG_C, file: !{file}, producer: "minitriton", isOptimized: true, '
-                "runtimeVersion: 0, emissionKind: LineTablesOnly)"
+                f"runtimeVersion: 0, emissionKind: {self.emission_kind})"
             )
             types = self.node("!{}")
             self._subroutine_type = self.node(f"!DISubroutineType(cc: DW_CC_normal, types: !{types})")
-        self._subprogram = self.node(
+        self.subprogram = self.node(
             f'distinct !DISubprogram(name: "{function}", linkageName: "{function}", scope: !{file}, file: !{file}, '
             f"line: {line}, type: !{self._subroutine_type}, scopeLine: {line}, "
             f"spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self._unit})"
         )
-        return f" !dbg !{self._subprogram}"
+        return f" !dbg !{self.subprogram}"
 
     def suffix(self, location: Attribute) -> str:
         """`, !dbg !7`, or nothing if the place (or that of the function) is not known."""
-        if not self._known:
+        if not self.is_known:
             return ""
         found = self._suffixes.get(id(location))
         if found is None:
-            node = self._location(location, None)
+            node = self.location_node(location)
             found = self._suffixes[id(location)] = (location, "" if node is None else f", !dbg !{node}")
         return found[1]
 
     def some_suffix(self) -> str:
         """A suffix for an instruction that must have one although its place is not known."""
-        if not self._known:
+        if not self.is_known:
             return ""
-        return f", !dbg !{self.node(f'!DILocation(line: 0, scope: !{self._subprogram})')}"
+        return f", !dbg !{self.node(f'!DILocation(line: 0, scope: !{self.subprogram})')}"
 
-    def _location(self, location: Attribute, inlined_at: int | None) -> int | None:
+    def location_node(self, location: Attribute, inlined_at: int | None = None) -> int | None:
+        """The number of the node of a place; None if it is not known."""
         match location:
             case NameLoc():
-                return self._location(location.location, inlined_at)
+                return self.location_node(location.location, inlined_at)
             case FusedLoc(locations=ArrayAttr(data=parts)):
-                nodes = (self._location(part, inlined_at) for part in parts)
+                nodes = (self.location_node(part, inlined_at) for part in parts)
                 return next((node for node in nodes if node is not None), None)
             case CallSiteLoc():
-                return self._location(location.callee, self._location(location.caller, inlined_at))
+                return self.location_node(location.callee, self.location_node(location.caller, inlined_at))
             case FileLineColLoc():
                 return self._line(location, inlined_at)
             case _:
                 return None
 
     def _line(self, place: FileLineColLoc, inlined_at: int | None) -> int:
-        scope = self._subprogram
+        scope = self.subprogram
         name = place.filename.data
         if name != self._file:
             file = self._file_node(name)
@@ -162,5 +167,6 @@ def _flag_lines(flags: Sequence[str], first: int) -> list[str]:
     return [f"!llvm.module.flags = !{{{numbers}}}", *(f"!{first + i} = {text}" for i, text in enumerate(flags))]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text inside the quotes of a metadata string."""
     return text.replace("\\", "\\\\").replace('"', "\\22")

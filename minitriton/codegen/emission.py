@@ -55,13 +55,17 @@ def _text(source: Any) -> str:
 @register_pass
 @dataclass(frozen=True)
 class TranslateToLLVMIR(Translation):
-    """Writes the `llvm` and `nvvm` dialects as the text of an LLVM module."""
+    """Writes the `llvm` and `nvvm` dialects as the text of an LLVM module.
+
+    `local-variables` adds to the lines which variable of the source holds which value (Triton's `extract-variable-info`).
+    """
 
     name = "translate-to-llvm-ir"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
     line_info: bool = True
+    local_variables: bool = False
     reflect_ftz: bool = True
     ptx_version: int = DEFAULT_PTX_VERSION
 
@@ -69,7 +73,11 @@ class TranslateToLLVMIR(Translation):
         if not isinstance(source, ModuleOp):
             raise PipelineError("translate-to-llvm-ir takes a module of the llvm dialect")
         return write_module(
-            source, line_info=self.line_info, ptx_version=self.ptx_version, reflect_ftz=self.reflect_ftz
+            source,
+            line_info=self.line_info,
+            local_variables=self.local_variables,
+            ptx_version=self.ptx_version,
+            reflect_ftz=self.reflect_ftz,
         )
 
 
@@ -102,7 +110,10 @@ class OptimizeLLVMIR(Translation):
 @register_pass
 @dataclass(frozen=True)
 class EmitPTX(Translation):
-    """LLVM's NVPTX code generator at its highest level."""
+    """LLVM's NVPTX code generator at its highest level.
+
+    `keep-debug` keeps the word `debug` in `.target`, without which assemblers drop what debuggers read.
+    """
 
     name = "emit-ptx"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_IR})
@@ -111,6 +122,7 @@ class EmitPTX(Translation):
     arch: int = 90
     enable_fp_fusion: bool = True
     ptx_version: int = DEFAULT_PTX_VERSION
+    keep_debug: bool = False
 
     def translate(self, source: Any) -> str:
         options = CUDAOptions(enable_fp_fusion=self.enable_fp_fusion, ptx_version=self.ptx_version)
@@ -118,5 +130,5 @@ class EmitPTX(Translation):
             machine = machine_for(GPUTarget("cuda", self.arch), options)
             text = _text(source)
             if isinstance(source, LLVMModule) and not (self.enable_fp_fusion and may_fuse(text)):
-                return finish_ptx(machine.emit_assembly(source.module))
-            return emit(text, machine, fp_fusion=self.enable_fp_fusion)
+                return finish_ptx(machine.emit_assembly(source.module), keep_debug=self.keep_debug)
+            return emit(text, machine, fp_fusion=self.enable_fp_fusion, keep_debug=self.keep_debug)

@@ -22,15 +22,26 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation
 
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
+from minitriton.codegen.debug_variables import VariableInfo
 from minitriton.codegen.text import llvm_ops, nvvm_memory, nvvm_shared, nvvm_tma, nvvm_warp, nvvm_wgmma  # noqa: F401  (fill the table)
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
-from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter
+from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter, Writer
 from minitriton.errors import LoweringError
 
 
-def write_module(module: ModuleOp, *, line_info: bool = True, ptx_version: int = 87, reflect_ftz: bool = True) -> str:
-    """The LLVM IR text of a module of the `llvm` and `nvvm` dialects."""
-    debug = DebugInfo() if line_info else NoDebugInfo()
+def write_module(
+    module: ModuleOp,
+    *,
+    line_info: bool = True,
+    local_variables: bool = False,
+    ptx_version: int = 87,
+    reflect_ftz: bool = True,
+) -> str:
+    """The LLVM IR text of a module of the `llvm` and `nvvm` dialects. There are no `local_variables` without `line_info`."""
+    if not line_info:
+        debug = NoDebugInfo()
+    else:
+        debug = VariableInfo() if local_variables else DebugInfo()
     writer = ModuleWriter(debug, ptx_version)
     globals_: list[str] = []
     functions: list[str] = []
@@ -142,10 +153,29 @@ def _function_attributes(op: Operation) -> str:
     return text
 
 
+def _recording(writer: Writer) -> Writer:
+    """`writer`, and a debug record of the variable that holds the op's first result."""
+
+    def write(w: FunctionWriter, op: Operation) -> None:
+        writer(w, op)
+        if op.results:
+            result = op.results[0]
+            assert isinstance(w.module.debug, VariableInfo)
+            record = w.module.debug.record(op.location, w.names[result], result.type)
+            if record:
+                w.lines.append(record)
+
+    return write
+
+
+_RECORDING = {name: _recording(writer) for name, writer in WRITERS.items()}
+
+
 def _write_blocks(w: FunctionWriter, blocks: list[Block]) -> None:
     lines = w.lines
     phis: list[tuple[Block, int]] = []
     debug = w.module.debug
+    writers = _RECORDING if isinstance(debug, VariableInfo) else WRITERS
     location: object = None
     for number, block in enumerate(blocks):
         lines.append(f"{w.labels[block]}:")
@@ -158,7 +188,7 @@ def _write_blocks(w: FunctionWriter, blocks: list[Block]) -> None:
             if op.location is not location:
                 location = op.location
                 w.dbg = debug.suffix(op.location)
-            writer = WRITERS.get(op.name)
+            writer = writers.get(op.name)
             if writer is None:
                 raise LoweringError(
                     f"{op.name} cannot be written as LLVM IR", help="lower it to the llvm dialect first"

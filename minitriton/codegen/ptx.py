@@ -83,12 +83,12 @@ def may_fuse(llvm_ir: str) -> bool:
     return " = fmul " in llvm_ir
 
 
-def emit(llvm_ir: str, machine: llvm.TargetMachine, *, fp_fusion: bool) -> str:
+def emit(llvm_ir: str, machine: llvm.TargetMachine, *, fp_fusion: bool, keep_debug: bool = False) -> str:
     """The PTX of a module that is optimised already. With `fp_fusion` a product and the sum or difference that takes it may
     become one fused operation, in device functions that were linked too (Triton's `AllowFPOpFusion = Fast`); sums marked by
     `Builder.never_fused` do not."""
     text = _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if fp_fusion and may_fuse(llvm_ir) else llvm_ir
-    return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)))
+    return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)), keep_debug=keep_debug)
 
 
 def compile_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> CompiledIR:
@@ -116,6 +116,8 @@ def llvm_to_ptx(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: 
         return emit(text, machine_for(target, options), fp_fusion=options.enable_fp_fusion)
 
 
-def finish_ptx(ptx: str) -> str:
-    """Drops what only debuggers read: line tables (`.loc`, `.file`) are enough for profilers."""
+def finish_ptx(ptx: str, *, keep_debug: bool = False) -> str:
+    """Drops what only debuggers read, unless told to keep it: line tables (`.loc`, `.file`) are enough for profilers."""
+    if keep_debug:
+        return ptx
     return ptx.replace(", debug", "", 1) if ", debug\n" in ptx else ptx

@@ -106,26 +106,33 @@ def is_vector(registers: Registers) -> bool:
 
 
 class Range(Expression):
-    """`base + offsets[i]`, an integer. Bits of `clear` are 0 in `base`: an offset within them carries into nothing."""
+    """`base + offsets[i]`, an integer. Bits of `clear` are 0 in `base`: an offset within them carries into nothing.
 
-    __slots__ = ("base", "clear", "offsets")
+    Registers stand at `location`, where the range was moved; those of a range that was not, at what asks for them.
+    """
 
-    def __init__(self, base: SSAValue, offsets: Sequence[int], clear: int):
+    __slots__ = ("base", "clear", "location", "offsets")
+
+    def __init__(self, base: SSAValue, offsets: Sequence[int], clear: int, location: LocationAttr | None = None):
         super().__init__(len(offsets), base.type)
         self.base = base
+        self.location = location
         self.offsets = tuple(offsets)
         self.clear = clear
 
     def plus(self, b: Builder, scalar: SSAValue, divisibility: int) -> Range:
         """The range moved by a scalar that is a multiple of `divisibility`."""
-        return Range(b.add(scalar, self.base), self.offsets, self.clear & (divisibility - 1))
+        return Range(b.add(scalar, self.base), self.offsets, self.clear & (divisibility - 1), b.location)
 
     def _make_element(self, b: Builder, index: int) -> SSAValue:
         offset = self.offsets[index]
         if offset == 0:
             return self.base
         constant = b.constant(self.element_type, offset)
-        return b.add(self.base, constant) if offset & ~self.clear else b.or_disjoint(self.base, constant)
+        previous, b.location = b.location, self.location or b.location
+        result = b.add(self.base, constant) if offset & ~self.clear else b.or_disjoint(self.base, constant)
+        b.location = previous
+        return result
 
     def _make_vector(self, b: Builder) -> SSAValue:
         base = b.splat(self.base, self.count)
@@ -210,7 +217,7 @@ def permuted(registers: Registers, indices: Sequence[int], element_type: Attribu
         indices = [registers.indices[i] for i in indices]
         registers = registers.source
     if isinstance(registers, Range):
-        return Range(registers.base, [registers.offsets[i] for i in indices], registers.clear)
+        return Range(registers.base, [registers.offsets[i] for i in indices], registers.clear, registers.location)
     return View(registers, indices, element_type)
 
 
