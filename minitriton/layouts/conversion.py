@@ -133,7 +133,9 @@ def _plan_within(
     src: LinearLayout, dst: LinearLayout, bitwidth: int, available: MatrixInstructions, scratch_limit: int
 ) -> ConversionPlan:
     plan = _plan(src, dst, bitwidth, available)
-    return plan.within(scratch_limit) if isinstance(plan, SharedMemoryRoundTrip) else plan
+    assert isinstance(plan, SharedMemoryRoundTrip)
+    joined = min(f2.log2(plan.rounds), (scratch_limit // plan.scratch_bytes).bit_length() - 1)
+    return plan_shared_memory(src, dst, max(8, bitwidth), available, joined)
 
 
 @lru_cache(maxsize=4096)
@@ -157,13 +159,16 @@ def _plan(src: LinearLayout, dst: LinearLayout, bitwidth: int, available: Matrix
 
 
 def plan_shared_memory(
-    src: LinearLayout, dst: LinearLayout, bitwidth: int, available: MatrixInstructions
+    src: LinearLayout, dst: LinearLayout, bitwidth: int, available: MatrixInstructions, joined: int = 0
 ) -> SharedMemoryRoundTrip:
-    """The way through shared memory, whatever the conversion."""
+    """The way through shared memory, whatever the conversion, in as many rounds and as little scratch as the accesses allow.
+
+    Of these rounds, `1 << joined` at a time are made one: side by side in as many times the scratch.
+    """
     src_held = action_remove_broadcasted_regs(src).apply(src)
     dst_held = action_remove_broadcasted_regs(dst).apply(dst).transpose_outs(list(src.out_dims))
     smem, store_by, load_by = optimal_swizzling(src_held, dst_held, bitwidth, available)
-    num_reps = smem.get_in_dim_size_log2("reps")
+    num_reps = smem.get_in_dim_size_log2("reps") - joined
     num_offset = smem.get_total_in_dim_size_log2() - num_reps
     from_src = _offsets(src, smem) if smem.is_invertible() else None
     from_dst = _offsets(dst, smem) if smem.is_invertible() else None

@@ -11,7 +11,7 @@ A conversion is one of `NoConversion`, `RegisterPermutation`, `WarpShuffle`, `Sh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from minitriton.layouts import f2
 
@@ -172,34 +172,6 @@ class SharedMemoryRoundTrip:
     def rounds(self) -> int:
         """Number of rounds."""
         return len(self.stores)
-
-    def within(self, scratch_bytes: int) -> SharedMemoryRoundTrip:
-        """The same accesses in as few rounds as `scratch_bytes` allow: those of several rounds side by side, one barrier for all.
-
-        Never in less scratch than this plan has, which is as little as there can be.
-        """
-        joined = 1
-        while joined < self.rounds and 2 * joined * self.scratch_bytes <= scratch_bytes:
-            joined *= 2
-        if joined == 1:
-            return self
-        first = range(0, self.rounds, joined)
-        return replace(
-            self,
-            scratch_bytes=joined * self.scratch_bytes,
-            stores=tuple(_side_by_side(self.stores[i : i + joined], self.scratch_bytes) for i in first),
-            loads=tuple(_side_by_side(self.loads[i : i + joined], self.scratch_bytes) for i in first),
-        )
-
-
-def _side_by_side(rounds: Sequence[MemoryAccess], size: int) -> MemoryAccess:
-    """The accesses of all `rounds` as one: those of round `i` are moved by `i * size` bytes, beyond what an address can reach."""
-    moved = (
-        Access(access.xor, access.add + number * size, access.registers)
-        for number, one in enumerate(rounds)
-        for access in one.accesses
-    )
-    return replace(rounds[0], accesses=tuple(moved))
 
 
 ConversionPlan = NoConversion | RegisterPermutation | WarpShuffle | SharedMemoryRoundTrip
