@@ -12,6 +12,14 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -29,11 +37,52 @@ from minitriton.dialects.arith_base import (
     bool_like,
 )
 from minitriton.dialects.op_definition import op_definition
-from minitriton.dialects.tt_constraints import var
+from minitriton.dialects.tt_constraints import follows, var
+
+COMPARISON = follows("T", bool_like, "result type has i1 element type and same shape as operands")
+
+
+@irdl_custom_directive
+class Predicate(CustomDirective):
+    """`custom<Predicate>($predicate)`: the word for the number of a comparison, `slt` or `"slt"`."""
+
+    predicate: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        comparison: Any = state.op_type
+        word = parser.parse_optional_str_literal() or parser.parse_identifier("comparison predicate")
+        if word not in comparison.PREDICATES:
+            parser.raise_error(f"expected one of {', '.join(comparison.PREDICATES)}, got {word}")
+        self.predicate.set(state, comparison.numbered(word))
+
+    def print(self, printer: Printer, state: PrintingState, op: Any) -> None:
+        state.print_whitespace(printer)
+        printer.print_string(op.predicate_name)
+
+
+@irdl_custom_directive
+class SelectTypes(CustomDirective):
+    """`custom<SelectTypes>(type($cond), type($result))`: the type of the condition is left out where it is `i1`."""
+
+    cond: TypeDirective
+    result: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        condition: Attribute = i1
+        type_ = parser.parse_type()
+        if parser.parse_optional_punctuation(",") is not None:
+            condition, type_ = type_, parser.parse_type()
+        self.cond.set(state, (condition,))
+        self.result.set(state, (type_,))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        state.print_whitespace(printer)
+        types = (*self.cond.get(op), *self.result.get(op))
+        printer.print_list(types[1:] if types[0] == i1 else types, printer.print_attribute)
 
 
 class _ComparisonOp(IRDLOperation):
-    """What the two comparisons share: `predicate, lhs, rhs : type`, a result of `i1` in the shape of the operands."""
+    """What the two comparisons share: a predicate, a word in the text and a number as a property."""
 
     traits = traits_def(Pure())
     PREDICATES: ClassVar[tuple[str, ...]]
@@ -44,38 +93,10 @@ class _ComparisonOp(IRDLOperation):
         code: Any = self.properties["predicate"]
         return self.PREDICATES[code.value.data]
 
-    def verify_(self) -> None:
-        if self.results[0].type != bool_like(self.operands[0].type):
-            raise VerifyException("failed to verify that result type has i1 element type and same shape as operands")
-
     @classmethod
-    def _predicate(cls, predicate: str | int) -> IntegerAttr:
+    def numbered(cls, predicate: str | int) -> IntegerAttr:
+        """The property for a predicate given by its word or its number."""
         return PREDICATE_ATTRS[cls.PREDICATES.index(predicate) if isinstance(predicate, str) else predicate]
-
-    @classmethod
-    def _parse_predicate(cls, parser: Parser) -> IntegerAttr:
-        word = parser.parse_optional_str_literal() or parser.parse_identifier("comparison predicate")
-        if word not in cls.PREDICATES:
-            parser.raise_error(f"expected one of {', '.join(cls.PREDICATES)}, got {word}")
-        parser.parse_punctuation(",")
-        return cls._predicate(word)
-
-    @staticmethod
-    def _parse_operands(parser: Parser) -> Any:
-        lhs = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        return lhs, parser.parse_unresolved_operand()
-
-    def _print_head(self, printer: Printer) -> None:
-        printer.print_string(f" {self.predicate_name}, ")
-        printer.print_operand(self.operands[0])
-        printer.print_string(", ")
-        printer.print_operand(self.operands[1])
-
-    def _print_tail(self, printer: Printer) -> None:
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.operands[0].type)
 
 
 @op_definition
@@ -88,31 +109,13 @@ class CmpiOp(_ComparisonOp):
     predicate = prop_def(IntegerAttr.constr(i64))
     lhs = operand_def(T)
     rhs = operand_def(T)
-    result = result_def(BOOL)
+    result = result_def(COMPARISON)
+    custom_directives = (Predicate,)
+    assembly_format = "custom<Predicate>($predicate) `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, predicate: str | int) -> None:
-        Operation.__init__(
-            self,
-            operands=(lhs, rhs),
-            result_types=(bool_like(lhs.type),),
-            properties={"predicate": self._predicate(predicate)},
-        )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> CmpiOp:
-        predicate = cls._parse_predicate(parser)
-        unresolved = cls._parse_operands(parser)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        lhs, rhs = parser.resolve_operands(unresolved, (type_, type_), parser.pos)
-        op = cls(lhs, rhs, predicate.value.data)
-        op.attributes = attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        self._print_head(printer)
-        self._print_tail(printer)
+        properties = {"predicate": self.numbered(predicate)}
+        Operation.__init__(self, operands=(lhs, rhs), result_types=(bool_like(lhs.type),), properties=properties)
 
 
 @op_definition
@@ -126,39 +129,17 @@ class CmpfOp(_ComparisonOp):
     lhs = operand_def(T)
     rhs = operand_def(T)
     fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
-    result = result_def(BOOL)
+    result = result_def(COMPARISON)
+    custom_directives = (Predicate,)
+    assembly_format = (
+        "custom<Predicate>($predicate) `,` $lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($lhs)"
+    )
 
     def __init__(
         self, lhs: SSAValue, rhs: SSAValue, predicate: str | int, *, fastmath: FastMathFlagsAttr = NO_FASTMATH
     ) -> None:
-        Operation.__init__(
-            self,
-            operands=(lhs, rhs),
-            result_types=(bool_like(lhs.type),),
-            properties={"predicate": self._predicate(predicate), "fastmath": fastmath},
-        )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> CmpfOp:
-        predicate = cls._parse_predicate(parser)
-        unresolved = cls._parse_operands(parser)
-        fastmath = NO_FASTMATH
-        if parser.parse_optional_keyword("fastmath") is not None:
-            fastmath = FastMathFlagsAttr.new(FastMathFlagsAttr.parse_parameter(parser))
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        lhs, rhs = parser.resolve_operands(unresolved, (type_, type_), parser.pos)
-        op = cls(lhs, rhs, predicate.value.data, fastmath=fastmath)
-        op.attributes = attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        self._print_head(printer)
-        if self.fastmath != NO_FASTMATH:
-            printer.print_string(" fastmath")
-            self.fastmath.print_parameter(printer)
-        self._print_tail(printer)
+        properties = {"predicate": self.numbered(predicate), "fastmath": fastmath}
+        Operation.__init__(self, operands=(lhs, rhs), result_types=(bool_like(lhs.type),), properties=properties)
 
 
 @op_definition
@@ -172,36 +153,11 @@ class SelectOp(IRDLOperation):
     rhs = operand_def(T)
     result = result_def(T)
     traits = traits_def(Pure())
+    custom_directives = (SelectTypes,)
+    assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` custom<SelectTypes>(type($cond), type($result))"
 
     def __init__(self, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> None:
         Operation.__init__(self, operands=(cond, lhs, rhs), result_types=(lhs.type,))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> SelectOp:
-        cond = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        lhs = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        rhs = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        condition: Attribute = i1
-        type_ = parser.parse_type()
-        if parser.parse_optional_punctuation(",") is not None:
-            condition, type_ = type_, parser.parse_type()
-        op = cls(*parser.resolve_operands((cond, lhs, rhs), (condition, type_, type_), parser.pos))
-        op.attributes = attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        if self.cond.type != i1:
-            printer.print_attribute(self.cond.type)
-            printer.print_string(", ")
-        printer.print_attribute(self.result.type)
 
     def verify_(self) -> None:
         if self.cond.type != i1 and self.cond.type != bool_like(self.result.type):
