@@ -25,6 +25,7 @@ import numpy as np
 from minitriton import emulator
 from minitriton.compiler import ASTSource
 from minitriton.dialects.context import make_context
+from minitriton.emulator.inline_assembly import evaluate
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.launch_arguments import LaunchArguments
 from minitriton.fuzz.printing import KERNEL
@@ -131,7 +132,9 @@ def _run_own(case: Case, path: Path, names: Sequence[str]) -> dict[str, Outcome]
     source, module = made
 
     def interpreted(stage: str) -> Outcome:
-        _, problem = _attempt(stage, lambda: interpret(module, source.name, arguments.fresh(), case.grid))
+        _, problem = _attempt(
+            stage, lambda: interpret(module, source.name, arguments.fresh(), case.grid, inline_assembly=evaluate)
+        )
         return problem or Outcome(arguments.contents())
 
     if "interpreter" in names:

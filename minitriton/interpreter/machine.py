@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
@@ -33,6 +33,7 @@ from minitriton.interpreter.values import held_scalar
 from minitriton.interpreter.warp_group_ops import Products
 
 if TYPE_CHECKING:
+    from minitriton.interpreter.inline_assembly import Assembly
     from minitriton.interpreter.partitions import Partitions
 
 Array = Any
@@ -83,9 +84,16 @@ class Machine:
     """One launch: its memory, its grid, the program that runs at the moment."""
 
     def __init__(
-        self, module: ModuleOp, grid: Grid, observer: Observer | None = None, *, barriers_placed: bool = False
+        self,
+        module: ModuleOp,
+        grid: Grid,
+        observer: Observer | None = None,
+        *,
+        barriers_placed: bool = False,
+        inline_assembly: Assembly | None = None,
     ) -> None:
         self.observer = observer
+        self.inline_assembly = inline_assembly
         self.functions: dict[str, Operation] = {}
         for op in module.ops:
             name = op.properties.get("sym_name")
@@ -97,6 +105,8 @@ class Machine:
         self.products = Products()
         self.tensor_copies = TensorCopies()
         self.mbarriers: dict[int, Mbarrier] = {}
+        self.cluster_arrival: Literal["release", "relaxed"] | None = None
+        """How the threads have arrived at the cluster's barrier, if they have not waited for it yet."""
         self._has_warps = NUM_WARPS in module.attributes
         self.partitions: Partitions | None = None
         """The innermost `ttg.warp_specialize` that runs at the moment."""
@@ -141,7 +151,11 @@ class Machine:
 
     def meaning(self, op: Operation) -> Callable[..., Any]:
         """What `op` does, as a function of its operands. Raises `InterpreterError` for an op without a meaning."""
-        function = self._meaning(op)
+        try:
+            function = self._meaning(op)
+        except MinitritonError as error:
+            error.location = error.location or source_location(op.location)
+            raise
         if self._has_warps:
             function = meanings.with_scratch(op, self, function)
         observer = self.observer
@@ -169,6 +183,7 @@ class Machine:
         self.tensor_copies = TensorCopies()
         self.mbarriers.clear()
         self.partitions = None
+        self.cluster_arrival = None
         self.shared.start_program()
 
     def run_region(self, region: Region, arguments: Sequence[Array]) -> list[Array]:
@@ -209,6 +224,7 @@ def interpret(
     *,
     observer: Observer | None = None,
     barriers_placed: bool = False,
+    inline_assembly: Assembly | None = None,
 ) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
@@ -218,11 +234,12 @@ def interpret(
     every op that runs.
 
     The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.membar` has seen it: then each access to shared memory
-    must be behind a barrier from other warps' accesses to the same bytes.
+    must be behind a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
+    `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused.
     """
     size = (*grid, 1, 1)[:3]
     cut = (int(size[0]), int(size[1]), int(size[2]))
-    machine = Machine(module, cut, observer, barriers_placed=barriers_placed)
+    machine = Machine(module, cut, observer, barriers_placed=barriers_placed, inline_assembly=inline_assembly)
     values = _arguments(machine, name, args)
     with np.errstate(all="ignore"):
         for z in range(machine.grid[2]):

@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 from minitriton.dialects.ttg_module import num_warps
 from minitriton.dialects.ttng_barriers import WaitBarrierOp
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.partition_order import Knowledge
 from minitriton.interpreter.shapes import integer
 from minitriton.interpreter.shared_views import View
 from minitriton.interpreter.values import Array
@@ -39,6 +40,9 @@ class Mbarrier:
     arrived: int = 0
     missing_bytes: int = 0
     copies: list[tuple[int, int]] = field(default_factory=list)
+    arriving: Knowledge | None = None
+    published: Knowledge | None = None
+    """What the partitions knew that have arrived in this phase and before it, and in complete phases."""
 
     def expect(self, size: int) -> None:
         """Bytes that must come in this phase."""
@@ -66,6 +70,7 @@ class Mbarrier:
     def _complete(self) -> None:
         if self.arrived >= self.count and self.missing_bytes == 0:
             self.phase, self.arrived = self.phase + 1, 0
+            self.published = self.arriving
 
     def finished_copies(self) -> list[int]:
         """The copies of complete phases, which are handed out once."""
@@ -82,6 +87,26 @@ def barrier_at(op: Operation, machine: Machine, view: View) -> Mbarrier:
             f"{op.name} uses a barrier that is not initialised", help="ttng.init_barrier must come before it"
         )
     return found
+
+
+def publish(machine: Machine, barrier: Mbarrier) -> None:
+    """What the running partition has done is over for those that wait for the phase. To be called before it arrives."""
+    if (order := machine.shared.order) is not None:
+        barrier.arriving = order.publish().joined(barrier.arriving)
+
+
+def publish_copy(machine: Machine, barrier: Mbarrier, copy: int, view: View) -> None:
+    """Likewise, and a copy into `view` has ended for them."""
+    if (order := machine.shared.order) is not None:
+        order.brings(view.byte_addresses(), copy)
+        known = order.publish().joined(barrier.arriving)
+        barrier.arriving = Knowledge(known.times, known.copies | {copy})
+
+
+def learn(machine: Machine, barrier: Mbarrier) -> None:
+    """The running partition has waited for a phase."""
+    if (order := machine.shared.order) is not None and barrier.published is not None:
+        order.learn(barrier.published)
 
 
 def _init(op: Operation, machine: Machine) -> Callable[[View], None]:
@@ -110,6 +135,7 @@ def _expect(op: Operation, machine: Machine) -> Callable[[View, Array], None]:
         if predicate:
             barrier = barrier_at(op, machine, view)
             barrier.expect(size)
+            publish(machine, barrier)
             barrier.arrive()
 
     return run
@@ -120,7 +146,9 @@ def _arrive(op: Operation, machine: Machine) -> Callable[..., None]:
 
     def run(view: View, predicate: Array | None = None) -> None:
         if predicate is None or predicate:
-            barrier_at(op, machine, view).arrive(count)
+            barrier = barrier_at(op, machine, view)
+            publish(machine, barrier)
+            barrier.arrive(count)
 
     return run
 
@@ -131,6 +159,7 @@ def _arrive_after_copies(op: Operation, machine: Machine) -> Callable[[View], No
 
     def run(view: View) -> None:
         barrier = barrier_at(op, machine, view)
+        publish(machine, barrier)
         for copy in machine.shared.in_flight():
             barrier.receive(copy, 0)
         barrier.arrive(threads)
@@ -148,6 +177,7 @@ def _wait(op: Operation, machine: Machine) -> Callable[..., None]:
         barrier = barrier_at(op, machine, view)
         shared.load(op, view, warps)
         machine.wait_until(op, lambda: barrier.passed(int(parity)), barrier.missing)
+        learn(machine, barrier)
         for copy in barrier.finished_copies():
             shared.finish_copy(copy)
 

@@ -20,9 +20,11 @@ from minitriton.interpreter import (
     arith_floats,
     arith_integers,
     atomics,
+    clusters,
     control_flow,
     descriptors,
     dots,
+    inline_assembly,
     libdevice,
     math_functions,
     mbarriers,
@@ -69,6 +71,8 @@ WITH_MACHINE: dict[str, Callable[[Operation, Machine], Meaning]] = {
     **predication.WITH_MACHINE,
     **partitions.WITH_MACHINE,
     **tokens.WITH_MACHINE,
+    **inline_assembly.WITH_MACHINE,
+    **clusters.WITH_MACHINE,
 }
 
 TERMINATORS = frozenset(

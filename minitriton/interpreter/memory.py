@@ -81,6 +81,15 @@ class Memory:
             self._lows = [r.low for r in self._regions]
         return array.__array_interface__["data"][0]
 
+    def arrays(self) -> list[np.ndarray]:
+        """Every region as its bytes; those that are read-only cannot be written."""
+        found: list[np.ndarray] = []
+        for region in self._regions:
+            view = region.view(np.dtype(np.uint8))[1].view()
+            view.flags.writeable = region.writable
+            found.append(view)
+        return found
+
     def load(self, addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
         """The elements at `addresses`, all of which must be accessible."""
         if not addresses.size:

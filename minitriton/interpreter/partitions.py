@@ -6,7 +6,7 @@ forgets to wait runs ahead: it reads what nothing has written, or overwrites wha
     default: wait %full      partition0: store %buffer, arrive %full     →   default, partition0, default
     every one of them waits for another                                  →   an `InterpreterError` that names each op
 
-Accesses of different partitions are not checked for missing barriers, since only memory barriers order them.
+What one writes and another reads or writes must be ordered by memory barriers (`partition_order`).
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ class Partitions:
         if self.error is not None:
             raise _Stopped
         task, machine = self.tasks[number], self.machine
+        if machine.shared.order is not None:
+            machine.shared.order.running = number
         machine.shared.issued, machine.products, machine.tensor_copies.stores = task.issued, task.products, task.stores
 
     def _leave(self, task: Task) -> None:
@@ -153,7 +155,12 @@ def _warp_specialize(op: Operation, machine: Machine) -> Callable[..., Any]:
     def run(*captures: Array) -> Any:
         if not counts:
             return results_of(machine.run_region(regions[0], ()))
-        shared, outer, outside = machine.shared, machine.partitions, machine.shared.issued
+        shared, outer, outside, ordered = (
+            machine.shared,
+            machine.partitions,
+            machine.shared.issued,
+            machine.shared.order,
+        )
         kept = machine.products, machine.tensor_copies.stores
         first = Task(names[0], Issued.of_warps(0, own, outside), *kept)
         others = [
@@ -166,12 +173,13 @@ def _warp_specialize(op: Operation, machine: Machine) -> Callable[..., Any]:
             for n, region in enumerate(regions)
         ]
         shared.barrier()
+        shared.begin_partitions(names)
         try:
             results = machine.partitions.run(bodies)
         finally:
             machine.partitions = outer
             machine.products, machine.tensor_copies.stores = first.products, first.stores
-            shared.issued = outside
+            shared.issued, shared.order = outside, ordered
             outside.open, outside.groups = first.issued.open, first.issued.groups
         shared.barrier()
         return results_of(results)

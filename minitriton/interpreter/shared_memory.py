@@ -8,7 +8,8 @@ In: allocations, loads, stores and asynchronous copies, each of a view, with the
     copy_async(view, ...)          in flight until `wait(n)` covers the group that `commit()` closed
 
 What threads of one warp do is taken to happen in order. Barriers are checked only if `check_races` says that the program has them:
-they are put in where a module is lowered, so that earlier a program without any is sound.
+they are put in where a module is lowered, so that earlier a program without any is sound. Accesses of different partitions of a
+`ttg.warp_specialize`, which only memory barriers order, are checked always (`partition_order`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.locations import user_location
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.partition_order import PartitionOrder
 from minitriton.interpreter.shared_views import Buffer, View
 
 _NOBODY = 0
@@ -32,6 +34,16 @@ class Copy:
     op: Operation
     where: np.ndarray
     warps: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An access by threads to bytes, each by the warps that did it."""
+
+    op: Operation
+    where: np.ndarray
+    warps: np.ndarray
+    writes: bool
 
 
 _ALL_WARPS = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -118,6 +130,10 @@ class SharedMemory:
     _copies: dict[int, Copy] = field(default_factory=dict)
     issued: Issued = field(default_factory=Issued)
     """Of the group of warps that runs at the moment."""
+    order: PartitionOrder | None = None
+    """Of the partitions that run side by side, if any do."""
+    _since_arrival: list[_Access] | None = None
+    """What has happened since the threads arrived at the cluster's barrier, before they wait; None if they have not."""
     _ops: dict[Operation, int] = field(default_factory=dict)
     _op_list: list[Operation] = field(default_factory=list)
 
@@ -129,6 +145,8 @@ class SharedMemory:
             self._buffers.clear()
             self._copies.clear()
         self.issued = Issued()
+        self.order = None
+        self._since_arrival = None
 
     def place(self, op: Operation, size: int) -> int:
         """A place of its own for an allocation that has none in the IR: behind everything that has."""
@@ -180,8 +198,8 @@ class SharedMemory:
             late = (writers != 0) & ((readers & ~writers) != 0)
             if late.any():
                 self._complain_of_race(op, view, late, state.written_by[where], "reads", "was written")
-            state.readers[where] |= readers
-            state.read_by[where] = self._op_number(op)
+            self._mark_read(op, where, readers)
+        self._ordered_read(op, view, where)
         return state.data[where].view(view.dtype).reshape(view.addresses.shape)
 
     def store(self, op: Operation, view: View, values: np.ndarray, warps: np.ndarray | int) -> None:
@@ -241,13 +259,37 @@ class SharedMemory:
 
     def end_async_read(self, view: View) -> None:
         """It has been read."""
-        np.subtract.at(self._bytes.pinned, view.byte_addresses(), 1)
+        where = view.byte_addresses()
+        np.subtract.at(self._bytes.pinned, where, 1)
+        if self.order is not None:
+            self.order.reads(where, int(self._bytes.read_by[where[0]]))
 
     def barrier(self) -> None:
         """All threads of the group meet."""
         if self.check_races:
             self._bytes.writers &= ~self.issued.group
             self._bytes.readers &= ~self.issued.group
+            if self._since_arrival is not None:
+                self._since_arrival = []
+
+    def begin_partitions(self, names: list[str]) -> None:
+        """Partitions of these names run side by side, the first one to begin with."""
+        self.order = PartitionOrder(names)
+        self.order.grow(self._end)
+
+    def arrive(self) -> None:
+        """All threads arrive at the barrier of the cluster, where they will wait."""
+        self._since_arrival = []
+
+    def wait_for_cluster(self, *, released: bool) -> None:
+        """All threads have arrived there; what came before the arrival is over for all, if the arrival `released` it."""
+        since, self._since_arrival = self._since_arrival or [], None
+        if not released:
+            return
+        self.barrier()
+        for access in since:
+            mark = self._mark_written if access.writes else self._mark_read
+            mark(access.op, access.where, access.warps)
 
     def use_scratch(self, op: Operation, start: int, size: int, warps: int, *, meets: bool) -> None:
         """An op uses shared memory while it runs: all warps write it, meet (if `meets`), and read it; it is poison then."""
@@ -263,6 +305,8 @@ class SharedMemory:
         if size > self._end:
             self._bytes = self._bytes.followed_by(Bytes.poison(size - self._end))
             self._end = size
+        if self.order is not None:
+            self.order.grow(self._end)
 
     def _set(self, view: View, where: np.ndarray, values: np.ndarray) -> None:
         full = np.ascontiguousarray(np.broadcast_to(values, view.addresses.shape), view.dtype)
@@ -272,6 +316,7 @@ class SharedMemory:
         self._check_owner(op, view, where, "writes")
         self._check_not_in_flight(op, view, where, "writes")
         self._check_not_pinned(op, view, where)
+        self._ordered_write(op, view, where)
         if not self.check_races:
             return
         state, mine = self._bytes, self._per_byte(warps, view)
@@ -289,6 +334,42 @@ class SharedMemory:
         if self.check_races:
             self._bytes.writers[where] = warps
             self._bytes.written_by[where] = self._op_number(op)
+            if self._since_arrival is not None:
+                self._since_arrival.append(_Access(op, where, warps, writes=True))
+
+    def _mark_read(self, op: Operation, where: np.ndarray, warps: np.ndarray) -> None:
+        self._bytes.readers[where] |= warps
+        self._bytes.read_by[where] = self._op_number(op)
+        if self._since_arrival is not None:
+            self._since_arrival.append(_Access(op, where, warps, writes=False))
+
+    def _ordered_read(self, op: Operation, view: View, where: np.ndarray) -> None:
+        order = self.order
+        if order is None:
+            return
+        if (met := order.unseen_write(where)) is not None:
+            self._complain_of_partitions(order, op, view, met, "reads", "writes")
+        order.reads(where, self._op_number(op))
+
+    def _ordered_write(self, op: Operation, view: View, where: np.ndarray) -> None:
+        order = self.order
+        if order is None:
+            return
+        for met, what in ((order.unseen_write(where), "writes"), (order.unseen_read(where), "reads")):
+            if met is not None:
+                self._complain_of_partitions(order, op, view, met, "writes", what)
+        order.writes(where, self._op_number(op))
+
+    def _complain_of_partitions(
+        self, order: PartitionOrder, op: Operation, view: View, met: tuple[int, int, int], verb: str, what: str
+    ) -> None:
+        position, other, number = met
+        bad = np.arange(view.addresses.size * view.dtype.itemsize) == position
+        raise InterpreterError(
+            f"{op.name} in {order.names[order.running]} {verb} {_element(view, bad)} of the buffer of {_place(view.buffer.op)}, "
+            f"which {order.names[other]} {what} in {_place(self._op_list[number])}, with no memory barrier between them",
+            help="one of the two must wait for a barrier (ttng.wait_barrier) at which the other arrives after its access",
+        )
 
     def _check_owner(self, op: Operation, view: View, where: np.ndarray, verb: str) -> None:
         owners = self._bytes.buffer[where]

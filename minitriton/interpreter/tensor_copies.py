@@ -21,7 +21,7 @@ from minitriton.dialects.ttng_tma import TensormapCreateOp
 from minitriton.interpreter import descriptors
 from minitriton.interpreter.descriptors import Descriptor
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.mbarriers import ONE_WARP, barrier_at
+from minitriton.interpreter.mbarriers import ONE_WARP, barrier_at, publish_copy
 from minitriton.interpreter.memory_ops import load_where
 from minitriton.interpreter.shapes import integer
 from minitriton.interpreter.shared_views import View
@@ -92,6 +92,7 @@ def _load(op: Operation, machine: Machine) -> Callable[..., None]:
         addresses, inside = descriptor.locate(positions)
         values = load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
         copy = shared.start_copy(op, view, values.reshape(view.addresses.shape), ONE_WARP, whose_result=0)
+        publish_copy(machine, barrier, copy, view)
         barrier.receive(copy, values.nbytes)
 
     return run

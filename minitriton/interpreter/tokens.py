@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.mbarriers import Mbarrier
+from minitriton.interpreter.mbarriers import Mbarrier, learn, publish
 from minitriton.interpreter.shapes import integer
 from minitriton.interpreter.values import Array
 
@@ -38,6 +38,11 @@ class Token:
         return self.full[int(index)], self.empty[int(index)]
 
 
+def _arrive(machine: Machine, barrier: Mbarrier) -> None:
+    publish(machine, barrier)
+    barrier.arrive()
+
+
 def _create(op: Operation, machine: Machine) -> Callable[[], Token]:
     count = integer(op.properties["numBuffers"])
     return lambda: Token(tuple(Mbarrier(1) for _ in range(count)), tuple(Mbarrier(1) for _ in range(count)))
@@ -47,24 +52,26 @@ def _acquire(op: Operation, machine: Machine) -> Callable[[Token, Array, Array],
     def run(token: Token, index: Array, phase: Array) -> None:
         _, empty = token.at(op, index)
         machine.wait_until(op, lambda: empty.passed(int(phase) ^ 1), lambda: "no consumer has released the buffer")
+        learn(machine, empty)
 
     return run
 
 
 def _commit(op: Operation, machine: Machine) -> Callable[[Token, Array], None]:
-    return lambda token, index: token.at(op, index)[0].arrive()
+    return lambda token, index: _arrive(machine, token.at(op, index)[0])
 
 
 def _wait(op: Operation, machine: Machine) -> Callable[[Token, Array, Array], None]:
     def run(token: Token, index: Array, phase: Array) -> None:
         full, _ = token.at(op, index)
         machine.wait_until(op, lambda: full.passed(int(phase)), lambda: "no producer has filled the buffer")
+        learn(machine, full)
 
     return run
 
 
 def _release(op: Operation, machine: Machine) -> Callable[[Token, Array], None]:
-    return lambda token, index: token.at(op, index)[1].arrive()
+    return lambda token, index: _arrive(machine, token.at(op, index)[1])
 
 
 WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dialects.tt_func import FuncOp
 from minitriton.dialects.tt_types import TensorDescType
+from minitriton.emulator.inline_assembly import evaluate
 from minitriton.errors import MinitritonError
 from minitriton.interpreter import interpret
 from minitriton.interpreter.errors import NoMeaning
@@ -113,6 +114,7 @@ class Launch:
                 self.grid,
                 observer=observer,
                 barriers_placed=barriers_placed,
+                inline_assembly=evaluate,
             )
         except NoMeaning as error:
             return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])

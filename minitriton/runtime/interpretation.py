@@ -31,12 +31,13 @@ def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOpti
 
 def run_on_interpreter(module: ModuleOp, source: ASTSource, args: tuple[Any, ...], grid: tuple[int, int, int]) -> None:
     """Runs `module` over `grid`. Raises `MinitritonError` for device arrays and for accesses outside of every array."""
+    from minitriton.emulator.inline_assembly import evaluate
     from minitriton.interpreter import interpret
 
     values: list[Any] = []
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
-    interpret(module, source.name, values, grid)
+    interpret(module, source.name, values, grid, inline_assembly=evaluate)
 
 
 def _collect(kind: Any, arg: Any, values: list[Any]) -> None:

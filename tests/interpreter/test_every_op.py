@@ -1,8 +1,14 @@
-"""Every op of `tt`, `ttg`, `ttng` and `nvws` that a kernel for sm_80 to sm_90 can hold has a meaning, or is refused at its line."""
+"""Every op of `tt`, `ttg`, `ttng` and `nvws` that a kernel for sm_80 to sm_90 can hold has a meaning; those of sm_100 are refused.
+
+A new op of these dialects belongs to a table of `meanings`, or to one of the lists here.
+"""
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
 from minitriton.dialects.nvws import NVWS
 from minitriton.dialects.text import parse_module
@@ -15,20 +21,13 @@ from minitriton.interpreter.errors import NoMeaning
 STRUCTURE = {"tt.func", "ttg.warp_specialize.partitions"}
 """Ops that hold others and are not run themselves."""
 
-REFUSED = {
-    "tt.elementwise_inline_asm": '%r = tt.elementwise_inline_asm "mov.b32 $0, $1;" {constraints = "=r,r", packed_element = 1 : i32, pure = true} %n : i32 -> i32',
-    "ttng.cluster_arrive": "ttng.cluster_arrive {relaxed = false}",
-    "ttng.cluster_wait": "ttng.cluster_wait",
-}
-"""PTX text, and what orders the CTAs of a cluster: each program runs by itself."""
-
 BLACKWELL = {
     "ttng.tc_gen5_commit", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled", "ttng.tmem_alloc", "ttng.tmem_copy",
     "ttng.tmem_load", "ttng.tmem_store", "ttng.tmem_subslice", "nvws.aref.buffer", "nvws.aref.create",
     "nvws.aref.get.enter", "nvws.aref.get.exit", "nvws.aref.put.enter", "nvws.aref.put.exit", "nvws.descriptor_gather",
     "nvws.descriptor_load", "nvws.warp_group", "nvws.warp_group.return", "nvws.warp_group.yield",
 }  # fmt: skip
-"""Ops of sm_100."""
+"""Ops of tensor memory, and those that Triton's passes for sm_100 use to plan partitions."""
 
 OPS = sorted(op.name for dialect in (TT, TTG, TTNG, NVWS) for op in dialect.operations)
 
@@ -39,18 +38,39 @@ def has_meaning(name: str) -> bool:
 
 @pytest.mark.parametrize("name", OPS)
 def test_an_op_has_a_meaning_or_is_on_a_list(name: str) -> None:
-    lists = [name in STRUCTURE, name in REFUSED, name in BLACKWELL, has_meaning(name)]
+    lists = [name in STRUCTURE, name in BLACKWELL, has_meaning(name)]
     assert lists.count(True) == 1, f"{name} has a meaning, or else a reason to have none"
 
 
 def test_the_lists_name_ops_that_there_are() -> None:
-    assert STRUCTURE | set(REFUSED) | BLACKWELL <= set(OPS)
+    assert set(OPS) >= STRUCTURE | BLACKWELL
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_refused_op_is_named_at_its_line(name: str) -> None:
-    text = f'module {{ tt.func public @f(%n: i32) {{ {REFUSED[name]} loc("k.py":7:3)\n tt.return }} }}'
-    with pytest.raises(NoMeaning, match=f"no meaning for {name}") as caught:
-        interpret(parse_module(text), "f", [3])
+def test_a_meaning_is_that_of_an_op_that_there_is() -> None:
+    others = ("arith.", "math.", "scf.", "cf.", "func.", "gpu.", "llvm.", "ub.", "builtin.", "gluon.")
+    named = set(meanings.PURE) | set(meanings.WITH_MACHINE) | set(meanings.TERMINATORS)
+    assert {name for name in named if not name.startswith(others)} <= set(OPS)
+
+
+@pytest.mark.parametrize("name", sorted(BLACKWELL))
+def test_an_op_of_another_target_is_refused_at_its_line(name: str) -> None:
+    module = parse_module("module { tt.func public @f() { tt.return } }")
+    block = next(iter(module.ops)).regions[0].block
+    kind = next(op for dialect in (TT, TTG, TTNG, NVWS) for op in dialect.operations if op.name == name)
+    op = kind.create()
+    op.location = FileLineColLoc(StringAttr("k.py"), IntAttr(7), IntAttr(3))
+    assert block.last_op is not None
+    block.insert_op_before(op, block.last_op)
+    with pytest.raises(NoMeaning, match=f"no meaning for {re.escape(name)}") as caught:
+        interpret(module, "f", [])
     assert str(caught.value.location) == "k.py:7:3"
     assert "help: " in str(caught.value)
+
+
+def test_inline_ptx_is_refused_without_something_that_runs_it() -> None:
+    asm = '%r = tt.elementwise_inline_asm "mov.b32 $0, $1;" {constraints = "=r,r", packed_element = 1 : i32, pure = true} %n : i32 -> i32'
+    text = f'module {{ tt.func public @f(%n: i32) {{ {asm} loc("k.py":7:3)\n tt.return }} }}'
+    with pytest.raises(NoMeaning, match=r"needs something that runs PTX") as caught:
+        interpret(parse_module(text), "f", [3])
+    assert str(caught.value.location) == "k.py:7:3"
+    assert "minitriton.emulator.inline_assembly.evaluate" in str(caught.value)

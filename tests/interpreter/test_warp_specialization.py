@@ -116,7 +116,7 @@ def test_partitions_that_wait_for_each_other_are_named_with_what_is_missing() ->
 
 def test_an_error_in_a_partition_is_that_of_the_launch() -> None:
     body = producer_and_consumer().replace(
-        "ttng.arrive_barrier %pfull", "ttng.inval_barrier %pfull : !barrier\nttng.arrive_barrier %pfull"
+        "ttng.arrive_barrier %pfull", "%own = ttg.local_alloc : () -> !barrier\nttng.arrive_barrier %own"
     )
     with pytest.raises(InterpreterError, match="uses a barrier that is not initialised"):
         run(body)

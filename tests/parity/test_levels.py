@@ -10,7 +10,7 @@ from parity_cases import ALL_CASES
 every_case = pytest.mark.parametrize("case", ALL_CASES, ids=lambda c: c.name)
 
 
-@pytest.mark.parametrize("case", [c for c in ALL_CASES if c.name != "inline_ptx"], ids=lambda c: c.name)
+@every_case
 def test_numbers_on_the_interpreter_equal_numpy(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITRITON_INTERPRET", "1")
     arguments = case.inputs(np.random.default_rng(0))
