@@ -102,6 +102,7 @@ def llvm_passes() -> list[str]:
     """Lowers to the LLVM dialect; shared memory is placed and barriers are put in on the way."""
     return [
         "tritongpu-combine-tensor-select-and-if",
+        "minitriton-exchange-between-ctas",
         "minitriton-conversion-rounds",
         "minitriton-separate-buffers",
         "convert-triton-gpu-to-llvm",

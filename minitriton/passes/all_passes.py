@@ -16,6 +16,7 @@ import minitriton.passes.combine_tensor_select_and_if
 import minitriton.passes.convert_triton_to_tritongpu
 import minitriton.passes.cse
 import minitriton.passes.enumerate_indices
+import minitriton.passes.exchange_between_ctas
 import minitriton.passes.fence_insertion
 import minitriton.passes.fuse_nested_loops
 import minitriton.passes.inline

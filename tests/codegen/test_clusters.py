@@ -1,15 +1,12 @@
-"""Programs of several CTAs: what each does by itself works; what would need data of another CTA is refused at its line."""
+"""Programs of several CTAs: what each does by itself, and what it fetches from others. See also `test_cluster_kernels.py`."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.errors import LoweringError
 
 
 @triton.jit
@@ -32,32 +29,9 @@ def count_up(x, o, number, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def total(x, o, BLOCK: tl.constexpr):
-    tl.store(o, tl.sum(tl.load(x + tl.arange(0, BLOCK))))
-
-
-@triton.jit
-def running(x, o, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    tl.store(o + at, tl.cumsum(tl.load(x + at), 0))
-
-
-@triton.jit
 def transposed(x, o, BLOCK: tl.constexpr):
     a, b = tl.arange(0, BLOCK // 32), tl.arange(0, 32)
     tl.store(o + b[:, None] * BLOCK // 32 + a[None, :], tl.trans(tl.load(x + a[:, None] * 32 + b[None, :])))
-
-
-@triton.jit
-def reversed_elements(x, o, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    tl.store(o + at, tl.gather(tl.load(x + at), BLOCK - 1 - at, 0))
-
-
-@triton.jit
-def counted(x, o, BLOCK: tl.constexpr):
-    bins = tl.histogram(tl.load(x + tl.arange(0, BLOCK)).to(tl.int32), 16)
-    tl.store(o + tl.arange(0, 16), bins.to(tl.float32))
 
 
 X = np.random.default_rng(0).integers(0, 9, 1024).astype(np.float32)
@@ -90,11 +64,3 @@ def test_a_conversion_fetches_what_other_ctas_hold(ctas: int) -> None:
     out = np.zeros(1024, np.float32)
     transposed[(1,)](X, out, BLOCK=1024, num_ctas=ctas)
     np.testing.assert_array_equal(out.reshape(32, 32), X.reshape(32, 32).T)
-
-
-@pytest.mark.parametrize("kernel", [total, running, reversed_elements, counted], ids=lambda k: k.__name__)
-def test_what_needs_another_cta_is_refused_at_its_line(kernel: Callable[..., None]) -> None:
-    with pytest.raises(LoweringError, match="CTAs") as caught:
-        kernel[(1,)](X, np.zeros(1024, np.float32), BLOCK=1024, num_ctas=2)  # pyright: ignore[reportIndexIssue]
-    assert caught.value.location is not None, caught.value
-    assert caught.value.help

@@ -1,11 +1,11 @@
-"""`tt.reduce`: within the thread, within the warp, then through shared memory once.
+"""`tt.reduce`: within the thread, within the warp, then through shared memory once, that of the whole cluster if CTAs share the axis.
 
     tensor<64x128xf32> reduced along 1, 8 registers a thread, 32 lanes and 2 warps along the axis:
     7 additions of vectors (one lane per row the thread holds), 5 butterfly shuffles, a store of one partial result per warp,
     a barrier, and a load of the 2 partial results of each row
 
 The order of combination is Triton's (ReduceOpToLLVM.cpp), so that floating-point sums agree bit for bit: registers in order,
-then lanes and warps as a butterfly from the highest bit down. One difference: where all lanes keep the result, none fuses its
+then lanes, CTAs and warps as a butterfly from the highest bit down. One difference: where all lanes keep the result, none fuses its
 own product into the sum of two lanes, so that they keep the same number.
 """
 
@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
+from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.combine import combine, single_combiner
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import memory_type, to_memory
@@ -30,10 +31,13 @@ from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm
 from minitriton.dialects.ttg import layout_of
+from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 
 WARP_BITS = 5
+_RANKS = 15
+"""All bits that the rank of a CTA in its cluster can have."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class ReductionPlan:
     """Where the elements of one result lie.
 
     `steps[j]` are the registers that enter in step j, one for each result the thread takes part in; `lane_bits` and `warp_bits`
-    are the bits of the thread's number that run along the axis; `silent` are the bits of a thread's number that
-    must be 0 in the one that speaks for its warp.
+    are the bits of the thread's number that run along the axis, `block_bits` those of the CTA's rank in its cluster; `silent` are
+    the bits of a thread's number that must be 0 in the one that speaks for its warp.
     """
 
     axis: int
@@ -50,12 +54,18 @@ class ReductionPlan:
     keys: tuple[tuple[int, ...], ...]
     lane_bits: tuple[int, ...]
     warp_bits: tuple[int, ...]
+    block_bits: tuple[int, ...]
     silent: int
 
     @property
     def warps(self) -> int:
-        """Number of partial results of each result."""
+        """Number of partial results of each result in a CTA."""
         return 1 << len(self.warp_bits)
+
+    @property
+    def across_warps(self) -> bool:
+        """Whether partial results go through shared memory."""
+        return bool(self.warp_bits or self.block_bits)
 
 
 def plan_reduction(facts: LayoutFacts, axis: int) -> ReductionPlan:
@@ -74,7 +84,9 @@ def plan_reduction(facts: LayoutFacts, axis: int) -> ReductionPlan:
 
     lane_bits, warp_bits = along("lane", lane_free), along("warp", warp_free)
     silent = lane_free | sum(1 << bit for bit in lane_bits) | warp_free << WARP_BITS
-    return ReductionPlan(axis, tuple(zip(*steps.values(), strict=True)), tuple(steps), lane_bits, warp_bits, silent)
+    entering = tuple(zip(*steps.values(), strict=True))
+    blocks = along("block", free.get("block", 0))
+    return ReductionPlan(axis, entering, tuple(steps), lane_bits, warp_bits, blocks, silent)
 
 
 def _axis(op: Operation) -> int:
@@ -95,9 +107,20 @@ def reduce_scratch(op: Operation) -> int:
     """One partial result per warp along the axis and result, for each operand."""
     facts, shape = _facts(op.operands[0].type)
     plan = plan_reduction(facts, _axis(op))
-    if not plan.warp_bits:
+    if not plan.across_warps:
         return 0
-    return _scratch_offsets(op, plan, shape)[-1]
+    return _scratch_offsets(op, plan, _shape_of_cta(facts, shape))[-1]
+
+
+def _shape_of_cta(facts: LayoutFacts, shape: Sequence[int]) -> tuple[int, ...]:
+    """What the threads of one CTA reach from their CTA's first element: in their shared memory there is no place for more."""
+    if not any(map(any, facts.block_bases)):
+        return tuple(shape)
+    reached = [0] * len(shape)
+    for name in ("register", "lane", "warp"):
+        for basis in facts.layout.bases.get(name, ()):
+            reached = [a | b for a, b in zip(reached, basis, strict=True)]
+    return tuple(1 << bits.bit_length() for bits in reached)
 
 
 def _scratch_offsets(op: Operation, plan: ReductionPlan, shape: Sequence[int]) -> list[int]:
@@ -116,11 +139,13 @@ def _scratch_offsets(op: Operation, plan: ReductionPlan, shape: Sequence[int]) -
 def reduce(f: FunctionLowering, op: Operation) -> None:
     source = f.facts(op.operands[0].type)
     plan = plan_reduction(source.layout, _axis(op))
-    f.require_one_cta(op, op.operands[0].type, (plan.axis,))
+    if any(sum(map(bool, source.layout.block_bases[bit])) > 1 for bit in plan.block_bits):
+        help = "give the operand a layout whose CTAs share one dimension with each bit of their number"
+        raise f.unsupported(op, "CTAs that differ in one bit differ along the axis and another dimension", help=help)
     partial = _within_thread(f, op, plan)
     partial = _within_warp(f, op, plan, partial)
-    if plan.warp_bits:
-        _across_warps(f, op, plan, partial, source.shape)
+    if plan.across_warps:
+        _across_warps(f, op, plan, partial, _shape_of_cta(source.layout, source.shape))
         return
     for result, value in zip(op.results, partial, strict=True):
         f.values[result] = _placed(f, result, value, plan)
@@ -153,7 +178,7 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
             return [_redux(f, values[0], kind)]
     for bit in reversed(plan.lane_bits):
         others = [shuffle_xor(f, value, 1 << bit) for value in values]
-        if plan.warp_bits:
+        if plan.across_warps:
             # One lane speaks for its warp.
             values = combine(f, op, values, others)
             continue
@@ -224,16 +249,30 @@ def _across_warps(
         stored = to_memory(f, value)
         access = plan_access(_write_layout(source, plan, order, shape, results), bit_width(lane_type(stored.type)))
         store_shared(f, access, stored, base, at, silent)
-    f.barrier()
+    bases = _bases_in_cluster(f, plan, base)
     loaded: list[list[SSAValue]] = []
     for operand, result, at in zip(op.operands, op.results, offsets, strict=False):
-        loaded.append(_load_partials(f, operand, result, plan, order, shape, results, base, at))
+        partials = [_load_partials(f, operand, result, plan, order, shape, results, b, at) for b in bases]
+        loaded.append([value for of_cta in partials for value in of_cta])
+    if plan.block_bits:
+        cluster_barrier(f)
     rows = list(zip(*loaded, strict=True))
     while len(rows) > 1:
         half = len(rows) // 2
         rows = [combine(f, op, first, second) for first, second in zip(rows[:half], rows[half:], strict=True)]
     for result, value in zip(op.results, rows[0], strict=True):
         f.values[result] = value
+
+
+def _bases_in_cluster(f: FunctionLowering, plan: ReductionPlan, base: SSAValue) -> list[SSAValue]:
+    """Waits for the partial results; where those of each CTA along the axis begin."""
+    if not plan.block_bits:
+        f.barrier()
+        return [base]
+    cluster_barrier(f)
+    along = sum(1 << bit for bit in plan.block_bits)
+    others = f.b.and_(f.cluster_rank(), f.b.i32(~along & _RANKS))
+    return [in_cta(f, base, f.b.or_(others, f.b.i32(rank))) for rank in f2.span([1 << bit for bit in plan.block_bits])]
 
 
 def _memory_order(facts: LayoutFacts, plan: ReductionPlan, shape: Sequence[int]) -> list[int]:
