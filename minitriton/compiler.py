@@ -137,7 +137,7 @@ def compile(
     start = time.perf_counter()
     request = _Request(source, target, options, _environment_switches(), overrides_for_source(source, options))
     key = _cache_key(request)
-    hooks = [*(hooks or []), *environment_hooks(source.name)]
+    hooks = [*(hooks or []), *environment_hooks(source.entry)]
     has_own_stages = knobs.runtime.add_stages_inspection_hook is not None
     kernel = None if hooks or has_own_stages or knobs.compilation.always_compile else _load(source, key)
     lookup = time.perf_counter() - start
@@ -174,7 +174,7 @@ class _Request:
 def overrides_for_source(source: Any, options: CUDAOptions) -> Overrides:
     """Nothing is overridden where nothing can be: the hash of a source is made only if files are looked for."""
     wanted = knobs.compilation.override or options.ir_override is not None
-    return overrides_for(source.name, source.hash(), options) if wanted else Overrides({})
+    return overrides_for(source.entry, source.hash(), options) if wanted else Overrides({})
 
 
 def _tell_listener(listener: Callable[..., None], kernel: CompiledKernel, is_hit: bool, lookup: float) -> None:
@@ -229,9 +229,9 @@ def default_target() -> GPUTarget:
 
 def _environment_switches() -> Switches:
     return Switches(
-        line_info=not is_set("TRITON_DISABLE_LINE_INFO"),
+        line_info=not knobs.compilation.disable_line_info,
         optimize_llvm=not is_set("DISABLE_LLVM_OPT"),
-        local_variables=is_set("LLVM_EXTRACT_DI_LOCAL_VARIABLES"),
+        local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
     )
 
 
@@ -256,13 +256,13 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
             value = overrides.replace(stage, run(value, facts.metadata), options)
             texts[stage] = representation_text(value)
             if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
-                value = _with_places_in_text(value, source.name, stage, texts[stage], key)
+                value = _with_places_in_text(value, source.entry, stage, texts[stage], key)
             seconds[stage] = time.perf_counter() - since
     if "cubin" in overrides.files:
         texts["cubin"] = overrides.replace("cubin", None, options)
     ptx = texts.get("ptx")
     metadata = {**asdict(options), **facts.metadata, "hash": key, "target": target, "triton_version": "3.6.0"}
-    metadata["name"] = source.name if ptx is None else entry_of_text(ptx, "ptx")[0]
+    metadata["name"] = source.entry if ptx is None else entry_of_text(ptx, "ptx")[0]
     metadata.setdefault("tensordesc_meta", [])
     if "shared" not in metadata:
         metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
@@ -461,6 +461,7 @@ def _load(source: Any, key: str) -> CompiledKernel | None:
 _OF_TRITON = {
     "CompilationError": ("minitriton.frontend.errors", "CompilationError"),
     "LazyDict": ("minitriton.runtime.launch_hooks", "LazyDict"),
+    "compiler": ("minitriton.compiler", None),
     "errors": ("minitriton.frontend.errors", None),
     "make_backend": ("minitriton.backends.compiler", "make_backend"),
     "triton_key": ("minitriton.runtime.cache", "triton_key"),

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
@@ -20,6 +21,10 @@ from minitriton.errors import IRError, MinitritonError
 from minitriton.language.values import constexpr
 from minitriton.stages import STAGES
 from minitriton.target import CUDAOptions, GPUTarget
+
+if TYPE_CHECKING:
+    from minitriton.dialects.bindings import ModuleView
+    from minitriton.dialects.tt import FuncOp
 
 
 class ASTSource:
@@ -36,6 +41,7 @@ class ASTSource:
     ) -> None:
         self.fn = fn
         self.name: str = fn.__name__
+        self.entry = self.name
         self.signature = signature
         self.constants: dict[tuple[int, ...], Any] = {}
         for key, value in (constexprs or {}).items():
@@ -56,8 +62,23 @@ class ASTSource:
         text = f"{self.fn.cache_key}-{self.attrs}-{list(self.signature.items())}-{constants}"
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp:
-        """The frontend's TTIR. Raises `CompilationError` with the kernel's line."""
+    @overload
+    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp: ...
+
+    @overload
+    def make_ir(
+        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any, context: Context
+    ) -> ModuleView: ...
+
+    def make_ir(self, target: GPUTarget, options: CUDAOptions, *rest: Any, **named: Any) -> Any:
+        """The frontend's TTIR. Raises `CompilationError` with the kernel's line.
+
+        Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
+        those of `ir.module`; `codegen_fns` and `module_map` are passed over, since the frontend knows its target.
+        """
+        return _made(self._ttir, target, options, rest, named)
+
+    def _ttir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp:
         from minitriton.frontend.code_generator import ast_to_ttir
         from minitriton.frontend.errors import CompilationError
 
@@ -109,10 +130,32 @@ def _flatten(types: Any) -> list[str]:
     return out
 
 
-class IRSource:
-    """IR text of one stage, read from a file whose suffix names the stage."""
+_OF_TRITON = ("codegen_fns", "module_map", "context")
+"""What Triton passes to `make_ir` after the target and the options."""
 
-    def __init__(self, path: str | Path, context: Context) -> None:
+
+def _made(make: Callable[..., Any], target: GPUTarget, options: CUDAOptions, rest: Any, named: dict[str, Any]) -> Any:
+    """What `make(target, options, context)` returns; as a view of it where the caller passes what Triton's callers do."""
+    if len(rest) + len(named) == 1:
+        return make(target, options, *rest, **named)
+    given = dict(zip(_OF_TRITON, rest, strict=False)) | named
+    module = make(target, options, given["context"])
+    if not isinstance(module, ModuleOp):
+        return module
+    from minitriton.dialects.bindings import ModuleView
+
+    return ModuleView(module, given["context"])
+
+
+class IRSource:
+    """IR text of one stage, read from a file whose suffix names the stage.
+
+    As in Triton, `name` is `@kernel` for MLIR and `kernel` for other text, and `signature` maps the index of a parameter to its
+    type in that text (`*f32`). `entry` is the plain name, `parameters` has the names of types that launches use (`*fp32`).
+    Triton's third argument, the backend, is not needed.
+    """
+
+    def __init__(self, path: str | Path, context: Context, backend: Any = None) -> None:
         self.path = Path(path)
         self.ext = self.path.suffix[1:]
         if self.ext not in STAGES:
@@ -133,17 +176,36 @@ class IRSource:
             ) from None
         self.module: ModuleOp | None = None
         if self.ext in ("ttir", "ttgir"):
+            from minitriton.dialects.bindings import parameter_types
             from minitriton.dialects.text import parse_module
 
             self.module = parse_module(self.src, str(path), ignore_locations=bool(knobs.compilation.use_ir_loc))
-            self.name, self.signature = _entry_function(self.module, str(path))
+            function = _entry_function(self.module, str(path))
+            self.entry = function.sym_name.data
+            self.name = f"@{self.entry}"
+            self.parameters = [_type_name(kind) for kind in function.function_type.inputs]
+            self.signature = dict(enumerate(parameter_types(function)))
         else:
-            self.name, self.signature = entry_of_text(self.src, self.ext, str(path))
+            self.name, self.parameters = entry_of_text(self.src, self.ext, str(path))
+            self.entry = self.name
+            self.signature = dict(enumerate(self.parameters))
 
     def hash(self) -> str:
         return hashlib.sha256(self.src.encode()).hexdigest()
 
-    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
+    @overload
+    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp | str: ...
+
+    @overload
+    def make_ir(
+        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any, context: Context
+    ) -> ModuleView | str: ...
+
+    def make_ir(self, target: GPUTarget, options: CUDAOptions, *rest: Any, **named: Any) -> Any:
+        """The module, or the text of a later stage; as a view where it is called as Triton's."""
+        return _made(self._ir, target, options, rest, named)
+
+    def _ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
         if self.ext == "llir":
             from minitriton.codegen.llvm_session import check_in_child
             from minitriton.codegen.ptx import ptx_version
@@ -176,16 +238,17 @@ class IRSource:
         return {"shared": found["shared"]} if isinstance(found.get("shared"), int) else {}
 
     def runtime_parameters(self) -> list[str]:
-        return list(self.signature.values())
+        """The type names of the parameters that a launch passes."""
+        return self.parameters
 
 
-def _entry_function(module: ModuleOp, file: str) -> tuple[str, dict[str, str]]:
+def _entry_function(module: ModuleOp, file: str) -> FuncOp:
+    """The kernel of `module`. Raises `IRError` if there is none."""
     from minitriton.dialects import tt
 
     for op in module.body.block.ops:
         if isinstance(op, tt.FuncOp) and (op.sym_visibility is None or op.sym_visibility.data == "public"):
-            types = [_type_name(t) for t in op.function_type.inputs]
-            return op.sym_name.data, {str(i): t for i, t in enumerate(types)}
+            return op
     raise IRError(f"{file}: the module has no public tt.func", help="declare the kernel as `tt.func public @name(...)`")
 
 
@@ -203,7 +266,7 @@ _LLVM_ENTRY = re.compile(r"define (?:\w+ )*ptx_kernel [^@]*@\"?([\w.$]+)\"?\((.*
 _HIDDEN_PARAMETERS = 2
 
 
-def entry_of_text(text: str, ext: str, file: str = "<string>") -> tuple[str, dict[str, str]]:
+def entry_of_text(text: str, ext: str, file: str = "<string>") -> tuple[str, list[str]]:
     """Name and parameter types of the kernel in LLVM IR or PTX text. Raises `IRError` if there is none."""
     match = (_PTX_ENTRY if ext == "ptx" else _LLVM_ENTRY).search(text)
     if match is None:
@@ -225,4 +288,4 @@ def entry_of_text(text: str, ext: str, file: str = "<string>") -> tuple[str, dic
     else:
         kinds = [p.split()[0] for p in match[2].split(", ") if p]
         types = [{"ptr": "*i8", "float": "fp32", "double": "fp64", "half": "fp16"}.get(k, str(k)) for k in kinds]
-    return match[1], {str(i): t for i, t in enumerate(types[: len(types) - _HIDDEN_PARAMETERS])}
+    return match[1], types[: len(types) - _HIDDEN_PARAMETERS]

@@ -62,7 +62,7 @@ def check(
     value, facts = source.make_ir(target, options, context), FIRST_FACTS[source.ext]
     if isinstance(value, ModuleOp):
         value = value.clone()
-    launch = Launch(source.name, arguments, grid, target, options, shared=shared_bytes(source, value))
+    launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
     first = launch.run(value, facts)
     if first.fault is not None:
         raise first.fault

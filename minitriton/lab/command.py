@@ -136,7 +136,7 @@ def _arguments(
     sizes = {name: _integer(size, "--size") for name, size in _named(given.size).items()}
 
     def run_once(arguments: Any) -> None:
-        launch = Launch(source.name, arguments, grid, target, options, shared=shared_bytes(source, value))
+        launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
         fault = launch.run(value, FIRST_FACTS[source.ext]).fault
         if fault is not None:
             raise fault

@@ -34,7 +34,11 @@ def parameters_of(source: ASTSource | IRSource, signature: str = "") -> Paramete
     """
     if isinstance(source, ASTSource):
         return _of_kernel(source)
-    found = _of_module(source, source.module) if source.module is not None else Parameters(dict(source.signature))
+    found = (
+        _of_module(source, source.module)
+        if source.module is not None
+        else Parameters({str(i): kind for i, kind in enumerate(source.parameters)})
+    )
     return _restated(found, signature) if signature else found
 
 
@@ -67,10 +71,10 @@ def _of_kernel(source: ASTSource) -> Parameters:
 
 def _of_module(source: IRSource, module: ModuleOp) -> Parameters:
     found = Parameters()
-    function = next(op for op in module.ops if isinstance(op, tt.FuncOp) and op.sym_name.data == source.name)
+    function = next(op for op in module.ops if isinstance(op, tt.FuncOp) and op.sym_name.data == source.entry)
     block = function.body.block
     hints = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(block.args)
-    for argument, kind, attributes in zip(block.args, source.signature.values(), hints, strict=True):
+    for argument, kind, attributes in zip(block.args, source.parameters, hints, strict=True):
         name = argument.name_hint or str(argument.index)
         found.kinds[name if name not in found.kinds else str(argument.index)] = kind
         hint = attributes.data.get("tt.divisibility") if isinstance(attributes, DictionaryAttr) else None

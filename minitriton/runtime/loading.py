@@ -126,8 +126,8 @@ _GRID_HELP = "write kernel[(x, y, z)](...) with 1 to 3 integers, or a function o
 
 def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
     """`kernel[grid]` of an already compiled kernel: takes all its parameters in order, or only the runtime ones."""
-    names = list(kernel.src.signature)
-    types = [kernel.src.signature[n] for n in names]
+    names = list(map(str, kernel.src.signature))
+    types = list(kernel.src.signature.values())
     wanted = kernel.src.runtime_parameters()
     passed = [argument_name for n, t in zip(names, types, strict=True) for argument_name in _argument_names(n, t)]
 

@@ -1,0 +1,65 @@
+"""What programs import from Triton's C++ extension and that has a meaning without one.
+
+native_specialize_impl(CUDABackend, 48, False, True, True)    →    ("i32", "D")
+ir.parse_mlir_module("k.ttgir", ir.context()).walk(visit)     →    `visit` is called with every op
+llvm.link_extern_libs(module, [path])                         →    device functions that an LLVM module lacks
+linear_layout.LinearLayout                                    →    linear layouts
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from types import ModuleType
+from typing import Any
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError
+from minitriton.runtime.arguments import is_array, specialize
+
+__all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool", "native_specialize_impl"]
+
+_PARTS = ("ir", "linear_layout", "llvm")
+
+
+def native_specialize_impl(
+    backend: Any, arg: Any, is_const: bool, specialize_value: bool, align: bool
+) -> tuple[Any, Any]:
+    """`(type name, specialisation key)` of one argument; a backend that specialises otherwise is asked for the key.
+
+    Raises `TypeError` for what no kernel takes.
+    """
+    try:
+        kind, key = specialize(arg, is_const, specialize_value, align)
+    except MinitritonError as error:
+        raise TypeError(str(error)) from None
+    if key is None or getattr(backend, "supports_native_tensor_specialization", True) or not is_array(arg):
+        return kind, key
+    return kind, backend.get_tensor_specialization(arg, align=align)
+
+
+def getenv(name: str, default: str | None = None) -> str | None:
+    """An environment variable."""
+    return os.environ.get(name, default)
+
+
+def getenv_bool(name: str, default: bool) -> bool:
+    """An environment variable that says yes or no. Raises `MinitritonError` if it says neither."""
+    return knobs.env_bool(name, default).get()
+
+
+_CHANGES_RESULTS = (
+    "DISABLE_LLVM_OPT", "DISABLE_PTXAS_OPT", "LLVM_EXTRACT_DI_LOCAL_VARIABLES", "MINITRITON_ASSEMBLER", "PTXAS_OPTIONS",
+    "TRITON_DEFAULT_FP_FUSION", "TRITON_DISABLE_LINE_INFO", "TRITON_OVERRIDE_ARCH", "USE_IR_LOC",
+)  # fmt: skip
+
+
+def get_cache_invalidating_env_vars() -> dict[str, str]:
+    """The environment variables that are set and that change what a compile gives: a cache of one's own has to tell them apart."""
+    return {name: os.environ[name] for name in _CHANGES_RESULTS if name in os.environ}
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _PARTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
