@@ -15,15 +15,12 @@ from xdsl.dialects.ub import UB
 from xdsl.ir import Dialect
 
 from minitriton.dialects.arith import ARITH
-from minitriton.dialects.gluon import GLUON
 from minitriton.dialects.llvm import LLVM
 from minitriton.dialects.math import MATH
-from minitriton.dialects.nvg import NVG
 from minitriton.dialects.nvvm import NVVM
 from minitriton.dialects.nvws import NVWS
 from minitriton.dialects.tt import TT
 from minitriton.dialects.ttg import TTG
-from minitriton.dialects.tti import TTI
 from minitriton.dialects.ttng import TTNG
 
 DIALECTS: tuple[Dialect, ...] = (
@@ -40,10 +37,7 @@ DIALECTS: tuple[Dialect, ...] = (
     TT,
     TTG,
     TTNG,
-    NVG,
     NVWS,
-    GLUON,
-    TTI,
 )
 
 

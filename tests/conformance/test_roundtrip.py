@@ -25,6 +25,8 @@ FOREIGN = re.compile(r"amd|hip|gfx|rocdl|proton")
 """Targets and dialects that the project does not have."""
 OWN_NVVM = re.compile(r"\bnvvm\.barrier0")
 """The project's `nvvm` dialect is its own."""
+ABSENT = re.compile(r"^(?!\s*//).*[\s#!](gluon|nvg|tti)\.\w", re.M)
+"""Dialects of Gluon, of Triton's last lowering and of its concurrency sanitizer: nothing here makes or takes them."""
 UNDEFINED = re.compile(r"nvmma_shared<\{(?![^}]*elementBitWidth)")
 """Triton prints an uninitialised number for these."""
 FROM_PASSES = re.compile(r"^Gluon/|tmem_alloc")
@@ -52,7 +54,8 @@ def lit_chunks() -> dict[str, str]:
     for path in sorted(root.rglob("*.mlir")):
         relative = str(path.relative_to(root))
         for index, chunk in enumerate(split(path.read_text())):
-            if not FOREIGN.search(chunk) and not FOREIGN.search(relative) and not OWN_NVVM.search(chunk):
+            excluded = any(pattern.search(chunk) for pattern in (FOREIGN, OWN_NVVM, ABSENT))
+            if not excluded and not FOREIGN.search(relative):
                 chunks[f"{relative}:{index}"] = chunk
     return chunks
 

@@ -27,30 +27,3 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// -----
-module {
-  tt.func @low(%arg0: !llvm.struct<(f32, f32)>, %arg1: i64, %arg2: i1, %arg3: !llvm.ptr<1>) {
-    %0 = nvg.wgmma_wait_group %arg0 {pendings = 0 : i32} : !llvm.struct<(f32, f32)>
-    %1 = nvg.wgmma %arg1, %arg1, %arg2 {eltTypeA = 4 : i32, eltTypeB = 4 : i32, eltTypeC = 7 : i32, k = 16 : i32, layoutA = 0 : i32, layoutB = 1 : i32, m = 64 : i32, n = 8 : i32} : (i64, i64, i1) -> !llvm.struct<(f32, f32)>
-    %2 = nvg.cluster_id
-    %3 = nvg.warp_id
-    %4 = nvg.ld_acquire acquire, gpu, %arg3 : (!llvm.ptr<1>) -> i32
-    %5 = nvg.ld_acquire relaxed, sys, %arg3, %arg2 : (!llvm.ptr<1>) -> i64
-    tt.return
-  }
-}
-// -----
-#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
-#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
-#smem = #ttg.shared_memory
-module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
-  tt.func @instruments(%arg0: tensor<16xi32, #gluon.auto_encoding>, %arg1: tensor<128xi1, #blocked>, %arg2: !ttg.memdesc<1xi64, #shared, #smem, mutable>, %arg3: !tt.ptr<i32>, %arg4: i1) {
-    %0 = gluon.set_auto_layout %arg0 : tensor<16xi32, #gluon.auto_encoding> -> tensor<16xi32, #blocked>
-    tti.experimental_assert_in_thread %arg1, "read before write" {check_any = false} : tensor<128xi1, #blocked>
-    %1 = tti.experimental_buffer_pointers [0, 128], shared_mem : tensor<2xi64, #blocked>
-    %2 = tti.experimental_memdesc_to_i64 %arg2 : <1xi64, #shared, #smem, mutable>
-    tti.experimental_lock_acquire %arg3 : !tt.ptr<i32>
-    tti.experimental_lock_release %arg3, %arg4 : !tt.ptr<i32>
-    tt.return
-  }
-}
