@@ -70,13 +70,15 @@ class ASTSource:
         self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any, context: Context
     ) -> ModuleView: ...
 
-    def make_ir(self, target: GPUTarget, options: CUDAOptions, *rest: Any, **named: Any) -> Any:
+    def make_ir(
+        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any = None, context: Any = None
+    ) -> Any:
         """The frontend's TTIR. Raises `CompilationError` with the kernel's line.
 
         Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
         those of `ir.module`; `codegen_fns` and `module_map` are passed over, since the frontend knows its target.
         """
-        return _made(self._ttir, target, options, rest, named)
+        return _made(self._ttir, target, options, codegen_fns, context)
 
     def _ttir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp:
         from minitriton.frontend.code_generator import ast_to_ttir
@@ -130,21 +132,16 @@ def _flatten(types: Any) -> list[str]:
     return out
 
 
-_OF_TRITON = ("codegen_fns", "module_map", "context")
-"""What Triton passes to `make_ir` after the target and the options."""
-
-
-def _made(make: Callable[..., Any], target: GPUTarget, options: CUDAOptions, rest: Any, named: dict[str, Any]) -> Any:
-    """What `make(target, options, context)` returns; as a view of it where the caller passes what Triton's callers do."""
-    if len(rest) + len(named) == 1:
-        return make(target, options, *rest, **named)
-    given = dict(zip(_OF_TRITON, rest, strict=False)) | named
-    module = make(target, options, given["context"])
+def _made(make: Callable[..., Any], target: GPUTarget, options: CUDAOptions, third: Any, context: Any) -> Any:
+    """What `make(target, options, third)` returns; where Triton's last argument is given, a view of what is made with that."""
+    if context is None:
+        return make(target, options, third)
+    module = make(target, options, context)
     if not isinstance(module, ModuleOp):
         return module
     from minitriton.dialects.bindings import ModuleView
 
-    return ModuleView(module, given["context"])
+    return ModuleView(module, context)
 
 
 class IRSource:
@@ -201,9 +198,11 @@ class IRSource:
         self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any, context: Context
     ) -> ModuleView | str: ...
 
-    def make_ir(self, target: GPUTarget, options: CUDAOptions, *rest: Any, **named: Any) -> Any:
+    def make_ir(
+        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any = None, context: Any = None
+    ) -> Any:
         """The module, or the text of a later stage; as a view where it is called as Triton's."""
-        return _made(self._ir, target, options, rest, named)
+        return _made(self._ir, target, options, codegen_fns, context)
 
     def _ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
         if self.ext == "llir":

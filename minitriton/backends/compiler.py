@@ -76,6 +76,10 @@ class CUDABackend(BaseBackend):
         known = CUDAOptions.__dataclass_fields__
         return CUDAOptions.for_target(self.target, **{k: v for k, v in options.items() if k in known})
 
+    def get_codegen_implementation(self, options: CUDAOptions) -> dict[str, Any]:
+        """Nothing: the frontend knows what its target can do."""
+        return {}
+
     def get_module_map(self) -> dict[str, Any]:
         """Nothing: device functions are called by the same names on every target."""
         return {}
