@@ -68,12 +68,14 @@ def element_dtype(type_: Attribute) -> np.dtype:
 
 
 def element_offsets(type_: Attribute) -> np.ndarray:
-    """The byte at which each element of a whole buffer of this type begins, counted from the buffer's first."""
+    """The byte at which each element begins, counted from the buffer's first; of a part of a buffer, that at its start."""
     assert isinstance(type_, MemDescType)
     layout = layout_of(type_)
     if not isinstance(layout, SharedEncoding):
         raise NoMeaning(f"the interpreter knows no shared memory of type {type_}")
-    return _element_offsets(layout, type_.get_shape()) * element_dtype(type_).itemsize
+    shape = type_.get_shape()
+    whole = _element_offsets(layout, type_.get_alloc_shape()[-len(shape) :])
+    return whole[tuple(map(slice, shape))] * element_dtype(type_).itemsize
 
 
 def holders(type_: Attribute) -> np.ndarray:

@@ -81,6 +81,18 @@ def test_mma_sync_multiplies_operands_whatever_their_k_width(kernel, m, n, k, k_
     _check(kernel, _product(layouts, body, m, n, k, 4), m, n, k)
 
 
+def test_mma_sync_fills_up_a_step_that_is_longer_than_k(kernel):
+    m, n, k = 16, 16, 8
+    a, b = (f"#ttg.dot_op<{{opIdx = {i}, parent = #mma, kWidth = 2}}>" for i in (0, 1))
+    layouts = """
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1], instrShape = [16, 8]}>"""
+    body = f"""
+    %xa = ttg.convert_layout %x : tensor<{m}x{k}xf16, #b> -> tensor<{m}x{k}xf16, {a}>
+    %yb = ttg.convert_layout %y : tensor<{k}x{n}xf16, #b> -> tensor<{k}x{n}xf16, {b}>
+    %d = tt.dot %xa, %yb, %zero : tensor<{m}x{k}xf16, {a}> * tensor<{k}x{n}xf16, {b}> -> tensor<{m}x{n}xf32, #mma>"""
+    _check(kernel, _product(layouts, body, m, n, k, 1), m, n, k)
+
+
 @pytest.mark.parametrize("swizzle,k", [(128, 64), (64, 32), (128, 128)])
 @pytest.mark.parametrize("m,n,warps", [(64, 64, [4, 1]), (128, 32, [4, 1]), (128, 64, [8, 1]), (64, 128, [4, 2])])
 def test_wgmma_reads_both_operands_through_their_descriptors(kernel, swizzle, k, m, n, warps):

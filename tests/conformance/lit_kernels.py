@@ -6,26 +6,43 @@ tt.func @f(%x: tensor<4xf32, #b>) {           tt.func public @f(%x: !tt.ptr<f32>
 }                                               tt.store (%out0 + 0..3), %0
                                                 tt.return
 
-Tensors among the arguments are loaded, memory descriptors are filled, and what nobody uses is stored (of a pointer, what it points
-to), so that nothing is dropped as dead. Raises `CannotRun` for functions that need more than that (tokens, descriptors, several blocks).
+Tensors among the arguments are loaded, memory descriptors are filled, buffers that nobody fills too; what nobody uses is stored (of a
+pointer or a buffer, what it points to), so that nothing is dropped as dead. A function of nothing must leave an array as it is.
+Raises `CannotRun` for functions that need more than that; `lit_surroundings.py` puts some of these into a kernel of their own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, IntegerType, ModuleOp, StringAttr, TensorType, i8, i32
+from xdsl.dialects.builtin import (
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.tt_types import PointerType
+from minitriton.dialects import arith, math, tt, ttg, ttng
+from minitriton.dialects.tt_types import PointerType, TensorDescType
 from minitriton.interpreter.formats import encode_bf16, encode_small
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import DistributedEncoding, Slice
+from minitriton.runtime.arguments import Argument
+from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 ELEMENTS_BEHIND_A_POINTER = 1 << 14
+
+POSITIVE = {("clamp", 1)}
+"""Arguments, by function and place, that must not be negative: what clamping gives to limits out of order is undefined."""
 
 _DTYPES = {
     "i1": np.int8, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -45,6 +62,9 @@ class RunnableFunction:
     name: str
     values: list[Any]
     elements: list[str]
+    passed: list[Argument] = field(default_factory=list)
+    is_wrong: bool = False
+    """Whether the kernel does what every oracle must report, such as waiting for what never comes."""
 
 
 def contents(element: Attribute, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -68,28 +88,38 @@ class _Maker:
     """Rewrites one function; ops go where `emit` was told."""
 
     def __init__(self, module: ModuleOp, function: tt.FuncOp, rng: np.random.Generator) -> None:
-        if len(function.body.blocks) != 1:
-            raise CannotRun("several blocks")
         self.module, self.function, self.rng = module, function, rng
         self.block: Block = function.body.blocks[0]
         self.types: list[Attribute] = []
         self.values: list[Any] = []
         self.elements: list[str] = []
+        self.passed: list[Argument] = []
         self.before: Operation = self.block.first_op  # pyright: ignore[reportAttributeAccessIssue]
 
     def emit(self, op: Operation) -> SSAValue:
-        self.block.insert_op_before(op, self.before)
+        block = self.before.parent
+        assert block is not None
+        block.insert_op_before(op, self.before)
         return op.results[0] if op.results else self.block.args[0]
+
+    def argument(self, type_: Attribute, value: Any, element: str = "", type_name: str = "") -> SSAValue:
+        """A new argument of the kernel."""
+        self.passed.append(Argument(f"arg{len(self.types)}", type_name, value))
+        self.values.append(value)
+        self.elements.append(element)
+        self.types.append(type_)
+        return self.block.insert_arg(type_, len(self.block.args))
 
     def array(self, element: Attribute, count: int, *, output: bool = False) -> SSAValue:
         """A new pointer argument to `count` elements."""
         stored = i8 if str(element) == "i1" else element
-        self.values.append(
-            np.zeros_like(contents(element, count, self.rng)) if output else contents(element, count, self.rng)
+        first = contents(element, count, self.rng)
+        return self.argument(
+            PointerType(stored), np.zeros_like(first) if output else first, "bf16" if str(element) == "bf16" else ""
         )
-        self.elements.append("bf16" if str(element) == "bf16" else "")
-        self.types.append(PointerType(stored))
-        return self.block.insert_arg(self.types[-1], len(self.block.args))
+
+    def _in_domain(self, number: int, value: SSAValue) -> SSAValue:
+        return self.emit(math.AbsFOp(value)) if (self.function.sym_name.data, number) in POSITIVE else value
 
     def addresses(self, base: SSAValue, type_: TensorType) -> SSAValue:
         """Where the elements of a tensor of `type_` lie behind `base`, row by row."""
@@ -145,22 +175,79 @@ class _Maker:
             return self.array(type_.pointee_type, ELEMENTS_BEHIND_A_POINTER)
         if isinstance(type_, ttg.MemDescType):
             return self._filled(type_)
-        if isinstance(type_, IntegerType) or str(type_) in ("f16", "bf16", "f32", "f64"):
-            if str(type_) == "bf16":
-                raise CannotRun("a scalar argument of type bf16")
-            self.values.append((True if type_.width.data == 1 else 3) if isinstance(type_, IntegerType) else 1.5)
-            self.elements.append("")
-            self.types.append(type_)
-            return self.block.insert_arg(type_, len(self.block.args))
+        if isinstance(type_, IntegerType | IndexType) or str(type_) in ("f16", "f32", "f64"):
+            return self.argument(type_, self._number(type_))
+        if isinstance(type_, TensorDescType):
+            return self._descriptor(type_)
         raise CannotRun(f"an argument of type {type_}")
 
-    def _filled(self, type_: Any) -> SSAValue:
-        """Shared memory of `type_` with an array in it."""
+    def _number(self, type_: Attribute) -> Any:
+        """A number for an argument; a negative one where it is printed, so that its sign is seen."""
+        if isinstance(type_, IndexType):
+            return 3
+        if isinstance(type_, IntegerType):
+            printed = any(op.name == "tt.print" for op in self.function.walk())
+            return True if type_.width.data == 1 else -5 if printed else 3
+        return 1.5
+
+    def _descriptor(self, type_: TensorDescType) -> SSAValue:
+        """A descriptor of a tensor that is 8 elements larger each way than a block of `type_`."""
+        block = list(type_.block_type.get_shape())
+        if str(type_.block_type.element_type) != "f32":
+            raise CannotRun(f"a descriptor of {type_.block_type.element_type}")
+        array = self.rng.standard_normal([size + 8 for size in block]).astype(np.float32)
+        value = TensorDescriptor(array, list(array.shape), [s // 4 for s in array.strides], block)
+        return self.argument(type_, value, "", f"tensordesc<fp32{block}>")
+
+    def _filled(self, type_: ttg.MemDescType) -> SSAValue:
+        """Shared memory of `type_` with an array in it. A part of a buffer lies at its end, of one of several buffers at its start."""
+        whole, shape = type_.get_alloc_shape(), type_.get_shape()
+        if whole == shape and len(shape) == _rank(type_):
+            return self.emit(ttg.LocalAllocOp(self.input(self._read_as(type_)), type_))
+        buffer = self.emit(ttg.LocalAllocOp(None, _part(type_, whole, mutable=True)))
+        self.fill(buffer)
+        if len(whole) > len(shape):
+            last = self.emit(arith.ConstantOp(IntegerAttr(whole[0] - 1, i32)))
+            buffer = self.emit(ttg.MemDescIndexOp(buffer, last, _part(type_, whole[1:], mutable=True)))
+        elif whole != shape:
+            offsets = [size - part for size, part in zip(whole, shape, strict=True)]
+            subslice = ttg.MemDescType(shape, type_.element_type, type_.encoding, type_.memory_space, True, whole)
+            buffer = self.emit(ttg.MemDescSubsliceOp(buffer, subslice, offsets=offsets))
+        return buffer if buffer.type == type_ else self.emit(ttg.MemDescReinterpretOp(buffer, type_))
+
+    def _read_as(self, type_: ttg.MemDescType) -> TensorType:
+        """The type of a tensor with all of a buffer's contents."""
         shape = type_.get_shape()
-        warps = ttg.num_warps(self.function)
-        layout = blocked_for_cga(shape, [1] * len(shape), tuple(reversed(range(len(shape)))), warps, 32, ())
-        tensor = TensorType(type_.element_type, shape, ttg.encoding_attr(layout))
-        return self.emit(ttg.LocalAllocOp.create(operands=[self.input(tensor)], result_types=[type_]))
+        order = tuple(reversed(range(len(shape))))
+        layout = blocked_for_cga(shape, [1] * len(shape), order, ttg.num_warps(self.function), 32, ())
+        return TensorType(type_.element_type, shape, ttg.encoding_attr(layout))
+
+    def _buffers(self, value: SSAValue) -> list[SSAValue]:
+        """The buffers that `value` holds: several where it has a dimension more than its layout."""
+        type_ = value.type
+        assert isinstance(type_, ttg.MemDescType)
+        shape = type_.get_shape()
+        if len(shape) == _rank(type_):
+            return [value]
+        numbers = [self.emit(arith.ConstantOp(IntegerAttr(i, i32))) for i in range(shape[0])]
+        one = _part(type_, shape[1:], mutable=type_.mutable)
+        return [self.emit(ttg.MemDescIndexOp(value, number, one)) for number in numbers]
+
+    def fill(self, value: SSAValue) -> None:
+        """Stores an array in each buffer of `value`."""
+        for buffer in self._buffers(value):
+            assert isinstance(buffer.type, ttg.MemDescType)
+            self.emit(ttg.LocalStoreOp(self.input(self._read_as(buffer.type)), buffer))
+
+    def fill_what_nobody_fills(self) -> None:
+        """Stores an array in every buffer that is only read."""
+        for op in list(self.function.walk()):
+            if isinstance(op, ttg.LocalAllocOp) and op.src is None and not _is_written(op.result):
+                after = op.next_op
+                assert after is not None
+                self.before, saved = after, self.before
+                self.fill(op.result)
+                self.before = saved
 
     def output(self, value: SSAValue) -> None:
         """Stores `value` behind a new pointer argument."""
@@ -168,6 +255,13 @@ class _Maker:
         element = type_.element_type if isinstance(type_, TensorType) else type_
         if isinstance(element, PointerType):
             self.output(self.emit(tt.LoadOp(value)))
+            return
+        if isinstance(value.owner, ttng.WarpGroupDotOp) and value.owner.is_async:
+            value = self.emit(ttng.WarpGroupDotWaitOp([value], pendings=0))
+        if isinstance(type_, ttg.MemDescType):
+            for buffer in self._buffers(value):
+                assert isinstance(buffer.type, ttg.MemDescType)
+                self.output(self.emit(ttg.LocalLoadOp(buffer, None, self._read_as(buffer.type))))
             return
         if str(element) == "i1":
             wide: Attribute = TensorType(i8, type_.get_shape(), type_.encoding) if isinstance(type_, TensorType) else i8
@@ -179,19 +273,28 @@ class _Maker:
         elif str(element) in _DTYPES:
             self.emit(tt.StoreOp(self.array(element, 1, output=True), value))
 
+    def show_what_nobody_uses(self) -> None:
+        """Stores, at the end of each block, its results that have no use, and what it returns."""
+        for block in self.function.body.blocks:
+            end = block.last_op
+            assert end is not None
+            self.before = end
+            for value in [*_unseen(block), *(end.operands if isinstance(end, tt.ReturnOp) else ())]:
+                self.output(value)
+            if isinstance(end, tt.ReturnOp):
+                block.insert_op_before(tt.ReturnOp(), end)
+                block.erase_op(end)
+
     def make(self) -> RunnableFunction:
         old = list(self.block.args)
-        replacements = [self.input(argument.type) for argument in old]
+        idle = [op.name for op in self.block.ops] == ["tt.return"] and not old
+        replacements = [self._in_domain(number, self.input(argument.type)) for number, argument in enumerate(old)]
         for argument, value in zip(old, replacements, strict=True):
             argument.replace_all_uses_with(value)
-        end = self.block.last_op
-        assert end is not None
-        self.before = end
-        unused = [r for op in list(self.block.ops) for r in op.results if r.first_use is None]
-        for value in [*unused, *end.operands]:
-            self.output(value)
-        self.block.insert_op_before(tt.ReturnOp(), end)
-        self.block.erase_op(end)
+        self.fill_what_nobody_fills()
+        self.show_what_nobody_uses()
+        if idle:
+            self.array(i32, 16)
         for argument in old:
             self.block.erase_arg(argument)
         function = self.function
@@ -199,9 +302,50 @@ class _Maker:
         function.properties["sym_visibility"] = StringAttr("public")
         function.properties.pop("arg_attrs", None)
         function.properties.pop("res_attrs", None)
-        if not any(isinstance(v, np.ndarray) for v in self.values):
+        printed = any(op.name == "tt.print" for op in function.walk())
+        if not printed and not any(isinstance(v, np.ndarray | TensorDescriptor) for v in self.values):
             raise CannotRun("nothing to be seen")
-        return RunnableFunction(self.module, function.sym_name.data, self.values, self.elements)
+        descriptors = any(isinstance(v, TensorDescriptor) for v in self.values)
+        return RunnableFunction(
+            self.module, function.sym_name.data, self.values, self.elements, self.passed if descriptors else []
+        )
+
+
+def _unseen(block: Block) -> Iterator[SSAValue]:
+    """Results that nobody uses, and buffers that are written and never read; a barrier is no such buffer."""
+    for op in list(block.ops):
+        for result in op.results:
+            users = {use.operation.name for use in result.uses}
+            if isinstance(result.type, ttg.MemDescType) and op.name == "ttg.local_alloc":
+                if users <= {"ttg.local_store"}:
+                    yield result
+            elif not users:
+                yield result
+
+
+def _is_written(buffer: SSAValue) -> bool:
+    """Whether an op other than a load may write to `buffer` or a view of it."""
+    for use in buffer.uses:
+        op = use.operation
+        if op.name.startswith("ttg.memdesc_"):
+            if _is_written(op.results[0]):
+                return True
+        elif op.name not in ("ttg.local_load", "ttg.local_dealloc"):
+            return True
+    return False
+
+
+def _rank(type_: ttg.MemDescType) -> int:
+    """Of the buffer's layout."""
+    layout = ttg.layout_of(type_)
+    if layout is None:
+        raise CannotRun("a buffer without a layout")
+    return layout.rank
+
+
+def _part(type_: ttg.MemDescType, shape: tuple[int, ...], *, mutable: bool) -> ttg.MemDescType:
+    """The type of a whole buffer of another shape."""
+    return ttg.MemDescType(shape, type_.element_type, type_.encoding, type_.memory_space, mutable)
 
 
 def runnable(module: ModuleOp, name: str, seed: int = 0) -> RunnableFunction:

@@ -70,8 +70,7 @@ def _plan(
 
 def _representative(f: FunctionLowering, source: SSAValue) -> SSAValue | None:
     """True in one of the threads of a block that hold the same elements; each block fills its own memory."""
-    masks = f.facts(source.type).layout.free_masks
-    return f.zero_in(masks.get("lane", 0) | masks.get("warp", 0) << 5)
+    return f.zero_in(f.free_thread_mask(f.facts(source.type).layout))
 
 
 def _copy(

@@ -12,15 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    FloatAttr,
-    IntegerAttr,
-    TensorType,
-    UnitAttr,
-)
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
@@ -112,7 +104,7 @@ def constant(f: FunctionLowering, op: Operation) -> None:
 def _fp8_bits(type_: Attribute) -> Callable[[Any], Any]:
     """Numbers of `type_` as LLVM constants: those of the fp8 types, which LLVM lacks, as their bits."""
     element = type_.element_type if isinstance(type_, TensorType) else type_
-    if not isinstance(element, Float8E4M3FNType | Float8E5M2Type):
+    if not isinstance(element, AnyFloat) or element.bitwidth != 8:
         return lambda number: number
     return lambda number: int.from_bytes(element.pack((number,)), "little")
 

@@ -100,11 +100,6 @@ class FunctionLowering:
         """The thread's number in its warp."""
         return self.shared_index([1 << i for i in range(5)])
 
-    def warp_id(self) -> SSAValue:
-        """The warp's number among those that run this function."""
-        bits = (self.num_warps - 1).bit_length()
-        return self.shared_index([0] * 5 + [1 << i for i in range(bits)])
-
     def shared_index(self, thread: Sequence[int]) -> SSAValue:
         """`linear_index` of the thread's number, made once for the whole function."""
         key = tuple(thread)
@@ -173,13 +168,17 @@ class FunctionLowering:
         key = id(facts)
         if key not in self._representatives:
             if facts is None:
-                thread_mask = 32 * self.num_warps - 1
+                thread_mask = (self.num_warps << self.module.lane_bits) - 1
                 block_mask = self.module.num_ctas - 1
             else:
-                thread_mask = facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << 5
+                thread_mask = self.free_thread_mask(facts)
                 block_mask = facts.free_masks.get("block", 0)
             self._representatives[key] = self.zero_in(thread_mask, block_mask)
         return self._representatives[key]
+
+    def free_thread_mask(self, facts: LayoutFacts) -> int:
+        """The bits of a thread's number that do not tell which elements it holds."""
+        return facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << self.module.lane_bits
 
     def zero_in(self, thread_mask: int, block_mask: int = 0) -> SSAValue | None:
         """Whether these bits of the thread's number (and the block's) are 0; None if there are none."""

@@ -38,7 +38,7 @@ def _elements(type_: object) -> int:
 
 def _own_threads(f: FunctionLowering, facts: LayoutFacts) -> SSAValue | None:
     """True in one of the threads of a block that hold the same elements."""
-    return f.zero_in(facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << 5)
+    return f.zero_in(f.free_thread_mask(facts))
 
 
 @needs_scratch("tt.gather")

@@ -4,7 +4,8 @@ In: operands in `#ttg.dot_op` layouts of an `#ttg.nvidia_mma` (version 2) layout
 elements of the result and each step along k.
 
 A thread's part of an operand is read as 32-bit words along k: step i takes words 2i and 2i + 1 of rows m and m + 8 of a and of
-column n of b. Which k these are does not matter as long as both operands agree, so every `kWidth` works alike.
+column n of b. Which k these are does not matter as long as both operands agree, so every `kWidth` works alike. Where k is shorter
+than a step, a's other words are zero.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def mma_sync(f: FunctionLowering, op: Operation) -> None:
     facts = f.facts(result.type).layout
     rank = len(facts.offsets[0])
     steps = _words_along_k(facts_a, rank - 1, per_word)
-    if steps != _words_along_k(facts_b, rank - 2, per_word) or len(steps) % 2:
+    if steps != _words_along_k(facts_b, rank - 2, per_word) or (len(steps) > 1 and len(steps) % 2):
         raise f.unsupported(op, "operands whose k is spread differently", help="give both the same kWidth")
     kind_a, kind_b, kind_c = _kind(first.type), _kind(second.type), lane_type(total.type).name
     out = "s32" if kind_a.startswith("s") else kind_c
@@ -74,11 +75,13 @@ def mma_sync(f: FunctionLowering, op: Operation) -> None:
         tiles.append(b.permute(total, registers))
     for k in range(0, len(steps), 2):
         for number, (*batch, m, n) in enumerate(corners):
-            words_a = [
-                facts_a.register_of[(*batch, m + dm, steps[k + dk])] // per_word for dk in (0, 1) for dm in (0, 8)
-            ]
-            words_b = [facts_b.register_of[(*batch, steps[k + dk], n)] // per_word for dk in (0, 1)]
-            operands = (b.permute(left, words_a), b.permute(right, words_b), tiles[number])
+            here = steps[k : k + 2]
+            words_a = [facts_a.register_of[(*batch, m + dm, at)] // per_word for at in here for dm in (0, 8)]
+            words_b = [facts_b.register_of[(*batch, at, n)] // per_word for at in here]
+            rows, columns = b.permute(left, words_a), b.permute(right, words_b * (3 - len(here)))
+            if len(here) == 1:
+                rows = b.concat([rows, b.constant(rows.type, 0)])
+            operands = (rows, columns, tiles[number])
             tiles[number] = b.value(nvvm.MmaSyncOp, operands, tiles[number].type, properties)
     joined = b.concat(tiles)
     copies = [facts.register_of[offset] for offset in facts.offsets]

@@ -21,6 +21,7 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import families  # noqa: F401  (fills the table)
 from minitriton.codegen.scratch import capability_of
 from minitriton.codegen.types import I8, SHARED, VOID
+from minitriton.dialects.ttg_module import threads_per_warp
 from minitriton.errors import LoweringError
 
 SHARED_MEMORY = "global_smem"
@@ -35,6 +36,7 @@ class ModuleLowering:
         self.axis = AxisInfoAnalysis(module)
         self.num_warps = _integer(module, "ttg.num-warps", 4)
         self.num_ctas = _integer(module, "ttg.num-ctas", 1)
+        self.lane_bits = threads_per_warp(module).bit_length() - 1
         self.capability = capability_of(module)
         self.globals: dict[str, Operation] = {}
         self.external_functions: set[str] = set()

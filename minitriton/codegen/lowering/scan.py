@@ -25,7 +25,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import memory_type, to_memory
-from minitriton.codegen.lowering.reduce import WARP_BITS, shuffle
+from minitriton.codegen.lowering.reduce import shuffle
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.scratch import needs_scratch
@@ -125,7 +125,7 @@ def scan_scratch(op: Operation) -> int:
 
 def _slots(plan: ScanPlan, facts: LayoutFacts) -> int:
     """Totals that one position along the axis has in a block."""
-    other_lanes = sum(1 for i in range(WARP_BITS) if i not in plan.lane_bits)
+    other_lanes = sum(1 for i in range(len(facts.layout.bases["lane"])) if i not in plan.lane_bits)
     other_warps = sum(1 for i in range(len(facts.layout.bases["warp"])) if i not in plan.warp_bits)
     return plan.width << other_lanes << other_warps
 
@@ -168,11 +168,11 @@ class _Scan:
     def __init__(self, f: FunctionLowering, op: Operation, plan: ScanPlan, facts: LayoutFacts, reverse: bool):
         self.f, self.op, self.plan, self.facts, self.reverse = f, op, plan, facts, reverse
         self.lane = self._position(plan.lane_bits, 0)
-        self.warp = self._position(plan.warp_bits, WARP_BITS)
+        self.warp = self._position(plan.warp_bits, f.module.lane_bits)
 
     def _position(self, bits: Sequence[int], first: int) -> SSAValue:
         """The position along the axis among lanes (or warps), counted in the direction of the scan."""
-        columns = [0] * (WARP_BITS + len(self.facts.layout.bases["warp"]))
+        columns = [0] * (self.f.module.lane_bits + len(self.facts.layout.bases["warp"]))
         for place, bit in enumerate(bits):
             columns[first + bit] = 1 << place
         number = self.f.shared_index(columns)
@@ -273,7 +273,7 @@ class _Scan:
             "lane": [],
             "warp": [],
         }
-        for bit in range(WARP_BITS):
+        for bit in range(self.f.module.lane_bits):
             own = bit not in plan.lane_bits
             bases["lane"].append((place if own else 0,))
             place <<= own

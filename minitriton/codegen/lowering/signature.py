@@ -101,7 +101,7 @@ def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> dict[str,
     warps = total.value.data if isinstance(total, IntegerAttr) else f.num_warps
     attributes: dict[str, Attribute] = {
         "nvvm.kernel": _UNIT,
-        "nvvm.reqntid": DenseArrayBase.from_list(i32, (32 * warps,)),
+        "nvvm.reqntid": DenseArrayBase.from_list(i32, (warps << module.lane_bits,)),
     }
     registers = module.module.attributes.get("ttg.maxnreg")
     if registers is not None:

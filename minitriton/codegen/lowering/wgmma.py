@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, UnitAttr, i32
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
@@ -24,9 +24,10 @@ from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memde
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.tensor_facts import LayoutFacts
-from minitriton.codegen.types import I32, I64, element_type, lane_type, lanes, vector_type
+from minitriton.codegen.types import I1, I32, I64, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
+from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.layouts.to_linear import to_linear_layout
@@ -104,16 +105,24 @@ def _kind(type_: Attribute) -> str:
 
 @lowers("ttng.warp_group_dot")
 def warp_group_dot(f: FunctionLowering, op: Operation) -> None:
-    """A fence, all tiles, and the end of the group; unless asynchronous, the wait for it."""
+    """A fence, all tiles, and the end of the group; unless asynchronous, the wait for it.
+
+    Products that start from zero say so and get no accumulators: zeros would be written to registers behind the fence.
+    """
     b = f.b
     first, second, third = op.operands[:3]
     condition = f.scalar(op.operands[3]) if len(op.operands) > 3 else None
+    from_zero = condition is None and _is_zero(third)
+    if from_zero:
+        condition = b.constant(I1, 0)
     result = op.results[0]
     facts = f.facts(result.type).layout
     encoding = f.facts(result.type).encoding
     assert isinstance(encoding, NvidiaMma)
     columns = encoding.instr_shape[1]
     total = f.vector(third)
+    if from_zero:
+        total = b.poison(total.type)
     right = _matrix(f, op, second, 0)
     bits = element_bits(right.type)
     step = STEP_BYTES * 8 // bits
@@ -192,6 +201,12 @@ class _Left:
 
 def _is_true(attr: Attribute | None) -> bool:
     return isinstance(attr, IntegerAttr) and attr.value.data != 0
+
+
+def _is_zero(value: SSAValue) -> bool:
+    """Whether a tensor is a constant of zeros, and of no negative ones."""
+    attr = value.owner.properties.get("value") if isinstance(value.owner, ConstantOp) else None
+    return isinstance(attr, DenseIntOrFPElementsAttr) and not any(attr.data.data)
 
 
 def _wait(f: FunctionLowering, values: list[SSAValue], pending: int) -> list[SSAValue]:
