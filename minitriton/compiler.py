@@ -243,11 +243,7 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
     texts: dict[str, Any] = {} if source.ext == "source" else {source.ext: representation_text(value)}
     facts = _LoweringFacts(target)
     if source.ext != "ptx":
-        pipeline = pipeline_for(target, options, request.switches)
-        parts = split(pipeline, source.ext)
-        remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
-        remaining.check(FIRST_FACTS[source.ext])
-        facts.metadata["pipeline"] = str(remaining)
+        parts, facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, source.ext)
         stages = {stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks]) for stage, part in parts}
         if knobs.runtime.add_stages_inspection_hook is not None:
             _let_inspect(knobs.runtime.add_stages_inspection_hook, stages, target, options)
@@ -267,6 +263,17 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
     if "shared" not in metadata:
         metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
     return CompiledKernel(source, texts, metadata, key, seconds)
+
+
+@functools.lru_cache(maxsize=64)
+def _checked_parts(
+    target: GPUTarget, options: CUDAOptions, switches: Switches, ext: str
+) -> tuple[list[tuple[str, Pipeline]], str]:
+    """The stages after `ext`, each with its passes, and all of these as text. Raises `PipelineError` for a broken contract."""
+    parts = split(pipeline_for(target, options, switches), ext)
+    remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
+    remaining.check(FIRST_FACTS[ext])
+    return parts, str(remaining)
 
 
 def _run_stage(
@@ -327,6 +334,12 @@ def _foreign_passes(pipeline: Pipeline) -> str:
     return "-".join(hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files if file)
 
 
+@functools.lru_cache(maxsize=64)
+def _metadata_class(fields: tuple[str, ...]) -> type[Any]:
+    """The class of metadata that has `fields`: making one takes as long as half a pass."""
+    return namedtuple("KernelMetadata", fields)
+
+
 class CompiledKernel:
     """A compiled kernel: `.asm[stage]`, `.metadata`, and launching it: `kernel[grid](*args)`.
 
@@ -339,7 +352,7 @@ class CompiledKernel:
         self.src = src
         self.hash = key
         self.stage_seconds = seconds
-        self.metadata = namedtuple("KernelMetadata", sorted(metadata))(**metadata)
+        self.metadata = _metadata_class(tuple(sorted(metadata)))(**metadata)
         self.name: str = metadata["name"]
         self.asm = AsmDict(texts, {"cubin": self._assemble, "sass": self._disassemble})
         self.module: int | None = None

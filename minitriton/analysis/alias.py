@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects.ttg_attributes import SharedMemorySpaceAttr
 from minitriton.dialects.ttg_traits import MemDescView
 from minitriton.dialects.ttg_types import MemDescType
@@ -35,7 +36,7 @@ def shared_memory_aliases(root: Operation) -> Aliases:
     aliases: Aliases = {}
     targets: dict[SSAValue, list[SSAValue]] = {}
     pending: list[SSAValue] = []
-    for op in root.walk():
+    for op in ops_in(root):
         if op.name == "ttg.local_alloc" and is_shared_memdesc(op.results[0]):
             aliases[op.results[0]] = (op.results[0],)
             pending.append(op.results[0])

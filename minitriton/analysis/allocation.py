@@ -26,6 +26,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.alias import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.analysis.liveness import Interval, Liveness
 from minitriton.analysis.offset_assignment import assign_offsets
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects.ttg_attributes import layout_of
 from minitriton.dialects.ttg_module import ALLOCATION_OFFSET, SHARED_BYTES
 from minitriton.dialects.ttg_traits import i32_attr
@@ -151,7 +152,7 @@ def callees_first(module: ModuleOp) -> Iterator[tuple[Operation, dict[Operation,
             raise PassError("functions call each other in a circle", help="unroll the recursion by hand")
         path.append(function)
         callees: dict[Operation, Operation] = {}
-        for op in function.walk():
+        for op in ops_in(function):
             if op.name == "tt.call":
                 name = cast(SymbolRefAttr, op.properties["callee"]).root_reference
                 callee = by_name.get((function.parent, name))
@@ -201,7 +202,7 @@ def function_buffers(
 ) -> list[Buffer]:
     """The buffers of a function in the order of the text, not placed yet. `allocation` has those of its callees."""
     found: list[Buffer] = []
-    for op in function.walk():
+    for op in ops_in(function):
         if op.name == "ttg.local_alloc":
             if is_shared_memdesc(op.results[0]):
                 found.append(_explicit_buffer(op))
@@ -244,7 +245,7 @@ def _scratch_buffer(
 
 def _most_partition_warps(function: Operation) -> int:
     """One byte for each warp that waits for work of a `ttg.warp_specialize`."""
-    counts = (sum(op.num_warps_of_partitions) for op in function.walk() if isinstance(op, WarpSpecializeOp))
+    counts = (sum(op.num_warps_of_partitions) for op in ops_in(function) if isinstance(op, WarpSpecializeOp))
     return max(counts, default=0)
 
 

@@ -35,6 +35,7 @@ from minitriton.analysis.axis_info_explain import Claim, Explanation, Step, expl
 from minitriton.analysis.axis_info_rules import RULES
 from minitriton.analysis.axis_info_types import pointee_bytes, rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
+from minitriton.analysis.operations import ops_in
 
 __all__ = ["AxisInfo", "AxisInfoAnalysis"]
 
@@ -211,7 +212,7 @@ def _name(function: Operation) -> str:
 def _calls_by_function(functions: dict[str, Operation]) -> dict[str, list[Operation]]:
     calls: dict[str, list[Operation]] = {}
     for function in functions.values():
-        for op in function.walk():
+        for op in ops_in(function):
             if op.name in ("tt.call", "func.call"):
                 callee = op.properties.get("callee")
                 if isinstance(callee, SymbolRefAttr):

@@ -16,6 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation
 from xdsl.traits import IsolatedFromAbove
 
+from minitriton.analysis.operations import ops_in
+
 
 class ConnectedSlices:
     """The components of a module and how they reach each other."""
@@ -25,7 +27,7 @@ class ConnectedSlices:
         self._reaches: dict[Operation, set[Operation]] = {}
         self._closures: dict[Operation, frozenset[Operation]] = {}
         crossings: list[tuple[Operation, Operation]] = []
-        for op in module.walk():
+        for op in ops_in(module):
             self._parent.setdefault(op, op)
             for operand in op.operands:
                 if isinstance(operand, BlockArgument):

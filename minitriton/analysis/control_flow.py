@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import IsTerminator
 
+from minitriton.analysis.operations import ops_in
+
 Point = tuple[Block, Operation | None]
 """A block, and the op behind which the segment starts (None: at the block's start)."""
 
@@ -26,7 +28,7 @@ def is_segment_end(op: Operation) -> bool:
 
 def entry_blocks(root: Operation) -> Iterator[Block]:
     """Blocks that control enters from nowhere else in `root`: the body of a function, of each partition, of a reduction."""
-    for op in root.walk():
+    for op in ops_in(root):
         if op.regions and op.name not in STRUCTURED:
             for region in op.regions:
                 if region.first_block is not None:

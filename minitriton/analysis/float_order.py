@@ -12,13 +12,15 @@ from __future__ import annotations
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Operation
 
+from minitriton.analysis.operations import ops_in
+
 _EXACT_PREFIXES = ("arith.max", "arith.min", "arith.cmp", "arith.select", "arith.ext", "arith.bitcast", "tt.bitcast")
 _COMBINING = ("tt.reduce", "tt.scan")
 
 
 def float_order_matters(module: Operation) -> bool:
     """True if some reduction, scan or atomic sum of `module` rounds."""
-    return any(_rounds(op) for op in module.walk())
+    return any(_rounds(op) for op in ops_in(module))
 
 
 def _rounds(op: Operation) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.ttg_traits import i32_attr
 
@@ -46,7 +47,7 @@ def _allocate(function: tt.FuncOp, functions: dict[str, tt.FuncOp]) -> None:
     if SCRATCH_SIZE in function.attributes:
         return
     end, largest = 0, 1
-    for op in function.walk():
+    for op in ops_in(function):
         size, alignment = _request(op, functions)
         if not size:
             continue

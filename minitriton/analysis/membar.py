@@ -27,6 +27,7 @@ from xdsl.traits import MemoryEffectKind, get_effects
 from minitriton.analysis.allocation import Allocation, FunctionAllocation
 from minitriton.analysis.control_flow import Point, entry_blocks, is_segment_end, successors_of
 from minitriton.analysis.liveness import Interval, intersects
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects.ttg_attributes import layout_of
 from minitriton.dialects.ttg_ops import LocalBarrierOp
 from minitriton.layouts.conversion import is_cvt_warp_sync
@@ -136,7 +137,7 @@ def insert_barriers(module: ModuleOp, allocation: Allocation, skip: Filter = can
 
 
 def _has_waits(function: Operation) -> bool:
-    return any(op.name in _WAITS for op in function.walk())
+    return any(op.name in _WAITS for op in ops_in(function))
 
 
 @dataclass

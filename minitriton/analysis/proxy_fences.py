@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.allocation import Allocation
 from minitriton.analysis.membar import Access, FunctionWalk, Pending
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects.ttng_barriers import FenceAsyncSharedOp
 
 _COPIES = frozenset({"ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather"})
@@ -39,7 +40,7 @@ _OF_THE_UNIT = _COPIES | {
 
 def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:
     """Inserts the fences that `module` needs, callees first; `allocation` is that of `module`."""
-    if not any(op.name in _COPIES for op in module.walk()):
+    if not any(op.name in _COPIES for op in ops_in(module)):
         return
     at_return: dict[Operation, Pending] = {}
     for function, placed in allocation.functions.items():

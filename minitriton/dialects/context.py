@@ -5,6 +5,8 @@ Parsing and passes take it; building IR needs none. xDSL's dialects serve where 
 
 from __future__ import annotations
 
+import functools
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.cf import Cf
@@ -41,9 +43,14 @@ DIALECTS: tuple[Dialect, ...] = (
 )
 
 
-def make_context() -> Context:
-    """A context with every dialect loaded. Ops of other dialects are accepted in generic form."""
+@functools.cache
+def _loaded() -> Context:
     context = Context(allow_unregistered=True)
     for dialect in DIALECTS:
         context.load_dialect(dialect)
     return context
+
+
+def make_context() -> Context:
+    """A new context with every dialect loaded. Ops of other dialects are accepted in generic form."""
+    return _loaded().clone()

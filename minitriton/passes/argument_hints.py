@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute
 
 from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
 
 
@@ -24,7 +25,7 @@ def write_argument_hints(module: ModuleOp, facts: AxisInfoAnalysis) -> None:
     functions = [op for op in module.body.block.ops if isinstance(op, tt.FuncOp)]
     if len(functions) < 2:
         return
-    called = {_callee(op) for function in functions for op in function.walk() if isinstance(op, tt.CallOp)}
+    called = {_callee(op) for function in functions for op in ops_in(function) if isinstance(op, tt.CallOp)}
     for function in functions:
         if function.sym_name.data in called and function.args:
             old = (

@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_types import pointee_bits
 from minitriton.analysis.connected_slice import ConnectedSlices
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.dialects.tt_types import PointerType
 from minitriton.layouts.builders import blocked_for_cga
@@ -90,7 +91,7 @@ class _Access:
 def _memory_ops(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
     accesses: list[_Access] = []
     through_descriptors: list[Operation] = []
-    for op in module.walk():
+    for op in ops_in(module):
         index = _POINTER_OPERAND.get(op.name)
         if index is not None:
             pointer = op.operands[index]

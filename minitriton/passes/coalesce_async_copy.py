@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 from xdsl.ir import SSAValue
 
 from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.dialects.ttg_module import num_warps, threads_per_warp
 from minitriton.layouts.builders import blocked_for_cga
@@ -62,7 +63,7 @@ class CoalesceAsyncCopy(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert the operands of all copies that need it."""
-        for copy in [inner for inner in op.walk() if isinstance(inner, ttg.AsyncCopyGlobalToLocalOp)]:
+        for copy in [inner for inner in ops_in(op) if isinstance(inner, ttg.AsyncCopyGlobalToLocalOp)]:
             layout = _shorter_runs(copy)
             if layout is None:
                 continue

@@ -30,6 +30,7 @@ from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_types import pointee_bits
 from minitriton.analysis.connected_slice import ConnectedSlices
 from minitriton.analysis.float_order import float_order_matters
+from minitriton.analysis.operations import ops_in
 from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
 from minitriton.dialects import ttg
 from minitriton.layouts.builders import blocked_for_cga
@@ -71,7 +72,7 @@ class CoalesceByWidth(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Mark masks that can be split; change the layouts of accesses that are narrower than their layout."""
-        accesses = [access for found in op.walk() if (access := _access(found)) is not None]
+        accesses = [access for found in ops_in(op) if (access := _access(found)) is not None]
         if not _may_change(accesses, op):
             return
         axis_info = AxisInfoAnalysis(op)

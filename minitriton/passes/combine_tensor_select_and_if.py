@@ -21,6 +21,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.passes.loop_signature import append_result
@@ -80,7 +81,7 @@ class CombineTensorSelectAndIf(Pass):
     name: ClassVar[str] = "tritongpu-combine-tensor-select-and-if"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        selects = [inner for inner in op.walk() if inner.__class__ is arith.SelectOp]
+        selects = [inner for inner in ops_in(op) if inner.__class__ is arith.SelectOp]
         for select in selects:
             _use_chosen_values_inside(select)
         dominance = Dominance()

@@ -23,6 +23,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from minitriton.analysis.axis_fact import AxisInfo
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_types import pointee_bytes
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects.tt_types import PointerType, tensor_type
 from minitriton.pass_registry import Pass, register_pass
 
@@ -47,8 +48,8 @@ class EnumerateIndices(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Add attributes to the definitions of pointers and masks."""
-        accesses = [found for found in op.walk() if found.name in _ACCESSES]
-        if not accesses or not any(_breaks_facts(found) for found in op.walk()):
+        accesses = [found for found in ops_in(op) if found.name in _ACCESSES]
+        if not accesses or not any(_breaks_facts(found) for found in ops_in(op)):
             return
         from minitriton.analysis.index_evaluation import IndexEvaluation
 

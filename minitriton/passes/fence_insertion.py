@@ -18,6 +18,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg, ttng
 from minitriton.pass_registry import Pass, Property, register_pass
 
@@ -115,5 +116,5 @@ class FenceInsertion(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.compute_capability < 90:
             return
-        for dot in [found for found in op.walk() if found.name in _DOTS]:
+        for dot in [found for found in ops_in(op) if found.name in _DOTS]:
             _insert_fence(dot)

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
@@ -34,7 +35,7 @@ def _depends_only_on_outside(op: Operation, loop: Operation) -> bool:
         return False
     return all(
         is_defined_outside(value, loop) or (op.regions and not is_defined_outside(value, op))
-        for inner in op.walk()
+        for inner in ops_in(op)
         for value in inner._operands
     )
 
@@ -112,7 +113,7 @@ def hoist_out_of(loop: Operation) -> None:
 
 def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> None:
     """Moves invariant ops out of all loops below `root`, innermost loops first."""
-    for loop in [op for op in root.walk(region_first=True) if op.__class__ in _LOOPS]:
+    for loop in [op for op in ops_in_inner_first(root) if op.__class__ in _LOOPS]:
         _Hoister(loop, with_loads).run()
 
 

@@ -18,6 +18,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
 
+from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
 from minitriton.rewriting.constants import constant_attr, constant_key
@@ -127,7 +128,7 @@ class LoopAwareCse(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = eliminate_common_subexpressions(op)
-        for loop in [inner for inner in op.walk(region_first=True) if inner.__class__ is scf.ForOp]:
+        for loop in [inner for inner in ops_in_inner_first(op) if inner.__class__ is scf.ForOp]:
             changed |= merge_equal_arguments(loop)  # pyright: ignore[reportArgumentType]
         if changed:
             eliminate_common_subexpressions(op)

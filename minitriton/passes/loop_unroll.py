@@ -19,6 +19,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Block, Operation, SSAValue
 
+from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects import arith
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant
@@ -160,7 +161,7 @@ class LoopUnroll(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         marked: list[tuple[scf.ForOp, int]] = []
-        for loop in op.walk(region_first=True):
+        for loop in ops_in_inner_first(op):
             if loop.__class__ is scf.ForOp:
                 factor = loop.attributes.get(UNROLL_FACTOR)
                 if isinstance(factor, IntegerAttr) and factor.value.data > 1:

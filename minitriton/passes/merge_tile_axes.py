@@ -27,6 +27,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_types import pointee_bytes, shape_of
 from minitriton.analysis.float_order import float_order_matters
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
 from minitriton.pass_registry import Pass, Property, register_pass
 
@@ -47,7 +48,7 @@ class MergeTileAxes(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the accesses of the module."""
-        accesses = [found for found in op.walk() if found.name in ("tt.load", "tt.store") and _has_short_axis(found)]
+        accesses = [found for found in ops_in(op) if found.name in ("tt.load", "tt.store") and _has_short_axis(found)]
         if not accesses or float_order_matters(op):
             return
         from minitriton.analysis.index_evaluation import IndexEvaluation

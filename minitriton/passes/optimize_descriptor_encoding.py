@@ -22,6 +22,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.tt_types import TensorDescType
@@ -211,7 +212,7 @@ def _assign(function: tt.FuncOp) -> None:
     arguments = [value for value in function.args if _is_descriptor(value)]
     for value in arguments:
         wishes.add([value], _NOTHING if function.is_public else _DEFAULT)
-    for op in function.walk():
+    for op in ops_in(function):
         used = _wish_of_use(op)
         if used is not None:
             wishes.add([used[0]], used[1])

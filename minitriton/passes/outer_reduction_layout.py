@@ -36,6 +36,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
@@ -78,7 +79,7 @@ class OuterReductionLayout(Pass):
         """Rewrite the loops of the module."""
         if not self.enable:
             return
-        for reduce in [inner for inner in op.walk() if inner.name == "tt.reduce"]:
+        for reduce in [inner for inner in ops_in(op) if inner.name == "tt.reduce"]:
             found = match_accumulation(reduce)
             if found is not None:
                 found.keep_threads_apart()

@@ -20,6 +20,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.conversion import cvt_needs_shared_memory
@@ -39,7 +40,7 @@ class ReduceDataDuplication(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every conversion of the module."""
-        for convert in [inner for inner in op.walk() if inner.name == "ttg.convert_layout"]:
+        for convert in [inner for inner in ops_in(op) if inner.name == "ttg.convert_layout"]:
             _through_shared_memory(convert)
 
 

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.traits import MemoryEffectKind
 
+from minitriton.analysis.operations import ops_in
 from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import layout_of_value
@@ -41,7 +42,7 @@ class ReorderInstructions(Pass):
 
 
 def _ops(module: ModuleOp, *names: str) -> list[Operation]:
-    return [op for op in module.walk() if op.name in names]
+    return [op for op in ops_in(module) if op.name in names]
 
 
 def _move_after(op: Operation, place: Operation) -> None:

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, TensorType,
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.analysis.locations import source_location
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.tt_constraints import is_float
 from minitriton.dialects.tt_enums import DescriptorReduceKind, PaddingOption, RMWOp
@@ -224,7 +225,7 @@ class RewriteTensorDescriptorToPointer(Pass):
     requires = frozenset({Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(found, tt.MakeTensorDescOp) or _takes_descriptor(found) for found in op.walk()):
+        if any(isinstance(found, tt.MakeTensorDescOp) or _takes_descriptor(found) for found in ops_in(op)):
             ValueExpansion(_part_types, _RULES, refuse=_refuse).run(op)
 
 

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.tt_constraints import is_float
 from minitriton.dialects.tt_enums import PaddingOption
@@ -139,5 +140,5 @@ class RewriteTensorPointer(Pass):
     requires = frozenset({Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(found, tt.MakeTensorPtrOp) for found in op.walk()):
+        if any(isinstance(found, tt.MakeTensorPtrOp) for found in ops_in(op)):
             ValueExpansion(_part_types, _RULES, steady=_steady, refuse=_refuse).run(op)

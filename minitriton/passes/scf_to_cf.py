@@ -19,6 +19,7 @@ from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.errors import PassError
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -150,7 +151,7 @@ class ConvertScfToCf(Pass):
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in list(op.walk()):
+        for inner in ops_in(op):
             lower = _LOWERINGS.get(inner.__class__)
             if lower is not None:
                 lower(inner)  # pyright: ignore[reportArgumentType]

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.analysis.axis_info_rules_choice import EQ, NE, predicate_of
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, number_attr, number_of, width_of
@@ -237,7 +238,7 @@ class SimplifyIntegers(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite until no rule applies."""
-        if any(_may_match(found) for found in op.walk()):
+        if any(_may_match(found) for found in ops_in(op)):
             apply_patterns_greedily(op, patterns)
 
 

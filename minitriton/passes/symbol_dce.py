@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolOpInterface
 
+from minitriton.analysis.operations import ops_in
 from minitriton.pass_registry import Pass, register_pass
 
 
@@ -43,7 +44,7 @@ def _references(attr: Attribute) -> list[str]:
 def referenced_symbols(op: Operation) -> set[str]:
     """The symbols that `op` and everything in it refer to."""
     found: set[str] = set()
-    for inner in op.walk():
+    for inner in ops_in(op):
         for attributes in (inner.properties, inner.attributes):
             for attr in attributes.values():
                 found.update(_references(attr))

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
+from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import (
     box_shape,
     buffer_encoding,
@@ -211,5 +212,5 @@ class TMALowering(Pass):
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(patterns.for_class(type(found)) for found in op.walk()):
+        if any(patterns.for_class(type(found)) for found in ops_in(op)):
             apply_patterns_greedily(op, patterns)

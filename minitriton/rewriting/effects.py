@@ -73,9 +73,21 @@ def effect_kind(op: Operation) -> EffectKind:
     return kind
 
 
+_effects_of_class: dict[type[Operation], tuple[MemoryEffect, ...]] = {}
+
+
+def _interfaces(op: Operation) -> tuple[MemoryEffect, ...]:
+    """What knows the effects of ops of the class of `op`, remembered."""
+    cls = op.__class__
+    found = _effects_of_class.get(cls)
+    if found is None:
+        found = _effects_of_class[cls] = tuple(op.get_traits_of_type(MemoryEffect))
+    return found
+
+
 def own_effects(op: Operation) -> list[EffectInstance] | None:
     """Effects of `op` itself, without those of the ops in its regions. None: unknown."""
-    interfaces = op.get_traits_of_type(MemoryEffect)
+    interfaces = _interfaces(op)
     if not interfaces:
         return None
     found: list[EffectInstance] = []

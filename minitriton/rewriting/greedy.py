@@ -64,9 +64,11 @@ class _Round(Rewriter):
 
     def fill_bottom_up(self) -> None:
         """Stacks all ops so that the last op of the root comes off first, an op with regions after what is in it."""
-        self._fill_after(self.root)
+        self._fill_after(self.root, ())
 
-    def _fill_after(self, op: Operation) -> None:
+    def _fill_after(self, op: Operation, around: tuple[Operation, ...]) -> None:
+        """`around`: the ops from `op` out to the root, which stand right above the first op inside them."""
+        worklist, queued = self.worklist, self.queued
         for region in op.regions:
             block = region.first_block
             if block is not None and block.next_block is not None:
@@ -76,9 +78,14 @@ class _Round(Rewriter):
                 while inner is not None:
                     following = inner._next_op
                     if inner.regions:
-                        self._fill_after(inner)
+                        self._fill_after(inner, (inner, *around))
                     if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):
-                        self.add(inner)
+                        key = id(inner)
+                        if key not in queued:
+                            queued.add(key)
+                            worklist.append(inner)
+                        if around and id(around[0]) not in queued:
+                            self.add(around[0])
                     inner = following
                 block = block.next_block
 

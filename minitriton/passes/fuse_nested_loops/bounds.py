@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import MemoryEffectKind
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.rewriting.constants import float_attr, int_attr
 from minitriton.rewriting.dominance import Dominance
@@ -85,7 +86,7 @@ def _is_scalar(type_: Attribute) -> bool:
 def in_program_order(ops: Iterable[Operation], root: Operation) -> list[Operation]:
     """`ops`, all inside `root`, as they stand in it."""
     wanted = set(ops)
-    return [op for op in root.walk() if op in wanted] if wanted else []
+    return [op for op in ops_in(root) if op in wanted] if wanted else []
 
 
 def move_to(target: Inserter, ops: Iterable[Operation], root: Operation) -> None:

@@ -19,6 +19,7 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.properties import elems_per_thread
@@ -38,7 +39,7 @@ _NEUTRAL = {
 
 def reduce_behind_loops(module: ModuleOp) -> None:
     """Move all reductions of `module` for which it pays."""
-    for reduce in [op for op in module.walk() if op.name == "tt.reduce" and _pays(op)]:
+    for reduce in [op for op in ops_in(module) if op.name == "tt.reduce" and _pays(op)]:
         _Move(reduce).run()
 
 

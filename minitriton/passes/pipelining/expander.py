@@ -19,6 +19,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, ttg
 from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
@@ -156,7 +157,7 @@ class _Expansion:
 
     def _used_values(self, op: Operation) -> list[SSAValue]:
         """What `op` uses: its operands, then what its regions capture."""
-        captured = (v for inner in op.walk() if inner is not op for v in inner._operands if is_defined_outside(v, op))
+        captured = (v for inner in ops_in(op) if inner is not op for v in inner._operands if is_defined_outside(v, op))
         return [*op._operands, *(captured if op.regions else ())]
 
     def _kernel_loop(self, lives: dict[SSAValue, tuple[int, int]]) -> tuple[scf.ForOp, dict[tuple[SSAValue, int], int]]:
@@ -198,7 +199,7 @@ class _Expansion:
         for op in self.order:
             copy = clone_op(op, values)
             at.place(copy)
-            for old, new in zip(op.walk(), copy.walk(), strict=True):
+            for old, new in zip(ops_in(op), ops_in(copy), strict=True):
                 for index, operand in enumerate(old._operands):
                     replacement = self._in_stage(operand, self.stages[op], values, block, carried, copy)
                     if replacement is not None:

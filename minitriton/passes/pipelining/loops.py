@@ -8,6 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import ttg
 
 NUM_STAGES = "tt.num_stages"
@@ -39,7 +40,7 @@ def nested_operands(op: Operation) -> dict[SSAValue, None]:
     """The operands of `op` and of all ops in it, each once."""
     if not op.regions:
         return dict.fromkeys(op._operands)
-    return dict.fromkeys(operand for inner in op.walk() for operand in inner._operands)
+    return dict.fromkeys(operand for inner in ops_in(op) for operand in inner._operands)
 
 
 def num_stages(loop: scf.ForOp, default: int) -> int:
@@ -108,6 +109,6 @@ def users_in_body(loop: scf.ForOp, op: Operation) -> list[Operation]:
 
 def loops_in(root: Operation) -> Iterator[scf.ForOp]:
     """All loops below `root`, inner before outer."""
-    for op in list(root.walk(region_first=True)):
+    for op in ops_in_inner_first(root):
         if isinstance(op, scf.ForOp):
             yield op

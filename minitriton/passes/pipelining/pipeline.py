@@ -15,6 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import arith_patterns
 from minitriton.passes.pipelining.expander import expand
@@ -55,7 +56,7 @@ class Pipeline(Pass):
             schedule = Schedule.read(loop)
             if schedule is not None:
                 expand(loop, schedule.in_order(loop), {each: stage for each, (stage, _) in schedule.places.items()})
-        for inner in op.walk():
+        for inner in ops_in(op):
             for name in (STAGE, CLUSTER, MAX_STAGE):
                 inner.attributes.pop(name, None)
         update_waits(op)

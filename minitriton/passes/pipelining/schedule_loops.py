@@ -20,6 +20,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.assign_latencies import LATENCY
@@ -195,7 +196,7 @@ def schedule_loop(loop: scf.ForOp) -> None:
 
 
 def _has_barriers(loop: scf.ForOp) -> bool:
-    return any(op.name == "gpu.barrier" for op in loop.walk())
+    return any(op.name == "gpu.barrier" for op in ops_in(loop))
 
 
 @register_pass

@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.passes.pipelining.loops import terminator_of
 from minitriton.rewriting.insertion import Inserter
@@ -22,7 +23,7 @@ _BRANCHING = ("scf.for", "scf.if", "scf.while", "ttg.warp_specialize")
 
 def update_waits(module: ModuleOp) -> None:
     """Sets the numbers of all `ttg.async_wait` and joins those that follow each other."""
-    waits = [op for op in module.walk() if isinstance(op, ttg.AsyncWaitOp)]
+    waits = [op for op in ops_in(module) if isinstance(op, ttg.AsyncWaitOp)]
     for wait in waits:
         wait.properties["num"] = IntegerAttr(_commits_since(wait), i32)
     joined: set[Operation] = set()

@@ -21,6 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from minitriton.analysis.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
@@ -47,7 +48,7 @@ class RemoveLayoutConversions(Pass):
         while _on_all(funcs, rematerialize_backward):
             apply_patterns_greedily(op, CONVERT_PATTERNS)
         hoisted = _on_all(funcs, hoist_conversions)
-        if hoisted or any(inner.name in _CLEANED_UP for inner in op.walk()):
+        if hoisted or any(inner.name in _CLEANED_UP for inner in ops_in(op)):
             apply_patterns_greedily(op, CLEANUP_PATTERNS)
 
 

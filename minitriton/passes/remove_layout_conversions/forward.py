@@ -21,6 +21,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
+from minitriton.analysis.operations import ops_in
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
 from minitriton.passes.layout_rules import operand_layout, result_layout, same_layout
 from minitriton.passes.remove_layout_conversions.anchors import has_efficient_layout, is_anchor
@@ -64,7 +65,7 @@ def _anchor_layouts(func: Operation) -> dict[SSAValue, Candidates]:
     entry = func.regions[0].first_block
     if entry is not None:
         add(entry.args)
-    for op in func.walk():
+    for op in ops_in(func):
         if op.results and is_anchor(op):
             add(op.results)
     return found
