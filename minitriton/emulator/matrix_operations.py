@@ -23,7 +23,7 @@ ACCUMULATORS: dict[str, Any] = {"f16": np.float16, "f32": np.float32, "s32": np.
 
 
 def decode(data: np.ndarray, type: str) -> np.ndarray:
-    """Bytes (last axis) as values to multiply: float32, float64 for f64 and integers (exact there)."""
+    """Bytes (last axis) as values to multiply, low bits first: float32, float64 for f64 and integers (exact there)."""
     data = np.ascontiguousarray(data)
     if type == "f16":
         return data.view(np.float16).astype(np.float32)
@@ -37,6 +37,12 @@ def decode(data: np.ndarray, type: str) -> np.ndarray:
         return sf.e5m2_to(data)
     if type == "f64":
         return data.view(np.float64)
+    if type == "b1":
+        return np.unpackbits(data, axis=-1, bitorder="little").astype(np.float64)
+    if type in ("s4", "u4"):
+        both = np.stack([data & 15, data >> 4], axis=-1).reshape(*data.shape[:-1], -1)
+        values = both.astype(np.float64)
+        return values - 16 * (values > 7) if type == "s4" else values
     return data.view(np.int8 if type == "s8" else np.uint8).astype(np.float64)
 
 
@@ -133,12 +139,22 @@ def to_registers(d: np.ndarray, type: str) -> list[np.ndarray]:
 
 
 def multiply_add(
-    x: Machine, types: tuple[str, str, str, str], saturate: bool, a: list[Any], b: list[Any], c: list[Any]
+    x: Machine,
+    types: tuple[str, str, str, str],
+    saturate: bool,
+    a: list[Any],
+    b: list[Any],
+    c: list[Any],
+    differing: bool = False,
 ) -> list[np.ndarray]:
-    """`mma.sync`: D = A B + C."""
+    """`mma.sync`: D = A B + C. For single bits the sum counts where both are set, or, of `differing`, where one of them is."""
     of_d, of_a, of_b, of_c = types
     left, right = fragment_a(x, a, of_a), fragment_b(x, b, of_b)
     addend = accumulator(x, c, of_c, left.shape[1])
+    if differing:
+        # a xor b is a + b - 2 a b
+        counted = left.sum(-1)[..., :, None] + right.sum(-2)[..., None, :] + addend
+        return to_registers(tensor_core.multiply_accumulate_integers(-2 * left, right, counted, saturate), of_d)
     if of_d == "s32":
         return to_registers(tensor_core.multiply_accumulate_integers(left, right, addend, saturate), of_d)
     if of_d == "f64":

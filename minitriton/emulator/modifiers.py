@@ -60,7 +60,7 @@ _ALLOWED: dict[str, str] = {
         "cta cluster sync arrive wait red popc and or pred u32 aligned all acquire release relaxed",
     "ldmatrix": "sync aligned m8n8 x1 x2 x4 trans shared shared::cta b16",
     "stmatrix": "sync aligned m8n8 x1 x2 x4 trans shared shared::cta b16",
-    "mma": _MATRIX, "wgmma": f"mma_async fence commit_group wait_group {_MATRIX}",
+    "mma": f"{_MATRIX} s4 u4 b1 and xor popc", "wgmma": f"mma_async fence commit_group wait_group {_MATRIX}",
     "cp": f"async ca cg shared shared::cta shared::cluster global mbarrier arrive noinc b64 commit_group wait_group wait_all "
           f"bulk tensor tile prefetch reduce read multicast::cluster 1d 2d 3d 4d 5d {_COMPLETION} {_REDUCTIONS} "
           f"{_INTEGERS} {_BITS} {_FLOATS} noftz",

@@ -37,10 +37,11 @@ def _store(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 
 @rule("mma")
 def _multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    types = tuple(parts[-4:])
-    if "row" not in parts or "col" not in parts or "sp" in parts or "xor" in parts or "and" in parts:
+    bits = parts[-1] == "popc"
+    types = tuple(parts[-6:-2] if bits else parts[-4:])
+    if "row" not in parts or "col" not in parts or "sp" in parts:
         raise ValueError("only dense row.col products")
-    known = ("f16", "bf16", "tf32", "e4m3", "e5m2", "f64", "s8", "u8")
+    known = ("b1",) if bits else ("f16", "bf16", "tf32", "e4m3", "e5m2", "f64", "s8", "u8", "s4", "u4")
     if not {types[1], types[2]} <= set(known) or (parts[3] == "m8n8k4" and types[1] == "f16"):
         raise ValueError(f"operands {types[1]} of shape {parts[3]}")
     kinds = ["u64" if t == "f64" else "u32" for t in types]
@@ -48,6 +49,6 @@ def _multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         "[" + ", ".join(w.read(v, kind) for v in elements_of(o)) + "]"
         for o, kind in zip(i.operands[1:4], kinds[1:], strict=True)
     ]
-    found = w.temporary(f"multiply_add(x, {types!r}, {'satfinite' in parts}, {', '.join(operands)})")
+    found = w.temporary(f"multiply_add(x, {types!r}, {'satfinite' in parts}, {', '.join(operands)}, {'xor' in parts})")
     for position, element in enumerate(elements_of(i.operands[0])):
         w.write(element, kinds[0], f"{found}[{position}]")
