@@ -56,31 +56,6 @@ def divide_left(a: LinearLayout, b: LinearLayout) -> LinearLayout | None:
     return LinearLayout.trusted(bases, sizes)
 
 
-def divide_right(a: LinearLayout, b: LinearLayout) -> LinearLayout | None:
-    """The C with `a == C * b`, or None."""
-    if not (b.bases.keys() <= a.bases.keys() and b.out_dims.keys() <= a.out_dims.keys()):
-        return None
-    sizes = {dim: size >> f2.log2(b.out_dims.get(dim, 1)) for dim, size in a.out_dims.items()}
-    if not all(sizes.values()):
-        return None
-    b_at = _out_positions(a, b)
-    shifts = [f2.log2(size) for size in sizes.values()]
-    bases: dict[str, Bases] = {}
-    for dim, images in a.bases.items():
-        divisor = b.bases.get(dim, ())
-        kept = len(images) - len(divisor)
-        if kept < 0:
-            return None
-        for mine, theirs in zip(images[kept:], divisor, strict=True):
-            want = tuple(theirs[i] << s if i >= 0 else 0 for i, s in zip(b_at, shifts, strict=True))
-            if mine != want:
-                return None
-        bases[dim] = images[:kept]
-        if any(v >= size for basis in images[:kept] for v, size in zip(basis, sizes.values(), strict=True)):
-            return None
-    return LinearLayout.trusted(bases, sizes)
-
-
 def _out_positions(a: LinearLayout, b: LinearLayout) -> list[int]:
     names = list(b.out_dims)
     return [names.index(dim) if dim in b.out_dims else -1 for dim in a.out_dims]
@@ -209,10 +184,6 @@ class ColumnAction:
         for i, a in enumerate(self.action):
             back[a] = i
         return ColumnAction(tuple(back), self.in_dim, self.in_size_log2)
-
-    def left_compose(self, other: ColumnAction) -> ColumnAction:
-        """This action, then `other`."""
-        return ColumnAction(tuple(self.action[a] for a in other.action), self.in_dim, self.in_size_log2)
 
 
 def action_remove_broadcasted_regs(layout: LinearLayout) -> ColumnAction:

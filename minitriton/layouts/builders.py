@@ -18,7 +18,6 @@ from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import (
     Bases,
     Blocked,
-    DistributedEncoding,
     DotOperand,
     NvidiaMma,
     NVMMAShared,
@@ -101,13 +100,6 @@ def default_blocked(shape: Shape, num_warps: int, threads_per_warp: int = 32, nu
     """One element a thread, the last dimension fastest: what every tensor gets at first."""
     rank = len(shape)
     return _blocked(tuple(shape), (1,) * rank, tuple(range(rank - 1, -1, -1)), num_warps, threads_per_warp, num_ctas)
-
-
-def dot_operand(op_idx: int, parent: DistributedEncoding, bitwidth: int) -> DotOperand:
-    """An operand for elements of `bitwidth` bits: with tensor cores, 32 bits of neighbours along K in a thread."""
-    if not isinstance(parent, NvidiaMma) or not (parent.is_ampere or parent.is_hopper):
-        return DotOperand(op_idx, parent, 0)
-    return DotOperand(op_idx, parent, max(32 // bitwidth, 1))
 
 
 def swizzled_shared_for_mma(

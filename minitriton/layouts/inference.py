@@ -1,11 +1,11 @@
-"""The encoding of an op's result from its operand's, and back, for ops that change the shape.
+"""The encoding of an op's result from its operand's, for ops that change the shape.
 
 In: an encoding and the op's shapes. Out: the encoding with which the op moves no data: every thread keeps its elements, they are
 only renamed. None where there is no such encoding.
 
     trans_dst(Blocked((1, 4), (8, 4), (4, 1), (1, 0)), (64, 32), (1, 0)) == Blocked((4, 1), (4, 8), (1, 4), (0, 1))
 
-Named `OP_dst` (from the operand) and `OP_src` (from the result). Elementwise ops, `tt.broadcast` and `tt.splat` keep the encoding.
+`OP_dst` goes from operand to result (`fp4_to_fp_src` back: reshapes, transposes, joins and splits undo each other). Elementwise ops, `tt.broadcast` and `tt.splat` keep the encoding.
 Answers to TritonGPUInferLayoutInterface in Triton's lib/Dialect/TritonGPU/IR/Dialect.cpp.
 """
 
@@ -46,19 +46,9 @@ def reduce_dst(src: DistributedEncoding, axis: int) -> Slice:
     return Slice(axis, src)
 
 
-def reduce_src(dst: DistributedEncoding, axis: int) -> DistributedEncoding | None:
-    """Of the operand of `tt.reduce` over `axis`: known if the result is a slice of it."""
-    return dst.parent if isinstance(dst, Slice) and dst.dim == axis else None
-
-
 def expand_dims_dst(src: DistributedEncoding, axis: int) -> DistributedEncoding | None:
     """Of `tt.expand_dims`: known if the operand is a slice along `axis`."""
     return src.parent if isinstance(src, Slice) and src.dim == axis else None
-
-
-def expand_dims_src(dst: DistributedEncoding, axis: int) -> Slice:
-    """Of the operand of `tt.expand_dims`."""
-    return Slice(axis, dst)
 
 
 def inverse_permutation(order: Shape) -> tuple[int, ...]:
@@ -96,11 +86,6 @@ def trans_dst(src: Encoding, shape: Shape, order: Shape) -> Encoding | None:
     return _like(src, transpose_linear_layout(to_linear_layout(src, layout_shape), order))
 
 
-def trans_src(dst: Encoding, shape: Shape, order: Shape) -> Encoding | None:
-    """Of the operand of `tt.trans`; `shape` is the result's."""
-    return trans_dst(dst, shape, inverse_permutation(order))
-
-
 def _permuted(values: Shape, order: Shape) -> tuple[int, ...]:
     return tuple(values[i] for i in order)
 
@@ -129,11 +114,6 @@ def reshape_dst(src_shape: Shape, src: DistributedEncoding, dst_shape: Shape) ->
         if found is not None:
             return found
     return linear_encoding_of(reshape_layout(to_linear_layout(src, src_shape), dst_shape))
-
-
-def reshape_src(dst_shape: Shape, dst: DistributedEncoding, src_shape: Shape) -> DistributedEncoding | None:
-    """Of the operand of `tt.reshape`: reshaping back is a reshape."""
-    return reshape_dst(dst_shape, dst, src_shape)
 
 
 def memdesc_reshape_dst(src_shape: Shape, src: SharedEncoding, dst_shape: Shape) -> SharedEncoding | None:
@@ -173,11 +153,6 @@ def join_dst(src: DistributedEncoding, shape: Shape) -> DistributedEncoding:
     return linear_encoding_of(_doubled(layout, rank))
 
 
-def join_src(dst: DistributedEncoding, shape: Shape) -> DistributedEncoding | None:
-    """Of the operands of `tt.join`; `shape` is the result's."""
-    return split_dst(dst, shape)
-
-
 def split_dst(src: DistributedEncoding, shape: Shape) -> DistributedEncoding | None:
     """Of the results of `tt.split` of a tensor of `shape`, whose last dimension is 2 and lies within a thread."""
     last = len(shape) - 1
@@ -197,11 +172,6 @@ def split_dst(src: DistributedEncoding, shape: Shape) -> DistributedEncoding | N
     if layout is None:
         return None
     return linear_encoding_of(layout.reshape_outs(standard_out_dim_pairs(tuple(shape)[:last])))
-
-
-def split_src(dst: DistributedEncoding, shape: Shape) -> DistributedEncoding:
-    """Of the operand of `tt.split`; `shape` is that of one result."""
-    return join_dst(dst, shape)
 
 
 def _doubled(layout: LinearLayout, axis: int) -> LinearLayout:

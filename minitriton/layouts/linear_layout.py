@@ -167,10 +167,6 @@ class LinearLayout:
         """Whether `dim` is an in-dim."""
         return dim in self._bases
 
-    def has_out_dim(self, dim: str) -> bool:
-        """Whether `dim` is an out-dim."""
-        return dim in self._outs
-
     def get_in_dim_size(self, dim: str) -> int:
         """Size of in-dim `dim`."""
         return 1 << self.get_in_dim_size_log2(dim)
@@ -184,10 +180,6 @@ class LinearLayout:
         """Size of out-dim `dim`."""
         size = self._outs.get(dim)
         return size if size is not None else self._no_dim("out", dim)
-
-    def get_out_dim_size_log2(self, dim: str) -> int:
-        """Number of bits of out-dim `dim`."""
-        return f2.log2(self.get_out_dim_size(dim))
 
     def get_out_dim_index(self, dim: str) -> int:
         """Position of `dim` among the out-dims."""
@@ -208,10 +200,6 @@ class LinearLayout:
     def get_total_out_dim_size(self) -> int:
         """Number of points in the codomain."""
         return 1 << self.get_total_out_dim_size_log2()
-
-    def get_basis(self, in_dim: str, pos: int) -> Basis:
-        """The image of bit `pos` of `in_dim`."""
-        return self._bases[in_dim][pos]
 
     def flat_bases(self, in_dim: str) -> tuple[int, ...]:
         """The images of the bits of `in_dim` with the out-dims joined into one number, the first in the lowest bits."""
@@ -336,58 +324,6 @@ class LinearLayout:
         flat = iter(self.flat)
         return LinearLayout.trusted({dim: unflatten(flat, len(b), new) for dim, b in self._bases.items()}, new)
 
-    def flatten_ins(self) -> LinearLayout:
-        """One in-dim, named as the first."""
-        return self.reshape_ins({dim: self.get_total_in_dim_size() for dim in list(self._bases)[:1]})
-
-    def flatten_outs(self) -> LinearLayout:
-        """One out-dim, named as the first."""
-        return self.reshape_outs({dim: self.get_total_out_dim_size() for dim in list(self._outs)[:1]})
-
-    def resize_in_dim(self, dim: str, size: int) -> LinearLayout:
-        """Only the first `size` inputs of `dim`; `size` must not exceed the present one."""
-        _check_size(size, self.get_in_dim_size(dim))
-        return LinearLayout.trusted({**self._bases, dim: self._bases[dim][: f2.log2(size)]}, self._outs)
-
-    def resize_out_dim(self, dim: str, size: int) -> LinearLayout:
-        """`dim` cut down to `size`; what would point beyond becomes 0 there."""
-        _check_size(size, self.get_out_dim_size(dim))
-        at = self.get_out_dim_index(dim)
-        bases = {
-            name: tuple((*b[:at], b[at] if b[at] < size else 0, *b[at + 1 :]) for b in images)
-            for name, images in self._bases.items()
-        }
-        return LinearLayout.trusted(bases, {**self._outs, dim: size})
-
-    def rename_in_dim(self, old: str, new: str) -> LinearLayout:
-        """In-dim `old` under the name `new`, moved to the end, as in Triton."""
-        bases = dict(self._bases)
-        bases[new] = bases.pop(old)
-        return LinearLayout.trusted(bases, self._outs)
-
-    def unsqueeze_in(self, dim: str) -> LinearLayout:
-        """Without the in-dim `dim`, whose size must be 1."""
-        _check_size(self.get_in_dim_size(dim), 1)
-        return LinearLayout.trusted({d: b for d, b in self._bases.items() if d != dim}, self._outs)
-
-    def unsqueeze_out(self, dim: str) -> LinearLayout:
-        """Without the out-dim `dim`, whose size must be 1."""
-        _check_size(self.get_out_dim_size(dim), 1)
-        return self.sublayout(self._bases, [d for d in self._outs if d != dim])
-
-    def concat_ins(self, other: LinearLayout) -> LinearLayout:
-        """The in-dims of both, into the same out-dims."""
-        if list(self._outs.items()) != list(other._outs.items()) or set(self._bases) & set(other._bases):
-            raise MinitritonError("concat_ins needs equal out-dims and distinct in-dims")
-        return LinearLayout.trusted({**self._bases, **other._bases}, self._outs)
-
-    def concat_outs(self, other: LinearLayout) -> LinearLayout:
-        """The out-dims of both, from the same in-dims."""
-        if list(self.in_dims.items()) != list(other.in_dims.items()) or set(self._outs) & set(other._outs):
-            raise MinitritonError("concat_outs needs equal in-dims and distinct out-dims")
-        bases = {d: tuple(a + b for a, b in zip(self._bases[d], other._bases[d], strict=True)) for d in self._bases}
-        return LinearLayout.trusted(bases, {**self._outs, **other._outs})
-
     def remove_zero_bases_along_dim(self, dim: str) -> LinearLayout:
         """Without the bits of in-dim `dim` that change nothing."""
         bases = {d: tuple(b for b in images if any(b)) if d == dim else images for d, images in self._bases.items()}
@@ -413,15 +349,6 @@ class LinearLayout:
         """Whether these in-dims never move these out-dims."""
         part = self.sublayout(in_dims, out_dims)
         return not any(any(basis) for images in part._bases.values() for basis in images)
-
-    def sublayout_is_identity(self, in_dims: Iterable[str] | str, out_dims: Iterable[str] | str) -> bool:
-        """Whether the part is a square identity, once in-dims and out-dims are joined in order."""
-        part = self.sublayout(in_dims, out_dims)
-        return (
-            part.get_total_in_dim_size_log2() == part.get_total_out_dim_size_log2()
-            and list(part.in_dims.values()) == list(part._outs.values())
-            and all(column == 1 << i for i, column in enumerate(part.flat))
-        )
 
     def is_trivial_over(self, dims: Sequence[str]) -> bool:
         """Whether `dims` map to themselves unchanged and neither influence the rest nor are influenced by it."""

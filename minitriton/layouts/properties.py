@@ -160,13 +160,6 @@ def contig_per_thread(encoding: DistributedEncoding, shape: Ints) -> Ints:
     return _extend_contiguity(linear.register, _linear_order(linear), (1,) * len(shape))
 
 
-@_of_encoding_and_shape
-def contig_per_warp(encoding: DistributedEncoding, shape: Ints) -> Ints:
-    """Neighbours along each dimension that consecutive registers, then consecutive lanes hold."""
-    linear = to_linear_encoding(encoding, shape)
-    return _extend_contiguity(linear.lane, _linear_order(linear), contig_per_thread(encoding, shape))
-
-
 def rep_order(encoding: DistributedEncoding) -> Ints:
     """The order in which tiles of the encoding repeat over a larger tensor."""
     if isinstance(encoding, Blocked):
@@ -183,17 +176,6 @@ def rep_order(encoding: DistributedEncoding) -> Ints:
             return encoding.parent.order
         return order_for_dot_operand(encoding.op_idx, encoding.rank, k_contiguous=True)
     raise IRError(f"{type(encoding).__name__} has no order of repetition")
-
-
-def rep_for_operand(mma: NvidiaMma, shape: Shape, bitwidth: int, op_idx: int) -> Ints:
-    """How many mma tiles of an operand one warp holds: `(batch, rows, columns)`."""
-    rank = len(shape)
-    warps = list(mma.warps_per_cta)
-    warps[rank - 1 if op_idx == 0 else rank - 2] = 1
-    k = (4 * 256 if mma.is_ampere and bitwidth == 64 else 4 * 64) // bitwidth
-    tile = ([1] if rank == 3 else []) + ([16, k] if op_idx == 0 else [k, 8])
-    reps = tuple(max(1, size // (t * w)) for size, t, w in zip(shape, tile, warps, strict=True))
-    return reps if rank == 3 else (1, *reps)
 
 
 def shared_alignment(encoding: SharedEncoding) -> int:

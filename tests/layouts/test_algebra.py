@@ -31,13 +31,11 @@ def test_an_action_reorders_bases_and_values_alike() -> None:
     assert ColumnAction((2, 0), "register", 3).apply(registers(1, 4, 2)).bases["register"] == ((2,), (1,))
 
 
-@given(st.permutations(range(4)), st.permutations(range(4)))
-def test_actions_compose_and_invert(first: list[int], second: list[int]) -> None:
-    a, b = ColumnAction(tuple(first), "register", 4), ColumnAction(tuple(second), "register", 4)
+@given(st.permutations(range(4)))
+def test_actions_invert(order: list[int]) -> None:
+    action = ColumnAction(tuple(order), "register", 4)
     values = list(range(16))
-    assert a.left_compose(b).permute(values) == b.permute(a.permute(values))
-    assert a.inverse().permute(a.permute(values)) == values
-    assert a.left_compose(a.inverse()).is_identity
+    assert action.inverse().permute(action.permute(values)) == values
 
 
 def test_an_action_on_bits_that_are_not_there_is_refused() -> None:

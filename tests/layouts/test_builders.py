@@ -7,12 +7,11 @@ from minitriton.layouts.builders import (
     blocked,
     cga_from_split,
     default_blocked,
-    dot_operand,
     nvmma_shared,
     swizzled_shared_for_dot,
     swizzled_shared_for_mma,
 )
-from minitriton.layouts.encodings import Blocked, DotOperand, NvidiaMma, NVMMAShared, SwizzledShared
+from minitriton.layouts.encodings import Blocked, DotOperand, NVMMAShared, SwizzledShared
 
 
 def test_the_default_fills_the_last_dimension_with_lanes_then_warps() -> None:
@@ -45,12 +44,6 @@ def test_lanes_and_warps_are_all_used(exponents: list[int], warps: int, size: in
     for lane, warp in zip(made.threads_per_warp, made.warps_per_cta, strict=True):
         lanes, warp_count = lanes * lane, warp_count * warp
     assert (lanes, warp_count) == (32, 1 << warps)
-
-
-def test_operands_pack_32_bits_along_k_for_tensor_cores_only() -> None:
-    mma = NvidiaMma(2, 0, (2, 2), (16, 8))
-    assert [dot_operand(0, mma, bits).k_width for bits in (8, 16, 32, 64)] == [4, 2, 1, 1]
-    assert dot_operand(1, default_blocked((16, 16), 4), 16).k_width == 0
 
 
 def test_buffers_for_mma_operands_are_swizzled_over_a_line_of_banks() -> None:

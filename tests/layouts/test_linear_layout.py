@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitriton.errors import MinitritonError
-from minitriton.layouts.algebra import divide_left, divide_right
+from minitriton.layouts.algebra import divide_left
 from minitriton.layouts.linear_layout import LinearLayout, supremum
 
 identity = LinearLayout.identity_1d
@@ -184,14 +184,12 @@ def test_inverting_what_is_not_a_bijection_is_refused() -> None:
 @given(layouts(), layouts())
 def test_dividing_a_product_gives_the_other_factor(a: LinearLayout, b: LinearLayout) -> None:
     assert divide_left(a * b, a) == b
-    assert divide_right(a * b, b) == a
 
 
 @given(layouts(), layouts())
 def test_a_quotient_times_the_divisor_is_the_layout(a: LinearLayout, b: LinearLayout) -> None:
-    left, right = divide_left(a, b), divide_right(a, b)
+    left = divide_left(a, b)
     assert left is None or b * left == a
-    assert right is None or right * b == a
 
 
 @given(layouts())
@@ -206,7 +204,6 @@ def test_free_variables_are_the_bits_that_add_nothing(layout: LinearLayout) -> N
 def test_reshaping_deals_out_bits_in_order() -> None:
     layout = identity(8, "i", "o").reshape_ins({"j": 2, "k": 4}).reshape_outs({"p": 4, "q": 2})
     assert layout.bases == {"j": ((1, 0),), "k": ((2, 0), (0, 1))}
-    assert layout.flatten_ins().flatten_outs() == LinearLayout({"j": [[1], [2], [4]]}, {"p": 8})
     with pytest.raises(MinitritonError, match="cannot reshape"):
         layout.reshape_outs({"p": 4})
 
@@ -233,7 +230,6 @@ def test_consecutive_inputs_to_consecutive_outputs() -> None:
 def test_sublayout_quotient_and_triviality() -> None:
     layout = identity(4, "a", "a") * identity(2, "b", "b") * LinearLayout({"c": [[1]]}, {"d": 2})
     assert layout.sublayout_is_zero("a", ["b", "d"])
-    assert layout.sublayout_is_identity("a", "a")
     assert layout.is_trivial_over(["a"])
     assert not layout.is_trivial_over(["c"])
     rest = layout.quotient(["a", "b"])
@@ -243,16 +239,7 @@ def test_sublayout_quotient_and_triviality() -> None:
     assert mixed.quotient(["b"]) is None
 
 
-def test_concatenation_resizing_renaming_and_unsqueezing() -> None:
-    a, b = LinearLayout({"i": [[1]]}, {"o": 4}), LinearLayout({"j": [[2]]}, {"o": 4})
-    assert a.concat_ins(b).bases == {"i": ((1,),), "j": ((2,),)}
-    outs = identity(4, "i", "o").concat_outs(identity(4, "i", "p"))
-    assert outs.bases == {"i": ((1, 1), (2, 2))}
-    assert outs.resize_out_dim("p", 2).bases == {"i": ((1, 1), (2, 0))}
-    assert outs.resize_in_dim("i", 2).bases == {"i": ((1, 1),)}
-    assert outs.rename_in_dim("i", "j").get_in_dim_names() == ["j"]
-    small = identity(4, "i", "o") * identity(1, "k", "p")
-    assert small.unsqueeze_in("k").unsqueeze_out("p") == identity(4, "i", "o")
+def test_bases_that_are_zero_can_be_removed() -> None:
     zeros = LinearLayout({"i": [[1], [0], [2]]}, {"o": 4})
     assert zeros.remove_zero_bases_along_dim("i") == identity(4, "i", "o")
 

@@ -19,13 +19,11 @@ from minitriton.layouts.properties import (
     allocation_shape_per_cta,
     are_layouts_equivalent,
     contig_per_thread,
-    contig_per_warp,
     elems_per_thread,
     get_order,
     is_expensive_cat,
     is_expensive_view,
     order_for_memory,
-    rep_for_operand,
     rep_order,
     shared_alignment,
     size_per_thread,
@@ -59,7 +57,6 @@ def test_registers_lanes_and_warps_of_a_tensor_larger_than_the_tile() -> None:
     assert elems_per_thread(ROWS, shape) == (4, 16)
     assert size_per_thread(ROWS, shape) == (1, 4)
     assert contig_per_thread(ROWS, shape) == (1, 4)
-    assert contig_per_warp(ROWS, shape) == (8, 16)
     assert get_order(ROWS, shape) == thread_order(ROWS, shape) == (1, 0)
 
 
@@ -102,12 +99,6 @@ def test_orders_of_buffers() -> None:
 )
 def test_the_order_in_which_tiles_repeat(encoding: Blocked, want: tuple[int, ...]) -> None:
     assert rep_order(encoding) == want
-
-
-def test_mma_tiles_of_an_operand_that_a_warp_holds() -> None:
-    assert rep_for_operand(MMA, (128, 64), 16, 0) == (1, 4, 4)
-    assert rep_for_operand(MMA, (64, 128), 16, 1) == (1, 4, 8)
-    assert rep_for_operand(MMA, (16, 8), 16, 0) == (1, 1, 1)
 
 
 def test_alignment_and_size_of_buffers() -> None:
