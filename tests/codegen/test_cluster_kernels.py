@@ -153,6 +153,20 @@ def columns_of_a_branch(x, o, flag, M: tl.constexpr, N: tl.constexpr):
     tl.store(o + tl.arange(0, N), s)
 
 
+@triton.jit
+def tickets(counter, o, N: tl.constexpr):
+    ticket = tl.atomic_add(counter, 1)
+    tl.store(o + ticket * N + tl.arange(0, N), ticket + tl.arange(0, N))
+
+
+@triton.jit
+def old_values(x, o, p, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(p + at, tl.atomic_max(x + at, at))
+    swapped = tl.atomic_cas(x + N, 0, 7)
+    tl.store(o + at, at + swapped)
+
+
 @dataclass(frozen=True)
 class Case:
     kernel: Any
@@ -287,6 +301,26 @@ CASES: dict[str, Case] = {
     "while": Case(halved_until_small, (integers(512),), halved, {"N": 512}),
     "branch": Case(columns_of_a_branch, (TILE,), lambda x: (x.sum(0) + x.max(0),), {"M": 64, "N": 32}, scalars=(1,)),
 }
+
+
+@pytest.mark.parametrize("ctas", [1, 2, 4])
+def test_every_cta_of_a_program_draws_the_same_ticket(ctas: int) -> None:
+    counter, out = np.zeros(1, np.int32), np.zeros((4, 32), np.int32)
+    tickets[(4,)](counter, out, N=32, num_ctas=ctas)
+    np.testing.assert_array_equal(out, np.arange(4)[:, None] + np.arange(32))
+    assert counter[0] == 4
+
+
+@pytest.mark.parametrize("ctas", [1, 2, 4])
+@pytest.mark.parametrize("n", [2, 64, 1024])
+def test_old_values_reach_every_cta(n: int, ctas: int) -> None:
+    x, out, old = integers(n + 1, dtype=np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32)
+    x[n] = 0
+    before = x.copy()
+    old_values[(1,)](x, out, old, N=n, num_ctas=ctas)
+    np.testing.assert_array_equal(old, before[:n])
+    np.testing.assert_array_equal(x, [*np.maximum(before[:n], np.arange(n)), 7])
+    np.testing.assert_array_equal(out, np.arange(n))
 
 
 @pytest.mark.filterwarnings("error")

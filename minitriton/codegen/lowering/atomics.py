@@ -8,12 +8,13 @@ through shared memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
+from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import MAX_VECTOR_BITS, Accesses
 from minitriton.codegen.lowering.registry import lowers
@@ -49,7 +50,7 @@ def _needs_exchange(op: Operation) -> bool:
     if not isinstance(result.type, TensorType):
         return True
     masks = TensorFacts(result.type).layout.free_masks
-    return bool(masks.get("lane", 0) or masks.get("warp", 0))
+    return any(masks.get(dim, 0) for dim in ("lane", "warp", "block"))
 
 
 @needs_scratch("tt.atomic_rmw", "tt.atomic_cas")
@@ -183,28 +184,41 @@ def _finish(f: FunctionLowering, op: Operation, accesses: Accesses, old: list[SS
     if places is not None:
         value = f.b.permute(value, places)
     if _needs_exchange(op):
-        if f.module.num_ctas > 1:
-            raise f.unsupported(op, "the old value for several CTAs", help="use num_ctas=1")
         value = _exchanged(f, op, value)
     f.values[result] = value
 
 
 def _exchanged(f: FunctionLowering, op: Operation, value: SSAValue) -> SSAValue:
+    """The old values from shared memory, where the threads that got them put them: of CTAs with copies the first one."""
     base = f.scratch(op)
     type_ = op.results[0].type
     if not isinstance(type_, TensorType):
         own = f.representative(None)
         assert own is not None
         f.b.operation(nvvm.StoreSharedOp, (value, base, own), ())
-        f.barrier()
-        return f.b.load(base, value.type, bit_width(value.type) // 8)
+        size = bit_width(value.type) // 8
+        return _from_first_copy(f, f.module.num_ctas - 1, base, lambda at: f.b.load(at, value.type, size))
     facts = f.facts(type_).layout
     layout = flat_offsets(facts.layout, type_.get_shape())
     plan = plan_access(layout, max(8, bit_width(lane_type(value.type))))
-    own = f.zero_in(facts.free_masks.get("lane", 0) | facts.free_masks.get("warp", 0) << 5)
+    own = f.zero_in(f.free_thread_mask(facts))
     store_shared(f, plan, value, base, mask=own)
-    f.barrier()
-    return load_shared(f, plan, lane_type(value.type), base)
+    copies = facts.free_masks.get("block", 0)
+    return _from_first_copy(f, copies, base, lambda at: load_shared(f, plan, lane_type(value.type), at))
+
+
+def _from_first_copy(
+    f: FunctionLowering, copies: int, base: SSAValue, load: Callable[[SSAValue], SSAValue]
+) -> SSAValue:
+    """What `load` finds at `base` in the CTA whose rank has 0 for the bits `copies`, once it is there."""
+    if not copies:
+        f.barrier()
+        return load(base)
+    cluster_barrier(f)
+    rank = f.b.and_(f.cluster_rank(), f.b.i32(f.module.num_ctas - 1 & ~copies))
+    value = load(in_cta(f, base, rank))
+    cluster_barrier(f)
+    return value
 
 
 def flat_offsets(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
