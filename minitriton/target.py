@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from minitriton import knobs
@@ -124,6 +126,11 @@ class CUDAOptions:
                 raise InvalidOption(f"{name} must be a power of 2, got {value}", help=f"use one of {known}")
         if self.num_warps * self.warp_size > _MAX_THREADS:
             raise OutOfResources(self.num_warps * self.warp_size, _MAX_THREADS, "threads")
+
+    def hash(self) -> str:
+        """Names these options and the contents of the files of `extern_libs`. Raises `OSError` for one that cannot be read."""
+        libraries = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for _, path in self.extern_libs]
+        return hashlib.sha256(f"{self}{libraries}".encode()).hexdigest()
 
     @classmethod
     def for_target(cls, target: GPUTarget, **given: Any) -> CUDAOptions:

@@ -6,9 +6,12 @@ import importlib
 from typing import Any
 
 _MODULES = ("amd", "compiler", "driver", "nvidia")
+_EXPORTS = {"BaseBackend": "compiler", "DriverBase": "driver", "Backend": "discovery", "backends": "discovery"}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return getattr(importlib.import_module(f"{__name__}.{_EXPORTS[name]}"), name)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(f"{__name__}.{name}")

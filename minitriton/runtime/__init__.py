@@ -15,6 +15,8 @@ _EXPORTS = {
     "MockTensor": "minitriton.runtime.jit",
     "OutOfResources": "minitriton.errors",
     "TensorWrapper": "minitriton.runtime.tensor_wrapper",
+    "RedisRemoteCacheBackend": "minitriton.runtime.remote_cache",
+    "RemoteCacheBackend": "minitriton.runtime.remote_cache",
     "autotune": "minitriton.runtime.autotuner",
     "heuristics": "minitriton.runtime.heuristics",
     "reinterpret": "minitriton.runtime.tensor_wrapper",

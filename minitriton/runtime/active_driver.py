@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minitriton.runtime.c_types import c_type
 from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
 from minitriton.runtime.emulated_device import EmulatedDevice
 from minitriton.target import GPUTarget
@@ -33,6 +34,19 @@ class ActiveDriver:
     """The current device as Triton's `driver.active` shows it. Methods that name torch need torch."""
 
     utils = _Utils()
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Whether there is a GPU to drive."""
+        return has_gpu()
+
+    def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
+        """The compute capability, as (9, 0)."""
+        return divmod(_device().target(device or 0).arch, 10)
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        """The C type in which a parameter of this type is passed. Raises `MinitritonError` for types that C cannot pass."""
+        return c_type(ty)
 
     def get_current_target(self) -> GPUTarget:
         return _device().target(self.get_current_device())

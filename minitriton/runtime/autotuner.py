@@ -29,7 +29,12 @@ from minitriton.runtime.autotune_cache import TimingsFile
 from minitriton.runtime.config import Config
 from minitriton.runtime.emulation_cost import instructions_issued
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
+from minitriton.runtime.heuristics import Heuristics, heuristics
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function
+
+__all__ = [
+    "Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics",
+]  # fmt: skip
 
 _QUANTILES = (0.5, 0.2, 0.8)
 """What a configuration's timing consists of: median, and the range without outliers. The first one decides."""

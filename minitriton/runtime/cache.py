@@ -94,13 +94,21 @@ class KernelCache:
         return self.root / key
 
 
-_MANAGERS = ("CacheManager", "FileCacheManager", "get_cache_manager", "get_dump_manager", "get_override_manager")
+def get_cache_key(src: Any, backend: Any, backend_options: Any, env_vars: dict[str, str]) -> str:
+    """Names what a compile depends on, as Triton puts it together. `backend_options` has a `hash()`."""
+    return f"{triton_key()}-{src.hash()}-{backend.hash()}-{backend_options.hash()}-{sorted(env_vars.items())}"
+
+
+_MANAGERS = (
+    "CacheManager", "FileCacheManager", "RedisRemoteCacheBackend", "RemoteCacheBackend", "RemoteCacheManager",
+    "get_cache_manager", "get_dump_manager", "get_override_manager",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Triton has its managers of files in this module."""
     if name not in _MANAGERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from minitriton.runtime import cache_manager
+    from minitriton.runtime import cache_manager, remote_cache
 
-    return getattr(cache_manager, name)
+    return getattr(remote_cache if name.startswith(("Remote", "Redis")) else cache_manager, name)

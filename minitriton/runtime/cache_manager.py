@@ -10,17 +10,40 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
 from minitriton import knobs
 
 
-class CacheManager:
+class CacheManager(ABC):
     """Base of what `TRITON_CACHE_MANAGER` may name."""
 
+    @abstractmethod
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
-        raise NotImplementedError
+        """The files of `key`: in the cache, or those that stages are taken from or dumped to."""
+
+    @abstractmethod
+    def get_file(self, filename: str) -> str | None:
+        """The path of `filename`, or None if it was not put there."""
+
+    @abstractmethod
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        """Writes `filename` and returns its path."""
+
+    @abstractmethod
+    def get_group(self, filename: str) -> dict[str, str] | None:
+        """The files put as group `filename`, by name, or None."""
+
+    @abstractmethod
+    def put_group(self, filename: str, group: dict[str, str]) -> str:
+        """Says which files belong together."""
+
+
+def group_name(filename: str) -> str:
+    """The name of the file that says what belongs to a group."""
+    return f"__grp__{filename}"
 
 
 class FileCacheManager(CacheManager):
@@ -53,11 +76,11 @@ class FileCacheManager(CacheManager):
 
     def get_group(self, filename: str) -> dict[str, str] | None:
         """The files put as group `filename`, by name, or None."""
-        path = self._path(f"__grp__{filename}")
+        path = self._path(group_name(filename))
         return json.loads(path.read_text())["child_paths"] if path.exists() else None
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
-        return self.put(json.dumps({"child_paths": group}), f"__grp__{filename}", binary=False)
+        return self.put(json.dumps({"child_paths": group}), group_name(filename), binary=False)
 
 
 def get_cache_manager(key: str) -> Any:

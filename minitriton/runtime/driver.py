@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -270,8 +271,6 @@ def has_gpu() -> bool:
 
 def torch_module() -> Any | None:
     """`torch` if the program has imported it already, else None: minitriton never imports it by itself."""
-    import sys
-
     return sys.modules.get("torch")
 
 
@@ -291,8 +290,11 @@ def reset_active() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """`driver.active` and `driver.default`, as in Triton; made when first asked for."""
+    """`driver.active` and `driver.default`, as in Triton; made when first asked for. `driver`, Triton's object in this module
+    that has them, is the module itself."""
     global _default
+    if name == "driver":
+        return sys.modules[__name__]
     if name not in ("active", "default"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _default is None:

@@ -7,6 +7,7 @@ on the emulator for host arrays; `kernel.warmup(*args, grid=grid)` compiles with
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable
 from typing import Any, overload
@@ -14,23 +15,26 @@ from typing import Any, overload
 from minitriton import knobs
 from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
 from minitriton.errors import MinitritonError
-from minitriton.frontend.function import JITCallable
+from minitriton.frontend.function import JITCallable, KernelParam
 from minitriton.language.declare import ConstexprFunction, constexpr_function
 from minitriton.runtime._async_compile import FutureKernel, active_mode
-from minitriton.runtime.arguments import Argument, Specialization, dtype_name, lies_on_host, specialize
-from minitriton.runtime.compile_hooks import call_hook, deserialize
+from minitriton.runtime.arguments import Argument, Specialization, dtype_name, lies_on_host
+from minitriton.runtime.arguments import specialize as specialization_of
+from minitriton.runtime.compile_hooks import JitFunctionInfo, call_hook, deserialize
 from minitriton.runtime.descriptor_arguments import expanded_arguments
 from minitriton.runtime.device_caches import DeviceCaches
 from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
+from minitriton.runtime.native_specialization import native_specialize_impl
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.sources import key_of
 from minitriton.target import CUDAOptions, GPUTarget
 
 __all__ = [
-    "ConstexprFunction", "JITCallable", "JITFunction", "KernelInterface", "MockTensor", "TensorWrapper", "constexpr_function",
-    "jit", "mangle_type", "reinterpret", "type_canonicalisation_dict",
+    "ConstexprFunction", "JITCallable", "JITFunction", "JitFunctionInfo", "KernelInterface", "KernelParam", "MockTensor",
+    "TensorWrapper", "constexpr_function", "get_full_name", "get_jit_fn_file_line", "jit", "mangle_type",
+    "native_specialize_impl", "reinterpret", "type_canonicalisation_dict",
 ]  # fmt: skip
 
 
@@ -53,6 +57,10 @@ class MockTensor:
     @staticmethod
     def ptr_range() -> int:
         return 0
+
+    def stride(self) -> tuple[int, ...]:
+        """The strides of a contiguous tensor of this shape, in elements."""
+        return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
 
 class JITFunction(JITCallable, KernelInterface):
@@ -198,7 +206,7 @@ class JITFunction(JITCallable, KernelInterface):
                 continue
             annotated = parameter.annotation_type
             try:
-                kind, key = specialize(
+                kind, key = specialization_of(
                     arg,
                     parameter.is_const,
                     not parameter.do_not_specialize,
@@ -455,9 +463,21 @@ def interpreting() -> bool:
     return any(os.environ.get(name, "0") not in ("", "0") for name in ("MINITRITON_INTERPRET", "TRITON_INTERPRET"))
 
 
-def mangle_type(arg: Any, specialize_value: bool = False) -> str:
-    """The type name that `arg` has in a kernel's signature."""
-    return specialize(arg, False, specialize_value, True)[0]
+def mangle_type(arg: Any, specialize: bool = False) -> str:
+    """The type name that `arg` has in a kernel's signature; `constexpr` for a 1, if values are to be specialised on."""
+    return specialization_of(arg, False, specialize, True)[0]
+
+
+def get_full_name(fn: Any) -> str:
+    """The module and name of a function."""
+    return f"{fn.__module__}.{fn.__qualname__}"
+
+
+def get_jit_fn_file_line(fn: Any) -> tuple[str, int]:
+    """The file and the line of the `def` of a kernel, below its decorators."""
+    while not isinstance(fn, JITCallable):
+        fn = fn.fn
+    return fn.file_name, fn.begin_line
 
 
 _ELEMENT_TYPES = (

@@ -11,31 +11,13 @@ from __future__ import annotations
 import importlib
 import os
 from types import ModuleType
-from typing import Any
 
 from minitriton import knobs
-from minitriton.errors import MinitritonError
-from minitriton.runtime.arguments import is_array, specialize
+from minitriton.runtime.native_specialization import native_specialize_impl
 
 __all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool", "native_specialize_impl"]
 
 _PARTS = ("ir", "linear_layout", "llvm")
-
-
-def native_specialize_impl(
-    backend: Any, arg: Any, is_const: bool, specialize_value: bool, align: bool
-) -> tuple[Any, Any]:
-    """`(type name, specialisation key)` of one argument; a backend that specialises otherwise is asked for the key.
-
-    Raises `TypeError` for what no kernel takes.
-    """
-    try:
-        kind, key = specialize(arg, is_const, specialize_value, align)
-    except MinitritonError as error:
-        raise TypeError(str(error)) from None
-    if key is None or getattr(backend, "supports_native_tensor_specialization", True) or not is_array(arg):
-        return kind, key
-    return kind, backend.get_tensor_specialization(arg, align=align)
 
 
 def getenv(name: str, default: str | None = None) -> str | None:
