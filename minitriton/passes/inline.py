@@ -141,12 +141,13 @@ def _inline(call: tt.CallOp, callee: tt.FuncOp, move: bool) -> None:
 
 
 def _relocate(region: Region, call_location: LocationAttr) -> None:
-    seen: dict[LocationAttr, LocationAttr] = {}
+    seen: dict[int, CallSiteLoc] = {}
+    """By identity, which the value keeps: hashing a place takes longer than making one."""
 
     def at_call(location: LocationAttr) -> LocationAttr:
-        found = seen.get(location)
+        found = seen.get(id(location))
         if found is None:
-            found = seen[location] = CallSiteLoc(location, call_location)
+            found = seen[id(location)] = CallSiteLoc(location, call_location)
         return found
 
     for block in region.blocks:

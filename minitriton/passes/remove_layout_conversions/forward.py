@@ -207,11 +207,14 @@ class _Rewriter:
 
     def needs_rewrite(self, op: Operation) -> bool:
         """Whether a value that `op` defines changes its layout."""
-        chosen = self.chosen
-        values = [*op.results]
+        values: tuple[SSAValue, ...] = op.results
         if op.name == "scf.while":
-            values += [*_body(op).args, *_body(op, 1).args]
-        return any(value in chosen and chosen[value] != layout_of_value(value) for value in values)
+            values = (*values, *_body(op).args, *_body(op, 1).args)
+        for value in values:
+            layout = self.chosen.get(value)
+            if layout is not None and layout != layout_of_value(value):
+                return True
+        return False
 
     def set_layouts(self, values: tuple[SSAValue, ...], layout: DistributedEncoding | None = None) -> None:
         """Give `values` the chosen layouts (or `layout`)."""
