@@ -35,6 +35,11 @@ def _operands(m: int, n: int, k: int, dtype: Any, out: Any, turned: bool = False
     return make
 
 
+def _half_and_bytes(rng: np.random.Generator) -> list[Any]:
+    a, b = rng.standard_normal((80, 160)).astype(np.float16), rng.integers(-8, 9, (160, 96)).astype(np.int8)
+    return [a, b, np.zeros((80, 96), np.float32), 80, 96, 160]
+
+
 def _product(turned: bool = False) -> Any:
     return lambda a, b, *_: {2: a.astype(np.float64) @ (b.T if turned else b).astype(np.float64)}
 
@@ -59,6 +64,10 @@ MATRIX_CASES = [
     ),
     MatrixCase(
         Case("matmul_tf32", FILE, "by_pointers", _operands(80, 96, 160, np.float32, np.float32), TILE, (2, 2), _product(), 0.05),
+        {"num_stages": 3}, (80, 90),
+    ),
+    MatrixCase(
+        Case("matmul_widened", FILE, "widened", _half_and_bytes, TILE, (2, 2), _product(), 1e-3),
         {"num_stages": 3}, (80, 90),
     ),
     MatrixCase(
