@@ -1,4 +1,4 @@
-"""Clusters of CTAs: their barrier, and addresses in each other's shared memory.
+"""Clusters of CTAs: their barrier, addresses in each other's shared memory, and whether that is there yet, or still.
 
 The address of a CTA's own shared memory carries its rank, so it means the same place everywhere in the cluster:
 
@@ -92,3 +92,54 @@ def map_address(address: Any, rank: Any) -> Any:
 def rank_of(address: Any) -> Any:
     """`getctarank`: the CTA whose shared memory an address lies in."""
     return ((address & address.dtype.type(_RANK_BITS)) >> address.dtype.type(RANK_SHIFT)).astype(np.uint32)
+
+
+# Whether the memory is there ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Reaches:
+    """By CTA of the batch, where and by which threads other CTAs last reached into its shared memory."""
+
+    last: dict[int, tuple[int, np.ndarray]]
+
+
+def note_reach(x: Machine, site: int, base: np.ndarray, mask: Mask) -> None:
+    """Looks after accesses at `base`, where a CTA's window begins, by threads of others.
+
+    The shared memory of a CTA is there from when it begins to when it ends (CUDA programming guide, "Distributed Shared Memory"). That it
+    has begun a thread knows after any barrier of the cluster, or by what a thread of that CTA released.
+    """
+    remote = base != x.cta_offset
+    if mask is not None:
+        remote &= mask
+    lanes = np.nonzero(remote)[0]
+    if not lanes.size:
+        return
+    owner = base[lanes] // x.shared.stride
+    known = x.shared.known[x.warp[lanes]].reshape(len(lanes), x.cluster, -1).max(2)
+    begun = (_state(x).waited[lanes] > 0) | (known[np.arange(len(lanes)), owner % x.cluster] > 0)
+    if not begun.all():
+        x.find("cta-lifetime", site, lanes[~begun], "reaches into the shared memory of a CTA that may not have begun")
+    reaches = x.async_state.get("reaches")
+    if reaches is None:
+        reaches = x.async_state["reaches"] = Reaches({})
+        x.at_end.append(_check_ends)
+    for cta in np.unique(owner).tolist():
+        reaches.last[cta] = (site, lanes[owner == cta])
+
+
+def _check_ends(x: Machine) -> None:
+    """No CTA may have ended before what others read or wrote in its memory: something must order that before its end."""
+    shared = x.shared
+    granules, warps = shared.stride // shared.granule, shared.warps // x.cluster
+    for cta, (site, lanes) in x.async_state["reaches"].last.items():
+        window = slice(cta * granules, (cta + 1) * granules)
+        known = shared.known[cta * warps : (cta + 1) * warps].max(0)
+        own = slice(cta % x.cluster * warps, (cta % x.cluster + 1) * warps)
+        reads = shared.read_time[window] > known
+        reads[:, own] = False
+        writer = shared.write_warp[window]
+        writes = (shared.write_time[window] > known[writer]) & (writer // warps != cta % x.cluster)
+        if reads.any() or writes.any():
+            x.find("cta-lifetime", site, lanes, "reaches into the shared memory of a CTA that may have ended")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import access_cost, global_memory, proxy_fences
+from minitriton.emulator import access_cost, cluster_operations, global_memory, proxy_fences
 from minitriton.emulator.machine import LOCAL_WINDOW, SHARED_WINDOW, Machine, Mask
 from minitriton.emulator.report import Traffic
 
@@ -65,6 +65,8 @@ def locate(x: Machine, site: int, space: str, address: Any, mask: Mask, size: in
     if mask is not None:
         offset = np.where(mask, offset, 0)
     if space == "shared":
+        if x.cluster > 1 and x.shared.shadowed:
+            cluster_operations.note_reach(x, site, base, mask)
         offset = offset + base
     elif space == "local":
         offset = offset + x.index * max(x.program.local_size, 16)

@@ -7,6 +7,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton import emulator
 
 
 @triton.jit
@@ -64,3 +65,16 @@ def test_a_conversion_fetches_what_other_ctas_hold(ctas: int) -> None:
     out = np.zeros(1024, np.float32)
     transposed[(1,)](X, out, BLOCK=1024, num_ctas=ctas)
     np.testing.assert_array_equal(out.reshape(32, 32), X.reshape(32, 32).T)
+
+
+BARRIER = "\tbarrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;\n"
+
+
+@pytest.mark.parametrize(("which", "kind"), [(0, "shared-race"), (1, "cta-lifetime")])
+def test_a_conversion_needs_both_its_barriers(which: int, kind: str) -> None:
+    compiled = transposed[(1,)](X, np.zeros(1024, np.float32), BLOCK=1024, num_ctas=2)
+    parts = compiled.asm["ptx"].split(BARRIER)
+    assert len(parts) == 3
+    text = parts[0] + BARRIER * (which == 1) + parts[1] + BARRIER * (which == 0) + parts[2]
+    report = emulator.run(text, None, (2,), [X, np.zeros(1024, np.float32)], compiled.metadata.shared)
+    assert kind in {finding.kind for finding in report.findings}

@@ -48,6 +48,7 @@ def test_a_grid_that_no_clusters_fill_is_refused(emulate: Run) -> None:
 
 
 NEIGHBOUR = """
+    barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;
     mov.b32 %r1, buffer; shl.b32 %r2, %r100, 2; add.s32 %r3, %r1, %r2;
     mov.u32 %r4, %cluster_ctarank; xor.b32 %r5, %r4, 1; mapa.shared::cluster.u32 %r6, %r3, %r5;
     mad.lo.s32 %r7, %r101, 100, %r100;
@@ -75,6 +76,10 @@ FAULTS = {
     ),
     "an arrival that publishes nothing": ("arrive.aligned", "arrive.relaxed.aligned", "shared-race"),
     "nobody arrives": ("barrier.cluster.arrive.aligned;", "", "deadlock"),
+    "no barrier before": ("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;", "", "cta-lifetime"),
+    "a CTA that does not wait": (
+        "barrier.cluster.arrive.aligned;", "barrier.cluster.arrive.aligned; setp.eq.u32 %p1, %r4, 0; @%p1 ret;", "cta-lifetime",
+    ),
     "the memory of a CTA that is not in the cluster": (
         "mapa.shared::cluster.u32 %r6, %r3, %r5;", "mapa.shared::cluster.u32 %r6, %r3, 5;", "out-of-bounds",
     ),
