@@ -24,6 +24,23 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.hook_types import (
+    BuildImpl,
+    CompilationListener,
+    InitHandleHook,
+    JITHook,
+    JITHookCompileInfo,
+    KernelAttr,
+    LaunchHook,
+    PipelineStagesHook,
+)
+
+__all__ = [
+    "BuildImpl", "CompilationListener", "CompileTimes", "Env", "HookChain", "InitHandleHook", "JITHook", "JITHookCompileInfo",
+    "KernelAttr", "LaunchHook", "NvidiaTool", "PipelineStagesHook", "amd", "autotuning", "base_knobs", "build", "cache",
+    "compilation", "emulator", "env", "language", "nvidia", "propagate_env", "proton", "redis", "refresh_knobs", "runtime",
+    "setenv", "toenv",
+]  # fmt: skip
 
 
 class Env:
@@ -49,8 +66,23 @@ def _boolean(key: str, default: bool | None) -> bool | None:
     return text.lower() in _TRUE
 
 
-def _as_text(value: Any) -> str | None:
-    return ("1" if value else "0") if isinstance(value, bool) else str(value)
+def setenv(key: str, value: str | None) -> None:
+    """Sets an environment variable, or unsets it; nothing where `propagate_env` is off."""
+    if not propagate_env:
+        return
+    if value is None:
+        os.environ.pop(key, None)
+    else:
+        os.environ[key] = value
+
+
+def toenv(val: Any) -> tuple[str | None] | None:
+    """The text of a value for an environment variable, in a tuple; `(None,)` to unset it, None for what has no such text."""
+    if val is None:
+        return (None,)
+    if isinstance(val, bool):
+        return ("1" if val else "0",)
+    return (str(val),) if isinstance(val, (int, str)) else None
 
 
 class env_base:
@@ -75,12 +107,9 @@ class env_base:
             self.__delete__(group)
             return
         group.__dict__[self.name] = value
-        if not propagate_env:
-            return
-        if value is None:
-            os.environ.pop(self.key, None)
-        elif isinstance(value, (bool, int, str)):
-            os.environ[self.key] = _as_text(value) or ""
+        text = toenv(value)
+        if text is not None:
+            setenv(self.key, text[0])
 
     def __delete__(self, group: Any) -> None:
         group.__dict__.pop(self.name, None)
@@ -292,7 +321,7 @@ class build_knobs(base_knobs):
     cc = env_opt_str("CC")
     cudacrt_path = env_opt_str("TRITON_CUDACRT_PATH")
     cudart_path = env_opt_str("TRITON_CUDART_PATH")
-    impl: Callable[..., str] | None = None
+    impl: BuildImpl | None = None
 
     @property
     def backend_dirs(self) -> set[str]:
@@ -329,7 +358,7 @@ class compilation_knobs(base_knobs):
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
     allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
     instrumentation_mode: str = ""
-    listener: Callable[..., None] | None = None
+    listener: CompilationListener | None = None
 
 
 class autotuning_knobs(base_knobs):
@@ -346,9 +375,9 @@ class runtime_knobs(base_knobs):
     launch_exit_hook: Any = HookChain(reversed=True)
     kernel_load_start_hook: Any = HookChain()
     kernel_load_end_hook: Any = HookChain(reversed=True)
-    jit_cache_hook: Callable[..., bool | None] | None = None
-    jit_post_compile_hook: Callable[..., Any] | None = None
-    add_stages_inspection_hook: Callable[..., Any] | None = None
+    jit_cache_hook: JITHook | None = None
+    jit_post_compile_hook: JITHook | None = None
+    add_stages_inspection_hook: PipelineStagesHook | None = None
 
 
 class language_knobs(base_knobs):
@@ -386,6 +415,7 @@ class amd_knobs(base_knobs):
 
 class proton_knobs(base_knobs):
     disable = env_bool("TRITON_PROTON_DISABLE")
+    cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", str(_OWN_TOOLS.parent / "lib" / "cupti"))
     enable_nvtx = env_bool("TRITON_ENABLE_NVTX", True)
 
 

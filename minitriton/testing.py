@@ -15,6 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from minitriton.errors import MinitritonError
+from minitriton.tools.memcheck import cuda_memcheck
+from minitriton.tools.nvidia_smi import nvsmi, set_gpu_clock
+
+__all__ = [
+    "Benchmark", "Mark", "assert_close", "cuda_memcheck", "do_bench", "do_bench_cudagraph", "get_dram_gbps",
+    "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report", "set_gpu_clock",
+]  # fmt: skip
+
 
 def _summary(times: list[float], quantiles: Any, return_mode: str) -> Any:
     if quantiles is not None:
@@ -42,6 +51,24 @@ def _quantile(values: list[float], q: float) -> float:
     return ordered[low] + (point - low) * (ordered[high] - ordered[low])
 
 
+_LEAST_ESTIMATE = 1e-3
+"""Milliseconds below which events cannot tell how often to run."""
+
+
+def _timing_driver() -> Any:
+    """The active driver. Raises `MinitritonError` where it has no GPU to time."""
+    from minitriton.runtime import driver
+    from minitriton.runtime.active_driver import ActiveDriver
+
+    active = driver.active
+    if isinstance(active, ActiveDriver) and not active.is_active():
+        raise MinitritonError(
+            "do_bench times kernels on a GPU, and there is none",
+            help="kernel.last_report has what the emulator counted of a launch; @autotune compares that without a GPU",
+        )
+    return active
+
+
 def do_bench(
     fn: Callable[[], Any],
     warmup: float = 25,
@@ -51,34 +78,34 @@ def do_bench(
     return_mode: str = "mean",
 ) -> Any:
     """Milliseconds that `fn` takes on the GPU, its L2 cache cold. `warmup` and `rep` are milliseconds of running."""
-    import torch  # pyright: ignore[reportMissingImports]
-
+    driver = _timing_driver()
+    device = driver.get_device_interface()
     fn()
-    torch.cuda.synchronize()
-    cache = torch.empty(256 * 1024 * 1024 // 4, dtype=torch.int, device="cuda")
+    device.synchronize()
+    cache = driver.get_empty_cache_for_benchmark()
 
     def event() -> Any:
-        return torch.cuda.Event(enable_timing=True)
+        return device.Event(enable_timing=True)
 
     start, end = event(), event()
     start.record()
     for _ in range(5):
-        cache.zero_()
+        driver.clear_cache(cache)
         fn()
     end.record()
-    torch.cuda.synchronize()
-    estimate = start.elapsed_time(end) / 5
+    device.synchronize()
+    estimate = max(start.elapsed_time(end) / 5, _LEAST_ESTIMATE)
     for _ in range(max(1, int(warmup / estimate))):
         fn()
     pairs = [(event(), event()) for _ in range(max(1, int(rep / estimate)))]
     for start, end in pairs:
         for tensor in grad_to_none or ():
             tensor.grad = None
-        cache.zero_()
+        driver.clear_cache(cache)
         start.record()
         fn()
         end.record()
-    torch.cuda.synchronize()
+    device.synchronize()
     return _summary([s.elapsed_time(e) for s, e in pairs], quantiles, return_mode)
 
 
@@ -86,6 +113,7 @@ def do_bench_cudagraph(
     fn: Callable[[], Any], rep: float = 20, grad_to_none: Any = None, quantiles: Any = None, return_mode: str = "mean"
 ) -> Any:
     """Milliseconds of `fn` replayed from a CUDA graph, so that launch overhead does not count."""
+    _timing_driver()
     import torch  # pyright: ignore[reportMissingImports]
 
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -101,10 +129,12 @@ def do_bench_cudagraph(
             fn()
         end.record()
         torch.cuda.synchronize()
-        repeats = max(1, int(rep / max(start.elapsed_time(end) / 5, 1e-6)))
+        repeats = max(1, int(rep / max(start.elapsed_time(end) / 5, _LEAST_ESTIMATE)))
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             for _ in range(repeats):
+                for tensor in grad_to_none or ():
+                    tensor.grad = None
                 fn()
         torch.cuda.synchronize()
         times: list[float] = []

@@ -1,0 +1,103 @@
+"""The types of the functions that programs hang into `knobs`, for their annotations.
+
+def told(*, key: str, repr: str, **others) -> bool | None: ...
+hook: JITHook = told
+knobs.runtime.jit_cache_hook = hook
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Protocol, TypedDict
+
+KernelAttr = list[str | int]
+"""An attribute of a parameter: its name and value."""
+
+
+class BuildImpl(Protocol):
+    """`knobs.build.impl`: compiles a C source to a library and returns its path."""
+
+    def __call__(
+        self,
+        name: str,
+        src: str,
+        srcdir: str,
+        library_dirs: list[str],
+        include_dirs: list[str],
+        libraries: list[str],
+        /,
+    ) -> str: ...
+
+
+class CompilationListener(Protocol):
+    """`knobs.compilation.listener`: told of every compile, `times` a `knobs.CompileTimes`."""
+
+    def __call__(
+        self, *, src: Any, metadata: dict[str, Any], metadata_group: dict[str, str], times: Any, cache_hit: bool
+    ) -> None: ...
+
+
+class LaunchHook(Protocol):
+    """`knobs.runtime.launch_enter_hook` and `launch_exit_hook`: told of a launch's name, function and stream."""
+
+    def __call__(self, metadata: Any) -> None: ...
+
+
+class InitHandleHook(Protocol):
+    """`knobs.runtime.kernel_load_start_hook` and `kernel_load_end_hook`; there is no module and function at the start."""
+
+    def __call__(
+        self,
+        module: object | None,
+        function: Callable[..., Any] | None,
+        name: str,
+        metadata_group: dict[str, str],
+        hash: str,
+    ) -> None: ...
+
+
+class JITHookCompileInfo(TypedDict):
+    """What a `JITHook` is told of a compile, as `compile`."""
+
+    key: str
+    signature: dict[str, str]
+    device: int
+    constants: dict[tuple[int, ...], Any]
+    num_warps: int
+    num_ctas: int
+    num_stages: int
+    enable_fp_fusion: bool
+    launch_cooperative_grid: bool
+    extern_libs: tuple[tuple[str, str], ...]
+    configs: list[dict[tuple[int, ...], list[KernelAttr]]]
+    specialization_data: str
+    is_warmup: bool
+
+
+class JITHook(Protocol):
+    """`knobs.runtime.jit_cache_hook`, which may ask not to compile, and `jit_post_compile_hook`."""
+
+    def __call__(
+        self,
+        *,
+        key: str,
+        repr: str,
+        fn: Any,
+        compile: JITHookCompileInfo,
+        is_manual_warmup: bool,
+        already_compiled: bool,
+    ) -> bool | None: ...
+
+
+class PipelineStagesHook(Protocol):
+    """`knobs.runtime.add_stages_inspection_hook`: shown the stages of a compile, which it may change."""
+
+    def __call__(
+        self,
+        backend: ModuleType | Any,
+        stages: dict[str, Callable[[Any, dict[str, Any]], Any]],
+        options: Any,
+        language: Any,
+        capability: int,
+    ) -> None: ...
