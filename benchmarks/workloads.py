@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import workloads_elements as elements
+import workloads_indices as indices
 import workloads_rows as rows
 from workload import Workload
 
@@ -50,6 +51,9 @@ def workloads() -> list[Workload]:
         elements.untile(16384, 16384),
         rows.vector_add((1 << 27) - 3),
         elements.cast("f16", "e4m3", (1 << 28) - 3),
+        indices.take_flat(1 << 26, 8192, 6000),
+        indices.copy_by_groups(16384, 16384),
+        indices.repeat_rows(1 << 17, 16, 60),
     ]
 
 
@@ -85,4 +89,7 @@ def small_workloads() -> list[Workload]:
         elements.untile(16, 2048),
         rows.vector_add(4093),
         elements.cast("f16", "e4m3", 8189),
+        indices.take_flat(4096, 32, 60),
+        indices.copy_by_groups(128, 512),
+        indices.repeat_rows(64, 16, 3),
     ]

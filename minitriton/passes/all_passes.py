@@ -20,6 +20,7 @@ import minitriton.passes.exchange_between_ctas
 import minitriton.passes.fence_insertion
 import minitriton.passes.fuse_nested_loops
 import minitriton.passes.inline
+import minitriton.passes.integer_ranges
 import minitriton.passes.licm
 import minitriton.passes.limit_registers
 import minitriton.passes.loop_aware_cse

@@ -19,6 +19,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.signed_division import known_division
 from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.registers import Expression, Pointwise, Range, Registers, View
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
@@ -147,7 +148,7 @@ def integer(f: FunctionLowering, op: Operation) -> None:
         if moved is not None:
             f.values[result] = moved
             return
-    f.values[result] = apply_lazily(f, result, reps, _INTEGER_OPS[op.name])
+    f.values[result] = apply_lazily(f, result, reps, known_division(op) or _INTEGER_OPS[op.name])
 
 
 def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) -> Range | None:

@@ -1,0 +1,76 @@
+"""Signed divisions of which integer ranges know more than their type: made of sizes, unsigned and of 32 bits, the sign afterwards.
+
+    non_negative_dividend        x / d = (x / |d|) with the sign of d               x % d = x % |d|
+    fits_32_bits (of 64)         x / d = (|x| / |d|) with the sign of x ^ d         x % d = (|x| % |d|) with the sign of x
+
+`minitriton-integer-ranges` notes which divisions these are. The size of the least number, read as unsigned, is right as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import llvm as L
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.integer_range import FITS_32_BITS, NON_NEGATIVE_DIVIDEND
+from minitriton.codegen.builder import Builder
+from minitriton.codegen.types import I32, I64, bit_width, lane_type
+
+Emit = Callable[[Builder, Sequence[SSAValue]], SSAValue]
+
+
+def _size(b: Builder, number: SSAValue) -> SSAValue:
+    return b.overloaded("llvm.smax", (number, b.sub(b.constant(number.type, 0), number)))
+
+
+def _sign(b: Builder, number: SSAValue) -> SSAValue:
+    """-1 for what is negative, else 0."""
+    last = b.constant(number.type, bit_width(lane_type(number.type)) - 1)
+    return b.value(L.AShrOp, (number, last), number.type)
+
+
+def _with_sign(b: Builder, size: SSAValue, sign: SSAValue) -> SSAValue:
+    """`size` flipped and less -1 where `sign` is -1: its negative."""
+    return b.sub(b.xor(size, sign), sign)
+
+
+def _quotient_of_non_negative(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+    dividend, divisor = v
+    quotient = b.value(L.UDivOp, (dividend, _size(b, divisor)), dividend.type)
+    return _with_sign(b, quotient, _sign(b, divisor))
+
+
+def _remainder_of_non_negative(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+    dividend, divisor = v
+    return b.value(L.URemOp, (dividend, _size(b, divisor)), dividend.type)
+
+
+def _quotient_of_32_bits(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+    """The sign is given to 64 bits: 2^31 is a quotient too."""
+    dividend, divisor = (b.cast(L.TruncOp, x, I32) for x in v)
+    quotient = b.value(L.UDivOp, (_size(b, dividend), _size(b, divisor)), dividend.type)
+    sign = _sign(b, b.xor(dividend, divisor))
+    return _with_sign(b, b.cast(L.ZExtOp, quotient, I64), b.cast(L.SExtOp, sign, I64))
+
+
+def _remainder_of_32_bits(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+    dividend, divisor = (b.cast(L.TruncOp, x, I32) for x in v)
+    remainder = b.value(L.URemOp, (_size(b, dividend), _size(b, divisor)), dividend.type)
+    return b.cast(L.SExtOp, _with_sign(b, remainder, _sign(b, dividend)), I64)
+
+
+_OF_NON_NEGATIVE: dict[str, Emit] = {
+    "arith.divsi": _quotient_of_non_negative,
+    "arith.remsi": _remainder_of_non_negative,
+}
+_OF_32_BITS: dict[str, Emit] = {"arith.divsi": _quotient_of_32_bits, "arith.remsi": _remainder_of_32_bits}
+
+
+def known_division(op: Operation) -> Emit | None:
+    """How a division is made of which something was noted, lane by lane; None for every other op."""
+    if not op.attributes:
+        return None
+    if FITS_32_BITS in op.attributes:
+        return _OF_32_BITS[op.name]
+    return _OF_NON_NEGATIVE[op.name] if NON_NEGATIVE_DIVIDEND in op.attributes else None
