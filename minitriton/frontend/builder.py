@@ -222,6 +222,6 @@ def forget_place(constant: SSAValue) -> None:
 
 
 def constant_of(value: tensor) -> Any:
-    """The attribute of the constant op that makes a scalar, or None."""
+    """The attribute of the constant op that makes a value, or None."""
     owner = value.handle.owner
     return owner.properties["value"] if isinstance(owner, ConstantOp) else None

@@ -82,8 +82,10 @@ def _check_overflow(b: IRBuilder, x: tensor, y: tensor, operation: Any) -> None:
         return
     type = x.dtype
     wide = operation(b, cast(b, x, dt.int64), cast(b, y, dt.int64), False)
-    below = compare(b, "<=", wide, type.get_int_max_value())
-    above = compare(b, ">=", wide, type.get_int_min_value())
+    highest, lowest = (
+        tensor(b.constant(dt.int64, bound), dt.int64) for bound in (type.get_int_max_value(), type.get_int_min_value())
+    )
+    below, above = compare(b, "<=", wide, highest), compare(b, ">=", wide, lowest)
     message = f"int{type.int_bitwidth} overflow detected for operation {operation.__name__}"
     b.insert(tt.AssertOp(and_(b, below, above).handle, message=message))
 

@@ -223,7 +223,7 @@ def expand_dims(b: IRBuilder, value: tensor, axis: int) -> tensor:
 
 
 def broadcast_to_shape(b: IRBuilder, value: tensor, shape: tuple[int, ...]) -> tensor:
-    """`value` repeated along its dimensions of size 1 up to `shape`."""
+    """`value` repeated along its dimensions of size 1 up to `shape`; a constant of one number becomes a larger one."""
     if not value.type.is_block():
         return splat(b, value, shape)
     have = value.type.shape
@@ -238,6 +238,10 @@ def broadcast_to_shape(b: IRBuilder, value: tensor, shape: tuple[int, ...]) -> t
                 f"at non-singleton dimension {i}: {list(have)}, {list(shape)}"
             )
     type = block_of(value.dtype, shape)
+    attribute = constant_of(value)
+    number = None if attribute is None else number_of(attribute)
+    if number is not None:
+        return tensor(b.constant(type, number), type)
     return tensor(b.op(tt.BroadcastOp, (value.handle,), ir_type(type)), type)
 
 
