@@ -2,15 +2,17 @@
 
     python benchmarks/compile_time.py [NAME ...] [--rounds N] [--json FILE]
 
-Each kernel is compiled once to warm both compilers up, then `rounds` times; in every round each kernel by both compilers in turn,
-the other one first in every second round. Medians count. Stages and `total` are wall time, Triton's stages from its compilation
+Each compiler has a process of its own, as in programs. Each kernel is compiled once to warm it up, then `rounds` times; in every
+round each kernel by both compilers in turn, the other one first in every second round. Medians count. Stages and `total` are wall time, Triton's stages from its compilation
 listener; `cpu` is processor time, children included (Triton runs `ptxas` as one), which other programs disturb less. The ratio is that of `cpu`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import multiprocessing
 import os
 import resource
 import shutil
@@ -18,6 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +60,9 @@ def signature_of(case: Case) -> tuple[dict[str, str], dict[str, Any], dict[tuple
     return signature, constexprs, attrs
 
 
-def compile_once(case: Case, compiler: str) -> dict[str, float]:
-    """Seconds of each of `COLUMNS` that one compile with an empty cache took."""
+def compile_once(name: str, compiler: str) -> dict[str, float]:
+    """Seconds of each of `COLUMNS` that one compile of the case `name` with an empty cache took."""
+    case = next(c for c in CASES if c.name == name)
     signature, constexprs, attrs = signature_of(case)
     kernel = getattr(load_kernels(case.file, compiler), case.kernel)
     folder = tempfile.mkdtemp()
@@ -108,12 +112,15 @@ def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, case: Case
 def measure(cases: list[Case], rounds: int) -> list[dict[str, Any]]:
     """Per kernel its name and, by compiler, the median seconds of each of `COLUMNS`."""
     runs: dict[str, dict[str, list[dict[str, float]]]] = {c.name: {each: [] for each in COMPILERS} for c in cases}
-    for round in range(rounds + 1):
-        for case in cases:
-            for compiler in COMPILERS if round % 2 else reversed(COMPILERS):
-                times = compile_once(case, compiler)
-                if round:
-                    runs[case.name][compiler].append(times)
+    with contextlib.ExitStack() as stack:
+        context = multiprocessing.get_context("spawn")
+        processes = {each: stack.enter_context(ProcessPoolExecutor(1, context)) for each in COMPILERS}
+        for round in range(rounds + 1):
+            for case in cases:
+                for compiler in COMPILERS if round % 2 else reversed(COMPILERS):
+                    times = processes[compiler].submit(compile_once, case.name, compiler).result()
+                    if round:
+                        runs[case.name][compiler].append(times)
     return [
         {"name": name, **{compiler: _medians(times) for compiler, times in of_kernel.items()}}
         for name, of_kernel in runs.items()
