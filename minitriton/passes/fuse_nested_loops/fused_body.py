@@ -190,7 +190,8 @@ class FusedBody:
     def _is_read_later(self, argument: SSAValue, outer_yield: Operation) -> bool:
         """True if a value that the outer loop carries is read after the first section, or handed on as another one."""
         first = self.section_ifs[0].regions[0]
-        return any(use.operation is outer_yield or not is_inside(use.operation, first) for use in argument.uses)
+        readers = [use.operation for use in argument.uses if use.operation not in self.loops]
+        return any(reader is outer_yield or not is_inside(reader, first) for reader in readers)
 
     def finish(self) -> None:
         """T of the next iteration, and the yield of the fused loop."""

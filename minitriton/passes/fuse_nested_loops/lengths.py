@@ -65,9 +65,7 @@ class Lengths:
         return lengths, inner_length, self._with_varying_lengths(at, total)
 
     def _with_varying_lengths(self, at: Inserter, total: SSAValue) -> SSAValue:
-        """`total` and the lengths of the inner loops that vary, added up by a loop."""
-        if self.all_invariant:
-            return total
+        """`total` and the lengths of the inner loops that vary, added up by a loop (which canonicalisation drops if none does)."""
         low, high, step = bounds_of(self.outer)
         block = Block(arg_types=[low.type, total.type])
         loop = at.insert(
