@@ -23,8 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minitriton.runtime.arguments import data_address, lies_on_host
-from minitriton.runtime.driver import NO_CONTEXT
+from minitriton.runtime.arguments import data_address, is_array, lies_on_host
+from minitriton.runtime.driver import NO_CONTEXT, has_gpu
 from minitriton.runtime.loading import full_grid, make_current, stream_functions
 from minitriton.sources import key_of
 
@@ -94,6 +94,8 @@ class Dispatcher:
                 return self._by_place()
         if code.tensors and not sys.modules["torch"].cuda.is_available():
             return self._by_place()
+        if not code.addresses and not has_gpu():
+            return self._by_place()
         get_device, get_stream = stream_functions()
         scope: dict[str, Any] = {
             "_mt_get_device": get_device,
@@ -159,7 +161,7 @@ class Dispatcher:
         return self._define("path", body, {"_mt_by_place": self._launch_by_place})
 
     def _launch_by_place(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        on_host = self.always_on_host or any(lies_on_host(a) for a in args)
+        on_host = self.always_on_host or belongs_on_host(args)
         return (self.on_host if on_host else self.slow)(grid, args, options)
 
 
@@ -203,6 +205,12 @@ class _Code:
         self.key.append(dtype)
         self.addresses.append(variable)
         self.passed.append(variable)
+
+
+def belongs_on_host(args: tuple[Any, ...]) -> bool:
+    """Whether a launch with these arguments runs on the CPU: one is an array in host memory, or no GPU is there and none is
+    an array of a device."""
+    return any(map(lies_on_host, args)) or not (has_gpu() or any(map(is_array, args)))
 
 
 def resolve_grid(grid: Any, names: list[str], args: tuple[Any, ...]) -> tuple[int, int, int]:

@@ -246,8 +246,8 @@ _driver: CudaDriver | MinitritonError | None = None
 _driver_lock = threading.Lock()
 
 
-def get_driver() -> CudaDriver:
-    """The process's driver. Raises `MinitritonError` where there is no driver or no device (remembered)."""
+def _looked_for() -> CudaDriver | MinitritonError:
+    """The process's driver, or why there is none; looked for once."""
     global _driver
     with _driver_lock:
         if _driver is None:
@@ -255,18 +255,20 @@ def get_driver() -> CudaDriver:
                 _driver = CudaDriver()
             except MinitritonError as error:
                 _driver = error
-    if isinstance(_driver, MinitritonError):
-        raise _driver
-    return _driver
+        return _driver
+
+
+def get_driver() -> CudaDriver:
+    """The process's driver. Raises `MinitritonError` where there is no driver or no device."""
+    found = _looked_for()
+    if isinstance(found, MinitritonError):
+        raise found.with_traceback(None)
+    return found
 
 
 def has_gpu() -> bool:
-    """Whether a kernel can be launched on this machine."""
-    try:
-        get_driver()
-    except MinitritonError:
-        return False
-    return True
+    """Whether a kernel can be launched on a GPU of this machine."""
+    return not isinstance(_looked_for(), MinitritonError)
 
 
 def torch_module() -> Any | None:

@@ -18,12 +18,12 @@ from minitriton.errors import MinitritonError
 from minitriton.frontend.function import JITCallable, KernelParam
 from minitriton.language.declare import ConstexprFunction, constexpr_function
 from minitriton.runtime._async_compile import FutureKernel, active_mode
-from minitriton.runtime.arguments import Argument, Specialization, dtype_name, lies_on_host
+from minitriton.runtime.arguments import Argument, Specialization, dtype_name
 from minitriton.runtime.arguments import specialize as specialization_of
 from minitriton.runtime.compile_hooks import JitFunctionInfo, call_hook, deserialize
 from minitriton.runtime.descriptor_arguments import expanded_arguments
 from minitriton.runtime.device_caches import DeviceCaches
-from minitriton.runtime.dispatch import Dispatcher, Entry, resolve_grid
+from minitriton.runtime.dispatch import Dispatcher, Entry, belongs_on_host, resolve_grid
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
 from minitriton.runtime.native_specialization import native_specialize_impl
@@ -376,7 +376,7 @@ class JITFunction(JITCallable, KernelInterface):
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         bound, options = self._bind(args, kwargs)
-        on_host = interpreting() or any(lies_on_host(a) for a in bound)
+        on_host = interpreting() or belongs_on_host(bound)
         return (self._launch_on_host if on_host else self._launch_slowly)(grid, bound, options)
 
     def _with_debug(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
 from minitriton.errors import MinitritonError
+from minitriton.runtime import dispatch, driver
 from minitriton.runtime.emulation import KernelFault
 
 
@@ -242,3 +243,28 @@ def test_a_value_to_restore_may_be_a_numpy_array() -> None:
     x, out = np.ones(128, np.float32), np.full(1, 5, np.float32)
     kernel[lambda meta: (128 // meta["BLOCK"],)](x, out, 128, EVEN=True)
     assert out[0] == 133
+
+
+@triton.jit
+def says_a_number(n):
+    tl.device_print("n", n)
+
+
+def test_a_kernel_without_arrays_runs_where_there_is_no_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dispatch, "has_gpu", lambda: False)
+    says_a_number.device_caches.clear()
+    says_a_number[(1,)](7)
+    assert "7" in capsys.readouterr().out
+
+
+def test_no_driver_is_told_again_and_again_at_the_same_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "_driver", MinitritonError("no CUDA driver"))
+    depths: list[int] = []
+    for _ in range(3):
+        assert not driver.has_gpu()
+        with pytest.raises(MinitritonError) as raised:
+            driver.get_driver()
+        depths.append(len(raised.traceback))
+    assert len(set(depths)) == 1
