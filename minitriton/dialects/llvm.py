@@ -1,8 +1,7 @@
 """xDSL's `llvm` dialect, completed with what lowering a GPU kernel needs.
 
-Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.intr.assume`,
-`llvm.extractelement`, `llvm.atomicrmw`, `llvm.cmpxchg`, `llvm.fence`, `llvm.switch`, ...) and the ones that it restricts to
-scalars although a thread's part of a tensor is a vector (`llvm.fcmp`, `llvm.select`, `llvm.getelementptr`, `llvm.inttoptr`,
+Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.intr.assume`, `llvm.extractelement`, ...) and the
+ones that it restricts to scalars although a thread's part of a tensor is a vector (`llvm.fcmp`, `llvm.select`, `llvm.getelementptr`, `llvm.inttoptr`,
 `llvm.ptrtoint`):
 
     %p = llvm.getelementptr %base[%offsets] : (!llvm.ptr<1>, vector<8xi32>) -> vector<8x!llvm.ptr<1>>, f32
@@ -14,7 +13,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import ClassVar
 
 from xdsl.dialects import llvm as upstream
@@ -23,14 +21,13 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
-    StringAttr,
     UnitAttr,
     VectorType,
     i1,
     i32,
 )
 from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag, LLVMPointerType
-from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -40,14 +37,12 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     result_def,
-    successor_def,
     traits_def,
     var_operand_def,
-    var_successor_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator, MemoryWriteEffect, NoMemoryEffect, Pure
+from xdsl.traits import MemoryWriteEffect, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
@@ -342,110 +337,6 @@ class GEPOp(IRDLOperation):
         op = cls(operands[0], constants, element, operands[1:], signature.outputs.data[0], inbounds=inbounds)
         op.attributes |= attributes
         return op
-
-
-class AtomicOrdering(StrEnum):
-    """LLVM's memory orderings, by their spelling."""
-
-    MONOTONIC = "monotonic"
-    ACQUIRE = "acquire"
-    RELEASE = "release"
-    ACQ_REL = "acq_rel"
-    SEQ_CST = "seq_cst"
-
-
-@op_definition
-class AtomicRMWOp(IRDLOperation):
-    """Atomic read-modify-write; returns the value before. `bin_op` is LLVM's spelling (`add`, `fadd`, `umax`, ...)."""
-
-    name = "llvm.atomicrmw"
-
-    ptr = operand_def(LLVMPointerType)
-    val = operand_def(AnyAttr())
-    res = result_def(AnyAttr())
-    bin_op = prop_def(StringAttr)
-    ordering = prop_def(StringAttr)
-    syncscope = opt_prop_def(StringAttr)
-
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$bin_op $ptr `,` $val $ordering attr-dict `:` type($ptr) `,` type($val) `->` type($res)"
-
-    def __init__(
-        self, bin_op: str, ptr: SSAValue, val: SSAValue, ordering: AtomicOrdering, syncscope: str | None = None
-    ):
-        super().__init__(
-            operands=[ptr, val],
-            result_types=[val.type],
-            properties={
-                "bin_op": StringAttr(bin_op),
-                "ordering": StringAttr(ordering),
-                "syncscope": StringAttr(syncscope) if syncscope else None,
-            },
-        )
-
-
-@op_definition
-class CmpXchgOp(IRDLOperation):
-    """Atomic compare-and-exchange; returns `{old, success}`."""
-
-    name = "llvm.cmpxchg"
-
-    ptr = operand_def(LLVMPointerType)
-    cmp = operand_def(AnyAttr())
-    val = operand_def(AnyAttr())
-    res = result_def(upstream.LLVMStructType)
-    success_ordering = prop_def(StringAttr)
-    failure_ordering = prop_def(StringAttr)
-    syncscope = opt_prop_def(StringAttr)
-
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = (
-        "$ptr `,` $cmp `,` $val $success_ordering $failure_ordering attr-dict `:`"
-        " type($ptr) `,` type($cmp) `,` type($val) `->` type($res)"
-    )
-
-
-@op_definition
-class FenceOp(IRDLOperation):
-    """A memory fence."""
-
-    name = "llvm.fence"
-
-    ordering = prop_def(StringAttr)
-    syncscope = opt_prop_def(StringAttr)
-
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$ordering attr-dict"
-
-    def __init__(self, ordering: AtomicOrdering, syncscope: str | None = None):
-        super().__init__(
-            properties={"ordering": StringAttr(ordering), "syncscope": StringAttr(syncscope) if syncscope else None}
-        )
-
-
-@op_definition
-class SwitchOp(IRDLOperation):
-    """Branches to the block of the case that equals `value`, else to `default`. The targets take no arguments."""
-
-    name = "llvm.switch"
-
-    value = operand_def(IntegerType)
-    case_values = prop_def(DenseArrayBase.constr(i32))
-    default = successor_def()
-    cases = var_successor_def()
-
-    traits = traits_def(IsTerminator())
-
-    def __init__(self, value: SSAValue, default: Block, cases: list[tuple[int, Block]]):
-        super().__init__(
-            operands=[value],
-            successors=[default, [block for _, block in cases]],
-            properties={"case_values": DenseArrayBase.from_list(i32, [v for v, _ in cases])},
-        )
-
-    def verify_(self) -> None:
-        if len(self.case_values) != len(self.cases):
-            raise VerifyException("llvm.switch needs one value per case")
 
 
 @op_definition

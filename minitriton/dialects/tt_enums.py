@@ -262,19 +262,3 @@ class InputPrecisionAttr(IntegerEnumAttr[InputPrecision]):
 class ScaleDotElemTypeAttr(IntegerEnumAttr[ScaleDotElemType]):
     name = "tt.scale_dot_elem_type"
     enum = ScaleDotElemType
-
-
-ENUM_ATTRIBUTES = (
-    CacheModifierAttr,
-    EvictionPolicyAttr,
-    PaddingOptionAttr,
-    MemSemanticAttr,
-    MemSyncScopeAttr,
-    RMWOpAttr,
-    DescriptorReduceKindAttr,
-    ProgramIDDimAttr,
-    RoundingModeAttr,
-    PropagateNanAttr,
-    InputPrecisionAttr,
-    ScaleDotElemTypeAttr,
-)

@@ -108,10 +108,6 @@ class FuncOp(IRDLOperation):
         """Whether the function can be launched, that is, it is a kernel."""
         return self.sym_visibility is None or self.sym_visibility.data == "public"
 
-    def arg_attr(self, index: int, name: str) -> Attribute | None:
-        """Attribute `name` of argument `index`, None if it has none."""
-        return None if self.arg_attrs is None else self.arg_attrs.data[index].data.get(name)
-
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:
         visibility = parser.parse_optional_visibility_keyword()

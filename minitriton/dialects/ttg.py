@@ -42,7 +42,6 @@ from minitriton.dialects.ttg_module import (
     ALLOCATION_OFFSET,
     num_ctas,
     num_warps,
-    set_module_attributes,
     target_arch,
     threads_per_warp,
 )

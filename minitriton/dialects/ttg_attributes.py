@@ -419,8 +419,6 @@ _ATTR_OF: dict[type[Encoding], type[Data]] = {
     enc.PaddedShared: PaddedSharedEncodingAttr,
 }
 
-ENCODING_ATTRIBUTES: tuple[type[Attribute], ...] = tuple(_ATTR_OF.values())
-
 
 @cache
 def encoding_attr(value: Encoding) -> Attribute:

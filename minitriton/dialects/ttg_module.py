@@ -8,19 +8,16 @@ Every helper takes any op and looks outwards from it.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from minitriton.dialects.ttg_traits import i32_attr
 from minitriton.errors import IRError
-from minitriton.target import GPUTarget
 
 NUM_WARPS = "ttg.num-warps"
 NUM_CTAS = "ttg.num-ctas"
 THREADS_PER_WARP = "ttg.threads-per-warp"
 TARGET = "ttg.target"
 SHARED_BYTES = "ttg.shared"
-TOTAL_NUM_WARPS = "ttg.total-num-warps"
 MAXNREG = "ttg.maxnreg"
 ALLOCATION_OFFSET = "allocation.offset"
 
@@ -88,11 +85,6 @@ def num_ctas(op: Operation) -> int:
     return _integer(op, NUM_CTAS, 1)
 
 
-def total_num_warps(op: Operation) -> int:
-    """Warps of the CTA with those of all partitions, as `allocate-warp-groups` counted them."""
-    return _integer(op, TOTAL_NUM_WARPS, 0) or num_warps(module_of(op))
-
-
 def target_text(op: Operation) -> str | None:
     """The module attribute `ttg.target`, such as `cuda:90`."""
     attr = module_of(op).attributes.get(TARGET)
@@ -105,21 +97,3 @@ def target_arch(op: Operation) -> int:
     if text is None or not text.startswith("cuda:"):
         raise IRError("the module has no CUDA target", help='add the module attribute ttg.target = "cuda:90"')
     return int(text.removeprefix("cuda:"))
-
-
-def set_module_attributes(module: ModuleOp, *, target: GPUTarget, num_warps: int, num_ctas: int) -> None:
-    """Write the launch facts that `convert-triton-to-tritongpu` establishes."""
-    module.attributes[NUM_CTAS] = i32_attr(num_ctas)
-    module.attributes[NUM_WARPS] = i32_attr(num_warps)
-    module.attributes[TARGET] = StringAttr(target.ttg_target)
-    module.attributes[THREADS_PER_WARP] = i32_attr(target.warp_size)
-
-
-def allocation_offsets(op: Operation) -> tuple[int, ...]:
-    """Where in shared memory `op`'s buffer begins, in bytes (`allocation.offset`); empty if it has none."""
-    attr = op.attributes.get(ALLOCATION_OFFSET)
-    if isinstance(attr, IntegerAttr):
-        return (attr.value.data,)
-    if isinstance(attr, ArrayAttr):
-        return tuple(entry.value.data for entry in attr.data if isinstance(entry, IntegerAttr))
-    return ()

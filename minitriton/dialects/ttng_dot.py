@@ -103,15 +103,6 @@ class WarpGroupDotOp(IRDLOperation):
             },
         )
 
-    @property
-    def needs_partial_accumulator(self) -> bool:
-        """Whether fp8 products are added up in a second accumulator to keep the precision asked for."""
-        a_type = self.a.type
-        assert isinstance(a_type, TensorType | MemDescType)
-        is_fp8 = a_type.element_type.name.startswith(("f8E5M2", "f8E4M3"))
-        accumulates_f32 = isinstance(self.result.type.element_type, Float32Type)
-        return is_fp8 and accumulates_f32 and self.max_num_imprecise_acc.value.data <= a_type.get_shape()[1]
-
     def verify_(self) -> None:
         complaint = _wgmma_complaint(self)
         if complaint is not None:

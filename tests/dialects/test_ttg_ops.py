@@ -9,7 +9,6 @@ from minitriton.dialects import ttg, ttng
 from minitriton.dialects.text import parse_module
 from minitriton.errors import IRError
 from minitriton.layouts.encodings import Blocked, NVMMAShared, SwizzledShared
-from minitriton.target import GPUTarget
 
 BLOCKED = ttg.encoding_attr(Blocked((1, 4), (4, 8), (4, 1), (1, 0)))
 SWIZZLED = SwizzledShared(8, 1, 8, (1, 0))
@@ -84,13 +83,6 @@ def test_a_barrier_wait_tells_its_dependencies_from_its_predicate() -> None:
 def test_waiting_for_products_gives_back_what_it_waits_for() -> None:
     tensor, memory = values(TENSOR, buffer(64, 32))
     assert ttng.WarpGroupDotWaitOp((tensor, memory), pendings=0).result_types == (tensor.type, memory.type)
-
-
-def test_launch_facts_are_written_and_read() -> None:
-    module = ModuleOp([])
-    ttg.set_module_attributes(module, target=GPUTarget("cuda", 90), num_warps=8, num_ctas=2)
-    assert (ttg.num_warps(module), ttg.num_ctas(module), ttg.threads_per_warp(module)) == (8, 2, 32)
-    assert ttg.target_arch(module) == 90
 
 
 def test_a_partition_runs_with_its_own_warps() -> None:

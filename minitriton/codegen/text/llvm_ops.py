@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.codegen.text.loop_annotations import loop_properties
@@ -216,32 +216,8 @@ def _alloca(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"{w.define(op.results[0])} = alloca {element}, {w.typed(op._operands[0])}{_alignment(op)}")
 
 
-def _scope(op: Operation) -> str:
-    scope = op.properties.get("syncscope")
-    return f' syncscope("{scope.data}")' if isinstance(scope, StringAttr) and scope.data else ""
-
-
 def _text(op: Operation, name: str) -> str:
     return op.properties[name].data  # pyright: ignore[reportAttributeAccessIssue]
-
-
-@writes("llvm.atomicrmw")
-def _atomicrmw(w: FunctionWriter, op: Operation) -> None:
-    pointer, value = map(w.typed, op._operands)
-    name = w.define(op.results[0])
-    w.emit(f"{name} = atomicrmw {_text(op, 'bin_op')} {pointer}, {value}{_scope(op)} {_text(op, 'ordering')}")
-
-
-@writes("llvm.cmpxchg")
-def _cmpxchg(w: FunctionWriter, op: Operation) -> None:
-    pointer, old, new = map(w.typed, op._operands)
-    orders = f"{_text(op, 'success_ordering')} {_text(op, 'failure_ordering')}"
-    w.emit(f"{w.define(op.results[0])} = cmpxchg {pointer}, {old}, {new}{_scope(op)} {orders}")
-
-
-@writes("llvm.fence")
-def _fence(w: FunctionWriter, op: Operation) -> None:
-    w.emit(f"fence{_scope(op)} {_text(op, 'ordering')}")
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------
@@ -328,16 +304,6 @@ def _chosen(w: FunctionWriter, condition: SSAValue, a: SSAValue, b: SSAValue) ->
     name = w.let(f"select {w.typed(condition)}, {w.typed(a)}, {w.typed(b)}")
     w.names[key] = name  # pyright: ignore[reportArgumentType]
     return key
-
-
-@writes("llvm.switch")
-def _switch(w: FunctionWriter, op: Operation) -> None:
-    value = op._operands[0]
-    default, *targets = op._successors
-    numbers = op.properties["case_values"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
-    type_ = type_text(value.type)
-    cases = " ".join(f"{type_} {n}, {_edge(w, op, t, ())}" for n, t in zip(numbers, targets, strict=True))
-    w.emit(f"switch {w.typed(value)}, {_edge(w, op, default, ())} [ {cases} ]")
 
 
 @writes("llvm.return")
