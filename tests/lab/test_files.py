@@ -35,7 +35,7 @@ def steps(printed: str) -> list[str]:
     ("stage", "first", "more"),
     [
         ("ttir", "convert-triton-to-tritongpu", []),
-        ("ttgir", "convert-triton-gpu-to-llvm", []),
+        ("ttgir", "minitriton-conversion-rounds", []),
         ("llir", "emit-ptx", OF_TEXT),
         ("ptx", None, OF_TEXT),
     ],
