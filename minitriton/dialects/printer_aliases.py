@@ -36,7 +36,7 @@ def _alias_name(kind: type[Attribute]) -> str | None:
     return "loc" if is_location(kind) else getattr(kind, "ALIAS", None)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Met:
     """What is known of an attribute that was printed: its alias's name (None: it has none), and how it is spelled.
 

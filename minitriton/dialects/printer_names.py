@@ -65,21 +65,25 @@ def _constant_name(op: ConstantOp) -> str:
     return f"c{number}_{value.type}"
 
 
+@functools.cache
+def _declared_names(kind: type[Operation]) -> tuple[tuple[str, str], ...]:
+    """The fields of the results of ops of class `kind` and what they are called; none if it declares fewer than two."""
+    if not issubclass(kind, IRDLOperation):
+        return ()
+    spelled: dict[str, str] = getattr(kind, "ASM_RESULT_NAMES", {})
+    fields = [name for name, _ in kind.get_irdl_definition().results]
+    return tuple((name, spelled.get(name, name)) for name in fields) if len(fields) > 1 else ()
+
+
 def _declared_results(op: Operation) -> list[tuple[int, str]]:
     """Start and name of each group of results, for ops that declare more than one."""
-    spelled: dict[str, str] = getattr(op, "ASM_RESULT_NAMES", {})
-    if not isinstance(op, IRDLOperation):
-        return []
-    definition = op.get_irdl_definition()
-    if len(definition.results) < 2:
-        return []
     groups: list[tuple[int, str]] = []
     start = 0
-    for name, _ in definition.results:
-        value = getattr(op, name)
+    for field, name in _declared_names(type(op)):
+        value = getattr(op, field)
         size = 0 if value is None else 1 if isinstance(value, SSAValue) else len(value)
         if size:
-            groups.append((start, spelled.get(name, name)))
+            groups.append((start, name))
         start += size
     return groups
 
