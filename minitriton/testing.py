@@ -60,8 +60,9 @@ def _timing_driver() -> Any:
     from minitriton.runtime import driver
     from minitriton.runtime.active_driver import ActiveDriver
 
-    active = driver.active
-    if isinstance(active, ActiveDriver) and not active.is_active():
+    active, torch = driver.active, driver.torch_module()
+    has_cuda = torch is not None and torch.cuda.is_available()
+    if isinstance(active, ActiveDriver) and not active.is_active() and not has_cuda:
         raise MinitritonError(
             "do_bench times kernels on a GPU, and there is none",
             help="kernel.last_report has what the emulator counted of a launch; @autotune compares that without a GPU",
