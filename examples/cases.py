@@ -36,6 +36,12 @@ class Case:
     """Whether Triton does the same operations in the same order, so that results must agree bit for bit."""
     num_warps: int = 4
     options: dict[str, Any] = field(default_factory=dict)
+    num_ctas: int = 1
+
+    @property
+    def launch_options(self) -> dict[str, int]:
+        """What a launch and a compile are told beside the arguments."""
+        return {"num_warps": self.num_warps} | ({"num_ctas": self.num_ctas} if self.num_ctas > 1 else {})
 
 
 def load_kernels(file: str, compiler: str) -> ModuleType:

@@ -103,9 +103,9 @@ def llvm_passes() -> list[str]:
     """Lowers to the LLVM dialect; shared memory is placed and barriers are put in on the way."""
     return [
         "tritongpu-combine-tensor-select-and-if",
-        "minitriton-exchange-between-ctas",
         "minitriton-conversion-rounds",
         "minitriton-separate-buffers",
+        "minitriton-exchange-between-ctas",
         "convert-triton-gpu-to-llvm",
     ]
 

@@ -41,6 +41,7 @@ class ExchangeBetweenCTAs(Pass):
 
     name = "minitriton-exchange-between-ctas"
     requires = frozenset({Property.ENCODINGS})
+    destroys = frozenset({Property.SHARED_ALLOCATED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Looks at every op of the module. Does nothing for one CTA."""

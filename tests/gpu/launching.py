@@ -27,7 +27,7 @@ def run_with(case: Case, compiler: str, host: list[Any]) -> tuple[dict[int, np.n
     """Launches `case` under `compiler`; returns its outputs and the compiled kernel."""
     arguments = device_arguments(case, host)
     kernel = getattr(load_kernels(case.file, compiler), case.kernel)
-    compiled = kernel[case.grid](*arguments, **case.constexprs, num_warps=case.num_warps)
+    compiled = kernel[case.grid](*arguments, **case.constexprs, **case.launch_options)
     return outputs(case, host, arguments), compiled
 
 
@@ -52,7 +52,7 @@ def write_stage(folder: Path, case: Case, kernel: Any, stage: str) -> Path:
 
 def ours_from(path: Path, case: Case) -> CompiledKernel:
     """Our compiler continues from a stage of Triton's."""
-    return minitriton.compile(str(path), options={"num_warps": case.num_warps})
+    return minitriton.compile(str(path), options=case.launch_options)
 
 
 def triton_from(path: Path, case: Case, ours: CompiledKernel) -> Any:
@@ -64,9 +64,9 @@ def triton_from(path: Path, case: Case, ours: CompiledKernel) -> Any:
     target = GPUTarget("cuda", ours.metadata.target.arch, 32)
     stage = path.suffix[1:]
     if stage in ("ttir", "ttgir"):
-        return triton.compile(str(path), target=target, options={"num_warps": case.num_warps})
+        return triton.compile(str(path), target=target, options=case.launch_options)
     backend = triton_backend(target.arch)
-    options = backend.parse_options({"num_warps": case.num_warps})
+    options = backend.parse_options(case.launch_options)
     metadata: dict[str, Any] = {"name": ours.name}
     text: Any = path.read_text()
     if stage == "llir":

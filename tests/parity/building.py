@@ -40,7 +40,7 @@ def _compiled(case_name: str, file: str, kernel: str, compiler: str, arch: int) 
 
     case = next(c for c in ALL_CASES if (c.name, c.file) == (case_name, file))
     function = getattr(load_kernels(file, compiler), kernel)
-    options = {"num_warps": case.num_warps}
+    options = case.launch_options
     if compiler == "minitriton":
         return minitriton.compile(ASTSource(function, *source_parts(case)), GPUTarget("cuda", arch), options)
     import triton
@@ -72,7 +72,7 @@ def triton_continues(case: Case, stage: str, text: str, folder: Path) -> str:
     import triton
     from triton.backends.compiler import GPUTarget as TritonTarget
 
-    target, options = TritonTarget("cuda", ARCH, 32), {"num_warps": case.num_warps}
+    target, options = TritonTarget("cuda", ARCH, 32), case.launch_options
     if stage in ("ttir", "ttgir"):
         path = folder / f"k.{stage}"
         path.write_text(text)
@@ -88,7 +88,7 @@ def we_continue(case: Case, stage: str, text: str, folder: Path) -> str:
     """PTX that we make from a stage of Triton's; the machine code is assembled too."""
     path = folder / f"k.{stage}"
     path.write_text(text)
-    kernel = minitriton.compile(str(path), GPUTarget("cuda", ARCH), {"num_warps": case.num_warps})
+    kernel = minitriton.compile(str(path), GPUTarget("cuda", ARCH), case.launch_options)
     assert kernel.asm["cubin"][:4] == b"\x7fELF"
     return kernel.asm["ptx"]
 
@@ -98,7 +98,8 @@ def emulate(case: Case, ptx: str, shared: int, seed: int = 0) -> dict[int, np.nd
     arguments = case.inputs(np.random.default_rng(seed))
     outputs = case.expected(*case.inputs(np.random.default_rng(seed)))
     runtime = [a for a in arguments if not (isinstance(a, int) and a == 1)]
-    report = emulator.run(ptx, case.kernel, case.grid, runtime, shared)
+    grid = (case.grid[0] * case.num_ctas, *case.grid[1:])
+    report = emulator.run(ptx, case.kernel, grid, runtime, shared)
     assert report.ok, "\n".join(map(str, report.findings))
     return {position: arguments[position] for position in outputs}
 

@@ -33,12 +33,14 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]
         tolerance: float = 1e-5,
         exact_order: bool = True,
         num_warps: int = 4,
+        num_ctas: int = 1,
         **constexprs: Any,
     ) -> Callable[[Any], Any]:
         def add(kernel: Any) -> Any:
             name = kernel.fn.__name__
             where = str(Path(file).with_suffix(""))
-            cases.append(Case(name, where, name, inputs, constexprs, grid, expected, tolerance, exact_order, num_warps))
+            how = (tolerance, exact_order, num_warps)
+            cases.append(Case(name, where, name, inputs, constexprs, grid, expected, *how, num_ctas=num_ctas))
             return kernel
 
         return add
