@@ -132,31 +132,28 @@ class IndexCastUIOp(_CastOp):
     result = result_def(INTEGER)
 
 
+class _FloatCastOp(IRDLOperation):
+    """Base of conversions between floating-point types."""
+
+    input = operand_def(FLOAT)
+    fastmath = opt_prop_def(FastMathFlagsAttr)
+    result = result_def(FLOAT)
+    traits = traits_def(Pure())
+    assembly_format = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input) `to` type($result)"
+
+    def __init__(self, input: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(input,), result_types=(result_type,))
+
+
 @op_definition
-class ExtFOp(IRDLOperation):
+class ExtFOp(_FloatCastOp):
     """Widens a floating-point number."""
 
     name = "arith.extf"
-    input = operand_def(FLOAT)
-    fastmath = opt_prop_def(FastMathFlagsAttr)
-    result = result_def(FLOAT)
-    traits = traits_def(Pure())
-    assembly_format = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input) `to` type($result)"
-
-    def __init__(self, input: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(input,), result_types=(result_type,))
 
 
 @op_definition
-class TruncFOp(IRDLOperation):
+class TruncFOp(_FloatCastOp):
     """Narrows a floating-point number, rounded to nearest."""
 
     name = "arith.truncf"
-    input = operand_def(FLOAT)
-    fastmath = opt_prop_def(FastMathFlagsAttr)
-    result = result_def(FLOAT)
-    traits = traits_def(Pure())
-    assembly_format = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input) `to` type($result)"
-
-    def __init__(self, input: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(input,), result_types=(result_type,))

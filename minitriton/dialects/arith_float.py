@@ -17,7 +17,21 @@ from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
 
 
-class _FloatBinaryOp(IRDLOperation):
+class FloatUnaryOp(IRDLOperation):
+    """Base of ops on one floating-point number."""
+
+    T: ClassVar = var("T", FLOAT)
+    operand = operand_def(T)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
+
+    def __init__(self, operand: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
+        Operation.__init__(self, operands=(operand,), result_types=(operand.type,), properties={"fastmath": fastmath})
+
+
+class FloatBinaryOp(IRDLOperation):
     """Base of ops on two floating-point numbers of one type."""
 
     T: ClassVar = var("T", FLOAT)
@@ -33,7 +47,7 @@ class _FloatBinaryOp(IRDLOperation):
 
 
 @op_definition
-class AddfOp(_FloatBinaryOp):
+class AddfOp(FloatBinaryOp):
     """Sum."""
 
     name = "arith.addf"
@@ -41,14 +55,14 @@ class AddfOp(_FloatBinaryOp):
 
 
 @op_definition
-class SubfOp(_FloatBinaryOp):
+class SubfOp(FloatBinaryOp):
     """Difference."""
 
     name = "arith.subf"
 
 
 @op_definition
-class MulfOp(_FloatBinaryOp):
+class MulfOp(FloatBinaryOp):
     """Product."""
 
     name = "arith.mulf"
@@ -56,21 +70,21 @@ class MulfOp(_FloatBinaryOp):
 
 
 @op_definition
-class DivfOp(_FloatBinaryOp):
+class DivfOp(FloatBinaryOp):
     """Quotient."""
 
     name = "arith.divf"
 
 
 @op_definition
-class RemfOp(_FloatBinaryOp):
+class RemfOp(FloatBinaryOp):
     """Remainder, with the sign of the dividend."""
 
     name = "arith.remf"
 
 
 @op_definition
-class MaximumfOp(_FloatBinaryOp):
+class MaximumfOp(FloatBinaryOp):
     """Maximum; NaN if either is NaN."""
 
     name = "arith.maximumf"
@@ -78,7 +92,7 @@ class MaximumfOp(_FloatBinaryOp):
 
 
 @op_definition
-class MaxnumfOp(_FloatBinaryOp):
+class MaxnumfOp(FloatBinaryOp):
     """Maximum; the other number if one is NaN."""
 
     name = "arith.maxnumf"
@@ -86,7 +100,7 @@ class MaxnumfOp(_FloatBinaryOp):
 
 
 @op_definition
-class MinimumfOp(_FloatBinaryOp):
+class MinimumfOp(FloatBinaryOp):
     """Minimum; NaN if either is NaN."""
 
     name = "arith.minimumf"
@@ -94,7 +108,7 @@ class MinimumfOp(_FloatBinaryOp):
 
 
 @op_definition
-class MinnumfOp(_FloatBinaryOp):
+class MinnumfOp(FloatBinaryOp):
     """Minimum; the other number if one is NaN."""
 
     name = "arith.minnumf"
@@ -102,16 +116,7 @@ class MinnumfOp(_FloatBinaryOp):
 
 
 @op_definition
-class NegfOp(IRDLOperation):
+class NegfOp(FloatUnaryOp):
     """The number with its sign changed."""
 
-    T: ClassVar = var("T", FLOAT)
     name = "arith.negf"
-    operand = operand_def(T)
-    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
-    result = result_def(T)
-    traits = traits_def(Pure())
-    assembly_format = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
-
-    def __init__(self, operand: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
-        Operation.__init__(self, operands=(operand,), result_types=(operand.type,), properties={"fastmath": fastmath})

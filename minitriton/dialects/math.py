@@ -14,38 +14,10 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import Pure
 
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
+from minitriton.dialects.arith_float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.declared import declared
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
-
-
-class _FloatUnaryOp(IRDLOperation):
-    """Base of functions of one floating-point number."""
-
-    T: ClassVar = var("T", FLOAT)
-    operand = operand_def(T)
-    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
-    result = result_def(T)
-    traits = traits_def(Pure())
-    assembly_format = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
-
-    def __init__(self, operand: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
-        Operation.__init__(self, operands=(operand,), result_types=(operand.type,), properties={"fastmath": fastmath})
-
-
-class _FloatBinaryOp(IRDLOperation):
-    """Base of functions of two floating-point numbers."""
-
-    T: ClassVar = var("T", FLOAT)
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
-    result = result_def(T)
-    traits = traits_def(Pure())
-    assembly_format = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
-
-    def __init__(self, lhs: SSAValue, rhs: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
-        Operation.__init__(self, operands=(lhs, rhs), result_types=(lhs.type,), properties={"fastmath": fastmath})
 
 
 class _IntegerUnaryOp(IRDLOperation):
@@ -62,203 +34,203 @@ class _IntegerUnaryOp(IRDLOperation):
 
 
 @op_definition
-class AbsFOp(_FloatUnaryOp):
+class AbsFOp(FloatUnaryOp):
     """Absolute value."""
 
     name = "math.absf"
 
 
 @op_definition
-class AcosOp(_FloatUnaryOp):
+class AcosOp(FloatUnaryOp):
     """Arc cosine."""
 
     name = "math.acos"
 
 
 @op_definition
-class AsinOp(_FloatUnaryOp):
+class AsinOp(FloatUnaryOp):
     """Arc sine."""
 
     name = "math.asin"
 
 
 @op_definition
-class AtanOp(_FloatUnaryOp):
+class AtanOp(FloatUnaryOp):
     """Arc tangent."""
 
     name = "math.atan"
 
 
 @op_definition
-class CbrtOp(_FloatUnaryOp):
+class CbrtOp(FloatUnaryOp):
     """Cube root."""
 
     name = "math.cbrt"
 
 
 @op_definition
-class CeilOp(_FloatUnaryOp):
+class CeilOp(FloatUnaryOp):
     """Rounded up."""
 
     name = "math.ceil"
 
 
 @op_definition
-class CosOp(_FloatUnaryOp):
+class CosOp(FloatUnaryOp):
     """Cosine."""
 
     name = "math.cos"
 
 
 @op_definition
-class CoshOp(_FloatUnaryOp):
+class CoshOp(FloatUnaryOp):
     """Hyperbolic cosine."""
 
     name = "math.cosh"
 
 
 @op_definition
-class ErfOp(_FloatUnaryOp):
+class ErfOp(FloatUnaryOp):
     """Error function."""
 
     name = "math.erf"
 
 
 @op_definition
-class Exp2Op(_FloatUnaryOp):
+class Exp2Op(FloatUnaryOp):
     """Power of two."""
 
     name = "math.exp2"
 
 
 @op_definition
-class ExpM1Op(_FloatUnaryOp):
+class ExpM1Op(FloatUnaryOp):
     """`exp(x) - 1`."""
 
     name = "math.expm1"
 
 
 @op_definition
-class ExpOp(_FloatUnaryOp):
+class ExpOp(FloatUnaryOp):
     """Exponential."""
 
     name = "math.exp"
 
 
 @op_definition
-class FloorOp(_FloatUnaryOp):
+class FloorOp(FloatUnaryOp):
     """Rounded down."""
 
     name = "math.floor"
 
 
 @op_definition
-class Log10Op(_FloatUnaryOp):
+class Log10Op(FloatUnaryOp):
     """Logarithm to base 10."""
 
     name = "math.log10"
 
 
 @op_definition
-class Log1pOp(_FloatUnaryOp):
+class Log1pOp(FloatUnaryOp):
     """`log(1 + x)`."""
 
     name = "math.log1p"
 
 
 @op_definition
-class Log2Op(_FloatUnaryOp):
+class Log2Op(FloatUnaryOp):
     """Logarithm to base 2."""
 
     name = "math.log2"
 
 
 @op_definition
-class LogOp(_FloatUnaryOp):
+class LogOp(FloatUnaryOp):
     """Natural logarithm."""
 
     name = "math.log"
 
 
 @op_definition
-class RoundEvenOp(_FloatUnaryOp):
+class RoundEvenOp(FloatUnaryOp):
     """Rounded to nearest, ties to even."""
 
     name = "math.roundeven"
 
 
 @op_definition
-class RoundOp(_FloatUnaryOp):
+class RoundOp(FloatUnaryOp):
     """Rounded to nearest, ties away from zero."""
 
     name = "math.round"
 
 
 @op_definition
-class RsqrtOp(_FloatUnaryOp):
+class RsqrtOp(FloatUnaryOp):
     """`1 / sqrt(x)`."""
 
     name = "math.rsqrt"
 
 
 @op_definition
-class SinOp(_FloatUnaryOp):
+class SinOp(FloatUnaryOp):
     """Sine."""
 
     name = "math.sin"
 
 
 @op_definition
-class SinhOp(_FloatUnaryOp):
+class SinhOp(FloatUnaryOp):
     """Hyperbolic sine."""
 
     name = "math.sinh"
 
 
 @op_definition
-class SqrtOp(_FloatUnaryOp):
+class SqrtOp(FloatUnaryOp):
     """Square root."""
 
     name = "math.sqrt"
 
 
 @op_definition
-class TanOp(_FloatUnaryOp):
+class TanOp(FloatUnaryOp):
     """Tangent."""
 
     name = "math.tan"
 
 
 @op_definition
-class TanhOp(_FloatUnaryOp):
+class TanhOp(FloatUnaryOp):
     """Hyperbolic tangent."""
 
     name = "math.tanh"
 
 
 @op_definition
-class TruncOp(_FloatUnaryOp):
+class TruncOp(FloatUnaryOp):
     """Rounded towards zero."""
 
     name = "math.trunc"
 
 
 @op_definition
-class Atan2Op(_FloatBinaryOp):
+class Atan2Op(FloatBinaryOp):
     """Angle of the point `(rhs, lhs)`."""
 
     name = "math.atan2"
 
 
 @op_definition
-class CopySignOp(_FloatBinaryOp):
+class CopySignOp(FloatBinaryOp):
     """`lhs` with the sign of `rhs`."""
 
     name = "math.copysign"
 
 
 @op_definition
-class PowFOp(_FloatBinaryOp):
+class PowFOp(FloatBinaryOp):
     """Power."""
 
     name = "math.powf"

@@ -333,62 +333,55 @@ class CreateTokenOp(IRDLOperation):
         )
 
 
+class _WaitOp(IRDLOperation):
+    """Base of waiting for buffer `idx` of a channel."""
+
+    token = operand_def(TensorType)
+    idx = operand_def(i32)
+    phase = operand_def(i1)
+    assembly_format = "$token `,` $idx `,` $phase attr-dict `:` type(operands)"
+
+    def __init__(self, token: SSAValue, idx: SSAValue, phase: SSAValue) -> None:
+        Operation.__init__(self, operands=(token, idx, phase))
+
+
+class _HandOverOp(IRDLOperation):
+    """Base of handing buffer `idx` of a channel to the other side."""
+
+    token = operand_def(TensorType)
+    idx = operand_def(i32)
+    assembly_format = "$token `,` $idx attr-dict `:` type(operands)"
+
+    def __init__(self, token: SSAValue, idx: SSAValue) -> None:
+        Operation.__init__(self, operands=(token, idx))
+
+
 @op_definition
-class ProducerAcquireOp(IRDLOperation):
+class ProducerAcquireOp(_WaitOp):
     """The producer waits until buffer `idx` is empty."""
 
     name = "nvws.producer_acquire"
 
-    token = operand_def(TensorType)
-    idx = operand_def(i32)
-    phase = operand_def(i1)
-    assembly_format = "$token `,` $idx `,` $phase attr-dict `:` type(operands)"
-
-    def __init__(self, token: SSAValue, idx: SSAValue, phase: SSAValue) -> None:
-        Operation.__init__(self, operands=(token, idx, phase))
-
 
 @op_definition
-class ProducerCommitOp(IRDLOperation):
+class ProducerCommitOp(_HandOverOp):
     """The producer says that buffer `idx` is full."""
 
     name = "nvws.producer_commit"
 
-    token = operand_def(TensorType)
-    idx = operand_def(i32)
-    assembly_format = "$token `,` $idx attr-dict `:` type(operands)"
-
-    def __init__(self, token: SSAValue, idx: SSAValue) -> None:
-        Operation.__init__(self, operands=(token, idx))
-
 
 @op_definition
-class ConsumerWaitOp(IRDLOperation):
+class ConsumerWaitOp(_WaitOp):
     """The consumer waits until buffer `idx` is full."""
 
     name = "nvws.consumer_wait"
 
-    token = operand_def(TensorType)
-    idx = operand_def(i32)
-    phase = operand_def(i1)
-    assembly_format = "$token `,` $idx `,` $phase attr-dict `:` type(operands)"
-
-    def __init__(self, token: SSAValue, idx: SSAValue, phase: SSAValue) -> None:
-        Operation.__init__(self, operands=(token, idx, phase))
-
 
 @op_definition
-class ConsumerReleaseOp(IRDLOperation):
+class ConsumerReleaseOp(_HandOverOp):
     """The consumer says that buffer `idx` is empty."""
 
     name = "nvws.consumer_release"
-
-    token = operand_def(TensorType)
-    idx = operand_def(i32)
-    assembly_format = "$token `,` $idx attr-dict `:` type(operands)"
-
-    def __init__(self, token: SSAValue, idx: SSAValue) -> None:
-        Operation.__init__(self, operands=(token, idx))
 
 
 @op_definition

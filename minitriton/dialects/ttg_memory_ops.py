@@ -142,8 +142,18 @@ class LocalStoreOp(IRDLOperation):
         require(self, local_store_complaint(self.src.type, self.dst.type))
 
 
+class _ViewOp(IRDLOperation):
+    """Base of views of a buffer."""
+
+    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+
 @op_definition
-class MemDescIndexOp(IRDLOperation):
+class MemDescIndexOp(_ViewOp):
     """The `index`-th element of a buffer along its first dimension, as a view."""
 
     name = "ttg.memdesc_index"
@@ -151,7 +161,6 @@ class MemDescIndexOp(IRDLOperation):
     src = operand_def(MemDescType)
     index = operand_def(i32)
     result = result_def(MemDescType)
-    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
     assembly_format = "$src `[` $index `]` attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, index: SSAValue, result_type: Attribute) -> None:
@@ -162,7 +171,7 @@ class MemDescIndexOp(IRDLOperation):
 
 
 @op_definition
-class MemDescSubsliceOp(IRDLOperation):
+class MemDescSubsliceOp(_ViewOp):
     """A rectangular part of a buffer, as a view that starts at `offsets`."""
 
     name = "ttg.memdesc_subslice"
@@ -170,7 +179,6 @@ class MemDescSubsliceOp(IRDLOperation):
     src = operand_def(MemDescType)
     offsets = prop_def(DenseArrayBase.constr(i32))
     result = result_def(MemDescType)
-    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
     assembly_format = "$src `` $offsets attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, result_type: Attribute, *, offsets: Sequence[int]) -> None:
@@ -184,7 +192,7 @@ class MemDescSubsliceOp(IRDLOperation):
 
 
 @op_definition
-class MemDescTransOp(IRDLOperation):
+class MemDescTransOp(_ViewOp):
     """A buffer with its dimensions permuted, as a view. The result type is inferred."""
 
     name = "ttg.memdesc_trans"
@@ -193,8 +201,6 @@ class MemDescTransOp(IRDLOperation):
     order = prop_def(DenseArrayBase.constr(i32))
     result = result_def(MemDescType)
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
-    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, *, order: Sequence[int], result_type: Attribute | None = None) -> None:
         order = tuple(order)
@@ -204,18 +210,13 @@ class MemDescTransOp(IRDLOperation):
 
 
 @op_definition
-class MemDescReshapeOp(IRDLOperation):
+class MemDescReshapeOp(_ViewOp):
     """A buffer with another shape over the same elements, as a view."""
 
     name = "ttg.memdesc_reshape"
 
     src = operand_def(MemDescType)
     result = result_def(MemDescType)
-    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
-    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
-
-    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,))
 
     @classmethod
     def to_shape(cls, src: SSAValue, shape: Sequence[int]) -> MemDescReshapeOp:
@@ -227,18 +228,13 @@ class MemDescReshapeOp(IRDLOperation):
 
 
 @op_definition
-class MemDescReinterpretOp(IRDLOperation):
+class MemDescReinterpretOp(_ViewOp):
     """A contiguous buffer seen as another element type and shape."""
 
     name = "ttg.memdesc_reinterpret"
 
     src = operand_def(MemDescType)
     result = result_def(MemDescType)
-    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
-    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
-
-    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,))
 
 
 @op_definition

@@ -38,6 +38,13 @@ def verify_barrier_type(op: Operation, type_: Attribute) -> None:
         raise VerifyException(f"'{op.name}' op barrier allocation must be a descriptor of 1xi64 type")
 
 
+class _BarrierOp(IRDLOperation):
+    """Base of ops on one mbarrier, their first operand."""
+
+    def verify_(self) -> None:
+        verify_barrier_type(self, self.operands[0].type)
+
+
 @op_definition
 class FenceAsyncSharedOp(IRDLOperation):
     """Makes earlier writes to shared memory visible to the async proxy (wgmma, TMA); `b_cluster` for the cluster."""
@@ -82,7 +89,7 @@ class ClusterWaitOp(IRDLOperation):
 
 
 @op_definition
-class InitBarrierOp(IRDLOperation):
+class InitBarrierOp(_BarrierOp):
     """Makes `alloc` an mbarrier that expects `count` arrivals a phase."""
 
     name = "ttng.init_barrier"
@@ -95,12 +102,9 @@ class InitBarrierOp(IRDLOperation):
     def __init__(self, alloc: SSAValue, *, count: int) -> None:
         Operation.__init__(self, operands=(alloc,), properties={"count": i32_attr(count)})
 
-    def verify_(self) -> None:
-        verify_barrier_type(self, self.alloc.type)
-
 
 @op_definition
-class InvalBarrierOp(IRDLOperation):
+class InvalBarrierOp(_BarrierOp):
     """Ends the life of an mbarrier, so that its memory can be used again."""
 
     name = "ttng.inval_barrier"
@@ -112,12 +116,9 @@ class InvalBarrierOp(IRDLOperation):
     def __init__(self, alloc: SSAValue) -> None:
         Operation.__init__(self, operands=(alloc,))
 
-    def verify_(self) -> None:
-        verify_barrier_type(self, self.alloc.type)
-
 
 @op_definition
-class BarrierExpectOp(IRDLOperation):
+class BarrierExpectOp(_BarrierOp):
     """Tells an mbarrier that `size` bytes will arrive in this phase, where `pred` holds."""
 
     name = "ttng.barrier_expect"
@@ -131,12 +132,9 @@ class BarrierExpectOp(IRDLOperation):
     def __init__(self, alloc: SSAValue, pred: SSAValue, *, size: int) -> None:
         Operation.__init__(self, operands=(alloc, pred), properties={"size": i32_attr(size)})
 
-    def verify_(self) -> None:
-        verify_barrier_type(self, self.alloc.type)
-
 
 @op_definition
-class WaitBarrierOp(IRDLOperation):
+class WaitBarrierOp(_BarrierOp):
     """Waits until the phase of parity `phase` is complete; `deps` may be accessed by others until then."""
 
     name = "ttng.wait_barrier"
@@ -159,12 +157,9 @@ class WaitBarrierOp(IRDLOperation):
             properties={"operandSegmentSizes": i32_array((1, 1, len(with_pred), len(deps)))},
         )
 
-    def verify_(self) -> None:
-        verify_barrier_type(self, self.alloc.type)
-
 
 @op_definition
-class ArriveBarrierOp(IRDLOperation):
+class ArriveBarrierOp(_BarrierOp):
     """Arrives `count` times at an mbarrier, where `pred` holds."""
 
     name = "ttng.arrive_barrier"
@@ -181,7 +176,7 @@ class ArriveBarrierOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        verify_barrier_type(self, self.alloc.type)
+        super().verify_()
         if self.count.value.data < 1:
             raise VerifyException(f"'{self.name}' op count must be greater than or equal to 1")
 

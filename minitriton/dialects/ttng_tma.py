@@ -112,8 +112,16 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' op TMA result must have NVMMA shared layout")
 
 
+class _FromSharedOp(IRDLOperation):
+    """Base of copies from the buffer `src` to the tensor of `desc`."""
+
+    traits = traits_def(
+        OperandEffects(reads=(("desc", GLOBAL), ("src", SHARED)), writes=(("desc", GLOBAL),)), VerifyTensorLayouts()
+    )
+
+
 @op_definition
-class AsyncTMACopyLocalToGlobalOp(IRDLOperation):
+class AsyncTMACopyLocalToGlobalOp(_FromSharedOp):
     """Starts copying the buffer `src` to the block of `desc` at `coord`."""
 
     name = "ttng.async_tma_copy_local_to_global"
@@ -121,9 +129,6 @@ class AsyncTMACopyLocalToGlobalOp(IRDLOperation):
     desc = operand_def(TensorDescType)
     coord = var_operand_def(i32)
     src = operand_def(MemDescType)
-    traits = traits_def(
-        OperandEffects(reads=(("desc", GLOBAL), ("src", SHARED)), writes=(("desc", GLOBAL),)), VerifyTensorLayouts()
-    )
     assembly_format = "$desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
 
     def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue) -> None:
@@ -131,7 +136,7 @@ class AsyncTMACopyLocalToGlobalOp(IRDLOperation):
 
 
 @op_definition
-class AsyncTMAReduceOp(IRDLOperation):
+class AsyncTMAReduceOp(_FromSharedOp):
     """Starts combining the buffer `src` into the block of `desc` at `coord`, atomically, element by element."""
 
     name = "ttng.async_tma_reduce"
@@ -140,9 +145,6 @@ class AsyncTMAReduceOp(IRDLOperation):
     desc = operand_def(TensorDescType)
     coord = var_operand_def(i32)
     src = operand_def(MemDescType)
-    traits = traits_def(
-        OperandEffects(reads=(("desc", GLOBAL), ("src", SHARED)), writes=(("desc", GLOBAL),)), VerifyTensorLayouts()
-    )
     assembly_format = "$kind `,` $desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
 
     def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue, *, kind: DescriptorReduceKind) -> None:
@@ -188,7 +190,7 @@ class AsyncTMAGatherOp(IRDLOperation):
 
 
 @op_definition
-class AsyncTMAScatterOp(IRDLOperation):
+class AsyncTMAScatterOp(_FromSharedOp):
     """Starts copying the buffer `src` to the rows `x_offsets` of `desc`, from column `y_offset` on."""
 
     name = "ttng.async_tma_scatter"
@@ -197,9 +199,6 @@ class AsyncTMAScatterOp(IRDLOperation):
     x_offsets = operand_def(TensorType)
     y_offset = operand_def(i32)
     src = operand_def(MemDescType)
-    traits = traits_def(
-        OperandEffects(reads=(("desc", GLOBAL), ("src", SHARED)), writes=(("desc", GLOBAL),)), VerifyTensorLayouts()
-    )
     assembly_format = "$desc `[` $x_offsets `,` $y_offset `]` $src attr-dict `:` type(operands)"
 
     def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue) -> None:

@@ -101,7 +101,7 @@ class LoopVisitor(BranchVisitor):
             and (isinstance(value, aggregate_value) or (name in node.assigned and is_ir_value(value)))
         ]
 
-    def _check_carried(self, node: Any, before: Scope, ignored: str | None) -> None:
+    def _check_carried(self, before: Scope, ignored: str | None) -> None:
         """A variable that a loop changes keeps its type, and was a tensor before."""
         for name in self.local_defs:
             if name not in before or name not in self.lscope or name == ignored:
@@ -140,7 +140,7 @@ class LoopVisitor(BranchVisitor):
         self.region_depth += 1
         self.run(node.body)
         self.region_depth -= 1
-        self._check_carried(node, before, target)
+        self._check_carried(before, target)
         after = self.lscope
         lost = self._forget_loop_variables(names, initial, [block.args[1:]])
         hints = self._argument_hints(flatten_all(initial), [block.args[1:]])
@@ -271,7 +271,7 @@ class LoopVisitor(BranchVisitor):
         self._enter_with(names, initial, list(body_block.args))
         self.run(node.body)
         self.region_depth -= 1
-        self._check_carried(node, before, None)
+        self._check_carried(before, None)
         after = self.lscope
         lost = self._forget_loop_variables(names, initial, [body_block.args, test_block.args])
         hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])

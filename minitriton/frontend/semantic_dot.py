@@ -69,7 +69,7 @@ def _precision(b: IRBuilder, given: Any, allow_tf32: Any) -> str:
     return str(given).lower()
 
 
-def _check_operands(b: IRBuilder, x: tensor, y: tensor) -> None:
+def _check_operands(x: tensor, y: tensor) -> None:
     if not (x.dtype.is_fp8() and y.dtype.is_fp8()):
         for side, operand in (("lhs", x), ("rhs", y)):
             if operand.dtype.name not in _OPERANDS:
@@ -105,7 +105,7 @@ def _result_dtype(operand: dtype, out_dtype: dtype) -> dtype:
 def _dot(
     b: IRBuilder, x: tensor, y: tensor, acc: tensor | None, precision: str, max_imprecise: Any, out_dtype: dtype
 ) -> tensor:
-    _check_operands(b, x, y)
+    _check_operands(x, y)
     if x.dtype.is_fp8e4b15() or y.dtype.is_fp8e4b15():
         if "fp8e4b15" in b.options.deprecated_fp8_dot_operand_dtypes:
             warnings.warn(
