@@ -64,6 +64,7 @@ def copy_async(x: Machine, site: int, target: Any, source: Any, size: int, valid
     state = _state(x)
     state.pending.append(Copy(site, lanes, place[lanes], data, state.committed[lanes]))
     shared = x.shared
+    shared.pending_count += 1
     if shared.shadowed:
         g = shared.granules(place[lanes], size)
         race = shared.conflicts(g, x.warp[lanes], x.lane[lanes], np.zeros(len(lanes), np.bool_))
@@ -71,7 +72,6 @@ def copy_async(x: Machine, site: int, target: Any, source: Any, size: int, valid
             x.find("shared-race", site, lanes[race], "an asynchronous copy writes what another thread still uses")
         check_still_read(x, site, place[lanes], lanes, size)
         np.add.at(shared.pending, g, 1)
-        shared.pending_count += 1
 
 
 def commit_group(x: Machine, mask: Any) -> None:
@@ -102,8 +102,8 @@ def wait_group(x: Machine, allowed: int | None, mask: Any) -> None:
         if not done.all():
             rest = ~done
             kept.append(Copy(copy.site, copy.lanes[rest], copy.place[rest], copy.data[rest], copy.group[rest]))
+    x.shared.pending_count += len(kept) - len(state.pending)
     state.pending = kept
-    x.shared.pending_count = len(kept)
 
 
 def _complete(x: Machine, copy: Copy, done: np.ndarray) -> None:

@@ -20,6 +20,22 @@ LANE_OF_COPIES = -3
 """Stands for the copy and product units among the lanes of a warp: a thread's own accesses are not ordered with theirs."""
 
 
+@dataclass(frozen=True)
+class Delivery:
+    """How data reaches shared memory: `what` brings it, what it is combined with (""; else an operation on `element`s)."""
+
+    what: str = "a bulk copy"
+    operation: str = ""
+    element: str = ""
+    by_copy_unit: bool = True
+    """By the async proxy, which does not see what threads wrote without a fence after."""
+
+
+_PLAIN = Delivery()
+LANE_OF_REDUCTIONS = -4
+"""Likewise for reductions, which are atomic and so do not race with each other."""
+
+
 def active_threads(x: Machine, mask: Any) -> list[int]:
     """The threads that act, one after the other."""
     chosen = x.mask(mask)
@@ -86,8 +102,9 @@ def count_traffic(x: Machine, site: int, offset: np.ndarray, item: int) -> None:
 
 
 def deliver_later(
-    x: Machine, site: int, thread: int, barrier_place: int, start: int, size: int, place: np.ndarray, values: np.ndarray
-) -> None:
+    x: Machine, site: int, thread: int, barrier_place: int, start: int, size: int, place: np.ndarray, values: np.ndarray,
+    how: Delivery = _PLAIN,
+) -> None:  # fmt: skip
     """Counts a copy's bytes at the mbarrier at `barrier_place`; the data appears when a wait sees the phase end.
 
     `start` and `size` are the bytes of shared memory that the elements `values` at the byte offsets `place` fill.
@@ -100,23 +117,30 @@ def deliver_later(
     warp, stamp = int(x.warp[thread]), 0
     low, high = start // shared.granule, (start + size) // shared.granule
     if shared.shadowed:
-        if shared.range_conflicts(low, high, warp):
-            text = "a bulk copy writes shared memory that other threads still use"
+        meets = shared.range_conflicts(low, high, warp, LANE_OF_REDUCTIONS if how.operation else None)
+        if meets or (not how.operation and shared.pending[low:high].any()):
+            text = f"{how.what} writes shared memory that other threads still use"
             x.find("shared-race", site, np.array([thread]), text)
         if shared.reading_count and shared.reading[low:high].any():
-            text = "a bulk copy writes what an asynchronous copy or product still reads"
+            text = f"{how.what} writes what an asynchronous copy or product still reads"
             x.find("async-write", site, np.array([thread]), text)
-        proxy_fences.check(x, site, thread, slice(low, high), "a bulk copy overwrites")
+        if how.operation and not shared.initialised[low:high].all():
+            text = f"{how.what} is combined with shared memory that nothing has written"
+            x.find("uninitialised", site, np.array([thread]), text)
+        if how.by_copy_unit:
+            proxy_fences.check(x, site, thread, slice(low, high), f"{how.what} overwrites")
         shared.pending[low:high] += 1
         shared.pending_count += 1
         stamp = int(shared.clock[warp])
 
     def deliver() -> None:
-        shared.views[width][place // width] = values
+        memory, where = shared.views[width], place // width
+        memory[where] = combine(how.operation, how.element, memory[where], values) if how.operation else values
         if shared.shadowed:
             shared.pending[low:high] -= 1
             shared.pending_count -= 1
-            shared.range_written(low, high, warp, LANE_OF_COPIES, stamp)
+            lane = LANE_OF_REDUCTIONS if how.operation else LANE_OF_COPIES
+            shared.range_written(low, high, warp, lane, stamp)
 
     publish(x, barrier, thread)
     barrier.incoming.append(deliver)
@@ -217,7 +241,7 @@ def load_bulk(x: Machine, site: int, target: Any, source: Any, size: Any, barrie
     for thread in active_threads(x, mask):
         count = int(sizes[thread])
         offset = int(sources[thread]) - global_memory.BASE + 4 * np.arange(count // 4, dtype=np.int64)
-        if not _whole(x, site, thread, int(sources[thread]), count):
+        if not is_whole(x, site, thread, int(sources[thread]), count):
             continue
         inside = global_inside(x, site, thread, offset, None, 4)
         values = x.memory.views[4].take(offset // 4 if inside is None else np.where(inside, offset // 4, 0))
@@ -251,7 +275,7 @@ def copy_to_cluster(x: Machine, site: int, target: Any, source: Any, size: Any, 
     for thread in active_threads(x, mask):
         count = int(sizes[thread])
         start = shared_range(x, site, thread, int(sources[thread]), count)
-        if start is None or not _whole(x, site, thread, start, count):
+        if start is None or not is_whole(x, site, thread, start, count):
             continue
         check_source(x, site, thread, start, count)
         _to_shared(
@@ -267,7 +291,7 @@ def store_bulk(
     for thread in active_threads(x, mask):
         count, goal = int(sizes[thread]), int(targets[thread])
         start = shared_range(x, site, thread, int(sources[thread]), count)
-        if start is None or not _whole(x, site, thread, goal, count):
+        if start is None or not is_whole(x, site, thread, goal, count):
             continue
         item = int(element.lstrip("bfsu")) // 8 if operation else 4
         offset = goal - global_memory.BASE + item * np.arange(count // item, dtype=np.int64)
@@ -306,7 +330,7 @@ def combine(operation: str, element: str, old: np.ndarray, new: np.ndarray) -> n
     return atomic_operations.OPERATIONS[operation](old.view(dtype), new.view(dtype)).view(old.dtype)
 
 
-def _whole(x: Machine, site: int, thread: int, address: int, size: int) -> bool:
+def is_whole(x: Machine, site: int, thread: int, address: int, size: int) -> bool:
     """Whether address and size are multiples of 16."""
     if address % 16 == 0 and size % 16 == 0:
         return True

@@ -208,6 +208,8 @@ def check_write(
     elif space == "shared" and x.shared.shadowed:
         proxy_fences.note_store(x, site, x.shared.granules(place, size), who)
         race = x.shared.written_by(place, size, x.warp[who], x.lane[who], same) | lost
+        if x.shared.pending_count:
+            race |= x.shared.pending[x.shared.granules(place, size)].any(1)
         kind, text = "shared-race", "writes what another thread reads or writes without a barrier between"
     else:
         return

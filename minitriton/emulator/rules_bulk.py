@@ -6,14 +6,15 @@ cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1
 
 from __future__ import annotations
 
-from minitriton.emulator import bulk_copies, tensor_copy_operations
+from minitriton.emulator import bulk_copies, remote_operations, tensor_copy_operations
 from minitriton.emulator.program import Address, Immediate, Instruction
-from minitriton.emulator.rules_memory import address_text
-from minitriton.emulator.translate import NAMES, BlockWriter, rule
+from minitriton.emulator.rules_memory import address_text, elements_of
+from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 
 NAMES |= {
     "load_bulk": bulk_copies.load_bulk, "store_bulk": bulk_copies.store_bulk,
     "copy_to_cluster": bulk_copies.copy_to_cluster, "bulk_commit": bulk_copies.commit, "bulk_wait": bulk_copies.wait,
+    "store_async": remote_operations.store_async, "reduce_into_cluster": remote_operations.reduce_into_cluster,
     "load_tensor": tensor_copy_operations.load_tensor, "store_tensor": tensor_copy_operations.store_tensor,
 }  # fmt: skip
 
@@ -70,12 +71,27 @@ def _copy(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 
 @rule("cp.reduce.async.bulk")
 def _reduce(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    if _spaces(parts) != ("global", "shared"):
-        raise ValueError("only reductions to global memory")
-    target, source = address_text(w, i.operands[0], "global"), address_text(w, i.operands[1], "shared")
+    to, _ = _spaces(parts)
+    target, source = address_text(w, i.operands[0], to), address_text(w, i.operands[1], "shared")
     size = w.read(i.operands[2], "u32")
     what = f"{_operation(parts)!r}, {parts[-1]!r}"
+    if to == "shared":
+        barrier = address_text(w, i.operands[3], "shared")
+        w.emit(f"reduce_into_cluster(x, {w.site()}, {target}, {source}, {size}, {barrier}, {what}, {w.active()})")
+        return
     w.emit(f"store_bulk(x, {w.site()}, {target}, {source}, {size}, {what}, {w.active()})")
+
+
+@rule("st.async", "red.async")
+def _store_async(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if not any(p.startswith("mbarrier::") for p in parts):
+        raise ValueError("only with an mbarrier")
+    target, barrier = address_text(w, i.operands[0], "shared"), address_text(w, i.operands[2], "shared")
+    kind = f"u{kind_of(parts[-1])[1:]}"
+    values = ", ".join(w.read(v, kind) for v in elements_of(i.operands[1]))
+    operation = _operation(parts) if parts[0] == "red" else ""
+    what = f"{operation!r}, {parts[-1]!r}"
+    w.emit(f"store_async(x, {w.site()}, {target}, [{values}], {what}, {barrier}, {w.active()})")
 
 
 def _operation(parts: list[str]) -> str:

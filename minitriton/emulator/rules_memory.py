@@ -85,8 +85,6 @@ def _store(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 @rule("atom", "red")
 def _atomic(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     space = space_of(parts)
-    if "async" in parts:
-        raise ValueError("red.async")
     operation = next(p for p in parts if p in ("add", "and", "or", "xor", "exch", "cas", "min", "max", "inc", "dec"))
     type = parts[-1]
     packed = PACKED.get(type, "")

@@ -153,10 +153,16 @@ class SharedMemory:
         if self.proxies is not None:
             self.proxies.overwritten(slice(low, high))
 
-    def range_conflicts(self, low: int, high: int, warp: int) -> bool:
-        """Whether a copy that a warp issues into granules `low` to `high` meets accesses that are not over."""
+    def range_conflicts(self, low: int, high: int, warp: int, harmless: int | None = None) -> bool:
+        """Whether a copy that a warp issues into granules `low` to `high` meets accesses that are not over.
+
+        Writes by the lane `harmless` are none.
+        """
         known = self.known[warp]
-        if (self.write_time[low:high] > known[self.write_warp[low:high]]).any():
+        late = self.write_time[low:high] > known[self.write_warp[low:high]]
+        if harmless is not None:
+            late &= self.write_lane[low:high] != harmless
+        if late.any():
             return True
         return bool((self.read_time[low:high] > known).any())
 

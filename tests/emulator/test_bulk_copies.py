@@ -277,6 +277,13 @@ MAP_FAULTS = {
     "a box at an odd place": ("mov.b32 %r2, buffer;", "mov.b32 %r2, buffer; add.s32 %r2, %r2, 16;", "misaligned"),
     "an mbarrier that nothing initialised": ("@%p1 mbarrier.init.shared::cta.b64 [%r3], 1;", "", "uninitialised"),
     "fewer bytes awaited than come": ("_, [%r3], SIZE", "_, [%r3], 64", "deadlock"),
+    "two copies to one place": (
+        "[%r2], [MAP], [%r3];",
+        "[%r2], [MAP], [%r3]; @%p1 cp.async.bulk.tensor.RANK.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%r2], [MAP], [%r3];",
+        "shared-race",
+    ),
+    "a store where a copy is under way": ("WAIT:", "st.shared.b32 [%r2], 7;\nWAIT:", "shared-race"),
     "no wait": ("WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra WAIT;", "", "async-read"),
 }
 

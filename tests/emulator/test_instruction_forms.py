@@ -51,7 +51,9 @@ UNKNOWN = [
     "prmt.b32.f4e %r1, %r2, %r3, %r4;",
     "cvt.rs.f16x2.f32 %r1, %r2, %r3, %r4;",
     "vote.all.pred %p1, %p2;",
-    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3];",
+    "red.async.relaxed.cluster.global.add.u32 [%rd1], %r2;",
+    "st.async.mmio.release.sys.global.b32 [%rd1], %r2;",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r1, %r2, %r3, %r4}, %rd1, %rd2, %r5, 0, 1, 1, 1;",
 ]
 
 

@@ -39,10 +39,11 @@ DROP_LOAD_MASK = everywhere(r"@%p\d+ (ld\.global)", r"\1")
 DROP_STORE_MASK = everywhere(r"@%p\d+ (st\.global)", r"\1")
 
 KERNEL_FAULTS: dict[str, tuple[str, Edit, str]] = {
-    "softmax: no barrier between writing and reading the maximum": ("softmax", without_barrier(1), "shared-race"),
-    "softmax: no barrier before the scratch is reused": ("softmax", without_barrier(2), "shared-race"),
-    "softmax: no barrier between writing and reading the sum": ("softmax", without_barrier(3), "shared-race"),
-    "softmax: no barrier before the next row": ("softmax", without_barrier(0), "shared-race"),
+    "softmax: no barrier between writing and reading the maximum": ("softmax", without_barrier(0), "shared-race"),
+    "softmax: no barrier between writing and reading the sum": ("softmax", without_barrier(1), "shared-race"),
+    "layer_norm: no barrier before the scratch is reused": ("layer_norm", without_barrier(1), "shared-race"),
+    "layer_norm: no barrier before the exchange": ("layer_norm", without_barrier(3), "shared-race"),
+    "layer_norm: no barrier within the exchange": ("layer_norm", without_barrier(4), "shared-race"),
     "softmax: a warp's partial result is never stored": (
         "softmax",
         nth(r"@%p\d+ (st\.shared)", r"@%p99 \1", 0),
@@ -59,7 +60,7 @@ KERNEL_FAULTS: dict[str, tuple[str, Edit, str]] = {
     "sum_columns: no barrier": ("sum_columns", without_barrier(0), "shared-race"),
     "max_columns: no barrier": ("max_columns", without_barrier(0), "shared-race"),
     "argmax_columns: no barrier": ("argmax_columns", without_barrier(0), "shared-race"),
-    "layer_norm: no barrier in the reduction": ("layer_norm", without_barrier(1), "shared-race"),
+    "layer_norm: no barrier in the reduction": ("layer_norm", without_barrier(2), "shared-race"),
     "vector_add: load mask dropped": ("vector_add", DROP_LOAD_MASK, "out-of-bounds"),
     "vector_add: store mask dropped": ("vector_add", DROP_STORE_MASK, "out-of-bounds"),
     "dropout: store mask dropped": ("dropout", DROP_STORE_MASK, "out-of-bounds"),
@@ -188,6 +189,10 @@ PIPELINE_FAULTS: dict[str, tuple[Edit, str]] = {
     "no barrier before the stage is filled again": (nth(r"bar\.sync 0;", "", 1), "shared-race"),
     "no barrier after the last wait": (nth(r"bar\.sync 0;", "", 3), "shared-race"),
     "the stage of another group": (nth(r"(ld\.shared\.b32 %r5, \[%r4)", r"\1 + 256", 0), "async-read"),
+    "a store where a copy is under way": (
+        nth(r"(cp\.async\.wait_group 1;)", r"st.shared.b32 [%r3], 7; \1", 0),
+        "shared-race",
+    ),
     "a copy to an odd place": (nth(r"%r3 \+ 256", "%r3 + 258", 0), "misaligned"),
     "a copy beyond shared memory": (nth(r"%r3 \+ 256", "%r3 + 512", 0), "out-of-bounds"),
     "a copy from beyond the array": (nth(r"%rd91 \+ 512", "%rd91 + 600", 0), "out-of-bounds"),
@@ -245,9 +250,10 @@ def test_every_kind_of_finding_has_a_planted_fault() -> None:
     import test_bulk_copies
     import test_clusters
     import test_matrix_kernels
+    import test_remote_operations
 
     tables = [KERNEL_FAULTS, SMALL_FAULTS, PIPELINE_FAULTS, test_bulk_copies.FAULTS, test_bulk_copies.MAP_FAULTS]
-    tables += [test_clusters.FAULTS, test_matrix_kernels.FAULTS]
+    tables += [test_clusters.FAULTS, test_matrix_kernels.FAULTS, test_remote_operations.FAULTS]
     kinds = [fault[-1] for table in tables for fault in table.values()]
     assert len(kinds) >= 75
     assert {*kinds, "assert", "read-only"} == set(KINDS)
