@@ -142,3 +142,33 @@ def test_a_transposed_view_is_read_along_k(kernel):
     out = np.zeros((m, n), np.float32)
     kernel(text)(x, y, out)
     np.testing.assert_array_equal(out, x.astype(np.float32) @ y.astype(np.float32).T)
+
+
+@pytest.mark.parametrize("most,groups", [(32, 4), (64, 2), (128, 1), (129, 1)])
+def test_sums_of_fp8_products_are_added_to_c_after_so_many_as_are_asked_for(kernel, most, groups):
+    element, k = "f8E5M2", 128
+    text = f"""
+#mma = #ttg.nvidia_mma<{{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 32]}}>
+#sa = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 8}}>
+#sb = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 8}}>
+#blocked = #ttg.blocked<{{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}}>
+#smem = #ttg.shared_memory
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
+  tt.func public @k() {{
+    %x = arith.constant dense<1.000000e+00> : tensor<64x{k}x{element}, #blocked>
+    %y = arith.constant dense<1.000000e+00> : tensor<{k}x64x{element}, #blocked>
+    %c = arith.constant dense<1.000000e+00> : tensor<64x64xf32, #mma>
+    %a = ttg.local_alloc %x : (tensor<64x{k}x{element}, #blocked>) -> !ttg.memdesc<64x{k}x{element}, #sa, #smem>
+    %b = ttg.local_alloc %y : (tensor<{k}x64x{element}, #blocked>) -> !ttg.memdesc<{k}x64x{element}, #sb, #smem>
+    %d = ttng.warp_group_dot %a, %b, %c {{inputPrecision = 0 : i32, maxNumImpreciseAcc = {most} : i32}} : !ttg.memdesc<64x{k}x{element}, #sa, #smem> * !ttg.memdesc<{k}x64x{element}, #sb, #smem> -> tensor<64x64xf32, #mma>
+    tt.return
+  }}
+}}
+"""
+    ops = [op for op in kernel(text).module.walk() if op.name.startswith(("nvvm.wgmma", "llvm.fadd"))]
+    names = [op.name for op in ops]
+    steps = [len(op.properties["b_offsets"]) for op in ops if op.name == "nvvm.wgmma.mma_async"]
+    assert steps == [4 // groups] * groups
+    assert names.count("nvvm.wgmma.wait_group") == groups
+    assert names.count("llvm.fadd") == (0 if most > k else groups)
+    assert "llvm.fadd" not in names or names.index("llvm.fadd") > names.index("nvvm.wgmma.wait_group")

@@ -24,7 +24,7 @@ from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memde
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.tensor_facts import LayoutFacts
-from minitriton.codegen.types import I1, I32, I64, element_type, lane_type, lanes, vector_type
+from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
 from minitriton.dialects.arith import ConstantOp
@@ -108,6 +108,7 @@ def warp_group_dot(f: FunctionLowering, op: Operation) -> None:
     """A fence, all tiles, and the end of the group; unless asynchronous, the wait for it.
 
     Products that start from zero say so and get no accumulators: zeros would be written to registers behind the fence.
+    Tensor cores add products of fp8 with fewer bits than f32 has: after `maxNumImpreciseAcc` of them the sum is added to c.
     """
     b = f.b
     first, second, third = op.operands[:3]
@@ -132,34 +133,50 @@ def warp_group_dot(f: FunctionLowering, op: Operation) -> None:
     properties: dict[str, Attribute] = {
         "shape": string_attr(f"m{ROWS}n{columns}k{step}"),
         "types": string_attr(f"{kind_c}.{_kind(first.type)}.{_kind(second.type)}"),
-        "operandSegmentSizes": segments(1, 1, 1, int(condition is not None)),
     }
     if not right.contiguous_along_k:
         properties["trans_b"] = _UNIT
     left = _Left(f, op, first, facts, step)
     if left.transposed:
         properties["trans_a"] = _UNIT
-    b.operation(nvvm.WgmmaFenceOp, (), ())
-    tiles: list[SSAValue] = []
-    places: dict[int, int] = {}
-    for m, n in facts.register_of:
-        if m % ROWS or n % columns:
-            continue
-        held = [facts.register_of[(m + 8 * (i >> 1 & 1), n + 8 * (i >> 2) + (i & 1))] for i in range(columns // 2)]
-        places.update({register: len(tiles) * len(held) + i for i, register in enumerate(held)})
-        steps = range(0, depth, step)
-        operands = [left.operand(m, steps), right_base, b.permute(total, held)]
-        if condition is not None:
-            operands.append(condition)
-        offsets = {
-            "a_offsets": DenseArrayBase.from_list(i32, left.offsets(m, steps)),
-            "b_offsets": DenseArrayBase.from_list(i32, [right.offset(k, n) for k in steps]),
-        }
-        tiles.append(b.value(nvvm.WgmmaOp, operands, operands[2].type, {**properties, **offsets}))
-    b.operation(nvvm.WgmmaCommitGroupOp, (), ())
-    value = b.permute(b.concat(tiles), [places[facts.register_of[offset]] for offset in facts.offsets])
-    if not _is_true(op.properties.get("isAsync")):
-        value = _wait(f, [value], 0)[0]
+
+    def group(steps: range, start: SSAValue, use_start: SSAValue | None) -> SSAValue:
+        """The products of some steps along k, started."""
+        b.operation(nvvm.WgmmaFenceOp, (), ())
+        tiles: list[SSAValue] = []
+        places: dict[int, int] = {}
+        for m, n in facts.register_of:
+            if m % ROWS or n % columns:
+                continue
+            held = [facts.register_of[(m + 8 * (i >> 1 & 1), n + 8 * (i >> 2) + (i & 1))] for i in range(columns // 2)]
+            places.update({register: len(tiles) * len(held) + i for i, register in enumerate(held)})
+            operands = [left.operand(m, steps), right_base, b.permute(start, held)]
+            if use_start is not None:
+                operands.append(use_start)
+            offsets = {
+                "a_offsets": DenseArrayBase.from_list(i32, left.offsets(m, steps)),
+                "b_offsets": DenseArrayBase.from_list(i32, [right.offset(k, n) for k in steps]),
+                "operandSegmentSizes": segments(1, 1, 1, int(use_start is not None)),
+            }
+            tiles.append(b.value(nvvm.WgmmaOp, operands, operands[2].type, {**properties, **offsets}))
+        b.operation(nvvm.WgmmaCommitGroupOp, (), ())
+        return b.permute(b.concat(tiles), [places[facts.register_of[offset]] for offset in facts.offsets])
+
+    most = op.properties.get("maxNumImpreciseAcc")
+    most = most.value.data if isinstance(most, IntegerAttr) else 0
+    if bits != 8 or lane_type(total.type) is not F32 or most > depth:
+        value = group(range(0, depth, step), total, condition)
+        if not _is_true(op.properties.get("isAsync")):
+            value = _wait(f, [value], 0)[0]
+    else:
+        length = max(-(-most // step) * step, step)
+        spans = [range(start, min(start + length, depth), step) for start in range(0, depth, length)]
+        sums = [_wait(f, [group(span, b.poison(total.type), b.constant(I1, 0))], 0)[0] for span in spans]
+        if condition is not None and not from_zero:
+            total = b.select(condition, total, b.constant(total.type, 0.0))
+        value = sums[0] if from_zero else b.float_binary(L.FAddOp, total, sums[0])
+        for each in sums[1:]:
+            value = b.float_binary(L.FAddOp, value, each)
     f.values[result] = value
 
 
