@@ -36,6 +36,12 @@ HERE = Path(__file__).parent
 CASES_OF_A_TEST = {90: 5, 80: 1}
 """How many cases of each test function are run, by architecture."""
 
+KNOWN_DIFFERENCES = {
+    "tritongpu-pipeline": ("tl_range_num_stages",),
+    "ttgir": ("masked_load_shared_memory", "noinline", "tl_range_num_stages"),
+}
+"""Tests of whose kernels a pass or a stage may differ: all have dots, for which Triton chooses tensor cores."""
+
 
 def record_path(kernel: Path) -> Path:
     return kernel.with_suffix(".json.gz")
@@ -88,7 +94,7 @@ def judge(kernel: Path) -> list[Verdict]:
 
 
 def compare(folder: Path, only: str, verbose: bool) -> int:
-    """Prints the table, one row a pass. 0 if every pass we have is equal in 95 % of its steps."""
+    """Prints the table, one row a pass. 0 if every pass we have is equal wherever `KNOWN_DIFFERENCES` names no exception."""
     kernels = kernels_of(folder, only)
     if not kernels:
         print(f"no kernels in {folder}: run --harvest first", file=sys.stderr)
@@ -96,10 +102,13 @@ def compare(folder: Path, only: str, verbose: bool) -> int:
     start = time.perf_counter()
     counts: dict[str, Counter[str]] = {}
     others: list[str] = []
+    unknown: list[str] = []
     with ProcessPoolExecutor(2) as pool:
         for kernel, verdicts in zip(kernels, pool.map(judge, kernels, chunksize=8), strict=True):
             for v in verdicts:
                 counts.setdefault(v.name, Counter())[v.outcome] += 1
+                if v.outcome == "fails" or (v.outcome == "differs" and not is_known(v.name, kernel)):
+                    unknown.append(f"{v.name} of {kernel.stem}")
                 if v.outcome in ("differs", "fails"):
                     others.append(
                         f"{v.name:45} {kernel.stem:45} {v.step:3} {v.outcome} {v.detail.splitlines()[0] if v.detail else ''}"
@@ -107,18 +116,22 @@ def compare(folder: Path, only: str, verbose: bool) -> int:
     (folder / "differences.txt").write_text("".join(line + "\n" for line in sorted(others)))
     print(f"{len(kernels)} kernels, {time.perf_counter() - start:.0f} s; differences in {folder}/differences.txt\n")
     print(f"{'pass':48}{'steps':>7}{'equal':>7}{'differ':>8}{'fail':>6}{'equal %':>9}")
-    worst = 1.0
     for name, found in counts.items():
         total = found.total()
         if found["absent"]:
             print(f"{name:48}{total:7}   absent here")
             continue
         share = found["equal"] / total
-        worst = min(worst, share)
         print(f"{name:48}{total:7}{found['equal']:7}{found['differs']:8}{found['fails']:6}{100 * share:9.1f}")
     if verbose:
         print("\n" + "\n".join(sorted(others)))
-    return 0 if worst >= 0.95 else 1
+    print("\nnot expected: " + ", ".join(unknown) if unknown else "\nall differences are known")
+    return 1 if unknown else 0
+
+
+def is_known(name: str, kernel: Path) -> bool:
+    """Whether `KNOWN_DIFFERENCES` allows that pass or stage to differ on a kernel."""
+    return kernel.stem.rsplit("-", 2)[0] in KNOWN_DIFFERENCES.get(name, ())
 
 
 def show(name: str, kernel: Path) -> int:

@@ -7,9 +7,10 @@ import pytest
 
 pytest.importorskip("triton")
 
+from lit_lowering import FILES, Result, lower_file
+
 import minitriton.codegen.all_passes
 import minitriton.passes.all_passes  # noqa: F401
-from lit_lowering import FILES, Result, lower_file
 
 SOURCE = os.environ.get("TRITON_SRC")
 

@@ -11,6 +11,7 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl
 from kernel_source import CannotWrite, kernel_file
+from pass_by_pass import is_known
 from pass_comparison import judge_stages, judge_steps, load_case
 from triton_steps import load_kernel, steps_of
 
@@ -87,3 +88,9 @@ def test_another_result_is_told_apart(written: Path) -> None:
     step = next(s for s in record["steps"] if s["before"] != s["after"])
     step["after"] = step["before"]
     assert judge_steps(record)[record["steps"].index(step)].outcome == "differs"
+
+
+def test_a_difference_is_known_by_pass_and_test() -> None:
+    assert is_known("tritongpu-pipeline", Path("tl_range_num_stages-1-sm90.py"))
+    assert not is_known("tritongpu-pipeline", Path("tl_range_fuse-1-sm90.py"))
+    assert not is_known("frontend", Path("tl_range_num_stages-1-sm90.py"))
