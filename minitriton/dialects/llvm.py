@@ -1,6 +1,6 @@
 """xDSL's `llvm` dialect, completed with what lowering a GPU kernel needs.
 
-Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.intr.assume`, `llvm.extractelement`, ...) and the
+Most ops are xDSL's. Added here are the ones it lacks (`llvm.addrspacecast`, `llvm.fptosi`, `llvm.intr.assume`, `llvm.extractelement`, `llvm.atomicrmw`, ...) and the
 ones that it restricts to scalars although a thread's part of a tensor is a vector (`llvm.fcmp`, `llvm.select`, `llvm.getelementptr`, `llvm.inttoptr`,
 `llvm.ptrtoint`):
 
@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
+    StringAttr,
     UnitAttr,
     VectorType,
     i1,
@@ -337,6 +338,23 @@ class GEPOp(IRDLOperation):
         op = cls(operands[0], constants, element, operands[1:], signature.outputs.data[0], inbounds=inbounds)
         op.attributes |= attributes
         return op
+
+
+@op_definition
+class AtomicRMWOp(IRDLOperation):
+    """Atomic read-modify-write; returns the value before. `bin_op` and `ordering` are LLVM's spelling (`add`, `fadd`, `monotonic`, ...)."""
+
+    name = "llvm.atomicrmw"
+
+    ptr = operand_def(LLVMPointerType)
+    val = operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    bin_op = prop_def(StringAttr)
+    ordering = prop_def(StringAttr)
+    syncscope = opt_prop_def(StringAttr)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$bin_op $ptr `,` $val $ordering attr-dict `:` type($ptr) `,` type($val) `->` type($res)"
 
 
 @op_definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.codegen.text.loop_annotations import loop_properties
@@ -216,8 +216,20 @@ def _alloca(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"{w.define(op.results[0])} = alloca {element}, {w.typed(op._operands[0])}{_alignment(op)}")
 
 
+def _scope(op: Operation) -> str:
+    scope = op.properties.get("syncscope")
+    return f' syncscope("{scope.data}")' if isinstance(scope, StringAttr) and scope.data else ""
+
+
 def _text(op: Operation, name: str) -> str:
     return op.properties[name].data  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@writes("llvm.atomicrmw")
+def _atomicrmw(w: FunctionWriter, op: Operation) -> None:
+    pointer, value = map(w.typed, op._operands)
+    name = w.define(op.results[0])
+    w.emit(f"{name} = atomicrmw {_text(op, 'bin_op')} {pointer}, {value}{_scope(op)} {_text(op, 'ordering')}")
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------
