@@ -69,6 +69,10 @@ def _verify_op(op: Operation) -> None:
         op.verify_()
     except VerifyException as error:
         raise _refuse(op, _words(op, error)) from None
+    except Exception as error:
+        if type(error) is not Exception:
+            raise
+        raise _refuse(op, f"'{op.name}' op {error}") from None  # xDSL's `scf.while` raises no `VerifyException`
     for region in op.regions:
         _verify_region(op, region)
 

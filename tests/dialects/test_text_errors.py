@@ -77,6 +77,15 @@ def test_a_function_returns_what_it_says():
     assert message == "type of return operand 0 ('i64') doesn't match function result type ('i32') in function @f"
 
 
+def test_a_loop_whose_result_differs_from_its_body_is_refused():
+    error = refused(
+        "tt.func @f(%x: i32, %c: i1) {\n  %0 = scf.while (%a = %x) : (i32) -> i64 {\n    scf.condition(%c) %a : i32\n"
+        "  } do {\n  ^bb0(%b: i32):\n    scf.yield %b : i32\n  }\n  tt.return\n}"
+    )
+    assert str(error.location) == "k.ttir:2:8"
+    assert error.message.startswith("'scf.while' op Block arguments with wrong type, expected i64, got i32")
+
+
 def test_types_that_do_not_follow_from_each_other_are_refused():
     error = refused(
         '"tt.func"() <{sym_name = "f", function_type = (!tt.ptr<f32>) -> ()}> ({\n^bb0(%p: !tt.ptr<f32>):\n'
