@@ -40,12 +40,15 @@ class ProxyFences:
         self.unfenced = np.zeros(granules, np.bool_)
         self.fence_time = np.zeros(granules, np.int32)
         self.known_at_fence = np.zeros_like(known)
+        self.first, self.last = granules, -1
+        """Of those that threads have ever stored to."""
         self.took_part = np.zeros(32 * len(known), np.bool_)
         """Which threads were active at the last fence of their warp."""
 
     def stored(self, site: int, granules: np.ndarray, threads: np.ndarray, clock: np.ndarray) -> None:
         """Threads (one a row of granules) write by the generic proxy."""
         self.time[granules] = clock[threads // 32][:, None]
+        self.first, self.last = min(self.first, int(granules.min())), max(self.last, int(granules.max()))
         self.site[granules] = site
         self.thread[granules] = threads[:, None]
         self.unfenced[granules] = True
@@ -73,7 +76,7 @@ class ProxyFences:
 
 def note_store(x: Machine, site: int, granules: np.ndarray, threads: np.ndarray) -> None:
     """Threads have written granules of shared memory, one row each."""
-    if x.shared.proxies is not None:
+    if x.shared.proxies is not None and granules.size:
         x.shared.proxies.stored(site, granules, threads, x.shared.clock)
 
 
@@ -84,9 +87,15 @@ def fence(x: Machine, mask: Mask) -> None:
 
 
 def check(x: Machine, site: int, thread: int, granules: np.ndarray | slice, what: str) -> None:
-    """Reports `what` ("a bulk copy reads") of granules whose stores no fence makes visible to the copies of `thread`."""
+    """Reports `what` ("a bulk copy reads") of granules whose stores no fence makes visible to the copies of `thread`.
+
+    The granules ascend.
+    """
     proxies, shared = x.shared.proxies, x.shared
-    if proxies is None or (proxies.site[granules] == NO_STORE).all():
+    if proxies is None:
+        return
+    low, high = (granules.start, granules.stop - 1) if isinstance(granules, slice) else (granules[0], granules[-1])
+    if high < proxies.first or low > proxies.last or (proxies.site[granules] == NO_STORE).all():
         return
     writers, warp = proxies.thread[granules], x.warp[thread]
     columns = writers // 32 % shared.warps
