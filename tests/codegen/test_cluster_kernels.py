@@ -132,7 +132,7 @@ def other_shapes(x, y, o, M: tl.constexpr, N: tl.constexpr):
 @triton.jit
 def flipped_and_joined(x, o, N: tl.constexpr):
     t = tl.load(x + tl.arange(0, N))
-    both = tl.cat(t, tl.flip(t), can_reorder=True)
+    both = tl.cat(t, tl.flip(t, 0), can_reorder=True)
     tl.store(o + tl.arange(0, 16), tl.histogram(both, 16))
 
 
