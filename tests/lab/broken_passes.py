@@ -125,7 +125,7 @@ def mask_one_too_far(op: Operation) -> bool:
 def _predicate(op: Operation, old: str, new: str) -> bool:
     if not isinstance(op, CmpiOp) or op.predicate_name != old:
         return False
-    op.properties["predicate"] = CmpiOp._predicate(new)
+    op.properties["predicate"] = CmpiOp.numbered(new)
     return True
 
 
