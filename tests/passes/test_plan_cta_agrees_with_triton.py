@@ -4,6 +4,8 @@ Triton's planner walks layouts by their address in memory where users of a value
 another in every process. It does not count here (`block_multisets`).
 """
 
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import sys
