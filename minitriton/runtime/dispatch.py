@@ -107,6 +107,7 @@ class Dispatcher:
             "_mt_names": self.names,
             "_mt_make_current": make_current,
             "_mt_key_of": key_of,
+            **code.classes,
         }
         return self._define("path", self._body(code), scope)
 
@@ -170,6 +171,7 @@ class _Code:
     """The parts of a path's source that depend on the kinds of arguments."""
 
     checks: list[str] = field(default_factory=list)
+    classes: dict[str, type] = field(default_factory=dict)
     setup: list[str] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
     tensors: list[str] = field(default_factory=list)
@@ -194,6 +196,8 @@ class _Code:
                 self.key.append(_INT_CLASS.format(n=name))
             self.passed.append(name)
         elif hasattr(kind, "__cuda_array_interface__"):
+            self.checks.append(f"{name}.__class__ is not _mt_class_{name}")
+            self.classes[f"_mt_class_{name}"] = kind
             self._add_address(name, f"_mt_address({name})", f"str({name}.dtype)")
         else:
             return False

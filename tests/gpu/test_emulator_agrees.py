@@ -26,7 +26,8 @@ def emulated(case: Case, ptx: str, shared: int, host: list[Any]) -> list[Any]:
     """The arguments after the emulator ran `case`; anything that it reports fails."""
     arguments = [a.copy() if isinstance(a, np.ndarray) else a for a in host]
     runtime = [a for a in arguments if not (isinstance(a, int) and a == 1)]
-    report = emulator.run(ptx, None, case.grid, runtime, shared)
+    grid = (case.grid[0] * case.num_ctas, *case.grid[1:])
+    report = emulator.run(ptx, None, grid, runtime, shared)
     assert report.ok, "\n".join(map(str, report.findings))
     return arguments
 

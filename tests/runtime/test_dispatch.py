@@ -157,6 +157,25 @@ def test_host_arrays_stay_on_the_cpu() -> None:
     assert len(kernel.launched) == 1
 
 
+class DeviceArray:
+    """An array of another library, told by its class."""
+
+    dtype = "float32"
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"data": (8192, False), "typestr": "<f4"}
+
+
+def test_a_tensor_does_not_take_the_path_of_other_arrays() -> None:
+    kernel = Recorder("x n")
+    kernel((1,), DeviceArray(), 5)
+    kernel((1,), Tensor(4096, is_cuda=False), 5)
+    kernel((1,), Tensor(4096), 5)
+    assert [launch[4] for launch in kernel.launched] == [8192, 4096]
+    assert len(kernel.on_host) == 1
+
+
 def test_arguments_without_a_fast_form_are_launched_slowly() -> None:
     kernel = Recorder("x n")
     kernel((1,), Tensor(4096), (1, 2))
