@@ -18,6 +18,7 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
+from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import AssemblerError, MinitritonError
 from minitriton.target import GPUTarget
 
@@ -118,14 +119,16 @@ def _link(ptx: str, flags: list[str]) -> bytes:
     """
     free = nvjitlink.assemble(ptx, flags)
     _show(free.log)
-    entry = re.search(r"\.reqntid ([\d, ]+)[^\n]*\n", ptx)
+    entry = re.search(r"\.entry ([\w$]+)[^{]*?\.reqntid ([\d, ]+)[^\n]*\n", ptx)
     if entry is None or ".maxnreg" in ptx:
         return free.cubin
-    limit = register_limit(free.registers, math.prod(int(n) for n in entry[1].split(",") if n.strip()))
+    taken = kernel_resources(free.cubin, entry[1])
+    limit = register_limit(taken.registers, math.prod(int(n) for n in entry[2].split(",") if n.strip()))
     if limit is None:
         return free.cubin
     limited = nvjitlink.assemble(ptx[: entry.end()] + f".maxnreg {limit}\n" + ptx[entry.end() :], flags)
-    return free.cubin if limited.spilled_bytes else limited.cubin
+    spills = kernel_resources(limited.cubin, entry[1]).local_bytes > taken.local_bytes
+    return free.cubin if spills else limited.cubin
 
 
 def _run_ptxas(ptx: str, flags: list[str]) -> bytes:

@@ -11,7 +11,6 @@ import functools
 import glob
 import importlib.util
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,17 +61,18 @@ def _function(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A cubin and what the assembler says of its kernel: registers a thread, bytes of registers spilled, and its own words."""
+    """A cubin, and what the assembler says of it."""
 
     cubin: bytes
-    registers: int
-    spilled_bytes: int
     log: str = ""
 
 
 def assemble(ptx: str, options: list[str]) -> Assembled:
-    """The cubin of `ptx`. `options` are nvJitLink's, such as `-arch=sm_90a`. Raises `MinitritonError` with the library's log."""
-    options = [*options, "-Xptxas=-v"]
+    """The cubin of `ptx`. `options` are nvJitLink's, such as `-arch=sm_90a`. Raises `MinitritonError` with the library's log.
+
+    Without nvJitLink's own cache on disk, which gives cubins back without the log, and would make timings of it wrong.
+    """
+    options = [*options, "-Xptxas=-v", "-no-cache"]
     handle = ctypes.c_void_p()
     encoded = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
     code = _function("Create")(ctypes.byref(handle), len(options), encoded)
@@ -88,10 +88,7 @@ def assemble(ptx: str, options: list[str]) -> Assembled:
         _function("GetLinkedCubinSize")(handle, ctypes.byref(size))
         cubin = ctypes.create_string_buffer(size.value)
         _function("GetLinkedCubin")(handle, cubin)
-        log = _log(handle, "Info")
-        registers = [int(n) for n in re.findall(r"Used (\d+) registers", log)]
-        spills = [int(n) for n in re.findall(r"(\d+) bytes spill stores", log)]
-        return Assembled(cubin.raw, max(registers, default=0), max(spills, default=0), log)
+        return Assembled(cubin.raw, _log(handle, "Info"))
     finally:
         _function("Destroy")(ctypes.byref(handle))
 

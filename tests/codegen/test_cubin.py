@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from minitriton.codegen import cubin, nvjitlink
+from minitriton.codegen.cubin_resources import KernelResources
 from minitriton.target import CUDAOptions, GPUTarget
 
 H100 = GPUTarget("cuda", 90, 32)
@@ -57,7 +58,7 @@ def test_nvjitlink_gets_options_of_ptxas_in_its_own_spelling(monkeypatch: pytest
 
     def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
         given.extend(flags)
-        return nvjitlink.Assembled(b"cubin", 200, 0)
+        return nvjitlink.Assembled(b"cubin")
 
     monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
     monkeypatch.setattr(nvjitlink, "assemble", assemble)
@@ -83,3 +84,30 @@ def test_registers_are_limited_where_it_puts_many_more_threads_on_an_sm(
     registers: int, threads: int, limit: int | None
 ) -> None:
     assert cubin.register_limit(registers, threads) == limit
+
+
+class Resources:
+    """Stands for nvJitLink: cubins are `registers:local bytes`, and nothing is logged (as where its cache answers)."""
+
+    def __init__(self, limited: str) -> None:
+        self.limited = limited
+
+    def assemble(self, ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        return nvjitlink.Assembled((self.limited if ".maxnreg 32" in ptx else "40:16").encode())
+
+    @staticmethod
+    def of(cubin_: bytes, name: str) -> KernelResources:
+        assert name == "kernel"
+        registers, local = cubin_.decode().split(":")
+        return KernelResources(int(registers), int(local))
+
+
+@pytest.mark.parametrize(("limited", "taken"), [("32:16", b"32:16"), ("32:24", b"40:16")], ids=["fits", "spills"])
+def test_a_limit_is_kept_where_nothing_spills_whatever_the_log_says(
+    limited: str, taken: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", Resources(limited).assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
+    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
