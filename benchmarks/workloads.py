@@ -53,7 +53,7 @@ def workloads() -> list[Workload]:
         elements.cast("f16", "e4m3", (1 << 28) - 3),
         indices.take_flat(1 << 26, 8192, 6000),
         indices.copy_by_groups(16384, 16384),
-        indices.repeat_rows(1 << 17, 16, 60),
+        indices.repeat_rows(1 << 16, 16, 60),
     ]
 
 

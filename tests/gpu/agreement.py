@@ -29,6 +29,7 @@ class Tolerance:
 _DIVIDE, _EXP, _ROOT, _INVERSE_ROOT = "div.full.f32", "ex2.approx.f32", "sqrt.approx.f32", "rsqrt.approx.f32"
 TOLERANCES: dict[str, Tolerance] = {
     "softmax": Tolerance((_DIVIDE, _EXP), 8),
+    "softmax_of_clusters": Tolerance((_DIVIDE, _EXP), 8),
     "layer_norm": Tolerance((_DIVIDE, _ROOT), 8, of_largest=True),
     "rms_norm": Tolerance((_DIVIDE, _INVERSE_ROOT), 6),
     "dropout": Tolerance((_DIVIDE,), 3),
