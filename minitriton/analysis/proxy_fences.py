@@ -1,7 +1,7 @@
 """Fences where the copy unit would otherwise overwrite shared memory that threads still read or write.
 
 In: a module and the places of its buffers. Out: the same module with `ttng.fence_async_shared` before each asynchronous copy into
-bytes that threads have accessed since the last fence (accesses by threads and by the copy unit are not ordered otherwise: PTX ISA,
+bytes that threads have accessed since the last fence, and before each call of a function that begins such copies (accesses by threads and by the copy unit are not ordered otherwise: PTX ISA,
 "Async proxy").
 
     %x = ttg.local_load %a                              %x = ttg.local_load %a
@@ -40,11 +40,15 @@ _OF_THE_UNIT = _COPIES | {
 
 def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:
     """Inserts the fences that `module` needs, callees first; `allocation` is that of `module`."""
-    if not any(op.name in _COPIES for op in ops_in(module)):
+    if not _has_copies(module):
         return
     at_return: dict[Operation, Pending] = {}
     for function, placed in allocation.functions.items():
         at_return[function] = _Fences(placed, at_return, _is_of_the_unit).run()
+
+
+def _has_copies(op: Operation) -> bool:
+    return any(inner.name in _COPIES for inner in ops_in(op))
 
 
 def _is_of_the_unit(before: Operation, after: Operation) -> bool:
@@ -63,7 +67,10 @@ class _Fences(FunctionWalk):
             return Access(op, Pending(), claims=claims)
         callee = self.placed.callees.get(op)
         if callee is not None:
-            return self._call(op, callee)
+            access = self._call(op, callee)
+            if access is not None and not _has_copies(callee):
+                access.claims = None
+            return access
         pending = Pending()
         self._add_effects(op, pending)
         scratch = self.placed.of_op.get(op)
@@ -77,12 +84,10 @@ class _Fences(FunctionWalk):
             access = accesses[position]
             if access.is_barrier:
                 state.clear()
-            elif access.op.name in _COPIES:
-                assert access.claims is not None
-                if state.conflicts_with(access.claims, self.skip):
+            else:
+                if access.claims is not None and state.conflicts_with(access.claims, self.skip):
                     self._insert(accesses, position, access.op, FenceAsyncSharedOp(b_cluster=False))
                     position += 1
                     state.clear()
-            else:
                 state.join(access.pending)
             position += 1

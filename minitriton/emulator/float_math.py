@@ -100,7 +100,8 @@ def fma64(a: Any, b: Any, c: Any) -> Any:
     z = _odd(z, _sum_error(tl, vl, z))
     result = vh + z
     plain = a * b + c
-    result = np.where(np.isfinite(result), result, plain)
+    # A product with zero is exact, and so is the sign of its sum with another zero.
+    result = np.where(np.isfinite(result) & (a != 0) & (b != 0), result, plain)
     size = np.abs(np.stack(np.broadcast_arrays(a, b, c, a * b)))
     extreme = (((size > 2.0**900) | (size < 2.0**-900)) & (size != 0)).any(0) & np.isfinite(size[:3]).all(0)
     extreme |= (size[3] == 0) & (size[0] != 0) & (size[1] != 0)

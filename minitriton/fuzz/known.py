@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import TensorType
-
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.text import parse_module
 from minitriton.fuzz.agreement import Finding
@@ -36,7 +34,7 @@ from minitriton.fuzz.tree import (
     rewritten,
     statements,
 )
-from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.layouts.encodings import Linear
 
 ZERO = "known_zero"
 
@@ -139,7 +137,7 @@ KNOWN = (
     KnownDifference("lanes that fuse one product each", _without_fusion, ("triton: shared-race",)),
 )
 
-SCATTERED_LANES = "a reduction along lanes that are not neighbours"
+RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
 
 
 def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -> str | None:
@@ -153,24 +151,17 @@ def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -
         without_all = known.without(without_all)
     if _agrees(without_all, kernel, oracles):
         return "several of these at once"
-    return SCATTERED_LANES if possible and "triton" in oracles and _reduces_scattered_lanes(kernel) else None
+    return RESHAPED_LAYOUT if possible and "triton" in oracles and _reduces_reshaped_layout(kernel) else None
 
 
-def _reduces_scattered_lanes(kernel: Kernel) -> bool:
-    """Whether the lanes of some reduction in Triton's TTGIR have lanes of another dimension between them.
+def _reduces_reshaped_layout(kernel: Kernel) -> bool:
+    """Whether a reduction in Triton's TTGIR has an operand in an order that no blocked layout has.
 
-    Its lowering shuffles over as many lanes as hold the dimension, from the first of them on.
+    Its lowering shuffles over as many lanes as hold the axis, from the first of them on, whatever lies between.
     """
     for op in parse_module(triton_ttgir(case_of(kernel))).walk():
-        if isinstance(op, tt.ReduceOp):
-            source = op.srcs[0].type
-            assert isinstance(source, TensorType)
-            encoding = ttg.layout_of(source)
-            assert encoding is not None
-            layout = to_linear_layout(encoding, source.get_shape())
-            lanes = [i for i, basis in enumerate(layout.bases["lane"]) if basis[op.axis.value.data]]
-            if lanes and lanes[-1] - lanes[0] >= len(lanes):
-                return True
+        if isinstance(op, tt.ReduceOp) and isinstance(ttg.layout_of(op.srcs[0].type), Linear):
+            return True
     return False
 
 

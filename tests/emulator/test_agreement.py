@@ -26,7 +26,8 @@ def run(case: Any, kernel: Any) -> dict[int, np.ndarray]:
     arguments = case.inputs(np.random.default_rng(0))
     runtime = [a for a in arguments if not (isinstance(a, int) and a == 1)]
     module = emulator.parse(kernel.asm["ptx"])
-    emulator.run(module, case.kernel, case.grid, runtime, kernel.metadata.shared, check=False)
+    grid = (case.grid[0] * case.num_ctas, *case.grid[1:])
+    emulator.run(module, case.kernel, grid, runtime, kernel.metadata.shared, check=False)
     return {p: arguments[p] for p in case.expected(*case.inputs(np.random.default_rng(0)))}
 
 

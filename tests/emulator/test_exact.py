@@ -1,5 +1,7 @@
 """Rounding from exact results, against NumPy where it rounds to nearest, and by order where it does not."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -49,7 +51,16 @@ def test_directions_enclose_the_exact_result_by_neighbours(
 def test_fused_products_round_once_everywhere(a: float, b: float, c: float) -> None:
     with np.errstate(all="ignore"):
         found = fma64(np.float64(a), np.float64(b), np.float64(c))
-    np.testing.assert_array_equal(found, apply("fma", "rn", a, b, c))
+    wanted = apply("fma", "rn", a, b, c)
+    np.testing.assert_array_equal(found, wanted)
+    if wanted == 0:
+        assert np.signbit(found) == np.signbit(wanted)
+
+
+@pytest.mark.parametrize("signs", list(itertools.product([1.0, -1.0], repeat=3)))
+def test_a_fused_product_of_zeros_has_a_sign(signs: tuple[float, float, float]) -> None:
+    a, b, c = np.float64(signs[0]) * 0.0, np.float64(signs[1]) * 2.0, np.float64(signs[2]) * 0.0
+    assert np.signbit(fma64(a, b, c)) == np.signbit(a * b + c)
 
 
 def test_a_sum_that_is_exactly_zero_has_the_sign_of_its_rounding() -> None:

@@ -148,7 +148,7 @@ def sum_of_products_over_lanes() -> Kernel:
     return replace(made, arrays=(replace(made.arrays[0], fill="normal"), made.arrays[1]))
 
 
-def index_over_scattered_lanes() -> Kernel:
+def index_over_a_reshaped_layout() -> Kernel:
     """The reshape leaves two lanes of its columns between those of its rows: 8, 16, 32, column 1, 1."""
     rows = apply("index", apply("arange", attrs=(0, 8)), attrs=(1, 1))
     tile = apply("add", apply("mul", apply("arange", attrs=(0, 16)), 8), rows)
@@ -170,7 +170,7 @@ def index_over_scattered_lanes() -> Kernel:
         (sum_used_twice(), "a reduction accumulated in a loop"),
         (negative_other(), "a negative constant `other` of 8 or 16 bits"),
         (sum_of_products_over_lanes(), "lanes that fuse one product each"),
-        (index_over_scattered_lanes(), "a reduction along lanes that are not neighbours"),
+        (index_over_a_reshaped_layout(), "a reduction over the layout that a reshape leaves"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
