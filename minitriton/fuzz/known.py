@@ -4,7 +4,8 @@ A finding about Triton alone is known if it is gone in a kernel that only lacks 
 
     tl.argmin(x, 0)  →  tl.argmin(x + zero, 0)        zero is a parameter: Triton cannot reorder the reshape that makes x
 
-One cause is a layout that no change of the source is sure to avoid: it is read off Triton's own TTGIR.
+One cause is a layout that no change of the source is sure to avoid: it is read off Triton's own TTGIR. Where one of Triton's passes
+fails on what its front end took, there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -138,6 +139,8 @@ KNOWN = (
 )
 
 RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
+FAILED_PASS = "a pass of Triton's fails"
+_PASS_FAILED = "triton: Triton's compiler: RuntimeError: PassManager::run failed"
 
 
 def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -> str | None:
@@ -151,6 +154,8 @@ def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -
         without_all = known.without(without_all)
     if _agrees(without_all, kernel, oracles):
         return "several of these at once"
+    if finding.signature.startswith(_PASS_FAILED):
+        return FAILED_PASS
     return RESHAPED_LAYOUT if possible and "triton" in oracles and _reduces_reshaped_layout(kernel) else None
 
 
@@ -159,10 +164,12 @@ def _reduces_reshaped_layout(kernel: Kernel) -> bool:
 
     Its lowering shuffles over as many lanes as hold the axis, from the first of them on, whatever lies between.
     """
-    for op in parse_module(triton_ttgir(case_of(kernel))).walk():
-        if isinstance(op, tt.ReduceOp) and isinstance(ttg.layout_of(op.srcs[0].type), Linear):
-            return True
-    return False
+    try:
+        ttgir = triton_ttgir(case_of(kernel))
+    except RuntimeError:  # Triton's compiler failed: no layout is to blame
+        return False
+    reductions = (op for op in parse_module(ttgir).walk() if isinstance(op, tt.ReduceOp))
+    return any(isinstance(ttg.layout_of(op.srcs[0].type), Linear) for op in reductions)
 
 
 def _agrees(variant: Kernel, kernel: Kernel, oracles: Sequence[str]) -> bool:
