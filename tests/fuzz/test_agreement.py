@@ -161,6 +161,12 @@ def index_over_a_reshaped_layout() -> Kernel:
     return replace(made, arrays=(source, out("int32")), num_warps=2)
 
 
+def scan_of_one_element() -> Kernel:
+    """In a layout of two elements a thread: Triton 3.6.0's lowering of the scan fails."""
+    scan = apply("own_scan_max", apply("arange", attrs=(0, 1)), attrs=(0, False))
+    return replace(kernel((), "int32", scan, apply("arange", attrs=(0, 64))), arrays=(out("int32"),))
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     ("made", "name"),
@@ -170,6 +176,7 @@ def index_over_a_reshaped_layout() -> Kernel:
         (sum_used_twice(), "a reduction accumulated in a loop"),
         (negative_other(), "a negative constant `other` of 8 or 16 bits"),
         (sum_of_products_over_lanes(), "lanes that fuse one product each"),
+        (scan_of_one_element(), "a pass of Triton's fails"),
         (index_over_a_reshaped_layout(), "a reduction over the layout that a reshape leaves"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
