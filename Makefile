@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test fuzz lint types setup clean
+.PHONY: demo test fuzz golden lint types setup clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,10 @@ N ?= 1000
 SEED ?= 0
 fuzz: setup
 	$(BIN)/python -m minitriton fuzz --count $(N) --seed $(SEED) --out fuzz-findings
+
+# What the examples compile to, written anew: read `git diff tests/golden`.
+golden: setup
+	$(BIN)/python tests/golden/golden_files.py
 
 lint: setup
 	$(BIN)/ruff check minitriton tests benchmarks examples
