@@ -145,6 +145,8 @@ class GeneratorBase:
         self.terminated = False
         """Whether the current block ends already: what follows is never executed."""
         self.return_type: base_type | None = None
+        self.lost: dict[str, str] = {}
+        """Why a local variable that has no value had to lose it, by name."""
         self._known_globals: dict[str, Any] = {}
 
     def visit(self, node: Any) -> Any:
@@ -212,7 +214,8 @@ class GeneratorBase:
         if value is _ABSENT:
             value = BUILTIN_NAMES.get(name, _ABSENT)
             if value is _ABSENT:
-                raise NameError(f"{name} is not defined", name=name)
+                why = f": {self.lost[name]}" if name in self.lost else ""
+                raise NameError(f"{name} is not defined{why}", name=name)
             return value
         if not (name in BUILTIN_NAMES or _usable_global(value)) and not _ALLOW_ALL_GLOBALS:
             raise GlobalVariableError(

@@ -20,15 +20,19 @@ from minitriton.frontend.builder import UNKNOWN, ir_type, named_location
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator_base import copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator_branches import BranchVisitor, Scope, type_text
+from minitriton.frontend.loop_variables import value_before
 from minitriton.frontend.semantic_arithmetic import add, sub
 from minitriton.frontend.semantic_casts import resize_integer
-from minitriton.frontend.semantic_values import integer_promotion, to_tensor
+from minitriton.frontend.semantic_values import integer_promotion, scalar_constant, to_tensor
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.iterators import condition as language_condition
 from minitriton.language.iterators import range as language_range
 from minitriton.language.iterators import static_range
 from minitriton.language.values import constexpr, tensor, type_of, unwrap
 from minitriton.rewriting.constants import int_attr
+
+_UNREAD = "it is the variable of a loop"
+"""Why a variable that nothing reads after its loop has no value there."""
 
 Hint = tuple[Any, str, Attribute]
 UNIT = UnitAttr()
@@ -69,11 +73,18 @@ class LoopVisitor(BranchVisitor):
             )
 
     def _unrolled(self, node: Any, iterator: static_range) -> None:
-        for i in builtins.range(unwrap(iterator.start), unwrap(iterator.end), unwrap(iterator.step)):
-            self.lscope[node.target.id] = constexpr(i)
+        name = node.target.id
+        before: Any = self.lscope.get(name)
+        counts = builtins.range(unwrap(iterator.start), unwrap(iterator.end), unwrap(iterator.step))
+        for i in counts:
+            self.lscope[name] = constexpr(i)
             self.run(node.body)
             if self.terminated:
                 return
+        if counts and node.read_elsewhere:
+            last = self.lscope[name]
+            is_number = isinstance(before, tensor) and type(last) is constexpr
+            self.bind(name, scalar_constant(self.b, unwrap(last), before.dtype) if is_number else last)
 
     def _bounds(self, loop: language_range) -> tuple[tensor, tensor, tensor, bool]:
         """Lower bound, upper bound and step in the induction variable's dtype; whether the loop counts down."""
@@ -128,6 +139,13 @@ class LoopVisitor(BranchVisitor):
         before, defs = self.lscope, self.local_defs
         names = self._carried(node, target)
         initial = [before[n] for n in names]
+        why = _UNREAD
+        if node.read_elsewhere:
+            start = value_before(b, loop, before.get(target), high if down else low)
+            if isinstance(start, str):
+                why = start
+            else:
+                names, initial, why = [*names, target], [*initial, start], None
         region, block = b.region([low.handle.type, *(h.type for h in flatten_all(initial))])
         block.args[0].location = named_location(target, location)
         b.block = block
@@ -142,13 +160,16 @@ class LoopVisitor(BranchVisitor):
         self.region_depth -= 1
         self._check_carried(before, target)
         after = self.lscope
+        if why is None and type_of(after.get(target, counter)) != low.type:
+            why = f"it is the variable of a loop, whose body makes it {type_text(after.pop(target))}"
         lost = self._forget_loop_variables(names, initial, [block.args[1:]])
         hints = self._argument_hints(flatten_all(initial), [block.args[1:]])
-        kept = self._drop_unchanged(names, initial, after, [block.args[1:]])
+        kept, same = self._drop_unchanged(names, initial, after, [block.args[1:]])
         b.location = location
         yielded = flatten_all(after[n] for n in kept)
-        b.insert(scf.YieldOp(*yielded))
-        inits = flatten_all(before[n] for n in kept)
+        b.insert(scf.YieldOp(*(same.get(h, h) for h in yielded)))
+        entered = dict(zip(names, initial, strict=True))
+        inits = flatten_all(entered[n] for n in kept)
         op = scf.ForOp.create(
             operands=(low.handle, high.handle, step.handle, *inits),
             result_types=[h.type for h in inits],
@@ -160,10 +181,15 @@ class LoopVisitor(BranchVisitor):
         if kept:
             op.location = named_location(kept[-1], location)
         self.lscope, self.local_defs = before, defs
-        for name in (target, *lost):
-            before.pop(name, None)
-            defs.pop(name, None)
-        self._bind_results(kept, [before[n] for n in kept], op)
+        self._unbind([*lost, *([] if why is None else [target])], why)
+        self._bind_results(kept, [entered[n] for n in kept], op)
+
+    def _unbind(self, names: list[str], why: str | None) -> None:
+        """Takes away variables that have no value after a loop."""
+        for name in names:
+            self.lscope.pop(name, None)
+            self.local_defs.pop(name, None)
+            self.lost[name] = why or self.lost.get(name, "")
 
     def _enter_with(self, names: list[str], values: list[Any], arguments: list[Any]) -> None:
         for name, value in zip(names, rebuild_all([v.type for v in values], arguments), strict=True):
@@ -207,14 +233,18 @@ class LoopVisitor(BranchVisitor):
         self.b.argument_hints = rest
         return mine
 
-    def _drop_unchanged(self, names: list[str], initial: list[Any], after: Scope, arguments: list[Any]) -> list[str]:
+    def _drop_unchanged(
+        self, names: list[str], initial: list[Any], after: Scope, arguments: list[Any]
+    ) -> tuple[list[str], dict[SSAValue, SSAValue]]:
         """Replaces the block arguments of variables that the loop did not change by the values before it.
 
-        `arguments`: for each region of the loop, the block arguments that carry variables; the first are those that `after` may hold.
+        Returns the variables that stay, and each argument taken away with its value before the loop: other names may hold it
+        (`a = c` in the loop). `arguments`: for each region of the loop, the block arguments that carry variables; the first are
+        those that `after` may hold.
         """
         kept: list[str] = []
         position = 0
-        dead: list[SSAValue] = []
+        same: dict[SSAValue, SSAValue] = {}
         carried = [list(args) for args in arguments]
         for name, value in zip(names, initial, strict=True):
             before = flatten_all([value])
@@ -223,13 +253,13 @@ class LoopVisitor(BranchVisitor):
                 for args in carried:
                     for old, new in zip(args[position : position + len(before)], before, strict=True):
                         old.replace_all_uses_with(new)
-                        dead.append(old)
+                        same[old] = new
             else:
                 kept.append(name)
             position += len(before)
-        for argument in dead:
+        for argument in same:
             argument.block.erase_arg(argument)  # pyright: ignore[reportAttributeAccessIssue]
-        return kept
+        return kept, same
 
     def _loop_hints(self, loop: language_range) -> dict[str, Attribute]:
         hints: dict[str, Attribute] = {}
@@ -275,11 +305,12 @@ class LoopVisitor(BranchVisitor):
         after = self.lscope
         lost = self._forget_loop_variables(names, initial, [body_block.args, test_block.args])
         hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])
-        kept = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
+        kept, same = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
         b.location = location
-        b.insert(scf.YieldOp(*flatten_all(after[n] for n in kept)))
+        b.insert(scf.YieldOp(*(same.get(h, h) for h in flatten_all(after[n] for n in kept))))
         b.block = test_block
-        b.insert(scf.ConditionOp(holds.handle, *test_block.args))
+        holding: Any = same.get(holds.handle, holds.handle)
+        b.insert(scf.ConditionOp(holding, *test_block.args))
         inits = flatten_all(before[n] for n in kept)
         op = scf.WhileOp.create(
             operands=inits,
@@ -292,7 +323,5 @@ class LoopVisitor(BranchVisitor):
         if kept:
             op.location = named_location(kept[-1], location)
         self.lscope, self.local_defs = before, defs
-        for name in lost:
-            before.pop(name, None)
-            defs.pop(name, None)
+        self._unbind(lost, None)
         self._bind_results(kept, [before[n] for n in kept], op)

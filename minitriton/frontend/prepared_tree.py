@@ -3,14 +3,15 @@
 In: the tree of a `JITCallable`. Out: the same tree, whose nodes carry
 
     node.place              where it stands in the kernel's file (None without a line)
-    For.assigned, While.assigned    names that the loop's body may bind
+    For.assigned, While.assigned    names that the loop's body may bind, but variables of loops in it that nothing else reads
     If.has_return           whether a branch contains `return`
+    For.read_elsewhere      whether the loop's variable is read anywhere but in loops that count with it
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr
 
@@ -24,6 +25,7 @@ def prepared_tree(fn: JITCallable) -> ast.FunctionDef:
     function = module.body[0]
     if not hasattr(module, "is_prepared"):
         _prepare(module, StringAttr(fn.file_name), fn.begin_line - 1)
+        _mark_counters(function)
         module.is_prepared = True
     return function
 
@@ -50,3 +52,34 @@ def _bound_names(statements: list[ast.stmt]) -> set[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
+
+
+def _mark_counters(function: ast.FunctionDef) -> None:
+    loops: list[Any] = [node for node in ast.walk(function) if isinstance(node, (ast.For, ast.While))]
+    read = _reads_outside_of_counting_loops(function)
+    counters = {n.target.id for n in loops if isinstance(n, ast.For) and isinstance(n.target, ast.Name)}
+    for loop in loops:
+        loop.assigned -= counters - read
+        if isinstance(loop, ast.For):
+            cast(Any, loop).read_elsewhere = isinstance(loop.target, ast.Name) and loop.target.id in read
+
+
+def _reads_outside_of_counting_loops(function: ast.AST) -> set[str]:
+    """The names that `function` reads where no surrounding `for` counts with them.
+
+    In the body of its loop a variable has the value that the loop gives it; only elsewhere does its last value matter.
+    """
+    found: set[str] = set()
+    waiting: list[tuple[ast.AST, frozenset[str]]] = [(function, frozenset())]
+    while waiting:
+        node, counting = waiting.pop()
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store) and node.id not in counting:
+            found.add(node.id)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and node.target.id not in counting:
+            found.add(node.target.id)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            waiting.append((node.iter, counting))
+            waiting.extend((statement, counting | {node.target.id}) for statement in node.body)
+            continue
+        waiting.extend((child, counting) for child in ast.iter_child_nodes(node))
+    return found

@@ -302,7 +302,7 @@ def uses_two_returns():
 
 @triton.jit
 def uses_the_loop_variable_afterwards(n):
-    for i in range(n):
+    for i in range(3, 3):
         pass
     a = i
 
