@@ -9,12 +9,12 @@ all of them. Blocks are in reverse postorder, so threads that a branch parted me
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from minitriton.emulator import global_memory, shared_memory, special_registers
+from minitriton.emulator.barriers import Arrival, BarrierArrivals, check_completed
 from minitriton.emulator.global_memory import GlobalMemory
 from minitriton.emulator.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
@@ -40,31 +40,6 @@ class Polling(Exception):
     def __init__(self, instruction: Instruction) -> None:
         self.instruction = instruction
         super().__init__("threads wait for memory to change")
-
-
-@dataclass
-class BarrierArrivals:
-    """Threads that wait at a barrier, and those that only arrived, per block they go on in."""
-
-    waiting: dict[int, np.ndarray] = field(default_factory=dict)
-    arrived: np.ndarray | None = None
-    expected: int = 0
-    site: int = 0
-    votes: np.ndarray | None = None
-    """Of `bar.red`: the predicates of the threads that have arrived."""
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """What `bar.red` makes of the threads' predicates: `popc`, `and` or `or`, into a register."""
-
-    operation: str
-    predicate: Any
-    register: int
-
-    def result(self, yes: int, all: int) -> int | bool:
-        """For `yes` of `all` threads."""
-        return {"popc": yes, "and": yes == all, "or": yes > 0}[self.operation]
 
 
 class Machine:
@@ -323,10 +298,7 @@ class Machine:
         """A barrier that cannot complete: reported; its threads go on, so that more may be found."""
         (cta, number), arrivals = next(iter(self.barriers.items()))
         del self.barriers[(cta, number)]
-        present = list(arrivals.waiting.values())
-        here = np.logical_or.reduce(present)
-        if arrivals.arrived is not None:
-            here = here | arrivals.arrived
+        here = arrivals.here
         missing = int(arrivals.expected - np.count_nonzero(here))
         elsewhere = bool((self.alive & (self.cta == cta) & ~here).any())
         kind = "deadlock" if elsewhere else "barrier"
@@ -339,20 +311,11 @@ class Machine:
                 self.go(ready, block, mask)
         return True
 
-    def arrive(
-        self,
-        ready: dict[int, Mask],
-        number: int,
-        expected: int,
-        following: int,
-        mask: Mask,
-        wait: bool,
-        site: int,
-        reduction: Reduction | None = None,
-    ) -> None:
-        """Threads arrive at a barrier; once `expected` threads of a CTA have, those that wait go on in `following`."""
+    def arrive(self, ready: dict[int, Mask], one: Arrival, following: int, mask: Mask) -> None:
+        """Threads arrive at a barrier; once as many of a CTA as it expects have, those that wait go on in `following`."""
+        reduction, wait = one.reduction, one.wait
         plain = reduction is None and self.cluster == 1
-        if mask is None and wait and plain and expected == self.lanes_per_cta and not self.barriers:
+        if mask is None and wait and plain and one.expected == self.lanes_per_cta and not self.barriers:
             self.shared.synchronize_all()
             self.go(ready, following, None)
             return
@@ -364,20 +327,13 @@ class Machine:
             own = np.zeros(self.count, np.bool_)
             window = slice(cta * self.lanes_per_cta, (cta + 1) * self.lanes_per_cta)
             own[window] = mask[window]
-            arrivals = self.barriers.setdefault((cta, number), BarrierArrivals(expected=expected, site=site))
-            if wait:
-                old = arrivals.waiting.get(following)
-                arrivals.waiting[following] = own if old is None else old | own
-            else:
-                arrivals.arrived = own if arrivals.arrived is None else arrivals.arrived | own
-            here = np.logical_or.reduce(
-                [*arrivals.waiting.values(), *([arrivals.arrived] if arrivals.arrived is not None else [])]
-            )
-            if reduction is not None:
-                new = own & reduction.predicate
-                arrivals.votes = new if arrivals.votes is None else arrivals.votes | new
-            if np.count_nonzero(here) >= expected:
-                del self.barriers[(cta, number)]
+            arrivals = self.barriers.setdefault((cta, one.number), BarrierArrivals(one.expected, one.site))
+            arrivals.add(one, following, own)
+            here = arrivals.here
+            if np.count_nonzero(here) >= one.expected:
+                del self.barriers[(cta, one.number)]
+                if self.check:
+                    check_completed(self, arrivals, one)
                 if reduction is not None and arrivals.votes is not None:
                     old = self.spread(self.registers[reduction.register])
                     value = reduction.result(int(np.count_nonzero(arrivals.votes)), int(np.count_nonzero(here)))

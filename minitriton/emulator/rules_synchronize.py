@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator import async_operations, cluster_operations, proxy_fences
+from minitriton.emulator.barriers import Arrival, Reduction, check_numbers
 from minitriton.emulator.control_flow import Block
-from minitriton.emulator.machine import Machine, Mask, Reduction
+from minitriton.emulator.machine import Machine, Mask
 from minitriton.emulator.program import Immediate, Instruction, Register
 from minitriton.emulator.rules_memory import address_text
 from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 
 
-def barrier(number: Any, count: Any, wait: bool, site: int, guard: Any, reduction: Reduction | None = None) -> Any:
+def barrier(
+    number: Any, count: Any, wait: bool, aligned: bool, site: int, guard: Any, reduction: Reduction | None = None
+) -> Any:
     """What the machine does with the threads at the end of a block that a barrier ends."""
 
     def act(x: Machine, ready: dict[int, Mask], block: Block, mask: Mask) -> None:
@@ -29,20 +32,26 @@ def barrier(number: Any, count: Any, wait: bool, site: int, guard: Any, reductio
             if mask is False:
                 return
         expected = x.threads if count is None else int(np.max(count))
-        if number.ndim == 0 or (number == number[0]).all():
-            chosen = int(number if number.ndim == 0 else number[0])
-            x.arrive(ready, chosen, expected, block.next, mask, wait, site, reduction)
-            return
-        for chosen in np.unique(number if mask is None else number[mask]).tolist():
-            here = number == chosen
-            x.arrive(ready, chosen, expected, block.next, here if mask is None else here & mask, wait, site, reduction)
+        uniform = number.ndim == 0 or (number == number[0]).all()
+        chosen = [int(number if number.ndim == 0 else number[0])] if uniform else np.unique(number[mask]).tolist()
+        for one in chosen:
+            if x.check and (one or count is not None):
+                check_numbers(x, one, expected, site)
+            here = mask if uniform else (number == one if mask is None else (number == one) & mask)
+            x.arrive(ready, Arrival(one, expected, wait, site, aligned, reduction), block.next, here)
 
     return act
 
 
-def warp_barrier(x: Machine, members: Any, mask: Any) -> None:
+def warp_barrier(x: Machine, site: int, members: Any, mask: Any) -> None:
     """`bar.warp.sync`."""
     mask = x.mask(mask)
+    if x.check and (members.ndim or members != 0xFFFFFFFF):
+        named = (x.spread(members) >> x.lane.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
+        stray = (x.alive if mask is None else mask) & ~named
+        if stray.any():
+            text = "the member mask does not name a thread that executes this barrier"
+            x.find("inactive-lane", site, np.nonzero(stray)[0], text)
     x.shared.synchronize_warps(np.arange(x.count // 32) if mask is None else np.unique(x.warp[mask]))
 
 
@@ -62,7 +71,7 @@ def _barrier(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     number = w.read(i.operands[0], "u32")
     count = w.read(i.operands[1], "u32") if len(i.operands) > 1 else "None"
     guard = w.guard() or "None"
-    w.outcome = f"barrier({number}, {count}, {'arrive' not in parts}, {w.site()}, {guard})"
+    w.outcome = f"barrier({number}, {count}, {'arrive' not in parts}, {_aligned(parts)}, {w.site()}, {guard})"
 
 
 @rule("bar.red", "barrier.red", "barrier.cta.red")
@@ -73,7 +82,12 @@ def _barrier_reduction(w: BlockWriter, i: Instruction, parts: list[str]) -> None
         raise ValueError("the destination must be a register")
     number, count = w.read(first, "u32"), w.read(rest[0], "u32") if len(rest) > 1 else "None"
     reduction = f"Reduction({operation!r}, {w.read(rest[-1], 'b1')}, {destination.index})"
-    w.outcome = f"barrier({number}, {count}, True, {w.site()}, {w.guard() or 'None'}, {reduction})"
+    w.outcome = f"barrier({number}, {count}, True, {_aligned(parts)}, {w.site()}, {w.guard() or 'None'}, {reduction})"
+
+
+def _aligned(parts: list[str]) -> bool:
+    """Whether threads must execute the barrier warp by warp, all at this instruction."""
+    return parts[0] == "bar" or "aligned" in parts
 
 
 @rule("fence.proxy.async", "fence.proxy.async::generic")
@@ -107,7 +121,7 @@ def _rank(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 
 @rule("bar.warp.sync")
 def _warp_barrier(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
-    w.emit(f"warp_barrier(x, {w.read(i.operands[0], 'u32')}, {w.active()})")
+    w.emit(f"warp_barrier(x, {w.site()}, {w.read(i.operands[0], 'u32')}, {w.active()})")
 
 
 @rule("cp.async.ca", "cp.async.cg")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import building
@@ -12,37 +14,12 @@ from cases import CASES
 
 from minitriton import emulator
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from ptx_text import ptx_of
+
 Run = Callable[..., emulator.Report]
 Compiled = tuple[str, int]
-
-
-def ptx_of(body: str, parameters: str = "u64 u64", threads: int = 32, shared: int = 0, cluster: int = 1) -> str:
-    """A kernel `k` around `body`: parameters p0, p1, ...; %rd100+n holds pointer n; %r100 is tid.x, %r101 the CTA."""
-    kinds = parameters.split()
-    declared = ",\n".join(f".param .{kind} p{n}" for n, kind in enumerate(kinds))
-    loads = "".join(f"ld.param.u64 %rd{100 + n}, [p{n}];\n" for n, kind in enumerate(kinds) if kind == "u64")
-    memory = f".shared .align 1024 .b8 buffer[{shared}];\n" if shared else ""
-    clustered = f".explicitcluster\n.reqnctapercluster {cluster}\n" if cluster > 1 else ""
-    return f"""
-.version 8.7
-.target sm_90a
-.address_size 64
-.visible .entry k({declared})
-.reqntid {threads}
-{clustered}{{
-.reg .pred %p<50>;
-.reg .b16 %rs<50>;
-.reg .b32 %r<110>;
-.reg .b64 %rd<110>;
-{memory}{loads}mov.u32 %r100, %tid.x;
-mov.u32 %r101, %ctaid.x;
-mul.wide.u32 %rd90, %r100, 4;
-add.s64 %rd91, %rd100, %rd90;
-add.s64 %rd92, %rd101, %rd90;
-{body}
-ret;
-}}
-"""
 
 
 @pytest.fixture
