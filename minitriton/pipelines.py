@@ -50,6 +50,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} "
         f"threads-per-warp={target.warp_size} num-ctas={options.num_ctas}}}"
     )
+    dot_operands = f"tritongpu-optimize-dot-operands{{hoist-layout-conversion={_text(target.arch >= 80)}}}"
     limit = [] if options.maxnreg is None else [f"limit-registers{{registers={options.maxnreg}}}"]
     return [
         convert,
@@ -57,11 +58,14 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "minitriton-enumerate-indices",
         "tritongpu-coalesce",
         "minitriton-coalesce-by-width",
+        f"tritongpu-F32DotTC{{emu-tf32={_text(target.arch >= 80)}}}",
         *_on_hopper(target, "triton-nvidia-gpu-plan-cta"),
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
         "minitriton-outer-reduction-layout",
+        "tritongpu-accelerate-matmul",
         "tritongpu-remove-layout-conversions",
+        dot_operands,
         "triton-nvidia-optimize-descriptor-encoding",
         "triton-loop-aware-cse",
         "tritongpu-fuse-nested-loops",
@@ -72,6 +76,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         *_pipelining(target, options),
         "canonicalize",
         "triton-loop-aware-cse",
+        dot_operands,
         "tritongpu-coalesce-async-copy",
         *_on_hopper(target, "triton-nvidia-tma-lowering"),
         "tritongpu-remove-layout-conversions",

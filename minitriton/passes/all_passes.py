@@ -5,6 +5,7 @@ Importing this module is what `minitriton passes`, `minitriton-opt` and the pipe
 
 from __future__ import annotations
 
+import minitriton.passes.accelerate_matmul
 import minitriton.passes.allocate_global_scratch
 import minitriton.passes.allocate_shared_memory
 import minitriton.passes.canonicalize
@@ -17,6 +18,7 @@ import minitriton.passes.convert_triton_to_tritongpu
 import minitriton.passes.cse
 import minitriton.passes.enumerate_indices
 import minitriton.passes.exchange_between_ctas
+import minitriton.passes.f32_dot_tc
 import minitriton.passes.fence_insertion
 import minitriton.passes.fuse_nested_loops
 import minitriton.passes.inline
@@ -27,6 +29,7 @@ import minitriton.passes.loop_aware_cse
 import minitriton.passes.loop_unroll
 import minitriton.passes.merge_tile_axes
 import minitriton.passes.optimize_descriptor_encoding
+import minitriton.passes.optimize_dot_operands
 import minitriton.passes.optimize_thread_locality
 import minitriton.passes.outer_reduction_layout
 import minitriton.passes.pipelining.assign_latencies

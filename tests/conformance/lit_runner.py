@@ -41,11 +41,14 @@ FILES = [
     "Triton/rewrite-tensor-pointer.mlir",
     "Triton/vecadd.mlir",
     "Triton/verify-make-range.mlir",
+    "TritonGPU/accelerate-matmul.mlir",
+    "TritonGPU/bf16x3-matmul.mlir",
     "TritonGPU/canonicalize.mlir",
     "TritonGPU/coalesce-async-copy.mlir",
     "TritonGPU/coalesce.mlir",
     "TritonGPU/combine-select-if.mlir",
     "TritonGPU/combine.mlir",
+    "TritonGPU/dot-operands.mlir",
     "TritonGPU/fence-inserstion.mlir",
     "TritonGPU/global_scratch_alloc.mlir",
     "TritonGPU/fuse-nested-loops.mlir",
@@ -66,6 +69,7 @@ FILES = [
     "TritonGPU/prox_fence_insertion.mlir",
     "TritonGPU/reduce-data-duplication.mlir",
     "TritonGPU/reorder-instructions.mlir",
+    "TritonGPU/tf32x3-matmul.mlir",
     "TritonGPU/verify-blocked-layout.mlir",
     "Conversion/allocate_shared_memory.mlir",
     "Conversion/triton_to_tritongpu.mlir",
@@ -90,7 +94,7 @@ KNOWN_DIFFERENCES = {
 """Chunks that are not expected to pass, by a name that they contain, and why."""
 
 
-OTHER_TARGETS = re.compile(r"amd_|amdg\.|hip:|tmem|tensor_memory|tcgen05|tc_gen5")
+OTHER_TARGETS = re.compile(r"amd_|amdg\.|hip:|tmem|tensor_memory|tcgen05|tc_gen5|cuda:1[0-9][0-9]")
 """What only chunks for AMD or Blackwell hold; they are out of scope and not counted."""
 
 

@@ -1,0 +1,117 @@
+"""What a value is computed from, and what is computed from it: slices of the def-use graph.
+
+In: an op or value, and a filter. Out: the ops reached, in the order in which they are found; an op that the filter refuses is neither in
+the slice nor looked through.
+
+    backward_ops(%dot.a, is_view)      ->  [tt.load, tt.trans]
+    forward_ops(%dot)                  ->  [arith.truncf, tt.dot, scf.yield]
+
+A forward slice goes into the regions of an op but not from `scf.yield` to the results of its loop; a backward slice goes from an
+argument of a single-block region to the op around it, unless `through_arguments` is False. Answers to MLIR's
+lib/Analysis/SliceAnalysis.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+Filter = Callable[[Operation], bool]
+
+
+def _all(op: Operation) -> bool:
+    return True
+
+
+def backward_ops(value: SSAValue, keep: Filter = _all, *, through_arguments: bool = True) -> list[Operation]:
+    """The ops that `value` depends on, each behind what it depends on itself."""
+    slice_ = _Backward(keep, through_arguments)
+    slice_.value(value)
+    return slice_.found
+
+
+class _Backward:
+    def __init__(self, keep: Filter, through_arguments: bool) -> None:
+        self.keep = keep
+        self.through_arguments = through_arguments
+        self.found: list[Operation] = []
+        self.seen: set[Operation] = set()
+
+    def value(self, value: SSAValue) -> None:
+        if isinstance(value, OpResult):
+            self.op(value.op)
+        elif self.through_arguments and isinstance(value, BlockArgument):
+            around = value.block.parent_op()
+            if around is not None and len(around.regions) == 1 and len(around.regions[0].blocks) == 1:
+                self.op(around)
+
+    def op(self, op: Operation) -> None:
+        if op in self.seen or op.name in _ISOLATED or not self.keep(op):
+            return
+        self.seen.add(op)
+        for operand in _used_values(op):
+            self.value(operand)
+        self.found.append(op)
+
+
+_ISOLATED = frozenset({"tt.func", "builtin.module", "func.func"})
+
+
+def _is_inside(value: SSAValue, op: Operation) -> bool:
+    owner = value.owner
+    around = owner.parent_op()
+    return around is not None and op.is_ancestor(around)
+
+
+def forward_ops(value: SSAValue, keep: Filter = _all) -> list[Operation]:
+    """The ops that depend on `value`, each before what depends on it."""
+    found: dict[Operation, None] = {}
+    seen: set[Operation] = set()
+
+    def visit(op: Operation) -> None:
+        if op in seen or not keep(op):
+            return
+        seen.add(op)
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.ops:
+                    visit(inner)
+        for result in op.results:
+            for use in result.uses:
+                visit(use.operation)
+        found[op] = None
+
+    for use in value.uses:
+        visit(use.operation)
+    return list(reversed(found))
+
+
+def connected_ops(op: Operation, keep: Filter) -> list[Operation]:
+    """`op` and the ops of its region that hang together with it through values, in the order of the text."""
+    region = op.parent_region()
+    found = {op}
+    pending = [op]
+
+    def reach(other: Operation) -> None:
+        if other not in found and other.parent_region() is region and keep(other):
+            found.add(other)
+            pending.append(other)
+
+    while pending:
+        current = pending.pop()
+        for operand in _used_values(current):
+            if isinstance(operand, OpResult):
+                reach(operand.op)
+        for result in current.results:
+            for use in result.uses:
+                reach(use.operation)
+    return [each for block in (region.blocks if region else ()) for each in block.ops if each in found]
+
+
+def _used_values(op: Operation) -> list[SSAValue]:
+    """The operands of `op`, and the values from outside that the ops in its regions use."""
+    values = list(op.operands)
+    for region in op.regions:
+        values += [value for inner in region.walk() for value in inner.operands if not _is_inside(value, op)]
+    return values

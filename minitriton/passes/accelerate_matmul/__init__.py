@@ -1,0 +1,58 @@
+"""`tritongpu-accelerate-matmul`: dots go to the tensor cores of the target.
+
+In: TTGIR whose dots have blocked layouts. Out: dots of `#ttg.nvidia_mma` layouts where the target has an instruction for them, with
+conversions of operands and result around; `tt.dot_scaled` as dots of widened operands; operands of an instruction's type.
+
+    1. `scaled`: `tt.dot_scaled` with a scale on the right alone is transposed; all are decomposed.
+    2. `blocked_to_mma`: instruction and tiling by `instruction`, the way of the operands by `operands`.
+    3. `promotion`: types that the chosen instruction lacks are widened.
+
+Answers to lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import tt, ttg
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.accelerate_matmul.blocked_to_mma import blocked_to_mma
+from minitriton.passes.accelerate_matmul.promotion import promote_operands
+from minitriton.passes.accelerate_matmul.scaled import decompose_scaled, transpose_for_left_scale
+from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.patterns import PatternSet
+
+
+@register_pass
+@dataclass(frozen=True)
+class AccelerateMatmul(Pass):
+    """Chooses tensor-core instructions for dots."""
+
+    name: ClassVar[str] = "tritongpu-accelerate-matmul"
+    requires = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite every dot of the module; a module without one is left as it is."""
+        dots = [found for found in ops_in(op) if isinstance(found, tt.DotOp | tt.DotScaledOp)]
+        if not dots:
+            return
+        arch = ttg.target_arch(op)
+        for dot in dots:
+            if isinstance(dot, tt.DotScaledOp):
+                transpose_for_left_scale(dot)
+        apply_patterns_greedily(op, _patterns(arch))
+        promote_operands(op, arch)
+
+
+@cache
+def _patterns(arch: int) -> PatternSet:
+    patterns = PatternSet()
+    patterns.pattern(tt.DotOp)(blocked_to_mma(arch))
+    patterns.pattern(tt.DotScaledOp)(decompose_scaled)
+    return patterns

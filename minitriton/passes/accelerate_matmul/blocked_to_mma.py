@@ -1,0 +1,60 @@
+"""A dot of blocked layouts becomes one on tensor cores.
+
+    %d = tt.dot %a, %b, %c                                     : -> tensor<128x128xf32, #blocked>
+becomes on sm_80
+    %a1 = ttg.convert_layout %a                                : -> #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+    %b1 = ttg.convert_layout %b                                : -> #ttg.dot_op<{opIdx = 1, parent = #mma, kWidth = 2}>
+    %d1 = tt.dot %a1, %b1, (ttg.convert_layout %c)             : -> tensor<128x128xf32, #mma>
+and on sm_90, with %a in a buffer if it comes from memory, else in registers,
+    %b1 = ttg.local_alloc %b                                   : -> !ttg.memdesc<64x128xf16, #shared, #smem>
+    %d1 = ttng.warp_group_dot %a1, %b1, (ttg.convert_layout %c)
+
+Answers to `BlockedToMMA` of lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+
+from minitriton.dialects import tt, ttg, ttng
+from minitriton.layouts.encodings import NvidiaMma
+from minitriton.passes.accelerate_matmul.instruction import mma_layout
+from minitriton.passes.accelerate_matmul.operands import in_registers, in_shared_memory, is_from_memory, loaded_bits
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
+from minitriton.rewriting.rewriter import Rewriter
+
+
+def blocked_to_mma(arch: int) -> Callable[[tt.DotOp, Rewriter], bool]:
+    """The pattern for one compute capability (times ten)."""
+
+    def rewrite(op: tt.DotOp, rewriter: Rewriter) -> bool:
+        layout = layout_of_value(op.result)
+        if layout is None or isinstance(layout, NvidiaMma):
+            return False
+        mma = mma_layout(op, arch)
+        if mma is None:
+            return False
+        type_ = with_layout(op.result.type, mma)
+        total = rewriter.insert(ttg.ConvertLayoutOp(op.c, type_)).result
+        settings = {
+            "input_precision": op.input_precision.data,
+            "max_num_imprecise_acc": op.max_num_imprecise_acc.value.data,
+        }
+        if mma.is_hopper:
+            if is_from_memory(op.a):
+                a = in_shared_memory(op.a, 0, rewriter)
+            else:
+                a = in_registers(op.a, 0, element_bits(cast(TensorType, op.a.type)), mma, rewriter)
+            b = in_shared_memory(op.b, 1, rewriter)
+            new = rewriter.insert(ttng.WarpGroupDotOp(a, b, total, **settings))
+        else:
+            bits = min(loaded_bits(op.a), loaded_bits(op.b))
+            a, b = (in_registers(value, index, bits, mma, rewriter) for index, value in enumerate((op.a, op.b)))
+            new = rewriter.insert(tt.DotOp(a, b, total, **settings))
+        rewriter.replace_with(op, ttg.ConvertLayoutOp(new.result, op.result.type))
+        return True
+
+    return rewrite

@@ -1,0 +1,159 @@
+"""Which tensor-core instruction a dot is made of, and how warps share its result.
+
+In: a `tt.dot` and the target. Out: an `NvidiaMma` layout for the result, or None where multiply-adds remain.
+
+    128x256 f16 -> f32, 8 warps, sm_90    ->    version 3, instrShape [16, 256, 16], warpsPerCTA [8, 1]
+    128x128 f16 -> f32, 4 warps, sm_80    ->    version 2, instrShape [16, 8], warpsPerCTA [2, 2]
+
+Version 2 is `mma.sync`, version 3 `wgmma`. Answers to `getMMAVersionSafe`, `warpsPerTileV2`, `warpsPerTileV3` of
+lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp, `supportMMA` of lib/Analysis/Utility.cpp and `mmaVersionToInstrShape` of
+lib/Dialect/TritonGPU/Transforms/Utility.cpp.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation
+
+from minitriton.analysis.def_use_slices import connected_ops, forward_ops
+from minitriton.dialects import tt, ttg
+from minitriton.layouts.cta_split import shape_per_cta
+from minitriton.layouts.encodings import NvidiaMma
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+
+FP8 = (Float8E4M3FNType, Float8E5M2Type)
+_ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)
+"""Every fp8 can be widened to f16."""
+DOTS = frozenset({"tt.dot", "tt.dot_scaled", "ttng.warp_group_dot"})
+LAST_IMPRECISE = 32
+"""wgmma sums fp8 products with fewer bits than f32: it is for dots that allow at least this many such sums."""
+
+_VALID_N = {8: (224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 24, 16, 8)}
+"""Columns of integer `wgmma` (PTX ISA, "wgmma.mma_async": not every multiple of 8 as for floats)."""
+_VALID_N_FLOAT = tuple(range(256, 0, -8))
+
+
+def is_int8(element: Attribute) -> bool:
+    return isinstance(element, IntegerType) and element.width.data == 8
+
+
+def mma_layout(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> NvidiaMma | None:
+    """The layout of the result of a plain dot on tensor cores; None if it stays with multiply-adds."""
+    version = _version(dot, arch)
+    if version == 0:
+        return None
+    type_ = cast(TensorType, dot.result.type)
+    blocked = layout_of_value(dot.result)
+    assert blocked is not None
+    shape = shape_per_cta(blocked, type_.get_shape())
+    warps = ttg.num_warps(dot)
+    if version == 2:
+        instruction = (*(1,) * (len(shape) - 2), 16, 8)
+        return NvidiaMma(2, 0, _warps_of_mma_sync(dot, shape, warps), instruction, blocked.cga)
+    instruction = _wgmma_shape(shape, cast(TensorType, dot.a.type), warps)
+    return NvidiaMma(3, 0, _warps_of_wgmma(dot, shape, warps, instruction[1]), instruction, blocked.cga)
+
+
+def _version(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> int:
+    """The newest tensor cores that can do `dot`; 0 for none."""
+    if arch < 80:
+        return 0
+    a, b = (cast(TensorType, operand.type).element_type for operand in (dot.a, dot.b))
+    result = cast(TensorType, dot.result.type).element_type
+    if any(isinstance(element, Float64Type) for element in (a, b, result)) and arch not in (80, 90):
+        return 0
+    precise = isinstance(dot, tt.DotOp) and dot.input_precision.data is tt.InputPrecision.TF32
+    if isinstance(a, Float32Type) and isinstance(b, Float32Type):
+        if not precise:
+            return 0
+    elif not (_has_mma(a) and _has_mma(b)):
+        return 0
+    return 3 if 90 <= arch < 100 and _fits_wgmma(dot) else 2
+
+
+def _has_mma(element: Attribute) -> bool:
+    floats = (*_ALL_FP8, Float16Type, BFloat16Type, Float32Type, Float64Type)
+    return isinstance(element, floats) or is_int8(element)
+
+
+def _fits_wgmma(dot: tt.DotOp | tt.DotScaledOp) -> bool:
+    a = cast(TensorType, dot.a.type)
+    type_ = cast(TensorType, dot.result.type)
+    blocked = layout_of_value(dot.result)
+    assert blocked is not None
+    element = a.element_type
+    shape = shape_per_cta(blocked, type_.get_shape())
+    if a.get_shape()[-1] < 256 // element_bits(a) or len(shape) == 3:
+        return False
+    if ttg.num_warps(dot) % 4 or shape[-2] % 64 or shape[-1] % 16:
+        return False
+    if not (isinstance(element, (*FP8, Float16Type, BFloat16Type, Float32Type)) or is_int8(element)):
+        return False
+    imprecise = dot.max_num_imprecise_acc.value.data if isinstance(dot, tt.DotOp) else 0
+    return not (isinstance(element, FP8) and isinstance(type_.element_type, Float32Type) and imprecise < LAST_IMPRECISE)
+
+
+def _wgmma_shape(shape: tuple[int, ...], a: TensorType, warps: int) -> tuple[int, int, int]:
+    """Rows of one warp, and the most columns that divide the result's and leave work for every warp."""
+    rows = 16
+    warps_along_m = max(shape[0] // rows, 1)
+    most = max(shape[1] // max(warps // warps_along_m, 1), 8)
+    columns = _VALID_N[8] if is_int8(a.element_type) else _VALID_N_FLOAT
+    return rows, next(n for n in columns if shape[1] % n == 0 and n <= most), 256 // element_bits(a)
+
+
+def _warps_of_wgmma(dot: Operation, shape: tuple[int, ...], warps: int, columns: int) -> tuple[int, int]:
+    """A warp group is four warps below each other. Whole rows for a dot that feeds another: what is between reduces rows."""
+    if any(op.name in DOTS for op in forward_ops(dot.results[0])):
+        return warps, 1
+    m, n = 4, 1
+    while m * n < warps:
+        if shape[0] > 16 * m:
+            m *= 2
+        else:
+            n *= 2
+    return m, n
+
+
+def _warps_of_mma_sync(dot: Operation, shape: tuple[int, ...], warps: int) -> tuple[int, ...]:
+    """As many rows of 16 as columns of 8 for each warp, so that operands take the fewest registers.
+
+    Dots that hang together share one tiling, along the longer side.
+    """
+    if len(shape) == 3:
+        return warps, 1, 1
+    chained = False
+    for op in connected_ops(dot, lambda op: op.name != "tt.trans"):
+        if op is dot or op.name not in ("tt.dot", "tt.dot_scaled"):
+            continue
+        layout = layout_of_value(op.results[0])
+        if layout is None or layout.rank != len(shape):
+            continue
+        if isinstance(layout, NvidiaMma):
+            return layout.warps_per_cta
+        chained = True
+    if chained:
+        return (warps, 1) if shape[0] >= shape[1] else (1, warps)
+    tiles_m, tiles_n = -(-shape[0] // 16), -(-shape[1] // 8)
+    m = n = 1
+    while m * n < warps:
+        if tiles_m >= tiles_n:
+            m *= 2
+            tiles_m = max(tiles_m // 2, 1)
+        else:
+            n *= 2
+            tiles_n //= 2
+    return m, n

@@ -1,0 +1,103 @@
+"""How the operands of a dot reach its instruction: in registers, or through shared memory.
+
+In: an operand of a dot. Out: the same in a `#ttg.dot_op` layout, or a buffer that wgmma reads.
+
+    %a                   ->  ttg.convert_layout %a : ... -> #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+    %b = tt.load ...     ->  ttg.local_alloc %b : ... -> !ttg.memdesc<64x128xf16, #shared, #smem>
+
+Answers to `getSharedMemoryMMAOperand`, `convertDotOperandForMMA`, `computeOrigBitWidth` of
+lib/Dialect/TritonGPU/Transforms/AccelerateMatmul.cpp.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from minitriton.analysis.def_use_slices import backward_ops
+from minitriton.dialects import ttg
+from minitriton.layouts.builders import nvmma_shared
+from minitriton.layouts.encodings import DotOperand, NvidiaMma
+from minitriton.layouts.properties import order_for_memory
+from minitriton.passes.layout_rules import is_elementwise
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
+from minitriton.rewriting.rewriter import Rewriter
+
+_LOADS = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
+_PASSED = frozenset(
+    {
+        "tt.broadcast",
+        "tt.descriptor_load",
+        "tt.expand_dims",
+        "tt.join",
+        "tt.load",
+        "tt.reshape",
+        "tt.split",
+        "tt.trans",
+        "ttg.convert_layout",
+        "ttg.fp4_to_fp",
+    }
+)
+
+
+def in_registers(value: SSAValue, op_idx: int, bits: int, mma: NvidiaMma, rewriter: Rewriter) -> SSAValue:
+    """`value` converted to the registers of the instruction; a thread holds 32 bits along K of elements of `bits` bits."""
+    layout = DotOperand(op_idx, mma, max(32 // bits, 1))
+    return rewriter.insert(ttg.ConvertLayoutOp(value, with_layout(value.type, layout))).results[0]
+
+
+def in_shared_memory(value: SSAValue, op_idx: int, rewriter: Rewriter) -> SSAValue:
+    """A new buffer with `value`, swizzled for wgmma. Only 16-bit elements may lie in memory with K not contiguous."""
+    source = without_conversions(value)
+    type_ = cast(TensorType, source.type)
+    layout = layout_of_value(source)
+    assert layout is not None
+    order = order_for_memory(layout, type_.get_shape())
+    if not isinstance(type_.element_type, Float16Type | BFloat16Type):
+        order = (1, 0) if op_idx == 0 else (0, 1)
+    shared = nvmma_shared(type_.get_shape(), order, layout.cga, element_bits(type_))
+    memdesc = ttg.MemDescType(type_.get_shape(), type_.element_type, ttg.encoding_attr(shared), ttg.SMEM)
+    alloc = ttg.LocalAllocOp(source, memdesc)
+    owner = source.owner
+    if isinstance(owner, Operation):
+        alloc.location = owner.location
+    return rewriter.insert(alloc, _op_behind(source)).result
+
+
+def _op_behind(value: SSAValue) -> Operation:
+    """The op before which an op stands that directly follows the definition of `value`."""
+    owner = value.owner
+    place = owner.first_op if isinstance(owner, Block) else owner.next_op
+    assert place is not None, "a block ends with its terminator"
+    return place
+
+
+def without_conversions(value: SSAValue) -> SSAValue:
+    """What `value` is before all conversions of its layout."""
+    while isinstance(value, OpResult) and value.op.name == "ttg.convert_layout":
+        value = value.op.operands[0]
+    return value
+
+
+def is_from_memory(value: SSAValue) -> bool:
+    """Whether `value` is what a load gave (transposed or not), or comes from outside the block."""
+    while isinstance(value, OpResult) and value.op.name in ("ttg.convert_layout", "tt.trans"):
+        value = value.op.operands[0]
+    return isinstance(value, BlockArgument) or (isinstance(value, OpResult) and value.op.name in _LOADS)
+
+
+def loaded_bits(value: SSAValue) -> int:
+    """Bits of an element of `value` as it lies in memory: the narrowest type that is loaded for it."""
+    ops = backward_ops(value, _is_passed, through_arguments=False)
+    if any(op.name == "ttg.fp4_to_fp" for op in ops):
+        return 4
+    types = [op.results[0].type for op in ops if op.name in ("tt.load", "tt.descriptor_load")]
+    bits = min(element_bits(type_) for type_ in (value.type, *types) if isinstance(type_, TensorType))
+    # A join halves what neighbours a thread has of each of its sources.
+    return bits // 2 if any(op.name == "tt.join" for op in ops) else bits
+
+
+def _is_passed(op: Operation) -> bool:
+    return op.name in _PASSED or is_elementwise(op)

@@ -1,0 +1,181 @@
+"""`tt.dot_scaled` as a dot of operands that are widened and multiplied by their scales.
+
+    %d = tt.dot_scaled %a scale %s, %b, %c lhs = e4m3 rhs = bf16
+
+    %a16 = tt.fp_to_fp %a : bf16                    ttg.fp4_to_fp for e2m1
+    %s16 = tt.bitcast (arith.shli (arith.extui %s : i16), 7) : bf16       a scale is the exponent of a power of two
+    %rep = %s16, each number 32 times along k       expand_dims, broadcast, trans, reshape
+    %x   = arith.select (%s == 255), nan, arith.mulf %a16, %rep           without fastMath
+    %d   = tt.dot %x, %b16, %c
+
+Scales lie row by row of the result on either side: those of b are transposed. Answers to
+lib/Dialect/TritonGPU/Transforms/DecomposeScaledBlocked.cpp and `transposeDotOp` of AccelerateMatmul.cpp; OCP Microscaling Formats
+(MX) v1.0, section 5.4, for what a scale means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, bf16, f16, f32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.tt_types import tensor_type
+from minitriton.layouts.builders import default_blocked
+from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma, Slice
+from minitriton.layouts.inference import fp4_to_fp_dst, reshape_dst
+from minitriton.passes.tensor_layouts import layout_of_value, shape_of, with_layout
+from minitriton.rewriting.constants import float_attr, int_attr
+from minitriton.rewriting.rewriter import Rewriter
+
+GROUP = 32
+"""Elements along k that share a scale."""
+NAN_SCALE = 0xFF
+
+
+def transpose_for_left_scale(op: tt.DotScaledOp) -> None:
+    """a @ (b * scale) + c  =  ((b * scale)^T @ a^T + c^T)^T: the scaled operand comes first."""
+    if op.a_scale is not None or op.b_scale is None:
+        return
+    block = cast(Block, op.parent)
+
+    def placed(new: Operation) -> SSAValue:
+        new.location = op.location
+        block.insert_op_before(new, op)
+        return new.results[0]
+
+    a, b, c = (placed(tt.TransOp(value, order=(1, 0))) for value in (op.a, op.b, op.c))
+    swapped = tt.DotScaledOp(
+        b,
+        a,
+        c,
+        op.b_scale,
+        None,
+        a_elem_type=op.b_elem_type.data,
+        b_elem_type=op.a_elem_type.data,
+        fast_math=bool(op.fast_math.value.data),
+        lhs_k_pack=bool(op.rhs_k_pack.value.data),
+        rhs_k_pack=bool(op.lhs_k_pack.value.data),
+    )
+    result = placed(tt.TransOp(placed(swapped), order=(1, 0)))
+    op.result.replace_all_uses_with(result)
+    block.erase_op(op)
+
+
+def decompose_scaled(op: tt.DotScaledOp, rewriter: Rewriter) -> bool:
+    """A dot of 16-bit floats. Operands packed along another axis than k are left."""
+    layout = layout_of_value(op.result)
+    if layout is None or isinstance(layout, NvidiaMma):
+        return False
+    if not (op.lhs_k_pack.value.data and op.rhs_k_pack.value.data):
+        return False
+    formats = (op.a_elem_type.data, op.b_elem_type.data)
+    compute = f16 if tt.ScaleDotElemType.FP16 in formats else bf16
+    operands: list[SSAValue] = []
+    for index, (value, scale) in enumerate(((op.a, op.a_scale), (op.b, op.b_scale))):
+        side = _Side(op, rewriter, index, formats[index] is tt.ScaleDotElemType.E2M1, compute)
+        scaled = side.scaled(value, scale)
+        operands.append(
+            _inserted(rewriter, ttg.ConvertLayoutOp(scaled, with_layout(scaled.type, DotOperand(index, layout))))
+        )
+    a, b = operands
+    dot = rewriter.insert(tt.DotOp(a, b, op.c))
+    rewriter.replace_with(op, ttg.ConvertLayoutOp(dot.result, op.result.type))
+    return True
+
+
+def _inserted(rewriter: Rewriter, op: Operation) -> SSAValue:
+    return rewriter.insert(op).results[0]
+
+
+def _of_element(value: SSAValue, element: Attribute) -> TensorType:
+    type_ = cast(TensorType, value.type)
+    return tensor_type(type_.get_shape(), element, type_.encoding)
+
+
+def _layout(value: SSAValue) -> DistributedEncoding:
+    layout = layout_of_value(value)
+    assert layout is not None
+    return layout
+
+
+def _unpacked(value: SSAValue, axis: int, element: Attribute) -> TensorType:
+    """The type of `value` with two elements for each byte along `axis`."""
+    shape = shape_of(value)
+    layout = fp4_to_fp_dst(_layout(value), shape, axis)
+    assert layout is not None
+    wide = tuple(size * 2 if dim == axis else size for dim, size in enumerate(shape))
+    return tensor_type(wide, element, ttg.encoding_attr(layout))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One operand of the dot: the left (`index` 0) or the right one."""
+
+    dot: tt.DotScaledOp
+    rewriter: Rewriter
+    index: int
+    is_fp4: bool
+    compute: AnyFloat
+
+    def _add(self, op: Operation) -> SSAValue:
+        return _inserted(self.rewriter, op)
+
+    def scaled(self, value: SSAValue, scale: SSAValue | None) -> SSAValue:
+        """`value` in 16 bits, times its scales."""
+        rank = len(shape_of(value))
+        k_dim = rank - 1 - self.index
+        if self.is_fp4:
+            value = self._add(ttg.Fp4ToFpOp(value, _unpacked(value, k_dim, self.compute), axis=k_dim))
+        else:
+            value = self._add(tt.FpToFpOp(value, _of_element(value, self.compute)))
+        if scale is None:
+            return value
+        if self.index == 1:
+            scale = self._add(tt.TransOp(scale, order=(*range(rank - 2), rank - 1, rank - 2)))
+        repeated = self._repeated(self._as_float(scale), k_dim)
+        factor = self._add(ttg.ConvertLayoutOp(repeated, value.type))
+        product = self._add(arith.MulfOp(value, factor))
+        return product if self.dot.fast_math.value.data else self._nan_where(product, scale, k_dim)
+
+    def _as_float(self, scale: SSAValue) -> SSAValue:
+        """2 to the power of (scale - 127), in the type of the product; f16 has too few exponents and goes by f32."""
+        wide = f32 if self.compute == f16 else self.compute
+        bits, mantissa = (32, 23) if wide == f32 else (16, 7)
+        integer = IntegerType(bits)
+        widened = self._add(arith.ExtUIOp(scale, _of_element(scale, integer)))
+        amount = self.rewriter.constant(int_attr(integer, mantissa))
+        amounts = self._add(tt.SplatOp(amount, widened.type))
+        shifted = self._add(arith.ShLIOp(widened, amounts))
+        number = self._add(tt.BitcastOp(shifted, _of_element(shifted, wide)))
+        if wide != self.compute:
+            number = self._add(arith.TruncFOp(number, _of_element(number, self.compute)))
+        return number
+
+    def _repeated(self, value: SSAValue, dim: int) -> SSAValue:
+        """Each element of `value` 32 times along `dim`."""
+        shape = shape_of(value)
+        rank = len(shape)
+        warps, lanes = ttg.num_warps(self.dot), ttg.threads_per_warp(self.dot)
+        blocked = default_blocked((*shape, 1), warps, lanes, ttg.num_ctas(self.dot))
+        value = self._add(ttg.ConvertLayoutOp(value, with_layout(value.type, Slice(rank, blocked))))
+        value = self._add(tt.ExpandDimsOp(value, axis=rank))
+        type_ = cast(TensorType, value.type)
+        value = self._add(tt.BroadcastOp(value, tensor_type((*shape, GROUP), type_.element_type, type_.encoding)))
+        order = [*range(dim + 1), rank, *range(dim + 1, rank)]
+        value = self._add(tt.TransOp(value, order=order))
+        merged = tuple(size * GROUP if d == dim else size for d, size in enumerate(shape))
+        layout = reshape_dst(shape_of(value), _layout(value), merged)
+        assert layout is not None, "merging neighbouring dimensions keeps a layout linear"
+        return self._add(tt.ReshapeOp(value, tensor_type(merged, type_.element_type, ttg.encoding_attr(layout))))
+
+    def _nan_where(self, product: SSAValue, scale: SSAValue, dim: int) -> SSAValue:
+        """NaN where the scale is one."""
+        limit = self.rewriter.constant(int_attr(scale.type, NAN_SCALE))
+        is_nan = self._add(arith.CmpiOp(scale, limit, "eq"))
+        condition = self._repeated(is_nan, dim)
+        condition = self._add(ttg.ConvertLayoutOp(condition, with_layout(condition.type, _layout(product))))
+        nan = self.rewriter.constant(float_attr(product.type, float("nan")))
+        return self._add(arith.SelectOp(condition, nan, product))

@@ -1,0 +1,144 @@
+"""`tritongpu-optimize-dot-operands`: transposes and reshapes of what goes into a buffer for a dot become views of the buffer.
+
+    %t = tt.trans %x {order = [1, 0]}                       %b = ttg.local_alloc %x
+    %b = ttg.local_alloc %t                          =>     %t = ttg.memdesc_trans %b {order = [1, 0]}
+    ttng.warp_group_dot %a, %b, %c                          ttng.warp_group_dot %a, %t, %c
+
+On tensor cores without wgmma the operand is read from a buffer swizzled for the transposed read:
+
+    %t = tt.trans %x                                        %b = ttg.local_alloc %x
+    %o = ttg.convert_layout %t : -> #ttg.dot_op      =>     %t = ttg.memdesc_trans %b
+    tt.dot %o, ...                                          %o = ttg.local_load %t : -> #ttg.dot_op
+
+Answers to lib/Dialect/TritonGPU/Transforms/OptimizeDotOperands.cpp (without what it has for Blackwell's scales).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation, OpResult
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import tt, ttg
+from minitriton.layouts.builders import swizzled_shared_for_dot
+from minitriton.layouts.encodings import DotOperand, NVMMAShared, SharedEncoding
+from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst
+from minitriton.layouts.properties import order_for_memory
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.canonicalize import canonicalization_patterns
+from minitriton.passes.layout_rules import order_of
+from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
+from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.rewriting.greedy import apply_patterns_greedily
+from minitriton.rewriting.patterns import PatternSet
+from minitriton.rewriting.rewriter import Rewriter
+
+_TRANSPOSE = (1, 0)
+_OPERANDS = frozenset({"tt.dot", "ttg.local_alloc"})
+"""Modules without any of these ops have nothing for this pass to do."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class OptimizeDotOperands(Pass):
+    """Makes views of shared memory of transposes and reshapes of dot operands."""
+
+    name: ClassVar[str] = "tritongpu-optimize-dot-operands"
+    requires = frozenset({Property.ENCODINGS})
+    hoist_layout_conversion: bool = True
+    """Accepted, as by Triton, where it does nothing either."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Canonicalise the module, then rewrite operands; a module without dots and buffers is left as it is."""
+        if not any(found.name in _OPERANDS for found in ops_in(op)):
+            return
+        apply_patterns_greedily(op, canonicalization_patterns(), top_down=True, merge_equal_blocks=False)
+        apply_patterns_greedily(op, _patterns())
+
+
+@cache
+def _patterns() -> PatternSet:
+    patterns = PatternSet()
+    patterns.pattern(ttg.ConvertLayoutOp)(read_through_transposed_view)
+    patterns.pattern(ttg.LocalAllocOp)(transpose_buffer)
+    patterns.pattern(ttg.LocalAllocOp)(reshape_buffer)
+    return PatternSet(patterns, CONVERT_PATTERNS)
+
+
+def _transpose_of(op: Operation) -> tt.TransOp | None:
+    """The transpose of a matrix that gives the first operand of `op`."""
+    source = op.operands[0]
+    if not isinstance(source, OpResult) or not isinstance(source.op, tt.TransOp) or order_of(source.op) != _TRANSPOSE:
+        return None
+    return source.op
+
+
+def read_through_transposed_view(op: ttg.ConvertLayoutOp, rewriter: Rewriter) -> bool:
+    """dot(convert(trans(x)))  =>  dot(local_load(memdesc_trans(local_alloc(x))))"""
+    user = op.result.get_user_of_unique_use()
+    if user is None or user.name != "tt.dot":
+        return False
+    trans = _transpose_of(op)
+    operand = layout_of_value(op.result)
+    if trans is None or not isinstance(operand, DotOperand):
+        return False
+    source = trans.src
+    if isinstance(source, OpResult) and isinstance(source.op, ttg.ConvertLayoutOp):
+        source = source.op.src
+    type_ = cast(TensorType, source.type)
+    shape = type_.get_shape()
+    layout = layout_of_value(source)
+    assert layout is not None
+    cga = tuple(tuple(reversed(basis)) for basis in layout.cga)
+    order = order_for_memory(layout, shape)
+    shared = swizzled_shared_for_dot(operand, shape, order, cga, element_bits(type_), need_trans=True)
+    memdesc = ttg.MemDescType(shape, type_.element_type, ttg.encoding_attr(shared), ttg.SMEM)
+    rewriter.location = trans.location
+    alloc = rewriter.insert(ttg.LocalAllocOp(trans.src, memdesc), trans)
+    view = rewriter.insert(ttg.MemDescTransOp(alloc.result, order=_TRANSPOSE), trans)
+    load = rewriter.insert(ttg.LocalLoadOp(view.result, None, op.result.type), trans)
+    rewriter.set_operand(op, 0, load.result)
+    return True
+
+
+def transpose_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
+    """warp_group_dot(local_alloc(trans(x)))  =>  warp_group_dot(memdesc_trans(local_alloc(x)))"""
+    user = op.result.get_user_of_unique_use()
+    if op.src is None or user is None or user.name != "ttng.warp_group_dot":
+        return False
+    trans = _transpose_of(op)
+    type_ = cast(ttg.MemDescType, op.result.type)
+    shared = ttg.layout_of(type_)
+    if trans is None or not isinstance(shared, NVMMAShared):
+        return False
+    source = cast(TensorType, trans.src.type)
+    inner = trans_dst(shared, source.get_shape(), _TRANSPOSE)
+    if inner is None:
+        return False
+    memdesc = ttg.MemDescType(source.get_shape(), source.element_type, ttg.encoding_attr(inner), type_.memory_space)
+    alloc = rewriter.insert(ttg.LocalAllocOp(trans.src, memdesc))
+    rewriter.replace_with(op, ttg.MemDescTransOp(alloc.result, order=_TRANSPOSE))
+    return True
+
+
+def reshape_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
+    """local_alloc(reshape(x))  =>  memdesc_reshape(local_alloc(x)), where the buffer of x has a layout of wgmma too"""
+    source = op.src
+    if source is None or not isinstance(source, OpResult) or not isinstance(source.op, tt.ReshapeOp):
+        return False
+    before = cast(TensorType, source.op.src.type)
+    type_ = cast(ttg.MemDescType, op.result.type)
+    shared = ttg.layout_of(type_)
+    assert isinstance(shared, SharedEncoding)
+    inner = memdesc_reshape_dst(type_.get_shape(), shared, before.get_shape())
+    if not isinstance(inner, NVMMAShared):
+        return False
+    memdesc = ttg.MemDescType(before.get_shape(), before.element_type, ttg.encoding_attr(inner), type_.memory_space)
+    alloc = rewriter.insert(ttg.LocalAllocOp(source.op.src, memdesc))
+    rewriter.replace_with(op, ttg.MemDescReshapeOp(alloc.result, type_))
+    return True
