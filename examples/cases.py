@@ -6,68 +6,22 @@ same source runs under minitriton and, beside it in the same process, under Trit
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from minitriton.lab.corpus.case import Case, load_file
+
 KERNELS = Path(__file__).parent / "kernels"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One launch. `inputs(rng)` makes the arguments in order (arrays, numbers); `expected(*arguments)` the outputs by position."""
-
-    name: str
-    file: str
-    kernel: str
-    inputs: Callable[[np.random.Generator], list[Any]]
-    constexprs: dict[str, Any]
-    grid: tuple[int, ...]
-    expected: Callable[..., dict[int, np.ndarray]]
-    tolerance: float = 1e-5
-    exact_order: bool = True
-    """Whether Triton does the same operations in the same order, so that results must agree bit for bit."""
-    num_warps: int = 4
-    options: dict[str, Any] = field(default_factory=dict)
-    num_ctas: int = 1
-
-    @property
-    def launch_options(self) -> dict[str, int]:
-        """What a launch and a compile are told beside the arguments."""
-        return {"num_warps": self.num_warps} | ({"num_ctas": self.num_ctas} if self.num_ctas > 1 else {})
 
 
 def load_kernels(file: str, compiler: str) -> ModuleType:
     """Imports `kernels/<file>.py`, or the file that an absolute path without its suffix names, with `import triton`
     meaning `compiler` ("triton" or "minitriton")."""
-    name = f"_{compiler}_kernels_{Path(file).name}"
-    if name in sys.modules:
-        return sys.modules[name]
-    importlib.import_module(compiler + ".language")
-    names = ("triton", "triton.language")
-    saved = {n: sys.modules.get(n) for n in names}
-    try:
-        for n in names:
-            sys.modules[n] = importlib.import_module(n.replace("triton", compiler, 1))
-        spec = importlib.util.spec_from_file_location(name, KERNELS / f"{file}.py")
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    finally:
-        for n, module_before in saved.items():
-            if module_before is None:
-                sys.modules.pop(n, None)
-            else:
-                sys.modules[n] = module_before
-    return module
+    return load_file(KERNELS / f"{file}.py", compiler)
 
 
 def _f32(rng: np.random.Generator, *shape: int) -> np.ndarray:

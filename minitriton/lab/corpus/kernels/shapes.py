@@ -3,7 +3,8 @@
 import numpy as np
 import triton
 import triton.language as tl
-from collecting import collector, f32, i32, integers, normal
+
+from minitriton.lab.corpus.case import collector, f32, i32, integers, normal
 
 CASES, case = collector(__file__)
 

@@ -4,7 +4,8 @@ place of Triton's, not its bits."""
 import numpy as np
 import triton
 import triton.language as tl
-from collecting import collector, f32, normal, uniform
+
+from minitriton.lab.corpus.case import collector, f32, normal, uniform
 
 CASES, case = collector(__file__)
 

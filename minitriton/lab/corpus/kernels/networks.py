@@ -3,7 +3,8 @@
 import numpy as np
 import triton
 import triton.language as tl
-from collecting import collector, f32, i32, integers, normal, uniform
+
+from minitriton.lab.corpus.case import collector, f32, i32, integers, normal, uniform
 
 CASES, case = collector(__file__)
 

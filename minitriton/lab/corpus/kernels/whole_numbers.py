@@ -3,7 +3,8 @@
 import numpy as np
 import triton
 import triton.language as tl
-from collecting import collector, i32, integers
+
+from minitriton.lab.corpus.case import collector, i32, integers
 
 CASES, case = collector(__file__)
 

@@ -1,0 +1,91 @@
+"""Kernels to experiment with, installed with the package: each with inputs, a launch and the right answer.
+
+    corpus.names()                       ["atomic_adds", ...], sorted
+    corpus.find("running_sums")          its `Case`
+    corpus.cases(family="scanning")      those of one file of `kernels/`
+    corpus.subject("running_sums")       ready for `lab.sweep`
+
+A file of one's own joins by `corpus.add("my_kernels.py")`: a Triton program whose cases are declared as in `corpus.case`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.corpus.case import Case, load_file
+
+if TYPE_CHECKING:
+    from minitriton.lab.sweeping.subject import Subject
+
+_KERNELS = Path(__file__).parent / "kernels"
+_added: list[Path] = []
+
+
+@cache
+def _of_file(path: Path) -> tuple[Case, ...]:
+    return tuple(load_file(path, "minitriton").CASES)
+
+
+def add(path: str | Path) -> None:
+    """Makes the cases of another file part of the corpus, for this process. Raises `MinitritonError` if it declares none."""
+    path = Path(path).resolve()
+    if not path.exists():
+        raise MinitritonError(f"no such file: {path}")
+    if not hasattr(load_file(path, "minitriton"), "CASES"):
+        raise MinitritonError(f"{path} declares no CASES", help="begin it with CASES, case = collector(__file__)")
+    if path not in _added:
+        _added.append(path)
+
+
+def families() -> list[str]:
+    """The files of the corpus by name: kernels of one kind each."""
+    return [path.stem for path in _files()]
+
+
+def _files() -> list[Path]:
+    return [*sorted(_KERNELS.glob("*.py")), *_added]
+
+
+def cases(family: str | None = None) -> list[Case]:
+    """The cases of one family, or all. Raises `MinitritonError` for a family that there is not."""
+    if family is not None and family not in families():
+        raise MinitritonError(f"the corpus has no family {family!r}", help="it has: " + ", ".join(families()))
+    return [case for path in _files() if family in (None, path.stem) for case in _of_file(path)]
+
+
+def names() -> list[str]:
+    """The names of all kernels, sorted."""
+    return sorted(case.name for case in cases())
+
+
+def find(name: str) -> Case:
+    """The case called `name`. Raises `MinitritonError` with the closest name."""
+    for case in cases():
+        if case.name == name:
+            return case
+    close = difflib.get_close_matches(name, names(), n=1)
+    raise MinitritonError(
+        f"the corpus has no kernel {name!r}",
+        help=f"did you mean {close[0]!r}?" if close else "`minitriton corpus` lists its kernels",
+    )
+
+
+def subject(name: str, *, seed: int = 0, arch: int = 90) -> Subject:
+    """The case called `name` as something to try pipelines on, its inputs drawn from `seed`."""
+    return subject_of(find(name), seed=seed, arch=arch)
+
+
+def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
+    """`case` as something to try pipelines on."""
+    import numpy as np
+
+    from minitriton.lab.sweeping.subject import Subject
+
+    kernel = getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
+    inputs = case.inputs(np.random.default_rng(seed))
+    options = dict(case.launch_options)
+    return Subject.of_call(kernel, inputs, case.grid, name=case.name, arch=arch, options=options, **case.constexprs)

@@ -1,0 +1,126 @@
+"""A kernel with a launch and the right answer, and how a file of kernels says them.
+
+    CASES, case = collector(__file__)
+
+    @case(inputs=lambda rng: [normal(rng, 500), f32(500), 500], expected=lambda x, *_: {1: x + 1}, grid=(4,), BLOCK=128)
+    @triton.jit
+    def add_one(x, out, n, BLOCK: tl.constexpr): ...
+
+The kernels are plain Triton programs: a file is loaded once under each compiler, and the cases of the two loads name the same kernels.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+Inputs = Callable[[np.random.Generator], list[Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch. `inputs(rng)` makes the arguments in order (arrays, numbers); `expected(*arguments)` the outputs by position."""
+
+    name: str
+    file: str
+    kernel: str
+    inputs: Callable[[np.random.Generator], list[Any]]
+    constexprs: dict[str, Any]
+    grid: tuple[int, ...]
+    expected: Callable[..., dict[int, np.ndarray]]
+    tolerance: float = 1e-5
+    exact_order: bool = True
+    """Whether Triton does the same operations in the same order, so that results must agree bit for bit."""
+    num_warps: int = 4
+    options: dict[str, Any] = field(default_factory=dict)
+    num_ctas: int = 1
+
+    @property
+    def launch_options(self) -> dict[str, int]:
+        """What a launch and a compile are told beside the arguments."""
+        return {"num_warps": self.num_warps} | ({"num_ctas": self.num_ctas} if self.num_ctas > 1 else {})
+
+
+def load_file(file: Path | str, compiler: str) -> ModuleType:
+    """Imports `file`, a Triton program, with `import triton` meaning `compiler` ("triton" or "minitriton"); once a process."""
+    name = f"_{compiler}_kernels_{Path(file).stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+    importlib.import_module(compiler + ".language")
+    names = ("triton", "triton.language")
+    saved = {n: sys.modules.get(n) for n in names}
+    try:
+        for n in names:
+            sys.modules[n] = importlib.import_module(n.replace("triton", compiler, 1))
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    finally:
+        for n, module_before in saved.items():
+            if module_before is None:
+                sys.modules.pop(n, None)
+            else:
+                sys.modules[n] = module_before
+    return module
+
+
+def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]]]:
+    """The list of the file's cases, and the decorator that adds to it. Keywords that `Case` lacks are constexprs."""
+    cases: list[Case] = []
+
+    def case(
+        *,
+        inputs: Inputs,
+        expected: Callable[..., dict[int, np.ndarray]],
+        grid: tuple[int, ...] = (1,),
+        tolerance: float = 1e-5,
+        exact_order: bool = True,
+        num_warps: int = 4,
+        num_ctas: int = 1,
+        **constexprs: Any,
+    ) -> Callable[[Any], Any]:
+        def add(kernel: Any) -> Any:
+            name = kernel.fn.__name__
+            where = str(Path(file).with_suffix(""))
+            how = (tolerance, exact_order, num_warps)
+            cases.append(Case(name, where, name, inputs, constexprs, grid, expected, *how, num_ctas=num_ctas))
+            return kernel
+
+        return add
+
+    return cases, case
+
+
+def f32(*shape: int) -> np.ndarray:
+    """Zeros to write a result into."""
+    return np.zeros(shape, np.float32)
+
+
+def i32(*shape: int) -> np.ndarray:
+    """Zeros to write a result into."""
+    return np.zeros(shape, np.int32)
+
+
+def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Normally distributed float32 values."""
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def uniform(rng: np.random.Generator, low: float, high: float, *shape: int) -> np.ndarray:
+    """Float32 values in [low, high)."""
+    return rng.uniform(low, high, shape).astype(np.float32)
+
+
+def integers(rng: np.random.Generator, low: int, high: int, *shape: int, dtype: Any = np.int32) -> np.ndarray:
+    """Whole numbers in [low, high)."""
+    return rng.integers(low, high, shape, dtype=np.int64).astype(dtype)
