@@ -4,6 +4,7 @@ minitriton compile FILE.py:kernel --signature '*fp32:16,*fp32:16,i32,BLOCK=1024'
 minitriton compile kernel.ttgir --emit llir
 minitriton passes [NAME]
 minitriton check FILE.py:kernel --signature ...
+minitriton sweep softmax_rows --orders 500 --jobs 2
 minitriton fuzz --count 1000 --seed 1
 minitriton demo
 """
@@ -28,6 +29,7 @@ from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.fuzz.command import add_fuzz_command
 from minitriton.lab.command import add_check_command
+from minitriton.lab.sweeping.command import add_sweep_commands
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.stages import STAGES
 
@@ -85,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     passes.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     passes.set_defaults(run=_passes)
     add_check_command(commands)
+    add_sweep_commands(commands)
     add_fuzz_command(commands)
     demo = commands.add_parser("demo", help="a kernel from Python to PTX to numbers")
     demo.add_argument("--full", action="store_true", help="print every stage in full")

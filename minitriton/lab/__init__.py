@@ -3,6 +3,8 @@
 report = check_call(kernel, [x, y, out, 4000], grid=(4,), BLOCK=1024)
 report.ok        whether every pass kept the numbers
 report.text()    a table, one row a pass, then what is known of each broken pass
+
+table = sweep(["running_sums", "@reducing"], Space(), orders=500, jobs=2, store="orders.db")      many pipelines of many kernels
 """
 
 from __future__ import annotations
@@ -16,8 +18,18 @@ if TYPE_CHECKING:
     from minitriton.lab.checker import check
     from minitriton.lab.pipeline import with_passes
     from minitriton.lab.report import CheckReport, PassRow
+    from minitriton.lab.sweeping.judging import Class, Record
+    from minitriton.lab.sweeping.references import Reference
+    from minitriton.lab.sweeping.space import Space
+    from minitriton.lab.sweeping.store import Store
+    from minitriton.lab.sweeping.subject import Subject
+    from minitriton.lab.sweeping.sweep import sweep
+    from minitriton.lab.sweeping.table import Table
 
-__all__ = ["Arguments", "CheckReport", "PassRow", "check", "check_call", "generate_arguments", "with_passes"]
+__all__ = [
+    "Arguments", "CheckReport", "Class", "PassRow", "Record", "Reference", "Space", "Store", "Subject", "Table",
+    "check", "check_call", "generate_arguments", "sweep", "with_passes",
+]  # fmt: skip
 
 _MODULES = {
     "Arguments": "arguments",
@@ -27,6 +39,14 @@ _MODULES = {
     "check_call": "call",
     "generate_arguments": "arguments",
     "with_passes": "pipeline",
+    "Class": "sweeping.judging",
+    "Record": "sweeping.judging",
+    "Reference": "sweeping.references",
+    "Space": "sweeping.space",
+    "Store": "sweeping.store",
+    "Subject": "sweeping.subject",
+    "Table": "sweeping.table",
+    "sweep": "sweeping.sweep",
 }
 
 

@@ -68,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
 
     source, parameters = _source(given)
     target = GPUTarget("cuda", given.arch or architecture_of(source) or 90, 32)
-    options = CUDAOptions.for_target(target, **{**_named(given.option), **source.parse_options()})
+    options = CUDAOptions.for_target(target, **{**named(given.option), **source.parse_options()})
     grid = tuple(_integer(part, "--grid") for part in given.grid.split(","))
     report = check(
         source,
@@ -133,7 +133,7 @@ def _arguments(
     from minitriton.lab.execution import Launch
 
     value = source.make_ir(target, options, make_context())
-    sizes = {name: _integer(size, "--size") for name, size in _named(given.size).items()}
+    sizes = {name: _integer(size, "--size") for name, size in named(given.size).items()}
 
     def run_once(arguments: Any) -> None:
         launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
@@ -148,7 +148,7 @@ def _arguments(
         parameters.kinds,
         run_once,
         sizes=sizes,
-        numbers=_named(given.arg),
+        numbers=named(given.arg),
         contents=_arrays(given.inputs),
         divisible=parameters.divisible,
         seed=given.seed,
@@ -171,7 +171,8 @@ def _arrays(path: str | None) -> dict[str, Any]:
         raise MinitritonError(f"cannot read {path!r}: {error}", help="--inputs takes what numpy.savez wrote") from None
 
 
-def _named(items: list[str]) -> dict[str, Any]:
+def named(items: list[str]) -> dict[str, Any]:
+    """`NAME=VALUE` items of a command line, values as Python reads them. Raises `MinitritonError` for anything else."""
     import ast
 
     found: dict[str, Any] = {}

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dialects.tt_func import FuncOp
 from minitriton.dialects.tt_types import TensorDescType
+from minitriton.emulator import Report
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.errors import MinitritonError
 from minitriton.interpreter import interpret
@@ -54,6 +55,8 @@ class Outcome:
     fault: MinitritonError | None = None
     gap: str | None = None
     findings: tuple[Unsound, ...] | None = None
+    report: Report | None = field(default=None, repr=False)
+    """All that the emulator counted, where it ran."""
 
     @property
     def ran(self) -> bool:
@@ -172,7 +175,10 @@ class Launch:
         except Exception as error:
             return Outcome(Level.EMULATOR, gap=f"the emulator failed: {type(error).__name__}: {error}")
         return Outcome(
-            Level.EMULATOR, self.arguments.contents(), findings=tuple(Unsound.of_finding(f) for f in report.findings)
+            Level.EMULATOR,
+            self.arguments.contents(),
+            findings=tuple(Unsound.of_finding(f) for f in report.findings),
+            report=report,
         )
 
 

@@ -1,0 +1,105 @@
+"""A kernel by how to find it: small, picklable, and as text on a command line.
+
+softmax_rows                          a kernel of the corpus
+my_kernels.py:softmax                 a kernel of a file, with --signature, --grid, --arg, --size
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.subject import Subject
+from minitriton.target import CUDAOptions, GPUTarget
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Where a kernel is and what it is launched with. `files` are those that the corpus has been extended by."""
+
+    kernel: str
+    signature: str = ""
+    grid: tuple[int, ...] = (2,)
+    numbers: tuple[tuple[str, float], ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
+    arch: int = 90
+    seed: int = 0
+    files: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
+    """Files that register passes."""
+
+    @property
+    def name(self) -> str:
+        """What records call it: a launch on another target is another kernel."""
+        return self.kernel if self.arch == 90 else f"{self.kernel} sm_{self.arch}"
+
+    def subject(self) -> Subject:
+        """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
+        import minitriton.codegen.all_passes
+        import minitriton.passes.all_passes  # noqa: F401
+        from minitriton.cli import load_plugin
+        from minitriton.lab import corpus
+
+        for path in self.loads:
+            load_plugin(path)
+        for file in self.files:
+            corpus.add(file)
+        if ".py:" not in self.kernel:
+            found = corpus.subject(self.kernel, seed=self.seed, arch=self.arch)
+            found.name = self.name
+            return found
+        return self._of_file()
+
+    def _of_file(self) -> Subject:
+        from minitriton.cli import ast_source, load_kernel
+        from minitriton.lab.arguments import Arguments, generate_arguments
+        from minitriton.lab.parameters import parameters_of
+
+        if not self.signature:
+            raise MinitritonError(f"{self.kernel} needs --signature", help="give it as to `minitriton compile`")
+        source = ast_source(load_kernel(self.kernel), self.signature)
+        target = GPUTarget("cuda", self.arch, 32)
+        options = CUDAOptions.for_target(target, **dict(self.options))
+        parameters = parameters_of(source)
+
+        def arguments() -> Arguments:
+            return generate_arguments(
+                parameters.kinds,
+                run_once,
+                sizes=dict(self.sizes),
+                numbers=dict(self.numbers),
+                divisible=parameters.divisible,
+                seed=self.seed,
+            )
+
+        subject = Subject(self.name, source, arguments, self.grid, target, options)
+
+        def run_once(made: Arguments) -> None:
+            launch = subject.launch_with(made)
+            fault = launch.run(subject.make_ir(), subject.facts).fault
+            if fault is not None:
+                raise fault
+
+        return subject
+
+
+def references(kernels: list[str], **shared: object) -> list[Reference]:
+    """A reference each; `all` stands for the whole corpus, `@scanning` for one family of it."""
+    from minitriton.lab import corpus
+
+    files = shared.get("files", ())
+    for file in files if isinstance(files, tuple) else ():
+        corpus.add(str(file))
+    names: list[str] = []
+    for kernel in kernels:
+        if kernel == "all":
+            names += corpus.names()
+        elif kernel.startswith("@"):
+            names += [case.name for case in corpus.cases(kernel[1:])]
+        elif ".py:" in kernel:
+            names.append(str(Path(kernel)))
+        else:
+            names.append(corpus.find(kernel).name)
+    return [Reference(name, **shared) for name in dict.fromkeys(names)]  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,108 @@
+"""The records of a sweep: counts by class, what is best, and a data frame.
+
+table.counts()                     {"right": 480, "refused": 20}
+table.best("instructions")         the right record of each kernel with the fewest
+table.frame()                      pandas: a row a point, a column a metric
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.judging import Class, Record, is_internal
+
+_NOT_RIGHT = (Class.WRONG, Class.UNSOUND, Class.FAILED, Class.CRASHED, Class.UNJUDGED)
+_NUMBERS = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
+
+
+@dataclass
+class Table:
+    """Records, and the seconds that the `judged` new ones of them took."""
+
+    records: list[Record] = field(default_factory=list)
+    seconds: float = 0.0
+    judged: int = 0
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def counts(self, kernel: str | None = None) -> dict[str, int]:
+        """How many points of each class, of one kernel or all."""
+        found = Counter(str(r.result) for r in self.records if kernel in (None, r.kernel))
+        return {str(c): found[str(c)] for c in Class if found[str(c)]}
+
+    def kernels(self) -> list[str]:
+        """The kernels in it, in order."""
+        return list(dict.fromkeys(r.kernel for r in self.records))
+
+    def programs(self, kernel: str) -> int:
+        """How many different programs the points of `kernel` gave."""
+        return len({r.program for r in self.records if r.kernel == kernel and r.program})
+
+    def best(self, metric: str) -> dict[str, Record]:
+        """By kernel, the right record with the smallest `metric`. Raises `MinitritonError` for one that was not measured."""
+        found: dict[str, Record] = {}
+        known: set[str] = set()
+        for record in self.records:
+            known.update(record.metrics)
+            if record.result not in (Class.RIGHT, Class.COMPILED) or metric not in record.metrics:
+                continue
+            if record.kernel not in found or record.metrics[metric] < found[record.kernel].metrics[metric]:
+                found[record.kernel] = record
+        if not found:
+            raise MinitritonError(f"no record has the metric {metric!r}", help="measured: " + ", ".join(sorted(known)))
+        return found
+
+    def not_right(self) -> list[Record]:
+        """What needs looking at: all but right, refused and merely compiled."""
+        return [r for r in self.records if r.result in _NOT_RIGHT]
+
+    def internal_errors(self) -> list[Record]:
+        """Points where a pass failed without a located error."""
+        return [r for r in self.records if is_internal(r)]
+
+    def frame(self) -> Any:
+        """A pandas `DataFrame`, a row a point. Raises `MinitritonError` where pandas is not installed."""
+        try:
+            import pandas  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            raise MinitritonError("a data frame needs pandas", help="pip install pandas") from None
+        return pandas.DataFrame(
+            [
+                {
+                    "kernel": r.kernel, "pipeline": r.pipeline, "class": str(r.result), "culprit": r.culprit,
+                    "reason": r.reason, "program": r.program, **r.metrics,
+                }
+                for r in self.records
+            ]
+        )  # fmt: skip
+
+    def text(self) -> str:
+        """A row a kernel: points, programs, counts by class; then what is not right, the first of each kind."""
+        rows = [("kernel", "points", "programs", "classes")]
+        for kernel in self.kernels():
+            counts = self.counts(kernel)
+            classes = ", ".join(f"{count} {name}" for name, count in counts.items())
+            rows.append((kernel, str(sum(counts.values())), str(self.programs(kernel)), classes))
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = ["  ".join((*(c.ljust(w) for c, w in zip(r, widths, strict=False)), r[3])) for r in rows]
+        rate = f", {60 * self.judged / self.seconds:.0f} points a minute" if self.judged and self.seconds else ""
+        total = ", ".join(f"{count} {name}" for name, count in self.counts().items())
+        return "\n".join([*lines, "", f"{len(self.records)} points: {total}{rate}", *self._examples()])
+
+    def _examples(self) -> list[str]:
+        seen: dict[tuple[str, str, str], list[Record]] = {}
+        for record in self.not_right():
+            seen.setdefault((str(record.result), record.culprit, _NUMBERS.sub("N", record.reason)[:80]), []).append(
+                record
+            )
+        lines: list[str] = []
+        for (result, culprit, _), found in sorted(seen.items(), key=lambda item: -len(item[1]))[:20]:
+            who = f" in {culprit}" if culprit else ""
+            lines += ["", f"{result}{who}, {len(found)} points, first {found[0].kernel}: {found[0].reason[:200]}"]
+            lines.append(f"    {found[0].pipeline}")
+        return lines

@@ -1,0 +1,214 @@
+"""Processes that judge points: each keeps the states of the kernels it has seen, so a kernel goes back to the process that knows it.
+
+In: batches of one kernel's pipelines. Out: each batch's records, written to the store by the process that made them. A process that
+dies, or takes longer than `limit` seconds over a point, is replaced; its batch is given out again point by point, and a point
+that ends a process a second time is recorded as crashed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.references import Reference
+from minitriton.lab.sweeping.space import parse_point
+from minitriton.lab.sweeping.store import Store
+
+_READY = "ready"
+"""What a process says once it can take batches."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pipelines of one kernel, as text. `tries`: how often it has ended a process."""
+
+    reference: Reference
+    pipelines: tuple[str, ...]
+    tries: int = 0
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every process is told: where to write, as which compiler, and whether to run what it compiles."""
+
+    store: Path
+    compiler: str
+    run: bool = True
+
+
+def serve(descriptor: int) -> None:
+    """What a process does: takes `Work`, then batches until the other end closes; answers with the number of points done, the
+    processor seconds they took, and what kept them from being judged."""
+    connection = Connection(descriptor)
+    with contextlib.suppress(EOFError, OSError):
+        _judge_batches(connection.recv(), connection)
+
+
+def _judge_batches(work: Work, connection: Connection) -> None:
+    store = Store(work.store, work.compiler)
+    judges: dict[Reference, Judge] = {}
+    connection.send(_READY)
+    while True:
+        batch: Batch = connection.recv()
+        start = time.process_time()
+        try:
+            judge = judges.get(batch.reference)
+            if judge is None:
+                judge = judges[batch.reference] = Judge(batch.reference.subject(), run=work.run)
+            known = store.known_of(batch.reference.name, batch.pipelines)
+            records = [judge.record(parse_point(text)) for text in batch.pipelines if text not in known]
+            store.add(records)
+            connection.send((len(batch.pipelines), time.process_time() - start, None))
+        except Exception as error:
+            connection.send((0, time.process_time() - start, error))
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[bytes]
+    connection: Connection
+    batch: Batch | None = None
+    since: float = 0.0
+    kernels: set[Reference] = field(default_factory=set)
+    is_ready: bool = False
+
+
+class Workers:
+    """`jobs` processes. `judge(batches)` yields the number of points done as each batch ends."""
+
+    def __init__(self, work: Work, jobs: int, limit: float = 60.0) -> None:
+        self.work, self.jobs, self.limit = work, jobs, limit
+        self.cpu_seconds = 0.0
+        self._workers: list[_Worker] = []
+
+    def judge(self, batches: list[Batch]) -> Iterator[int]:
+        """Has `batches` judged. Raises what a process could not do for any point, such as write the store."""
+        waiting = _Waiting(batches)
+        try:
+            self._workers = [self._start() for _ in range(min(self.jobs, len(batches)))]
+            while waiting or any(worker.batch for worker in self._workers):
+                for worker in self._workers:
+                    if worker.batch is None and (batch := waiting.next_for(worker.kernels)) is not None:
+                        self._give(worker, batch)
+                yield from self._collect(waiting)
+        finally:
+            self._end()
+
+    def _start(self) -> _Worker:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = f"from minitriton.lab.sweeping.workers import serve; serve({theirs.fileno()})"
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            process = subprocess.Popen(
+                [sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL
+            )
+        connection = Connection(ours.detach())
+        connection.send(self.work)
+        return _Worker(process, connection)
+
+    def _give(self, worker: _Worker, batch: Batch) -> None:
+        worker.batch, worker.since = batch, time.monotonic()
+        worker.kernels.add(batch.reference)
+        worker.connection.send(batch)
+
+    def _collect(self, waiting: _Waiting) -> Iterator[int]:
+        busy = {worker.connection: worker for worker in self._workers if worker.batch is not None}
+        for connection in wait(list(busy), timeout=1.0):
+            worker = busy.pop(connection)  # pyright: ignore[reportArgumentType]
+            try:
+                answer = worker.connection.recv()
+            except (EOFError, OSError):
+                yield self._lost(worker, waiting, "the process ended")
+                continue
+            if answer == _READY:
+                worker.is_ready, worker.since = True, time.monotonic()
+                continue
+            done, seconds, error = answer
+            worker.batch = None
+            self.cpu_seconds += seconds
+            if error is not None:
+                raise error
+            yield done
+        for worker in busy.values():
+            assert worker.batch is not None
+            if time.monotonic() - worker.since > self.limit * len(worker.batch.pipelines):
+                worker.process.kill()
+                yield self._lost(worker, waiting, f"no answer within {self.limit:g} s")
+
+    def _lost(self, worker: _Worker, waiting: _Waiting, why: str) -> int:
+        """Replaces `worker`; gives its batch out again in single points, or records the point that ends processes."""
+        batch = worker.batch
+        assert batch is not None
+        worker.connection.close()
+        worker.process.wait()
+        if not worker.is_ready:
+            raise MinitritonError(
+                f"the processes of the sweep end before they judge anything (exit code {worker.process.returncode})",
+                help="what they print says why; is there memory and disk enough?",
+            )
+        fresh = self._start()
+        self._workers[self._workers.index(worker)] = fresh
+        if len(batch.pipelines) == 1 and batch.tries:
+            record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", why)
+            store = Store(self.work.store, self.work.compiler)
+            store.add([record])
+            store.close()
+            return 1
+        waiting.put_back([Batch(batch.reference, (text,), batch.tries + 1) for text in batch.pipelines])
+        return 0
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            worker.connection.close()
+            if worker.batch is not None:
+                worker.process.kill()
+        for worker in self._workers:
+            worker.process.wait()
+
+
+class _Waiting:
+    """Batches not given out yet, by kernel."""
+
+    def __init__(self, batches: list[Batch]) -> None:
+        self._by_kernel: dict[Reference, deque[Batch]] = {}
+        self._taken: set[Reference] = set()
+        for batch in batches:
+            self._by_kernel.setdefault(batch.reference, deque()).append(batch)
+
+    def __bool__(self) -> bool:
+        return any(self._by_kernel.values())
+
+    def next_for(self, kernels: set[Reference]) -> Batch | None:
+        """A batch of a kernel that the process knows, else of one that no process has begun, else of the one with most left."""
+        left = {reference: len(queue) for reference, queue in self._by_kernel.items() if queue}
+        if not left:
+            return None
+        own = [reference for reference in left if reference in kernels]
+        fresh = [reference for reference in left if reference not in self._taken]
+        chosen = own[0] if own else fresh[0] if fresh else max(left, key=left.__getitem__)
+        self._taken.add(chosen)
+        return self._by_kernel[chosen].popleft()
+
+    def put_back(self, batches: list[Batch]) -> None:
+        """Batches to be given out again."""
+        for batch in batches:
+            self._by_kernel[batch.reference].append(batch)
+
+
+def progress_text(done: int, total: int, since: float) -> str:
+    """`1200 of 5000 points, 5210 a minute, 44 s left`."""
+    seconds = max(time.monotonic() - since, 1e-9)
+    rate = done / seconds
+    left = f"{(total - done) / rate:.0f} s left" if rate else "no estimate yet"
+    return f"{done} of {total} points, {60 * rate:.0f} a minute, {left}"

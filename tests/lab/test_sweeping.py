@@ -1,0 +1,223 @@
+"""Sweeps over pipelines: what is the same is done once, what is wrong is named, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from minitriton import lab
+from minitriton.dialects import arith
+from minitriton.dialects.tt import MakeRangeOp
+from minitriton.errors import MinitritonError
+from minitriton.lab import corpus
+from minitriton.lab.sweeping.fingerprint import Fingerprints
+from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal, parse_point
+from minitriton.lab.sweeping.states import State
+from minitriton.lab.sweeping.store import Store
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Pass, Property, register_pass
+
+KERNEL = "running_product"
+
+
+@register_pass
+@dataclass(frozen=True)
+class LosesAProduct(Pass):
+    """A wrong pass: products become sums."""
+
+    name = "test-loses-a-product"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, arith.MulfOp):
+                sum_ = arith.AddfOp(inner.lhs, inner.rhs)
+                assert inner.parent is not None
+                inner.parent.insert_op_before(sum_, inner)
+                inner.result.replace_all_uses_with(sum_.result)
+                inner.detach()
+                inner.erase()
+
+
+@register_pass
+@dataclass(frozen=True)
+class EndsTheProcess(Pass):
+    """A pass that takes its process with it."""
+
+    name = "test-ends-the-process"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        os._exit(7)
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    return Judge(corpus.subject(KERNEL))
+
+
+def test_a_copy_is_the_same_program_and_another_attribute_makes_another() -> None:
+    fingerprints = Fingerprints()
+    subject = corpus.subject(KERNEL)
+    first, second = subject.make_ir(), subject.make_ir()
+    assert fingerprints.of(first) == fingerprints.of(second)
+    numbers = next(op for op in second.walk() if isinstance(op, MakeRangeOp))
+    numbers.properties["end"] = IntegerAttr(77, 32)
+    assert fingerprints.of(first) != fingerprints.of(second)
+
+
+def test_programs_with_operands_exchanged_differ() -> None:
+    from minitriton.dialects.text import parse_module
+
+    text = "func.func @f(%a: i32, %b: i32) {{ %c = arith.subi {0} : i32\n func.return }}"
+    one, other = (parse_module(text.format(pair)) for pair in ("%a, %b", "%b, %a"))
+    assert Fingerprints().of(one) != Fingerprints().of(other)
+    fingerprints = Fingerprints()
+    assert fingerprints.of(one) != fingerprints.of(other)
+
+
+def test_the_targets_own_pipeline_is_right_and_counted(judge: Judge) -> None:
+    record = judge.record(judge.subject.pipeline())
+    assert record.result is Class.RIGHT
+    assert record.metrics["barriers"] > 0
+    assert record.metrics["instructions"] > record.metrics["ptx_instructions"] / 2
+
+
+def test_what_pipelines_share_is_run_once(judge: Judge) -> None:
+    base = judge.subject.pipeline()
+    judge.record(base)
+    run = judge.states.steps_run
+    at = next(i for i, step in enumerate(base.steps) if step.name == "minitriton-merge-tile-axes")
+    judge.record(Pipeline(base.steps[:at] + base.steps[at + 1 :]))
+    assert judge.states.steps_run - run <= 2
+
+
+def test_a_pass_that_changes_nothing_leads_to_the_same_state(judge: Judge) -> None:
+    once, twice = Pipeline.parse("inline,canonicalize,cse"), Pipeline.parse("inline,canonicalize,cse,cse,canonicalize")
+    state = judge.states.run(once)
+    assert isinstance(state, State)
+    assert judge.states.run(twice) is state
+
+
+def test_dropped_modules_are_made_again(judge: Judge) -> None:
+    state = judge.states.run(Pipeline.parse("inline,canonicalize,cse"))
+    assert isinstance(state, State)
+    before = str(judge.states.value(state))
+    judge.states._values.clear()
+    assert str(judge.states.value(state)) == before
+
+
+def test_a_wrong_pass_gives_wrong_records(judge: Judge) -> None:
+    steps = list(judge.subject.pipeline().steps)
+    record = judge.record(Pipeline((*steps[:3], LosesAProduct(), *steps[3:])))
+    assert (record.result, record.reason) == (Class.WRONG, "other numbers than the kernel's own")
+
+
+def test_a_broken_contract_is_refused_with_the_reason(judge: Judge) -> None:
+    text = str(judge.subject.pipeline()).replace("convert-triton-to-tritongpu{target=cuda:90},", "")
+    record = judge.record(Pipeline.parse(text))
+    assert record.result is Class.REFUSED
+    assert "convert-triton-to-tritongpu" in record.reason
+
+
+def test_a_pipeline_that_stops_early_is_refused(judge: Judge) -> None:
+    assert judge.record(Pipeline.parse("inline,cse")).result is Class.REFUSED
+
+
+def test_drawn_pipelines_are_legal_and_read_back_from_their_text() -> None:
+    subject = corpus.subject(KERNEL)
+    base, rng = subject.pipeline(), random.Random(1)
+    space = Space(insert=foreign_passes())
+    drawn = [space.sample(base, subject.facts, rng) for _ in range(50)]
+    assert len({str(p) for p in drawn}) > 40
+    for pipeline in drawn:
+        assert is_legal(pipeline, subject.facts)
+        assert parse_point(str(pipeline)) == pipeline
+        assert Property.PTX in pipeline.check(subject.facts)
+    crossed = space.cross(drawn[0], drawn[1], subject.facts, rng)
+    assert is_legal(crossed, subject.facts)
+    assert space.mutate(base, subject.facts, rng) != base
+
+
+def test_neighbours_are_one_change_away() -> None:
+    base = corpus.subject(KERNEL).pipeline()
+    around = list(Space().neighbours(base))
+    assert {len(p.steps) - len(base.steps) for p in around} == {-1, 0, 1}
+    assert len({str(p) for p in around}) > 2 * len(base.steps)
+
+
+def test_a_sweep_over_processes_is_resumed_from_its_store(tmp_path: Path) -> None:
+    store = tmp_path / "orders.db"
+    first = lab.sweep([KERNEL], lab.Space(), orders=12, seed=3, jobs=2, store=store)
+    again = lab.sweep([KERNEL], lab.Space(), orders=20, seed=3, jobs=1, store=store)
+    assert (len(first), first.judged, len(again), again.judged) == (12, 12, 20, 8)
+    assert {r.pipeline for r in first.records} <= {r.pipeline for r in again.records}
+    assert again.best("instructions")[KERNEL].result is Class.RIGHT
+
+
+def test_a_point_that_ends_its_process_is_recorded_and_the_rest_goes_on(tmp_path: Path) -> None:
+    base = corpus.subject(KERNEL).pipeline()
+    bad = str(base).replace("inline,", "inline,test-ends-the-process,", 1)
+    reference = lab.Reference(KERNEL, loads=(__file__,))
+    table = lab.sweep([reference], [str(base), bad], jobs=1, store=tmp_path / "s.db")
+    assert sorted(str(r.result) for r in table.records) == ["crashed", "right"]
+
+
+def test_a_sweep_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    store, command = (
+        tmp_path / "s.db",
+        [sys.executable, "-m", "minitriton", "sweep", KERNEL, "--orders", "120", "--jobs", "1"],
+    )
+    for seconds in (1.5, 3.0):
+        process = subprocess.Popen(
+            [*command, "--store", str(store)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    table = lab.sweep([KERNEL], lab.Space(), orders=120, store=store)
+    pipelines = [r.pipeline for r in table.records]
+    assert len(pipelines) == len(set(pipelines)) == 120
+
+
+def test_two_processes_write_one_store(tmp_path: Path) -> None:
+    stores = [Store(tmp_path / "s.db", "one"), Store(tmp_path / "s.db", "one"), Store(tmp_path / "s.db", "other")]
+    for index, store in enumerate(stores):
+        store.add([Record("k", f"p{n}", Class.RIGHT, program="x", metrics={"m": index}) for n in range(index, 10)])
+    assert [len(list(store.records())) for store in stores] == [10, 10, 8]
+
+
+@pytest.mark.parametrize("content", [b"not a database, but long enough to be read as one" * 40, None])
+def test_a_file_that_is_no_store_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "s.db"
+    if content is None:
+        path = tmp_path / "no" / "such" / "folder" / "s.db"
+    else:
+        path.write_bytes(content)
+    with pytest.raises(MinitritonError, match="cannot use the store"):
+        Store(path, "one")
+
+
+def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db", "one")
+    store._db.execute("UPDATE store SET version = 99")
+    store.close()
+    with pytest.raises(MinitritonError, match="version 99"):
+        Store(tmp_path / "s.db", "one")
+
+
+def test_an_unknown_kernel_and_an_unknown_metric_are_named() -> None:
+    with pytest.raises(MinitritonError) as raised:
+        lab.sweep(["runing_product"])
+    assert "running_product" in str(raised.value)
+    with pytest.raises(MinitritonError, match="seconds"):
+        lab.Table([Record("k", "p", Class.RIGHT)]).best("seconds")
