@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from minitriton.lab.pipeline import with_passes
     from minitriton.lab.report import CheckReport, PassRow
     from minitriton.lab.sweeping.judging import Class, Record
+    from minitriton.lab.sweeping.reducing import smallest_pipeline
     from minitriton.lab.sweeping.references import Reference
+    from minitriton.lab.sweeping.search import Found, search
     from minitriton.lab.sweeping.space import Space
     from minitriton.lab.sweeping.store import Store
     from minitriton.lab.sweeping.subject import Subject
     from minitriton.lab.sweeping.sweep import sweep
     from minitriton.lab.sweeping.table import Table
+    from minitriton.lab.sweeping.worth import Worth, leave_one_out
 
 __all__ = [
-    "Arguments", "CheckReport", "Class", "PassRow", "Record", "Reference", "Space", "Store", "Subject", "Table",
-    "check", "check_call", "generate_arguments", "sweep", "with_passes",
+    "Arguments", "CheckReport", "Class", "Found", "PassRow", "Record", "Reference", "Space", "Store", "Subject", "Table", "Worth",
+    "check", "check_call", "generate_arguments", "leave_one_out", "search", "smallest_pipeline", "sweep", "with_passes",
 ]  # fmt: skip
 
 _MODULES = {
@@ -43,7 +46,12 @@ _MODULES = {
     "Record": "sweeping.judging",
     "Reference": "sweeping.references",
     "Space": "sweeping.space",
+    "Found": "sweeping.search",
     "Store": "sweeping.store",
+    "Worth": "sweeping.worth",
+    "leave_one_out": "sweeping.worth",
+    "search": "sweeping.search",
+    "smallest_pipeline": "sweeping.reducing",
     "Subject": "sweeping.subject",
     "Table": "sweeping.table",
     "sweep": "sweeping.sweep",

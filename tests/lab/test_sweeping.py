@@ -22,6 +22,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.reducing import smallest_pipeline
 from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal, parse_point
 from minitriton.lab.sweeping.states import State
 from minitriton.lab.sweeping.store import Store
@@ -221,3 +222,40 @@ def test_an_unknown_kernel_and_an_unknown_metric_are_named() -> None:
     assert "running_product" in str(raised.value)
     with pytest.raises(MinitritonError, match="seconds"):
         lab.Table([Record("k", "p", Class.RIGHT)]).best("seconds")
+
+
+@pytest.mark.parametrize("sampler", ["random", "exhaustive", "hill-climb", "evolutionary"])
+def test_a_search_finds_what_is_no_worse_and_is_the_same_for_the_same_seed(sampler: str) -> None:
+    found = [lab.search(KERNEL, lab.Space(), "instructions", sampler=sampler, budget=40, seed=5) for _ in range(2)]
+    assert found[0].gain >= 0
+    assert found[0].convergence() == sorted(found[0].convergence(), reverse=True)
+    assert [r.pipeline for r in found[0].records] == [r.pipeline for r in found[1].records]
+    assert found[0].best.result is Class.RIGHT
+    assert KERNEL in found[0].text()
+
+
+def test_a_search_for_what_is_not_measured_says_what_is() -> None:
+    with pytest.raises(MinitritonError, match="nonsense") as raised:
+        lab.search(KERNEL, objective="nonsense")
+    assert "sectors" in str(raised.value)
+    with pytest.raises(MinitritonError, match="no sampler"):
+        lab.search(KERNEL, sampler="guess")
+
+
+def test_leaving_a_needed_pass_out_shows_what_it_is_worth() -> None:
+    worth = lab.leave_one_out([KERNEL])
+    assert "tritongpu-coalesce" in worth.passes()
+    assert worth.change(KERNEL, "triton-combine", "instructions") == 0
+    rows = worth.text("ptx_instructions", changed_only=False).splitlines()
+    assert len(rows) == len(worth.passes()) + 1
+
+
+def test_the_smallest_pipeline_keeps_the_pass_that_breaks_it(judge: Judge) -> None:
+    steps = judge.subject.pipeline().steps
+    broken = Pipeline((*steps[:3], LosesAProduct(), *steps[3:]))
+    smallest = smallest_pipeline(judge, broken)
+    left = [step.name for step in smallest.steps]
+    assert LosesAProduct.name in left
+    assert len(left) < 10
+    with pytest.raises(MinitritonError, match="does not show"):
+        smallest_pipeline(judge, Pipeline(steps))

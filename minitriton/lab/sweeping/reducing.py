@@ -1,0 +1,51 @@
+"""The smallest pipeline that still shows something: what is left when every pass that does not matter is gone.
+
+    bisect("rms_rows", bad_pipeline, shows=wrong)
+    bisect("rms_rows", slow_pipeline, shows=lambda record: record.metrics.get("sectors", 0) > 2000)
+
+Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input" (2002): ddmin over the passes that stay within their level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.space import is_fixed
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Step
+
+BROKEN = (Class.WRONG, Class.UNSOUND, Class.FAILED)
+
+
+def is_broken(record: Record) -> bool:
+    """Wrong numbers, an unsound program, or a pass that failed."""
+    return record.result in BROKEN
+
+
+def smallest_pipeline(judge: Judge, pipeline: Pipeline, shows: Callable[[Record], bool] = is_broken) -> Pipeline:
+    """`pipeline` less every pass without which `shows` is still true of the record. Raises `MinitritonError` if it is not true at first."""
+    if not shows(judge.record(pipeline)):
+        record = judge.record(pipeline)
+        raise MinitritonError(
+            f"the pipeline does not show it: {judge.subject.name!r} is {record.result}", help="begin with one that does"
+        )
+    steps = list(pipeline.steps)
+    parts = 2
+    while movable := [index for index, step in enumerate(steps) if not is_fixed(step)]:
+        size = -(-len(movable) // parts)
+        for at in range(0, len(movable), size):
+            less = _without(steps, set(movable[at : at + size]))
+            if shows(judge.record(Pipeline(tuple(less)))):
+                steps, parts = less, max(parts - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            parts = min(2 * parts, len(movable))
+    return Pipeline(tuple(steps))
+
+
+def _without(steps: list[Step], left_out: set[int]) -> list[Step]:
+    return [step for index, step in enumerate(steps) if index not in left_out]
