@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects import region_flow
+from minitriton.dialects.facts import HandsOn
 from minitriton.dialects.ttg_attributes import SharedMemorySpaceAttr
 from minitriton.dialects.ttg_traits import MemDescView
 from minitriton.dialects.ttg_types import MemDescType
@@ -59,73 +61,11 @@ def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     if op.has_trait(MemDescView, value_if_unregistered=False):
         yield op.operands[0], op.results[0]
         return
-    rule = _FLOWS.get(op.name)
-    if rule is not None:
-        yield from rule(op)
+    yield from region_flow.flows(op)
+    if (chosen := HandsOn.of(op)) is not None:
+        yield from chosen.flows(op)
     for successor, operands in _branch_targets(op):
         yield from zip(operands, successor.args, strict=False)
-
-
-def _terminator_operands(block: Block) -> Sequence[SSAValue]:
-    return block.last_op.operands if block.last_op is not None else ()
-
-
-def _for(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    body = op.regions[0].block
-    yielded = _terminator_operands(body)
-    for init, argument, again, result in zip(op.operands[3:], body.args[1:], yielded, op.results, strict=True):
-        yield init, argument
-        yield again, argument
-        yield init, result
-        yield again, result
-
-
-def _while(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    before, after = op.regions[0].block, op.regions[1].block
-    yield from zip(op.operands, before.args, strict=True)
-    yield from zip(_terminator_operands(after), before.args, strict=True)
-    passed = _terminator_operands(before)[1:]
-    yield from zip(passed, after.args, strict=True)
-    yield from zip(passed, op.results, strict=True)
-
-
-def _if(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    for region in op.regions:
-        if region.first_block is not None:
-            yield from zip(_terminator_operands(region.block), op.results, strict=False)
-
-
-def _select(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    yield op.operands[1], op.results[0]
-    yield op.operands[2], op.results[0]
-
-
-def _pass_through(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    yield from zip(op.operands, op.results, strict=True)
-
-
-def _partitions(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    parent = op.parent_op()
-    for region in op.regions:
-        if parent is not None and region.first_block is not None:
-            yield from zip(parent.operands, region.first_block.args, strict=True)
-
-
-def _warp_yield(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    parent = op.parent_op()
-    if parent is not None:
-        yield from zip(op.operands, parent.results, strict=True)
-
-
-_FLOWS = {
-    "scf.for": _for,
-    "scf.while": _while,
-    "scf.if": _if,
-    "arith.select": _select,
-    "ttng.warp_group_dot_wait": _pass_through,
-    "ttg.warp_specialize.partitions": _partitions,
-    "ttg.warp_yield": _warp_yield,
-}
 
 
 def _branch_targets(op: Operation) -> Iterator[tuple[Block, Sequence[SSAValue]]]:

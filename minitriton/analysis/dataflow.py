@@ -16,10 +16,12 @@ An op whose control flow is not known has its regions visited with nothing known
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from xdsl.ir import Block, Operation, Region, SSAValue
+
+from minitriton.dialects.region_flow import Branch, RegionFlow
 
 Fact = TypeVar("Fact")
 
@@ -31,12 +33,6 @@ class ForwardDataflow(ABC, Generic[Fact]):
         self.facts: dict[SSAValue, Fact] = {}
         self.sources: dict[SSAValue, tuple[SSAValue, ...]] = {}
         """For a value that control flow defines (block arguments, results of loops and branches): what flows into it."""
-        self._control: dict[str, Callable[[Operation], None]] = {
-            "scf.for": self._for,
-            "scf.while": self._while,
-            "scf.if": self._if,
-            "ttg.warp_specialize": self._warp_specialize,
-        }
 
     @abstractmethod
     def transfer(self, op: Operation) -> None:
@@ -73,16 +69,16 @@ class ForwardDataflow(ABC, Generic[Fact]):
 
     def run_block(self, block: Block) -> None:
         """Find the facts of what `block` defines, from the facts of what flows into it."""
-        control, transfer = self._control, self.transfer
+        transfer = self.transfer
         for op in block.ops:
-            handler = control.get(op.name)
-            if handler is not None:
-                handler(op)
+            if not op.regions:
+                transfer(op)
+            elif (flow := RegionFlow.of(op)) is not None:
+                self.visit(op, flow)
             else:
                 transfer(op)
-                if op.regions:
-                    for region in op.regions:
-                        self.run(region)
+                for region in op.regions:
+                    self.run(region)
 
     def _flow(self, target: SSAValue, source: SSAValue) -> bool:
         """Let `source` flow into `target`; whether that weakened the fact of `target`."""
@@ -101,77 +97,44 @@ class ForwardDataflow(ABC, Generic[Fact]):
             changed = self._flow(target, source) or changed
         return changed
 
-    def _record(self, targets: Sequence[SSAValue], *sources: Sequence[SSAValue]) -> None:
-        for index, target in enumerate(targets):
-            self.sources[target] = tuple(side[index] for side in sources if index < len(side))
+    def visit(self, op: Operation, flow: RegionFlow) -> None:
+        """Find the facts of an op with control flow inside: run its regions until nothing changes, then join its results."""
+        counter = flow.counter(op)
+        if counter is not None:
+            variable, lower, step = counter
+            self.facts[variable] = self.loop_variable(self.fact(lower), self.fact(step))
+            self.sources[variable] = (lower, step)
+        reached: dict[Region | None, None] = {None: None}
+        pending: list[Region | None] = [None]
+        self._note_sources(flow.branches(op))
+        while pending:
+            origin = pending.pop(0)
+            if origin is not None:
+                self.run(origin)
+            for branch in flow.goes(op, origin, self._number):
+                target = branch.target
+                if target is None:
+                    continue
+                changed = self._flow_all(branch.received, branch.passed)
+                if (changed or target not in reached) and target not in pending:
+                    reached[target] = None
+                    pending.append(target)
+        for result in op.results:
+            self.facts.pop(result, None)
+        for origin in reached:
+            for branch in flow.goes(op, origin, self._number):
+                if branch.target is None:
+                    self._flow_all(branch.received, branch.passed)
 
-    def _for(self, op: Operation) -> None:
-        operands = tuple(op.operands)
-        lower, step, inits = operands[0], operands[2], operands[3:]
-        body = op.regions[0].block
-        variable, arguments = body.args[0], body.args[1:]
-        yielded = _terminator_operands(body)
-        self.facts[variable] = self.loop_variable(self.fact(lower), self.fact(step))
-        self.sources[variable] = (lower, step)
-        self._record(arguments, inits, yielded)
-        self._record(op.results, inits, yielded)
-        self._flow_all(arguments, inits)
-        while True:
-            self.run_block(body)
-            if not self._flow_all(arguments, yielded):
-                break
-        for result, argument in zip(op.results, arguments, strict=True):
-            self.facts[result] = self.fact(argument)
+    def _number(self, value: SSAValue) -> int | None:
+        return self.constant_of(self.fact(value))
 
-    def _while(self, op: Operation) -> None:
-        before, after = op.regions[0].block, op.regions[1].block
-        inits = tuple(op.operands)
-        passed = _terminator_operands(before)[1:]
-        yielded = _terminator_operands(after)
-        self._record(before.args, inits, yielded)
-        self._record(after.args, passed)
-        self._record(op.results, passed)
-        self._flow_all(before.args, inits)
-        while True:
-            self.run_block(before)
-            self._flow_all(after.args, passed)
-            self.run_block(after)
-            if not self._flow_all(before.args, yielded):
-                break
-        self._flow_all(op.results, passed)
-
-    def _if(self, op: Operation) -> None:
-        condition = self.constant_of(self.fact(op.operands[0]))
-        regions = [region for region in op.regions if region.first_block is not None]
-        if condition is not None and len(regions) == 2:
-            regions = [regions[0] if condition else regions[1]]
-        elif condition == 0:
-            return
-        yields: list[tuple[SSAValue, ...]] = []
-        for region in regions:
-            self.run_block(region.block)
-            yields.append(_terminator_operands(region.block))
-        if op.results:
-            self._record(op.results, *yields)
-            for result in op.results:
-                self.facts.pop(result, None)
-            for values in yields:
-                self._flow_all(op.results, values)
-
-    def _warp_specialize(self, op: Operation) -> None:
-        captures = tuple(op.operands)
-        default, holder = op.regions
-        self.run_block(default.block)
-        yielded = _terminator_operands(default.block)
-        self._record(op.results, yielded)
-        self._flow_all(op.results, yielded)
-        for partitions in holder.block.ops:
-            for region in partitions.regions:
-                first = region.first_block
-                if first is not None:
-                    self._record(first.args, captures)
-                    self._flow_all(first.args, captures)
-                    self.run(region)
+    def _note_sources(self, branches: Sequence[Branch]) -> None:
+        found: dict[SSAValue, dict[SSAValue, None]] = {}
+        for branch in branches:
+            for target, source in zip(branch.received, branch.passed, strict=False):
+                found.setdefault(target, {})[source] = None
+        self.sources.update((target, tuple(sources)) for target, sources in found.items())
 
     def _graph(self, region: Region) -> None:
         """Blocks joined by branches: visited in order, again and again until nothing changes."""
@@ -217,11 +180,6 @@ class ForwardDataflow(ABC, Generic[Fact]):
             known = self.sources.get(argument, ())
             if value not in known:
                 self.sources[argument] = (*known, value)
-
-
-def _terminator_operands(block: Block) -> tuple[SSAValue, ...]:
-    last = block.last_op
-    return () if last is None else tuple(last.operands)
 
 
 def _reverse_postorder(region: Region) -> list[Block]:

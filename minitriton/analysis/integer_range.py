@@ -36,6 +36,7 @@ from minitriton.analysis.integer_range_fact import (
     wrapped,
 )
 from minitriton.analysis.integer_range_rules import Rule, restricted
+from minitriton.dialects.region_flow import CountedLoop, RegionFlow, WhileLoop
 
 __all__ = ["FITS_32_BITS", "GRID_LIMITS", "NON_NEGATIVE_DIVIDEND", "IntegerRange", "IntegerRangeAnalysis"]
 
@@ -162,6 +163,15 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
             return False
         self.facts[target] = new
         return True
+
+    def visit(self, op: Operation, flow: RegionFlow) -> None:
+        """Loops are bounded by their trip counts and conditions."""
+        if isinstance(flow, CountedLoop):
+            self._for(op)
+        elif isinstance(flow, WhileLoop):
+            self._while(op)
+        else:
+            super().visit(op, flow)
 
     def _for(self, op: Operation) -> None:
         inits = op._operands[3:]

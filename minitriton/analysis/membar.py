@@ -28,8 +28,19 @@ from minitriton.analysis.allocation import Allocation, FunctionAllocation
 from minitriton.analysis.control_flow import Point, entry_blocks, is_segment_end, successors_of
 from minitriton.analysis.liveness import Interval, intersects
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects.synchronization import (
+    ArrivesForAll,
+    Barrier,
+    EndsBeforeItsWait,
+    SetsUpMbarrier,
+    UsesMbarrier,
+    WaitsForCopies,
+)
+from minitriton.dialects.tt_func import ReturnOp
 from minitriton.dialects.ttg_attributes import layout_of
-from minitriton.dialects.ttg_ops import LocalBarrierOp
+from minitriton.dialects.ttg_memory_ops import LocalAllocOp
+from minitriton.dialects.ttg_ops import ConvertLayoutOp, LocalBarrierOp
+from minitriton.dialects.ttng_barriers import InvalBarrierOp, WaitBarrierOp
 from minitriton.layouts.conversion import is_cvt_warp_sync
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -39,8 +50,6 @@ Accesses = dict[Interval, dict[Operation, None]]
 Filter = Callable[[Operation, Operation], bool]
 """Whether two ops that access the same bytes need no barrier between them."""
 
-BARRIERS = frozenset({"ttg.local_barrier", "gpu.barrier"})
-_WAITS = frozenset({"ttg.async_wait", "ttng.async_tma_store_wait"})
 _EVERYTHING: Interval = (0, 1 << 62)
 
 
@@ -96,19 +105,6 @@ def _overlap(earlier: Accesses, later: Accesses, skip: Filter) -> bool:
     )
 
 
-_MBARRIER_OPS = frozenset(
-    {
-        "ttng.wait_barrier",
-        "ttng.async_tma_copy_global_to_local",
-        "ttng.async_tma_gather",
-        "ttng.barrier_expect",
-    }
-)
-_COMPLETES_BEFORE_WAIT_ENDS = frozenset(
-    {"ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather", "ttng.wait_barrier"}
-)
-
-
 def can_skip_barrier(before: Operation, after: Operation) -> bool:
     """Pairs that mbarriers order by themselves on NVIDIA.
 
@@ -116,14 +112,14 @@ def can_skip_barrier(before: Operation, after: Operation) -> bool:
     and whatever follows a copy's wait, for the wait ends only when the copy has ended. Two waits do need a barrier between them,
     or a warp could run a whole phase ahead.
     """
-    first, second = before.name, after.name
-    if first == second and first in ("ttng.init_barrier", "ttng.inval_barrier"):
+    same = before.__class__ is after.__class__
+    if same and SetsUpMbarrier.of(before):
         return True
-    if first == second == "ttng.wait_barrier":
+    if same and isinstance(before, WaitBarrierOp):
         return False
-    if first in _MBARRIER_OPS and second in _MBARRIER_OPS:
+    if UsesMbarrier.of(before) and UsesMbarrier.of(after):
         return True
-    return first in _COMPLETES_BEFORE_WAIT_ENDS and second != "ttng.inval_barrier"
+    return EndsBeforeItsWait.of(before) is not None and not isinstance(after, InvalBarrierOp)
 
 
 def insert_barriers(module: ModuleOp, allocation: Allocation, skip: Filter = can_skip_barrier) -> None:
@@ -137,7 +133,7 @@ def insert_barriers(module: ModuleOp, allocation: Allocation, skip: Filter = can
 
 
 def _has_waits(function: Operation) -> bool:
-    return any(op.name in _WAITS for op in ops_in(function))
+    return any(WaitsForCopies.of(op) for op in ops_in(function))
 
 
 @dataclass
@@ -189,7 +185,7 @@ class FunctionWalk:
                 queue.append(successor)
         for point, state in after.items():
             end = self._segment(point)[1]
-            if end is not None and end.name == "tt.return":
+            if end is not None and isinstance(end, ReturnOp):
                 at_return.join(state)
         return at_return
 
@@ -209,16 +205,16 @@ class FunctionWalk:
         return found
 
     def _access(self, op: Operation) -> Access | None:
-        if op.name in BARRIERS:
+        if Barrier.of(op):
             return Access(op, Pending(), is_barrier=True)
-        if op.name in _WAITS:
+        if WaitsForCopies.of(op):
             return Access(op, Pending(), is_wait=True)
         pending = Pending()
         callee = self.placed.callees.get(op)
         if callee is not None:
             return self._call(op, callee)
         self._add_effects(op, pending)
-        if op.name == "ttng.arrive_barrier":
+        if ArrivesForAll.of(op):
             pending.reads[_EVERYTHING] = {op: None}
             pending.writes[_EVERYTHING] = {op: None}
         scratch = self.placed.of_op.get(op)
@@ -238,7 +234,7 @@ class FunctionWalk:
         aliases = self.placed.aliases
         if not any(value in aliases for value in (*op.operands, *op.results)):
             return
-        if op.name == "ttg.local_alloc":
+        if isinstance(op, LocalAllocOp):
             if op.operands:
                 pending.writes[self.placed.of_value[op.results[0]].bytes] = {op: None}
             return
@@ -259,7 +255,7 @@ class FunctionWalk:
                 state.clear()
             elif access.is_wait:
                 following = access.op.next_op
-                if following is None or following.name not in BARRIERS:
+                if following is None or not Barrier.of(following):
                     position += 1
                     self._insert(accesses, position, access.op, after=True)
                     state.clear()
@@ -309,7 +305,7 @@ class FunctionWalk:
 
 def meets_by_warp(op: Operation) -> bool:
     """Whether `op` is a layout conversion within warps: its threads meet at a warp's barrier only."""
-    if op.name != "ttg.convert_layout":
+    if not isinstance(op, ConvertLayoutOp):
         return False
     src, dst = cast(TensorType, op.operands[0].type), cast(TensorType, op.results[0].type)
     src_layout, dst_layout = layout_of(src), layout_of(dst)

@@ -20,22 +20,8 @@ from xdsl.ir import Operation
 from minitriton.analysis.allocation import Allocation
 from minitriton.analysis.membar import Access, FunctionWalk, Pending
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects.synchronization import CopyInto, OfAsyncProxy
 from minitriton.dialects.ttng_barriers import FenceAsyncSharedOp
-
-_COPIES = frozenset({"ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather"})
-_OF_THE_UNIT = _COPIES | {
-    "ttng.warp_group_dot",
-    "ttng.tc_gen5_mma",
-    "ttng.tc_gen5_mma_scaled",
-    "ttng.async_tma_scatter",
-    "ttng.async_tma_reduce",
-    "ttng.arrive_barrier",
-    "ttng.tmem_copy",
-    "ttng.wait_barrier",
-    "ttng.init_barrier",
-    "ttng.inval_barrier",
-}
-"""Ops that are no accesses by threads, or that synchronise by themselves."""
 
 
 def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:
@@ -48,11 +34,11 @@ def insert_proxy_fences(module: ModuleOp, allocation: Allocation) -> None:
 
 
 def _has_copies(op: Operation) -> bool:
-    return any(inner.name in _COPIES for inner in ops_in(op))
+    return any(CopyInto.of(inner) for inner in ops_in(op))
 
 
 def _is_of_the_unit(before: Operation, after: Operation) -> bool:
-    return before.name in _OF_THE_UNIT
+    return OfAsyncProxy.of(before) is not None
 
 
 class _Fences(FunctionWalk):
@@ -61,8 +47,9 @@ class _Fences(FunctionWalk):
     def _access(self, op: Operation) -> Access | None:
         if isinstance(op, FenceAsyncSharedOp):
             return Access(op, Pending(), is_barrier=True)
-        if op.name in _COPIES:
-            target = op.destination  # pyright: ignore[reportAttributeAccessIssue]
+        copy = CopyInto.of(op)
+        if copy is not None:
+            target = copy.buffer_of(op)
             claims = Pending(writes={buffer.bytes: {op: None} for buffer in self.placed.buffers_of(target)})
             return Access(op, Pending(), claims=claims)
         callee = self.placed.callees.get(op)

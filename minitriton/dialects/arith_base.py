@@ -31,6 +31,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.layout_facts import AnyLayout
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import Kind
 from minitriton.dialects.tt_types import with_element
@@ -133,7 +134,7 @@ class ConstantOp(IRDLOperation, HasFolderInterface):
     name = "arith.constant"
     value = prop_def(IntegerAttr | FloatAttr | DenseIntOrFPElementsAttr)
     result = result_def()
-    traits = traits_def(Pure(), ConstantLike())
+    traits = traits_def(Pure(), ConstantLike(), AnyLayout())
 
     def __init__(self, value: IntegerAttr | FloatAttr | DenseIntOrFPElementsAttr) -> None:
         Operation.__init__(self, result_types=(value.type,), properties={"value": value})

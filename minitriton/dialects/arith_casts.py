@@ -14,13 +14,15 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.arith_base import ANY, FLOAT, INTEGER, bool_like, is_integer, width_of
+from minitriton.dialects.facts import Widens
+from minitriton.dialects.layout_facts import Elementwise
 from minitriton.dialects.op_definition import op_definition
 
 
 class _CastOp(IRDLOperation):
     """Base of conversions, element by element."""
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise())
     assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
     DIRECTION: ClassVar[int] = 0
     """1 if the result must be wider than the input, -1 if narrower."""
@@ -44,6 +46,7 @@ class ExtSIOp(_CastOp):
     """Widens an integer, repeating its sign."""
 
     name = "arith.extsi"
+    traits = traits_def(Widens())
     input = operand_def(INTEGER)
     result = result_def(INTEGER)
     DIRECTION: ClassVar[int] = 1
@@ -54,6 +57,7 @@ class ExtUIOp(_CastOp):
     """Widens an integer with zeros."""
 
     name = "arith.extui"
+    traits = traits_def(Widens())
     input = operand_def(INTEGER)
     result = result_def(INTEGER)
     DIRECTION: ClassVar[int] = 1
@@ -138,7 +142,7 @@ class _FloatCastOp(IRDLOperation):
     input = operand_def(FLOAT)
     fastmath = opt_prop_def(FastMathFlagsAttr)
     result = result_def(FLOAT)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise())
     assembly_format = "$input (`fastmath` `` $fastmath^)? attr-dict `:` type($input) `to` type($result)"
 
     def __init__(self, input: SSAValue, result_type: Attribute) -> None:
@@ -150,6 +154,7 @@ class ExtFOp(_FloatCastOp):
     """Widens a floating-point number."""
 
     name = "arith.extf"
+    traits = traits_def(Widens())
 
 
 @op_definition

@@ -36,6 +36,8 @@ from minitriton.dialects.arith_base import (
     PREDICATE_ATTRS,
     bool_like,
 )
+from minitriton.dialects.facts import HandsOn
+from minitriton.dialects.layout_facts import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import follows, var
 
@@ -84,7 +86,7 @@ class SelectTypes(CustomDirective):
 class _ComparisonOp(IRDLOperation):
     """What the two comparisons share: a predicate, a word in the text and a number as a property."""
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise())
     PREDICATES: ClassVar[tuple[str, ...]]
 
     @property
@@ -152,7 +154,7 @@ class SelectOp(IRDLOperation):
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise(), HandsOn(first=1, choice=True))
     custom_directives = (SelectTypes,)
     assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` custom<SelectTypes>(type($cond), type($result))"
 

@@ -13,6 +13,8 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import Commutative, Pure
 
 from minitriton.dialects.arith_base import FLOAT, NO_FASTMATH
+from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Dear, RoundsOff
+from minitriton.dialects.layout_facts import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
 
@@ -24,7 +26,7 @@ class FloatUnaryOp(IRDLOperation):
     operand = operand_def(T)
     fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise())
     assembly_format = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
     def __init__(self, operand: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
@@ -39,7 +41,7 @@ class FloatBinaryOp(IRDLOperation):
     rhs = operand_def(T)
     fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise())
     assembly_format = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:
@@ -51,7 +53,7 @@ class AddfOp(FloatBinaryOp):
     """Sum."""
 
     name = "arith.addf"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), SUM, RoundsOff())
 
 
 @op_definition
@@ -66,7 +68,7 @@ class MulfOp(FloatBinaryOp):
     """Product."""
 
     name = "arith.mulf"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), PRODUCT, RoundsOff())
 
 
 @op_definition
@@ -74,6 +76,7 @@ class DivfOp(FloatBinaryOp):
     """Quotient."""
 
     name = "arith.divf"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -88,7 +91,7 @@ class MaximumfOp(FloatBinaryOp):
     """Maximum; NaN if either is NaN."""
 
     name = "arith.maximumf"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), MAXIMUM)
 
 
 @op_definition
@@ -96,7 +99,7 @@ class MaxnumfOp(FloatBinaryOp):
     """Maximum; the other number if one is NaN."""
 
     name = "arith.maxnumf"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), MAXIMUM)
 
 
 @op_definition
@@ -104,7 +107,7 @@ class MinimumfOp(FloatBinaryOp):
     """Minimum; NaN if either is NaN."""
 
     name = "arith.minimumf"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), MINIMUM)
 
 
 @op_definition
@@ -112,7 +115,7 @@ class MinnumfOp(FloatBinaryOp):
     """Minimum; the other number if one is NaN."""
 
     name = "arith.minnumf"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), MINIMUM)
 
 
 @op_definition

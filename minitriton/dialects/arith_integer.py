@@ -13,6 +13,8 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import Commutative, ConditionallySpeculatable, NoMemoryEffect, Pure
 
 from minitriton.dialects.arith_base import BOOL, INTEGER, NO_OVERFLOW_FLAGS, ConstantOp, IntegerOverflowAttr, bool_like
+from minitriton.dialects.facts import PRODUCT, SUM, Division, Neutral
+from minitriton.dialects.layout_facts import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
 
@@ -24,6 +26,7 @@ class _IntegerBinaryOp(IRDLOperation):
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(T)
+    traits = traits_def(Elementwise())
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
@@ -38,7 +41,7 @@ class _IntegerBinaryOpWithOverflow(IRDLOperation):
     rhs = operand_def(T)
     overflow_flags = prop_def(IntegerOverflowAttr, default_value=NO_OVERFLOW_FLAGS, prop_name="overflowFlags")
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise())
     assembly_format = "$lhs `,` $rhs (`overflow` `` $overflowFlags^)? attr-dict `:` type($result)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, *, overflow: IntegerOverflowAttr = NO_OVERFLOW_FLAGS) -> None:
@@ -55,9 +58,8 @@ class _DivisorNotZero(ConditionallySpeculatable):
             return False
         value = divisor.value
         numbers = value.get_values() if isinstance(value, DenseIntOrFPElementsAttr) else (value.value.data,)
-        forbidden = (
-            (0, -1) if op.name in ("arith.divsi", "arith.floordivsi", "arith.ceildivsi", "arith.remsi") else (0,)
-        )
+        division = Division.of(op)
+        forbidden = (0, -1) if division is not None and division.signed else (0,)
         return not any(number in forbidden for number in numbers)
 
 
@@ -66,7 +68,7 @@ class AddiOp(_IntegerBinaryOpWithOverflow):
     """Sum."""
 
     name = "arith.addi"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), SUM)
 
 
 @op_definition
@@ -81,7 +83,7 @@ class MuliOp(_IntegerBinaryOpWithOverflow):
     """Product, its lower half."""
 
     name = "arith.muli"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), PRODUCT)
 
 
 @op_definition
@@ -96,7 +98,7 @@ class DivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded towards zero."""
 
     name = "arith.divsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True))
 
 
 @op_definition
@@ -104,7 +106,7 @@ class DivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded down."""
 
     name = "arith.divui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False))
 
 
 @op_definition
@@ -112,7 +114,7 @@ class CeilDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded up."""
 
     name = "arith.ceildivsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True))
 
 
 @op_definition
@@ -120,7 +122,7 @@ class CeilDivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded up."""
 
     name = "arith.ceildivui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False))
 
 
 @op_definition
@@ -128,7 +130,7 @@ class FloorDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded down."""
 
     name = "arith.floordivsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True))
 
 
 @op_definition
@@ -136,7 +138,7 @@ class RemSIOp(_IntegerBinaryOp):
     """Signed remainder, with the sign of the dividend."""
 
     name = "arith.remsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True))
 
 
 @op_definition
@@ -144,7 +146,7 @@ class RemUIOp(_IntegerBinaryOp):
     """Unsigned remainder."""
 
     name = "arith.remui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero())
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False))
 
 
 @op_definition
@@ -152,7 +154,7 @@ class MaxSIOp(_IntegerBinaryOp):
     """Signed maximum."""
 
     name = "arith.maxsi"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers="least"))
 
 
 @op_definition
@@ -160,7 +162,7 @@ class MaxUIOp(_IntegerBinaryOp):
     """Unsigned maximum."""
 
     name = "arith.maxui"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=0))
 
 
 @op_definition
@@ -168,7 +170,7 @@ class MinSIOp(_IntegerBinaryOp):
     """Signed minimum."""
 
     name = "arith.minsi"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers="greatest"))
 
 
 @op_definition
@@ -176,7 +178,7 @@ class MinUIOp(_IntegerBinaryOp):
     """Unsigned minimum."""
 
     name = "arith.minui"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=-1))
 
 
 @op_definition
@@ -184,7 +186,7 @@ class AndIOp(_IntegerBinaryOp):
     """Bitwise and."""
 
     name = "arith.andi"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=-1))
 
 
 @op_definition
@@ -192,7 +194,7 @@ class OrIOp(_IntegerBinaryOp):
     """Bitwise or."""
 
     name = "arith.ori"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=0))
 
 
 @op_definition
@@ -200,7 +202,7 @@ class XOrIOp(_IntegerBinaryOp):
     """Bitwise exclusive or."""
 
     name = "arith.xori"
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=0))
 
 
 @op_definition
@@ -227,7 +229,7 @@ class _ExtendedProductOp(IRDLOperation):
     rhs = operand_def(T)
     low = result_def(T)
     high = result_def(T)
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Elementwise())
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
@@ -258,7 +260,7 @@ class AddUIExtendedOp(IRDLOperation):
     rhs = operand_def(T)
     sum = result_def(T)
     overflow = result_def(BOOL)
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Pure(), Commutative(), Elementwise())
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($sum) `,` type($overflow)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:

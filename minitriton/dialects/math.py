@@ -16,6 +16,8 @@ from xdsl.traits import Pure
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.arith_float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.declared import declared
+from minitriton.dialects.facts import Dear
+from minitriton.dialects.layout_facts import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
 
@@ -26,7 +28,7 @@ class _IntegerUnaryOp(IRDLOperation):
     T: ClassVar = var("T", INTEGER)
     operand = operand_def(T)
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise())
     assembly_format = "$operand attr-dict `:` type($result)"
 
     def __init__(self, operand: SSAValue) -> None:
@@ -45,6 +47,7 @@ class AcosOp(FloatUnaryOp):
     """Arc cosine."""
 
     name = "math.acos"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -52,6 +55,7 @@ class AsinOp(FloatUnaryOp):
     """Arc sine."""
 
     name = "math.asin"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -59,6 +63,7 @@ class AtanOp(FloatUnaryOp):
     """Arc tangent."""
 
     name = "math.atan"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -66,6 +71,7 @@ class CbrtOp(FloatUnaryOp):
     """Cube root."""
 
     name = "math.cbrt"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -80,6 +86,7 @@ class CosOp(FloatUnaryOp):
     """Cosine."""
 
     name = "math.cos"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -87,6 +94,7 @@ class CoshOp(FloatUnaryOp):
     """Hyperbolic cosine."""
 
     name = "math.cosh"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -94,6 +102,7 @@ class ErfOp(FloatUnaryOp):
     """Error function."""
 
     name = "math.erf"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -101,6 +110,7 @@ class Exp2Op(FloatUnaryOp):
     """Power of two."""
 
     name = "math.exp2"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -108,6 +118,7 @@ class ExpM1Op(FloatUnaryOp):
     """`exp(x) - 1`."""
 
     name = "math.expm1"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -115,6 +126,7 @@ class ExpOp(FloatUnaryOp):
     """Exponential."""
 
     name = "math.exp"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -129,6 +141,7 @@ class Log10Op(FloatUnaryOp):
     """Logarithm to base 10."""
 
     name = "math.log10"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -136,6 +149,7 @@ class Log1pOp(FloatUnaryOp):
     """`log(1 + x)`."""
 
     name = "math.log1p"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -143,6 +157,7 @@ class Log2Op(FloatUnaryOp):
     """Logarithm to base 2."""
 
     name = "math.log2"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -150,6 +165,7 @@ class LogOp(FloatUnaryOp):
     """Natural logarithm."""
 
     name = "math.log"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -171,6 +187,7 @@ class RsqrtOp(FloatUnaryOp):
     """`1 / sqrt(x)`."""
 
     name = "math.rsqrt"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -178,6 +195,7 @@ class SinOp(FloatUnaryOp):
     """Sine."""
 
     name = "math.sin"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -185,6 +203,7 @@ class SinhOp(FloatUnaryOp):
     """Hyperbolic sine."""
 
     name = "math.sinh"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -192,6 +211,7 @@ class SqrtOp(FloatUnaryOp):
     """Square root."""
 
     name = "math.sqrt"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -199,6 +219,7 @@ class TanOp(FloatUnaryOp):
     """Tangent."""
 
     name = "math.tan"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -206,6 +227,7 @@ class TanhOp(FloatUnaryOp):
     """Hyperbolic tangent."""
 
     name = "math.tanh"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -220,6 +242,7 @@ class Atan2Op(FloatBinaryOp):
     """Angle of the point `(rhs, lhs)`."""
 
     name = "math.atan2"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -234,6 +257,7 @@ class PowFOp(FloatBinaryOp):
     """Power."""
 
     name = "math.powf"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -248,6 +272,7 @@ class CountLeadingZerosOp(_IntegerUnaryOp):
     """Number of leading zeros."""
 
     name = "math.ctlz"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -255,6 +280,7 @@ class CountTrailingZerosOp(_IntegerUnaryOp):
     """Number of trailing zeros."""
 
     name = "math.cttz"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -262,6 +288,7 @@ class CtPopOp(_IntegerUnaryOp):
     """Number of ones."""
 
     name = "math.ctpop"
+    traits = traits_def(Dear())
 
 
 @op_definition
@@ -275,7 +302,7 @@ class FmaOp(IRDLOperation):
     c = operand_def(T)
     fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Elementwise())
     assembly_format = "$a `,` $b `,` $c (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
     def __init__(self, a: SSAValue, b: SSAValue, c: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:

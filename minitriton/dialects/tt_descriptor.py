@@ -21,6 +21,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from minitriton.dialects.layout_facts import LayoutAnchor
+from minitriton.dialects.memory_access import DescriptorAccess
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import I32_TENSOR, PTR, TENSOR, TENSOR_DESC
 from minitriton.dialects.tt_enums import (
@@ -90,7 +92,7 @@ class DescriptorLoadOp(IRDLOperation):
     assembly_format = (
         "$desc `[` $indices `]` custom<CacheClauses>($cache, $evict) attr-dict `:` type($desc) `->` type($result)"
     )
-    traits = traits_def(OperandEffects(reads=(TENSOR_IN_MEMORY,)), TensorLayouts())
+    traits = traits_def(OperandEffects(reads=(TENSOR_IN_MEMORY,)), TensorLayouts(), LayoutAnchor(), DescriptorAccess())
 
     def __init__(
         self,
@@ -112,7 +114,9 @@ class DescriptorLoadOp(IRDLOperation):
 class _StoreLikeOp(IRDLOperation):
     """Base of ops that write a block through a descriptor."""
 
-    traits = traits_def(OperandEffects(reads=(TENSOR_IN_MEMORY,), writes=(TENSOR_IN_MEMORY,)), TensorLayouts())
+    traits = traits_def(
+        OperandEffects(reads=(TENSOR_IN_MEMORY,), writes=(TENSOR_IN_MEMORY,)), TensorLayouts(), LayoutAnchor()
+    )
 
 
 @op_definition
@@ -120,6 +124,7 @@ class DescriptorStoreOp(_StoreLikeOp):
     """Stores the block at `indices`."""
 
     name = "tt.descriptor_store"
+    traits = traits_def(DescriptorAccess(value="src"))
     desc = operand_def(TENSOR_DESC)
     src = operand_def(TENSOR)
     indices = var_operand_def(i32)
@@ -134,6 +139,7 @@ class DescriptorReduceOp(_StoreLikeOp):
     """Combines `src` into the block at `indices`, atomically element by element."""
 
     name = "tt.descriptor_reduce"
+    traits = traits_def(DescriptorAccess(value="src"))
     kind = prop_def(DescriptorReduceKindAttr)
     desc = operand_def(TENSOR_DESC)
     src = operand_def(TENSOR)
@@ -156,7 +162,9 @@ class DescriptorGatherOp(IRDLOperation):
     y_offset = operand_def(i32)
     result = result_def(TENSOR)
     assembly_format = "$desc `[` $x_offsets `,` $y_offset `]` attr-dict `:` functional-type(operands, results)"
-    traits = traits_def(OperandEffects(reads=(TENSOR_IN_MEMORY,)), TensorLayouts())
+    traits = traits_def(
+        OperandEffects(reads=(TENSOR_IN_MEMORY,)), TensorLayouts(), LayoutAnchor(), DescriptorAccess(rows="x_offsets")
+    )
 
     def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, result_type: Attribute) -> None:
         Operation.__init__(self, operands=(desc, x_offsets, y_offset), result_types=(result_type,))
@@ -167,6 +175,7 @@ class DescriptorScatterOp(_StoreLikeOp):
     """Stores `src` to the rows `x_offsets` from column `y_offset` on. The descriptor's block has one row."""
 
     name = "tt.descriptor_scatter"
+    traits = traits_def(DescriptorAccess(value="src", rows="x_offsets"))
     desc = operand_def(TENSOR_DESC)
     x_offsets = operand_def(I32_TENSOR)
     y_offset = operand_def(i32)

@@ -21,6 +21,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from minitriton.dialects.facts import Contraction
+from minitriton.dialects.layout_facts import LayoutAnchor, OnlyOnce
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import FLOAT_TENSOR, FP_INT_TENSOR, SCALED_TENSOR, var
 from minitriton.dialects.tt_enums import InputPrecision, InputPrecisionAttr, ScaleDotElemType, ScaleDotElemTypeAttr
@@ -50,7 +52,7 @@ class DotOp(IRDLOperation):
         "$a `,` $b `,` $c custom<InputPrecisionClause>($inputPrecision) attr-dict `:` "
         "type($a) `*` type($b) `->` type($result)"
     )
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), LayoutAnchor(), OnlyOnce(), Contraction())
 
     def __init__(
         self,
@@ -99,7 +101,7 @@ class DotScaledOp(IRDLOperation):
         "`lhs` `=` $a_elem_type `rhs` `=` $b_elem_type attr-dict "
         "`:` type($a) (`,` type($a_scale)^)? `*` type($b) (`,` type($b_scale)^)? `->` type($result)"
     )
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), LayoutAnchor(), Contraction())
 
     def __init__(
         self,

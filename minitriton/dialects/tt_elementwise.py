@@ -24,7 +24,10 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
+from minitriton.dialects.facts import MayNotReturn, WidensByTypes
+from minitriton.dialects.layout_facts import SameLayout
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.region_flow import ScalarRegions
 from minitriton.dialects.tt_constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt_enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
 from minitriton.dialects.tt_format import RoundingClause
@@ -79,7 +82,7 @@ class FpToFpOp(IRDLOperation):
     result = result_def(FLOAT_LIKE)
     custom_directives = (RoundingClause,)
     assembly_format = "$src attr-dict custom<RoundingClause>($rounding) `:` type($src) `->` type($result)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts(), WidensByTypes())
 
     def __init__(self, src: SSAValue, result_type: Attribute, *, rounding: RoundingMode | str | None = None) -> None:
         properties = {} if rounding is None else {"rounding": RoundingModeAttr.of(rounding)}
@@ -216,7 +219,7 @@ class ElementwiseInlineAsmOp(IRDLOperation):
     result = var_result_def(ANY_TT)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)"
-    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts())
+    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), MayNotReturn())
 
     def __init__(
         self,
@@ -253,7 +256,7 @@ class MapElementwiseOp(IRDLOperation):
     pack = prop_def(IntegerAttr.constr(i32))
     result = var_result_def(TENSOR)
     scalar_op = region_def()
-    traits = traits_def(RecursiveMemoryEffect(), TensorLayouts())
+    traits = traits_def(RecursiveMemoryEffect(), TensorLayouts(), SameLayout(), ScalarRegions())
 
     def __init__(
         self, srcs: Sequence[SSAValue], result_types: Sequence[Attribute], scalar_op: Region, *, pack: int = 1

@@ -35,6 +35,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
 
+from minitriton.dialects.facts import MayNotReturn
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_traits import TensorLayouts
 
@@ -152,7 +153,7 @@ class CallOp(IRDLOperation):
     result = var_result_def()
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$callee `(` $operands_ `)` attr-dict `:` functional-type($operands_, results)"
-    traits = traits_def(TensorLayouts())
+    traits = traits_def(TensorLayouts(), MayNotReturn())
 
     def __init__(
         self, callee: str | SymbolRefAttr, operands: Sequence[SSAValue], result_types: Sequence[Attribute]

@@ -26,6 +26,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from minitriton.dialects.layout_facts import LayoutAnchor, OnlyOnce, PassesOn, SameLayout
+from minitriton.dialects.memory_access import AnchorIfWide, MemoryAccess, OnceIfWide
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt_enums import (
@@ -80,7 +82,14 @@ class LoadOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     custom_directives = (CacheClauses,)
     assembly_format = "$ptr (`,` $mask^)? (`,` $other^)? custom<CacheClauses>($cache, $evict) attr-dict `:` type($ptr)"
-    traits = traits_def(LoadEffects(), TensorLayouts())
+    traits = traits_def(
+        LoadEffects(),
+        TensorLayouts(),
+        PassesOn(),
+        MemoryAccess(mask="mask", other="other", cache="cache"),
+        AnchorIfWide(),
+        OnceIfWide(),
+    )
 
     def __init__(
         self,
@@ -123,7 +132,13 @@ class StoreOp(IRDLOperation):
     irdl_options = (ParsePropInAttrDict(),)
     custom_directives = (CacheClauses,)
     assembly_format = "$ptr `,` $value (`,` $mask^)? custom<CacheClauses>($cache, $evict) attr-dict `:` type($ptr)"
-    traits = traits_def(OperandEffects(writes=(POINTER,)), TensorLayouts())
+    traits = traits_def(
+        OperandEffects(writes=(POINTER,)),
+        TensorLayouts(),
+        MemoryAccess(value="value", mask="mask", cache="cache"),
+        AnchorIfWide(),
+        OnceIfWide(),
+    )
 
     def __init__(
         self,
@@ -163,7 +178,14 @@ class AtomicRMWOp(IRDLOperation):
         "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? attr-dict `:` "
         "functional-type(operands, $result)"
     )
-    traits = traits_def(OperandEffects(reads=(POINTER,), writes=(POINTER,)), TensorLayouts())
+    traits = traits_def(
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
+        TensorLayouts(),
+        SameLayout(),
+        LayoutAnchor(),
+        OnlyOnce(),
+        MemoryAccess(value="val", mask="mask", atomic=True),
+    )
 
     def __init__(
         self,
@@ -200,7 +222,14 @@ class AtomicCASOp(IRDLOperation):
     result = result_def(ANY_TT)
 
     assembly_format = "$sem `,` $scope `,` $ptr `,` $cmp `,` $val attr-dict `:` functional-type(operands, $result)"
-    traits = traits_def(OperandEffects(reads=(POINTER,), writes=(POINTER,)), TensorLayouts())
+    traits = traits_def(
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
+        TensorLayouts(),
+        SameLayout(),
+        LayoutAnchor(),
+        OnlyOnce(),
+        MemoryAccess(value="val", atomic=True),
+    )
 
     def __init__(
         self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: MemSemantic | str, scope: MemSyncScope | str

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 
+from minitriton.dialects.facts import MayNotReturn
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import ANY_TT, BOOL_LIKE
 from minitriton.dialects.tt_enums import ProgramIDDim, ProgramIDDimAttr
@@ -84,7 +85,7 @@ class AssertOp(IRDLOperation):
     condition = operand_def(BOOL_LIKE)
     message = prop_def(StringAttr)
     assembly_format = "$condition `,` $message attr-dict `:` type($condition)"
-    traits = traits_def(WritesGlobal(), TensorLayouts())
+    traits = traits_def(WritesGlobal(), TensorLayouts(), MayNotReturn())
 
     def __init__(self, condition: SSAValue, *, message: str) -> None:
         Operation.__init__(self, operands=(condition,), properties={"message": StringAttr(message)})

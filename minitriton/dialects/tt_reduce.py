@@ -29,7 +29,16 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, IsTerminator, Pure, ReturnLike
 
+from minitriton.dialects.layout_facts import (
+    AnchorIfEfficient,
+    AnyLayout,
+    OnceIfEfficient,
+    OneLayout,
+    PassesOn,
+    Squeezes,
+)
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.region_flow import ScalarRegions
 from minitriton.dialects.tt_constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt_inference import infer_gather, infer_reduce
 from minitriton.dialects.tt_traits import TensorLayouts
@@ -48,7 +57,7 @@ class ReduceOp(IRDLOperation):
     axis = prop_def(IntegerAttr.constr(i32))
     result = var_result_def(ANY_TT)
     combine_op = region_def("single_block")
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), Squeezes(), ScalarRegions())
 
     def __init__(
         self,
@@ -99,7 +108,7 @@ class ScanOp(IRDLOperation):
     reverse = prop_def(BoolAttr)
     result = var_result_def(TENSOR)
     combine_op = region_def("single_block")
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), OneLayout(), ScalarRegions())
 
     def __init__(self, srcs: Sequence[SSAValue], combine_op: Region, *, axis: int, reverse: bool = False) -> None:
         Operation.__init__(
@@ -134,7 +143,7 @@ class HistogramOp(IRDLOperation):
     mask = opt_operand_def(follows("T", i1_same_shape, "mask type matches src type"))
     result = result_def(INT_TENSOR)
     assembly_format = "$src (`,` $mask^)? attr-dict `:` type($src) `->` type($result)"
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), AnyLayout())
 
     def __init__(self, src: SSAValue, mask: SSAValue | None, result_type: Attribute) -> None:
         Operation.__init__(self, operands=(src,) if mask is None else (src, mask), result_types=(result_type,))
@@ -152,7 +161,7 @@ class GatherOp(IRDLOperation):
     result = result_def(TENSOR)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$src `[` $indices `]` attr-dict `:` functional-type(operands, results)"
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), PassesOn(), AnchorIfEfficient(), OnceIfEfficient())
 
     def __init__(
         self,

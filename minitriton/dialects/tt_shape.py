@@ -14,6 +14,19 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect, Pure
 
+from minitriton.dialects.facts import KeepsData, MovesElements, ViewOfTensor, Widens
+from minitriton.dialects.layout_facts import (
+    AnchorIfReordering,
+    AnyForThreads,
+    AnyIfReordering,
+    AnyLayout,
+    Joins,
+    Reshapes,
+    SameLayout,
+    Splits,
+    Transposes,
+    Unsqueezes,
+)
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt_inference import infer_expand_dims, infer_join, infer_split, infer_trans
@@ -33,7 +46,7 @@ class SplatOp(IRDLOperation):
     src = operand_def(ANY_TT)
     result = result_def(TENSOR)
     assembly_format = ARROW_FORMAT
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), SameLayout(), AnyLayout(), MovesElements())
 
     def __init__(self, src: SSAValue, result_type: Attribute) -> None:
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
@@ -64,7 +77,7 @@ class ExpandDimsOp(IRDLOperation):
     result = result_def(TENSOR)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = ARROW_FORMAT
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), Unsqueezes(), Widens(), ViewOfTensor(), MovesElements())
 
     def __init__(self, src: SSAValue, *, axis: int, result_type: Attribute | None = None) -> None:
         if result_type is None:
@@ -85,7 +98,9 @@ class ReshapeOp(IRDLOperation):
         "$src (`allow_reorder` $allow_reorder^)? (`efficient_layout` $efficient_layout^)? attr-dict "
         "`:` type($src) `->` type($result)"
     )
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(
+        Pure(), TensorLayouts(), Reshapes(), AnchorIfReordering(), AnyIfReordering(), ViewOfTensor(), MovesElements()
+    )
 
     def __init__(
         self, src: SSAValue, result_type: Attribute, *, allow_reorder: bool = False, efficient_layout: bool = False
@@ -106,7 +121,7 @@ class BroadcastOp(IRDLOperation):
     src = operand_def(TENSOR)
     result = result_def(TENSOR)
     assembly_format = ARROW_FORMAT
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), SameLayout(), Widens(), MovesElements(), KeepsData())
 
     def __init__(self, src: SSAValue, result_type: Attribute) -> None:
         Operation.__init__(self, operands=(src,), result_types=(result_type,))
@@ -122,7 +137,7 @@ class CatOp(IRDLOperation):
     rhs = operand_def(T)
     result = result_def(TENSOR)
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
-    traits = traits_def(NoMemoryEffect(), TensorLayouts())
+    traits = traits_def(NoMemoryEffect(), TensorLayouts(), AnyForThreads())
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Attribute | None = None) -> None:
         if result_type is None:
@@ -143,7 +158,7 @@ class JoinOp(IRDLOperation):
     rhs = operand_def(T)
     result = result_def(TENSOR)
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), Joins(), ViewOfTensor())
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Attribute | None = None) -> None:
         if result_type is None:
@@ -162,7 +177,7 @@ class SplitOp(IRDLOperation):
     out_rhs = result_def(T)
     ASM_RESULT_NAMES: ClassVar[dict[str, str]] = {"out_lhs": "outLHS", "out_rhs": "outRHS"}
     assembly_format = "$src attr-dict `:` type($src) `->` type($out_lhs)"
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), Splits(), ViewOfTensor())
 
     def __init__(self, src: SSAValue, result_type: Attribute | None = None) -> None:
         if result_type is None:
@@ -180,7 +195,7 @@ class TransOp(IRDLOperation):
     result = result_def(TENSOR)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = ARROW_FORMAT
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), Transposes(), ViewOfTensor(), MovesElements())
 
     def __init__(self, src: SSAValue, *, order: Sequence[int], result_type: Attribute | None = None) -> None:
         order = tuple(order)
@@ -199,7 +214,7 @@ class MakeRangeOp(IRDLOperation):
     result = result_def(INT_TENSOR)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "attr-dict `:` type($result)"
-    traits = traits_def(Pure(), TensorLayouts())
+    traits = traits_def(Pure(), TensorLayouts(), AnyLayout())
 
     def __init__(self, result_type: Attribute | None = None, *, start: int, end: int) -> None:
         if result_type is None:

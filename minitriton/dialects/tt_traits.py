@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
-from xdsl.traits import ConditionallySpeculatable, EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait
+from xdsl.traits import ConditionallySpeculatable, EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects import layout_facts
 from minitriton.dialects.ttg_traits import GLOBAL, VerifyTensorLayouts
 
 
@@ -25,7 +26,7 @@ class TensorLayouts(VerifyTensorLayouts):
             raise VerifyException(complaint)
 
 
-class Elementwise(OpTrait):
+class Elementwise(layout_facts.Elementwise):
     """Each element of the results depends only on the elements of the operands at the same index."""
 
     def verify(self, op: Operation) -> None:

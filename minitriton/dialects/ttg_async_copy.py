@@ -24,6 +24,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.memory_access import MemoryAccess
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
 from minitriton.dialects.tt_format import CacheClauses
@@ -72,7 +73,9 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
         "`:` type($src) `->` custom<MemDesc>(type($destination))"
     )
     traits = traits_def(
-        OperandEffects(reads=(("src", GLOBAL),), writes=(("destination", SHARED),)), VerifyTensorLayouts()
+        OperandEffects(reads=(("src", GLOBAL),), writes=(("destination", SHARED),)),
+        VerifyTensorLayouts(),
+        MemoryAccess(pointer="src", mask="mask", other="other", cache="cache", asynchronous=True),
     )
 
     def __init__(

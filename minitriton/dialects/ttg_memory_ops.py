@@ -25,7 +25,9 @@ from xdsl.irdl import (
 )
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
+from minitriton.dialects.layout_facts import AnyLayout
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.synchronization import WaitsForCopies
 from minitriton.dialects.ttg_inference import infer_memdesc_reshape, infer_memdesc_trans
 from minitriton.dialects.ttg_module import ALLOCATION_OFFSET
 from minitriton.dialects.ttg_traits import (
@@ -75,7 +77,7 @@ class LocalAllocOp(IRDLOperation):
     result = result_def(MemDescType)
 
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(_AllocEffects(), VerifyTensorLayouts())
+    traits = traits_def(_AllocEffects(), VerifyTensorLayouts(), AnyLayout())
 
     assembly_format = "($src^)? attr-dict `:` functional-type(operands, results)"
 
@@ -114,7 +116,7 @@ class LocalLoadOp(IRDLOperation):
     src = operand_def(MemDescType)
     token = opt_operand_def(TOKEN)
     result = result_def(TensorType)
-    traits = traits_def(OperandEffects(reads=(("src", SHARED),)), LocalLoad(), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(reads=(("src", SHARED),)), LocalLoad(), VerifyTensorLayouts(), AnyLayout())
     assembly_format = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, token: SSAValue | None, result_type: Attribute) -> None:
@@ -132,7 +134,7 @@ class LocalStoreOp(IRDLOperation):
 
     src = operand_def(TensorType)
     dst = operand_def(MemDescType)
-    traits = traits_def(OperandEffects(writes=(("dst", SHARED),)), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(writes=(("dst", SHARED),)), VerifyTensorLayouts(), AnyLayout())
     assembly_format = "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"
 
     def __init__(self, src: SSAValue, dst: SSAValue) -> None:
@@ -247,7 +249,7 @@ class AsyncWaitOp(IRDLOperation):
     num = prop_def(IntegerAttr.constr(i32))
     result = result_def(TOKEN)
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts())
+    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
     assembly_format = "($async_token^)? attr-dict"
 
     def __init__(self, async_token: Sequence[SSAValue], *, num: int) -> None:

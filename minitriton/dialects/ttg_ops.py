@@ -25,7 +25,10 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
+from minitriton.dialects.facts import KeepsData
+from minitriton.dialects.layout_facts import AnyButMma, UnpacksFp4
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.synchronization import Barrier
 from minitriton.dialects.ttg_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, i32_attr, require
 from minitriton.dialects.ttg_verify import fp4_to_fp_complaint
 
@@ -38,7 +41,7 @@ class ConvertLayoutOp(IRDLOperation):
 
     src = operand_def(TensorType)
     result = result_def(TensorType)
-    traits = traits_def(Pure(), VerifyTensorLayouts())
+    traits = traits_def(Pure(), VerifyTensorLayouts(), AnyButMma(), KeepsData())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, result_type: Attribute) -> None:
@@ -51,7 +54,7 @@ class LocalBarrierOp(IRDLOperation):
 
     name = "ttg.local_barrier"
 
-    traits = traits_def(OperandEffects(), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts(), Barrier())
     assembly_format = "attr-dict"
 
     def __init__(self) -> None:
@@ -68,7 +71,7 @@ class Fp4ToFpOp(IRDLOperation):
     axis = prop_def(IntegerAttr.constr(i32))
     result = result_def(TensorType)
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(Pure(), VerifyTensorLayouts())
+    traits = traits_def(Pure(), VerifyTensorLayouts(), UnpacksFp4(), KeepsData())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
     def __init__(self, src: SSAValue, result_type: Attribute, *, axis: int) -> None:

@@ -15,6 +15,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait, Resource
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.facts import Fact
+
 
 @dataclass(frozen=True)
 class SharedMemory(Resource):
@@ -76,15 +78,15 @@ class OperandEffects(MemoryEffect):
         return found
 
 
-class MemDescView(OpTrait):
+class MemDescView(Fact):
     """The result is a view of the buffer of operand 0; no memory is touched."""
 
 
-class LocalLoad(OpTrait):
+class LocalLoad(Fact):
     """Loads a buffer into registers."""
 
 
-class AsyncRegions(OpTrait):
+class AsyncRegions(Fact):
     """The op's regions run at the same time, each in warps of its own."""
 
 

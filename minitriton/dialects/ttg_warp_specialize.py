@@ -42,10 +42,25 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.region_flow import Branch, RegionFlow, ends_of
 from minitriton.dialects.ttg_module import maybe_num_warps
 from minitriton.dialects.ttg_traits import AsyncRegions, VerifyTensorLayouts, i32_array, require
 from minitriton.dialects.ttg_types import MemDescType
 from minitriton.layouts.f2 import is_power_of_two
+
+
+class _WarpGroups(RegionFlow):
+    """The default region gives the results; the partitions run beside it and get the captures."""
+
+    def branches(self, op: Operation) -> list[Branch]:
+        default, holder = op.regions
+        found = [Branch(None, default, (), ())]
+        found.extend(Branch(default, None, end.operands, op.results) for end in ends_of(default))
+        for inner in holder.block.ops:
+            for region in inner.regions:
+                if region.first_block is not None:
+                    found.append(Branch(None, region, op.operands, region.first_block.args, concurrent=True))
+        return found
 
 
 @op_definition
@@ -63,7 +78,9 @@ class WarpSpecializeOp(IRDLOperation):
     default_region = region_def()
     partition_op_holder = region_def("single_block")
 
-    traits = traits_def(RecursiveMemoryEffect(), RecursivelySpeculatable(), AsyncRegions(), VerifyTensorLayouts())
+    traits = traits_def(
+        RecursiveMemoryEffect(), RecursivelySpeculatable(), AsyncRegions(), VerifyTensorLayouts(), _WarpGroups()
+    )
 
     def __init__(
         self,

@@ -25,6 +25,13 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.synchronization import (
+    ArrivesForAll,
+    EndsBeforeItsWait,
+    OfAsyncProxy,
+    SetsUpMbarrier,
+    UsesMbarrier,
+)
 from minitriton.dialects.ttg_traits import SHARED, OperandEffects, VerifyTensorLayouts, bool_attr, i32_array, i32_attr
 from minitriton.dialects.ttg_types import MemDescType
 
@@ -96,7 +103,7 @@ class InitBarrierOp(_BarrierOp):
 
     alloc = operand_def(MemDescType)
     count = prop_def(IntegerAttr.constr(i32))
-    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts())
+    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy())
     assembly_format = "$alloc `,` $count attr-dict `:` type($alloc)"
 
     def __init__(self, alloc: SSAValue, *, count: int) -> None:
@@ -110,7 +117,7 @@ class InvalBarrierOp(_BarrierOp):
     name = "ttng.inval_barrier"
 
     alloc = operand_def(MemDescType)
-    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts())
+    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy())
     assembly_format = "$alloc attr-dict `:` type($alloc)"
 
     def __init__(self, alloc: SSAValue) -> None:
@@ -126,7 +133,7 @@ class BarrierExpectOp(_BarrierOp):
     alloc = operand_def(MemDescType)
     pred = operand_def(i1)
     size = prop_def(IntegerAttr.constr(i32))
-    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts())
+    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), UsesMbarrier())
     assembly_format = "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
 
     def __init__(self, alloc: SSAValue, pred: SSAValue, *, size: int) -> None:
@@ -144,7 +151,9 @@ class WaitBarrierOp(_BarrierOp):
     pred = opt_operand_def(i1)
     deps = var_operand_def(MemDescType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts())
+    traits = traits_def(
+        _READS_AND_WRITES_ALLOC, VerifyTensorLayouts(), UsesMbarrier(), EndsBeforeItsWait(), OfAsyncProxy()
+    )
     assembly_format = "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
 
     def __init__(
@@ -167,7 +176,7 @@ class ArriveBarrierOp(_BarrierOp):
     alloc = operand_def(MemDescType)
     pred = opt_operand_def(i1)
     count = prop_def(IntegerAttr.constr(i32))
-    traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts())
+    traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts(), ArrivesForAll(), OfAsyncProxy())
     assembly_format = "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
 
     def __init__(self, alloc: SSAValue, pred: SSAValue | None = None, *, count: int) -> None:

@@ -32,7 +32,10 @@ from xdsl.irdl import (
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.facts import Contraction, HandsOn
+from minitriton.dialects.layout_facts import LayoutAnchor, PassesOn
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.synchronization import TensorCoreReads
 from minitriton.dialects.tt_enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg_attributes import layout_of
 from minitriton.dialects.ttg_module import num_warps
@@ -79,7 +82,7 @@ class WarpGroupDotOp(IRDLOperation):
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$a `,` $b `,` $c (`,` $use_c^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
-    traits = traits_def(_ReadsBuffers(), VerifyTensorLayouts())
+    traits = traits_def(_ReadsBuffers(), VerifyTensorLayouts(), LayoutAnchor(), Contraction(), TensorCoreReads())
 
     def __init__(
         self,
@@ -158,7 +161,7 @@ class WarpGroupDotWaitOp(IRDLOperation):
     outputs = var_result_def(T)
 
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts())
+    traits = traits_def(VerifyTensorLayouts(), PassesOn(), HandsOn())
     assembly_format = "$inputs attr-dict `:` type($inputs)"
 
     def __init__(self, inputs: Sequence[SSAValue], *, pendings: int) -> None:

@@ -26,7 +26,9 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.layout_facts import LayoutAnchor
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.synchronization import OfAsyncProxy, TensorCoreReads
 from minitriton.dialects.tt_enums import ScaleDotElemTypeAttr
 from minitriton.dialects.ttg_format import Barriers, Token
 from minitriton.dialects.ttg_traits import SHARED, TENSOR, OperandEffects, VerifyTensorLayouts, i32_attr
@@ -96,6 +98,7 @@ class TCGen5MMAOp(IRDLOperation):
     traits = traits_def(
         OperandEffects(reads=(("a", SHARED), ("b", SHARED), ("d", TENSOR)), writes=(("d", TENSOR),)),
         VerifyTensorLayouts(),
+        TensorCoreReads(),
     )
 
     def verify_(self) -> None:
@@ -138,6 +141,7 @@ class TCGen5MMAScaledOp(IRDLOperation):
             writes=(("d", TENSOR),),
         ),
         VerifyTensorLayouts(),
+        TensorCoreReads(),
     )
 
     def verify_(self) -> None:
@@ -170,7 +174,7 @@ class TMEMLoadOp(IRDLOperation):
     token = opt_result_def(_TOKEN)
     custom_directives = (Token,)
     assembly_format = "$src custom<Token>($dep, type($token)) attr-dict `:` type($src) `->` type($result)"
-    traits = traits_def(OperandEffects(reads=(("src", TENSOR),)), VerifyTensorLayouts())
+    traits = traits_def(OperandEffects(reads=(("src", TENSOR),)), VerifyTensorLayouts(), LayoutAnchor())
 
 
 @op_definition
@@ -240,7 +244,9 @@ class TMEMCopyOp(IRDLOperation):
     src = operand_def(MemDescType)
     dst = operand_def(MemDescType)
     barrier = opt_operand_def(MemDescType)
-    traits = traits_def(OperandEffects(reads=(("src", SHARED),), writes=(("dst", TENSOR),)), VerifyTensorLayouts())
+    traits = traits_def(
+        OperandEffects(reads=(("src", SHARED),), writes=(("dst", TENSOR),)), VerifyTensorLayouts(), OfAsyncProxy()
+    )
     assembly_format = "$src `,` $dst (`,` $barrier^)? attr-dict `:` type(operands)"
 
     def verify_(self) -> None:

@@ -25,6 +25,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.synchronization import CopyInto, EndsBeforeItsWait, OfAsyncProxy, UsesMbarrier, WaitsForCopies
 from minitriton.dialects.tt_enums import (
     CacheModifier,
     CacheModifierAttr,
@@ -77,6 +78,9 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
     traits = traits_def(
         OperandEffects(reads=(("desc", GLOBAL),), writes=(("barrier", SHARED), ("destination", SHARED))),
         VerifyTensorLayouts(),
+        UsesMbarrier(),
+        EndsBeforeItsWait(),
+        CopyInto(buffer="destination"),
     )
 
     def __init__(
@@ -140,6 +144,7 @@ class AsyncTMAReduceOp(_FromSharedOp):
     """Starts combining the buffer `src` into the block of `desc` at `coord`, atomically, element by element."""
 
     name = "ttng.async_tma_reduce"
+    traits = traits_def(OfAsyncProxy())
 
     kind = prop_def(DescriptorReduceKindAttr)
     desc = operand_def(TensorDescType)
@@ -166,6 +171,9 @@ class AsyncTMAGatherOp(IRDLOperation):
     traits = traits_def(
         OperandEffects(reads=(("desc", GLOBAL),), writes=(("barrier", SHARED), ("destination", SHARED))),
         VerifyTensorLayouts(),
+        UsesMbarrier(),
+        EndsBeforeItsWait(),
+        CopyInto(buffer="destination"),
     )
     assembly_format = (
         "$desc `[` $x_offsets `,` $y_offset `]` $destination `,` $barrier `,` $pred attr-dict `:` type(operands)"
@@ -194,6 +202,7 @@ class AsyncTMAScatterOp(_FromSharedOp):
     """Starts copying the buffer `src` to the rows `x_offsets` of `desc`, from column `y_offset` on."""
 
     name = "ttng.async_tma_scatter"
+    traits = traits_def(OfAsyncProxy())
 
     desc = operand_def(TensorDescType)
     x_offsets = operand_def(TensorType)
@@ -213,7 +222,7 @@ class TMAStoreWaitOp(IRDLOperation):
 
     pendings = prop_def(IntegerAttr.constr(i32))
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(VerifyTensorLayouts())
+    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
     assembly_format = "attr-dict"
 
     def __init__(self, *, pendings: int) -> None:

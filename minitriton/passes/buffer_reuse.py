@@ -12,15 +12,8 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import ttg, ttng
+from minitriton.dialects.ttg_traits import MemDescView
 from minitriton.rewriting.rewriter import Rewriter
-
-_VIEWS = (
-    ttg.MemDescIndexOp,
-    ttg.MemDescSubsliceOp,
-    ttg.MemDescTransOp,
-    ttg.MemDescReshapeOp,
-    ttg.MemDescReinterpretOp,
-)
 
 
 def replace_by_buffer(rewriter: Rewriter, tensor: SSAValue, buffer: SSAValue) -> None:
@@ -46,7 +39,7 @@ def replace_buffer(rewriter: Rewriter, old: SSAValue, new: SSAValue) -> None:
     """Makes all users of the buffer `old` use `new`, whose type may differ in being mutable."""
     for use in list(old.uses):
         user = use.operation
-        if isinstance(user, _VIEWS):
+        if MemDescView.of(user):
             view = _view_of(user, new)
             view.location = user.location
             rewriter.insert(view, user)

@@ -27,7 +27,8 @@ from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_types import pointee_bits
 from minitriton.analysis.connected_slice import ConnectedSlices
 from minitriton.analysis.operations import ops_in
-from minitriton.dialects import ttg
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.dialects.tt_types import PointerType
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
@@ -38,17 +39,6 @@ from minitriton.passes.tensor_layouts import element_bits, with_layout
 
 MAX_ACCESS_BITS = 128
 """The widest load or store of one thread."""
-
-_POINTER_OPERAND = {
-    "tt.load": 0,
-    "tt.store": 0,
-    "tt.atomic_rmw": 0,
-    "tt.atomic_cas": 0,
-    "ttg.async_copy_global_to_local": 0,
-}
-_DESCRIPTOR_LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
-_DESCRIPTOR_STORES = {"tt.descriptor_store": "src", "tt.descriptor_reduce": "src", "tt.descriptor_scatter": "src"}
-_ROW_OFFSETS_OPERAND = {"tt.descriptor_gather": 1, "tt.descriptor_scatter": 1}
 
 
 @register_pass
@@ -92,15 +82,15 @@ def _memory_ops(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
     accesses: list[_Access] = []
     through_descriptors: list[Operation] = []
     for op in ops_in(module):
-        index = _POINTER_OPERAND.get(op.name)
-        if index is not None:
-            pointer = op.operands[index]
+        access = MemoryAccess.of(op)
+        if isinstance(access, DescriptorAccess):
+            through_descriptors.append(op)
+        elif access is not None:
+            pointer = access.pointer_of(op)
             type_ = pointer.type
             if isinstance(type_, TensorType) and isinstance(type_.element_type, PointerType):
                 layout = ttg.layout_of(type_)
                 accesses.append(_Access(op, pointer, type_, type_.get_shape(), layout.cga if layout else ()))
-        elif op.name in _DESCRIPTOR_STORES or (op.name in _DESCRIPTOR_LOADS and len(op.results) == 1):
-            through_descriptors.append(op)
     return accesses, through_descriptors
 
 
@@ -127,7 +117,7 @@ class _Chooser:
         own = self._elements_per_thread(access, order, per_cta)
         width = self._connected_width(access, order, per_cta, own)
         width = min(width, max(prod(per_cta) // (num_warps * self.threads_per_warp), 1))
-        if access.op.name != "tt.load":
+        if not isinstance(access.op, tt.LoadOp):
             # A thread that stores more than one vector leaves gaps between the vectors of neighbouring threads.
             width = min(width, own)
         size_per_thread = [1] * len(access.shape)
@@ -167,8 +157,9 @@ class _Chooser:
 
 def _descriptor_layout(op: Operation) -> Blocked:
     """Rows for the accesses of shared memory that a descriptor access becomes: up to 16 bytes a thread."""
-    source = _DESCRIPTOR_STORES.get(op.name)
-    type_ = getattr(op, source).type if source else op.results[0].type
+    access = MemoryAccess.of(op)
+    assert access is not None
+    type_ = access.data_of(op).type
     assert isinstance(type_, TensorType)
     layout = ttg.layout_of(type_)
     cga = layout.cga if layout else ()
@@ -186,17 +177,19 @@ def convert_to_layout(op: Operation, layout: Blocked) -> Operation:
     """Rebuild `op` with tensor operands and results in `layout`, between conversions; returns the new op."""
     block = op.parent
     assert block is not None
-    kept = _ROW_OFFSETS_OPERAND.get(op.name)
+    access = MemoryAccess.of(op)
+    rows = access.rows_of(op) if isinstance(access, DescriptorAccess) else None
     operands: list[SSAValue] = []
-    for index, operand in enumerate(op.operands):
-        if isinstance(operand.type, TensorType) and index != kept:
+    for operand in op.operands:
+        if isinstance(operand.type, TensorType) and operand is not rows:
             conversion = _conversion(operand, with_layout(operand.type, layout), op)
             block.insert_op_before(conversion, op)
             operand = conversion.results[0]
         operands.append(operand)
     old_types = [result.type for result in op.results]
-    is_async = op.name == "ttg.async_copy_global_to_local"
-    new_types = old_types if is_async else [with_layout(type_, layout) for type_ in old_types]
+    new_types = (
+        old_types if access is not None and access.asynchronous else [with_layout(type_, layout) for type_ in old_types]
+    )
     new_op = type(op).create(
         operands=operands,
         result_types=new_types,

@@ -32,7 +32,7 @@ from minitriton.analysis.connected_slice import ConnectedSlices
 from minitriton.analysis.float_order import float_order_matters
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
-from minitriton.dialects import ttg
+from minitriton.dialects import tt, ttg
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -41,13 +41,11 @@ from minitriton.passes.coalesce import MAX_ACCESS_BITS, convert_to_layout
 Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
 """Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
 
-_MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
-
 
 class _Access(NamedTuple):
     """A load or store in a blocked layout, whose threads have `held` neighbours each."""
 
-    op: Operation
+    op: tt.LoadOp | tt.StoreOp
     layout: Blocked
     shape: tuple[int, ...]
     held: int
@@ -94,7 +92,7 @@ class CoalesceByWidth(Pass):
 
 
 def _access(op: Operation) -> _Access | None:
-    if op.name not in _MASK_OPERAND:
+    if not isinstance(op, (tt.LoadOp, tt.StoreOp)):
         return None
     type_ = op.operands[0].type
     if not isinstance(type_, TensorType):
@@ -112,14 +110,14 @@ def _may_change(accesses: list[_Access], module: ModuleOp) -> bool:
         return True
     if len({(access.place, access.layout) for access in accesses}) > len({access.place for access in accesses}):
         return True
-    masked = any(len(access.op.operands) > _MASK_OPERAND[access.op.name] for access in accesses)
+    masked = any(access.op.mask is not None for access in accesses)
     return masked and _has_odd_number(module)
 
 
 def _has_odd_number(module: ModuleOp) -> bool:
     """Whether some function takes an integer that nothing is known to divide."""
     for function in module.ops:
-        if function.name != "tt.func" or not function.regions[0].blocks:
+        if not isinstance(function, tt.FuncOp) or not function.regions[0].blocks:
             continue
         hints = function.properties.get("arg_attrs")
         attributes = hints.data if isinstance(hints, ArrayAttr) else ()
@@ -133,24 +131,24 @@ def _has_odd_number(module: ModuleOp) -> bool:
 
 def _splits(axis_info: AxisInfoAnalysis, access: _Access) -> bool:
     """Whether the mask cuts vectors, and each of them once."""
-    masks = access.op.operands[_MASK_OPERAND[access.op.name] :]
-    if not masks:
+    mask = access.op.mask
+    if mask is None:
         return False
-    width = min(access.held, axis_info.pointer_alignment(access.op.operands[0]), MAX_ACCESS_BITS // access.bits)
-    if axis_info.mask_alignment(masks[0]) >= width:
+    width = min(access.held, axis_info.pointer_alignment(access.op.ptr), MAX_ACCESS_BITS // access.bits)
+    if axis_info.mask_alignment(mask) >= width:
         return False
-    return is_prefix(axis_info, masks[0], access.layout.order[0], width)
+    return is_prefix(axis_info, mask, access.layout.order[0], width)
 
 
 def _width(axis_info: AxisInfoAnalysis, access: _Access) -> int | None:
     """How many neighbours one instruction moves; None if pointers are scattered, so that no layout helps."""
-    pointer, fastest = access.op.operands[0], access.layout.order[0]
+    pointer, fastest = access.op.ptr, access.layout.order[0]
     if axis_info.get(pointer).contiguity[fastest] < access.held:
         return None
     width = min(access.held, axis_info.pointer_alignment(pointer), MAX_ACCESS_BITS // access.bits)
-    masks = access.op.operands[_MASK_OPERAND[access.op.name] :]
-    if masks and SPLIT_MASK not in access.op.attributes:
-        width = min(width, axis_info.mask_alignment(masks[0]))
+    mask = access.op.mask
+    if mask is not None and SPLIT_MASK not in access.op.attributes:
+        width = min(width, axis_info.mask_alignment(mask))
     return max(width, 1)
 
 

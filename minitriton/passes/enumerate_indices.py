@@ -24,6 +24,7 @@ from minitriton.analysis.axis_fact import AxisInfo
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_types import pointee_bytes
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects.memory_access import MemoryAccess
 from minitriton.dialects.tt_types import PointerType, tensor_type
 from minitriton.pass_registry import Pass, register_pass
 
@@ -35,9 +36,6 @@ _BREAKS_FACTS = frozenset(
 VECTOR_BYTES = 16
 """The widest load or store of one thread."""
 
-_ACCESSES = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}
-"""Ops with a pointer first and perhaps a mask at this place."""
-
 
 @register_pass
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class EnumerateIndices(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Add attributes to the definitions of pointers and masks."""
-        accesses = [found for found in ops_in(op) if found.name in _ACCESSES]
+        accesses = [found for found in ops_in(op) if _is_access(found)]
         if not accesses or not any(_breaks_facts(found) for found in ops_in(op)):
             return
         from minitriton.analysis.index_evaluation import IndexEvaluation
@@ -61,6 +59,11 @@ class EnumerateIndices(Pass):
                     _note(value.owner, facts)
 
 
+def _is_access(op: Operation) -> bool:
+    roles = MemoryAccess.of(op)
+    return roles is not None and roles.mask is not None and not roles.asynchronous
+
+
 def _breaks_facts(op: Operation) -> bool:
     if op.name == "arith.andi":
         return getattr(op.results[0].type, "element_type", None) == i32
@@ -69,8 +72,10 @@ def _breaks_facts(op: Operation) -> bool:
 
 def _indices(access: Operation) -> Iterator[SSAValue]:
     """Pointer and mask of an access; what a loop begins with, where they are carried by one."""
-    mask = _ACCESSES[access.name]
-    for operand in (access.operands[0], *access.operands[mask : mask + 1]):
+    roles = MemoryAccess.of(access)
+    assert roles is not None
+    mask = roles.mask_of(access)
+    for operand in (roles.pointer_of(access), *([] if mask is None else [mask])):
         value = operand
         while isinstance(value, BlockArgument) and (loop := value.owner.parent_op()) is not None:
             if loop.name != "scf.for" or value.index == 0:

@@ -20,15 +20,10 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg, ttng
+from minitriton.dialects.region_flow import Loop, RegionFlow
+from minitriton.dialects.synchronization import TensorCoreReads
+from minitriton.dialects.ttg_traits import MemDescView
 from minitriton.pass_registry import Pass, Property, register_pass
-
-_VIEWS = frozenset(
-    {"ttg.memdesc_index", "ttg.memdesc_subslice", "ttg.memdesc_trans", "ttg.memdesc_reshape", "ttg.memdesc_reinterpret"}
-)
-
-
-_DOTS = frozenset({"ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})
-"""Dots of tensor cores that read shared memory; their first operands are A and B."""
 
 
 class _Copies:
@@ -57,7 +52,7 @@ class _Copies:
             self.found[alloc] = None
         for use in alloc.result.uses:
             user = use.operation
-            while user.name in _VIEWS and user.results[0].has_one_use():
+            while MemDescView.of(user) and user.results[0].has_one_use():
                 user = next(iter(user.results[0].uses)).operation
             if isinstance(user, ttg.LocalStoreOp):
                 self.found[user] = None
@@ -82,7 +77,7 @@ class _Copies:
 
 def _innermost_loop(op: Operation) -> Operation | None:
     parent = op.parent_op()
-    while parent is not None and not isinstance(parent, (scf.ForOp, scf.WhileOp)):
+    while parent is not None and not isinstance(RegionFlow.of(parent), Loop):
         parent = parent.parent_op()
     return parent
 
@@ -116,5 +111,5 @@ class FenceInsertion(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.compute_capability < 90:
             return
-        for dot in [found for found in ops_in(op) if found.name in _DOTS]:
+        for dot in [found for found in ops_in(op) if TensorCoreReads.of(found)]:
             _insert_fence(dot)

@@ -22,11 +22,10 @@ from xdsl.traits import IsTerminator
 
 from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
+from minitriton.dialects.region_flow import Loop, RegionFlow
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.regions import is_defined_outside
-
-_LOOPS = (scf.ForOp, scf.WhileOp)
 
 
 def _depends_only_on_outside(op: Operation, loop: Operation) -> bool:
@@ -113,7 +112,7 @@ def hoist_out_of(loop: Operation) -> None:
 
 def hoist_loop_invariants(root: Operation, *, with_loads: bool) -> None:
     """Moves invariant ops out of all loops below `root`, innermost loops first."""
-    for loop in [op for op in ops_in_inner_first(root) if op.__class__ in _LOOPS]:
+    for loop in [op for op in ops_in_inner_first(root) if isinstance(RegionFlow.of(op), Loop)]:
         _Hoister(loop, with_loads).run()
 
 

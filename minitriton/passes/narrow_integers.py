@@ -20,10 +20,10 @@ from minitriton.analysis.axis_info_rules_choice import predicate_of
 from minitriton.analysis.integer_range import IntegerRange, IntegerRangeAnalysis
 from minitriton.analysis.integer_range_fact import signed, unsigned
 from minitriton.dialects import arith, tt
+from minitriton.dialects.facts import MovesElements
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter
 
-_MOVES_ELEMENTS = (tt.SplatOp, tt.BroadcastOp, tt.ExpandDimsOp, tt.ReshapeOp, tt.TransOp)
 _OF_LOW_BITS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp)
 """Ops whose low 32 bits depend on nothing but the low 32 bits of the operands."""
 _DIVISIONS = (arith.DivSIOp, arith.RemSIOp, arith.DivUIOp, arith.RemUIOp)
@@ -63,7 +63,7 @@ def extended_from_32(value: SSAValue, at: Inserter) -> SSAValue | None:
     if isinstance(op, arith.ExtSIOp | arith.ExtUIOp):
         source = op.operands[0]
         return source if source.type == type_ else at.value(op.__class__(source, type_))
-    if isinstance(op, _MOVES_ELEMENTS):
+    if op is not None and MovesElements.of(op):
         source = extended_from_32(op.operands[0], at)
         if source is not None:
             return at.value(op.__class__.create(operands=[source], result_types=[type_], properties=op.properties))
@@ -102,7 +102,7 @@ def narrow_bits(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SS
 def _is_from_32(value: SSAValue) -> bool:
     """Whether `extended_from_32` finds something."""
     op = value.op if isinstance(value, OpResult) else None
-    if isinstance(op, _MOVES_ELEMENTS):
+    if op is not None and MovesElements.of(op):
         return _is_from_32(op.operands[0])
     return isinstance(op, arith.ExtSIOp | arith.ExtUIOp) or int_constant(value) is not None
 

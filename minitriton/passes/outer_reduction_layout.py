@@ -19,7 +19,6 @@ moves a reduction (`tritongpu-optimize-thread-locality`: of a load, along the co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -29,7 +28,6 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
-    IntegerType,
     ModuleOp,
     TensorType,
     i32,
@@ -38,30 +36,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.facts import neutral_element
+from minitriton.dialects.layout_facts import axis_of
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.layout_rules import axis_of
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_type, shape_of
-
-_FLOAT_NEUTRAL = {
-    "arith.addf": -0.0,
-    "arith.maximumf": -math.inf,
-    "arith.maxnumf": -math.inf,
-    "arith.minimumf": math.inf,
-    "arith.minnumf": math.inf,
-    "arith.mulf": 1.0,
-}
-_INTEGER_NEUTRAL = {
-    "arith.addi": 0,
-    "arith.andi": -1,
-    "arith.maxui": 0,
-    "arith.minui": -1,
-    "arith.muli": 1,
-    "arith.ori": 0,
-    "arith.xori": 0,
-}
 
 
 @register_pass
@@ -117,7 +98,7 @@ def match_accumulation(reduce: Operation) -> Accumulation | None:
     loop = reduce.parent_op()
     if update is None or update.name != combine.name or loop is None or loop.name != "scf.for":
         return None
-    if _neutral(combine.name, cast(TensorType, source.type).element_type) is None:
+    if neutral_element(combine, cast(TensorType, source.type).element_type) is None:
         return None
     end = update.results[0].get_unique_use()
     if end is None or end.operation.name != "scf.yield" or end.operation.parent is not reduce.parent:
@@ -126,16 +107,6 @@ def match_accumulation(reduce: Operation) -> Accumulation | None:
     if argument not in update.operands or not argument.has_one_use():
         return None
     return Accumulation(reduce, update, loop, end.index, high, low)
-
-
-def _neutral(combine: str, element: Attribute) -> float | int | None:
-    """What leaves any number as it is when combined with it; None if not known."""
-    if isinstance(element, AnyFloat):
-        return _FLOAT_NEUTRAL.get(combine)
-    if not isinstance(element, IntegerType) or element.width.data == 1:
-        return None
-    smallest = -(1 << (element.width.data - 1))
-    return {"arith.maxsi": smallest, "arith.minsi": -smallest - 1}.get(combine, _INTEGER_NEUTRAL.get(combine))
 
 
 @dataclass(frozen=True)
@@ -206,7 +177,7 @@ class Accumulation:
 
     def _neutral_value(self, type_: TensorType) -> SSAValue:
         """The initial value of the accumulator, before the loop."""
-        neutral = _neutral(self.update.name, type_.element_type)
+        neutral = neutral_element(self.update, type_.element_type)
         value = DenseIntOrFPElementsAttr.from_list(cast("TensorType[AnyFloat]", type_), [cast(float, neutral)])
         constant = arith.ConstantOp.create(result_types=(type_,), properties={"value": value})
         constant.location = self.loop.location

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
+from minitriton.dialects.region_flow import RegionFlow
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.rewriting.constant_pool import home_block
 from minitriton.rewriting.constants import constant_attr, constant_key, constant_op, number_of
@@ -52,18 +53,10 @@ def _constant(attr: Attribute) -> Constancy:
 class _ConstantPropagation(ForwardDataflow[Constancy]):
     """Which values of a function are one constant."""
 
-    def run_block(self, block: Block) -> None:
-        """Find the facts of what `block` defines; a loop or branch on what nothing computes is not entered."""
-        control, transfer = self._control, self.transfer
-        for op in block.ops:
-            handler = control.get(op.name)
-            if handler is not None:
-                if not any(self.fact(operand) == UNREACHED for operand in op._operands):
-                    handler(op)
-                continue
-            transfer(op)
-            for region in op.regions:
-                self.run(region)
+    def visit(self, op: Operation, flow: RegionFlow) -> None:
+        """A loop or branch on what nothing computes is not entered."""
+        if not any(self.fact(operand) == UNREACHED for operand in op.operands):
+            super().visit(op, flow)
 
     def _flow_all(self, targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> bool:
         """A yield of something that nothing computes is never reached."""
@@ -97,24 +90,6 @@ class _ConstantPropagation(ForwardDataflow[Constancy]):
     def constant_of(self, fact: Constancy) -> int | None:
         number = number_of(fact.attr)
         return number if isinstance(number, int) else None
-
-    def _while(self, op: Operation) -> None:
-        """Where the condition is known, control goes one way: on to the body, or out of the loop."""
-        before, after = op.regions[0].block, op.regions[1].block
-        assert before.last_op is not None and after.last_op is not None
-        condition, passed = before.last_op._operands[0], before.last_op._operands[1:]
-        self._flow_all(before.args, op._operands)
-        while True:
-            self.run_block(before)
-            known = self.constant_of(self.fact(condition))
-            if known == 0:
-                break
-            self._flow_all(after.args, passed)
-            self.run_block(after)
-            if not self._flow_all(before.args, after.last_op._operands):
-                break
-        if not known:
-            self._flow_all(op.results, passed)
 
     def _folded(self, op: Operation) -> Sequence[Constancy]:
         """What the folder of `op` makes of it, were its operands the constants that they are known to be."""

@@ -12,7 +12,6 @@ elimination.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import cast
 
@@ -21,20 +20,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.facts import Neutral
+from minitriton.dialects.layout_facts import axis_of
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.properties import elems_per_thread
-from minitriton.passes.layout_rules import axis_of
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, shape_of
-
-_NEUTRAL = {
-    "arith.addf": 0.0,
-    "arith.mulf": 1.0,
-    "arith.maximumf": -math.inf,
-    "arith.maxnumf": -math.inf,
-    "arith.minimumf": math.inf,
-    "arith.minnumf": math.inf,
-}
 
 
 def reduce_behind_loops(module: ModuleOp) -> None:
@@ -50,11 +41,17 @@ def _combine(reduce: Operation) -> Operation | None:
     return first if first is not None and first.next_op is body.last_op else None
 
 
+def _first_total(combine: Operation) -> float | None:
+    """What Triton lets a total of floats begin with: the neutral element, 0.0 for -0.0."""
+    neutral = Neutral.of(combine)
+    return None if neutral is None or neutral.floats is None else neutral.floats + 0.0
+
+
 def _pays(reduce: Operation) -> bool:
     source = reduce.operands[0]
     layout, shape = layout_of_value(source), shape_of(source)
     combine = _combine(reduce)
-    if combine is None or combine.name not in _NEUTRAL or len(reduce.operands) != 1:
+    if combine is None or _first_total(combine) is None or len(reduce.operands) != 1:
         return False
     if not isinstance(layout, Blocked) or len(shape) < 2 or axis_of(reduce) != len(shape) - 1:
         return False
@@ -136,7 +133,7 @@ class _Move:
         """The constant that a thread's accumulator starts from."""
         combine = cast(Operation, _combine(self.reduce))
         value: Attribute = DenseIntOrFPElementsAttr.from_list(
-            cast("TensorType[AnyFloat]", type_), [_NEUTRAL[combine.name]]
+            cast("TensorType[AnyFloat]", type_), [cast(float, _first_total(combine))]
         )
         constant = arith.ConstantOp.create(result_types=(type_,), properties={"value": value})
         constant.location = cast(Operation, like.owner).location

@@ -18,10 +18,10 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.layout_facts import allows_reorder, axis_of
 from minitriton.layouts.builders import blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import get_order, is_expensive_view
-from minitriton.passes.layout_rules import allows_reorder, axis_of
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_layout, shape_of
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter

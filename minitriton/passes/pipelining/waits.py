@@ -15,10 +15,9 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
+from minitriton.dialects.region_flow import RegionFlow
 from minitriton.passes.pipelining.loops import terminator_of
 from minitriton.rewriting.insertion import Inserter
-
-_BRANCHING = ("scf.for", "scf.if", "scf.while", "ttg.warp_specialize")
 
 
 def update_waits(module: ModuleOp) -> None:
@@ -81,7 +80,7 @@ def _join_following(wait: ttg.AsyncWaitOp) -> list[Operation]:
     group: list[ttg.AsyncWaitOp] = [wait]
     following = wait.next_op
     while (
-        following is not None and not isinstance(following, ttg.AsyncCommitGroupOp) and following.name not in _BRANCHING
+        following is not None and not isinstance(following, ttg.AsyncCommitGroupOp) and RegionFlow.of(following) is None
     ):
         if isinstance(following, ttg.AsyncWaitOp):
             group.append(following)

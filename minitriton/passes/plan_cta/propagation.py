@@ -17,28 +17,22 @@ from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from minitriton.dialects import ttg
+from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.layout_facts import Elementwise
+from minitriton.dialects.memory_access import MemoryAccess
 from minitriton.layouts.encodings import DistributedEncoding, Slice
 from minitriton.passes.plan_cta.casts import Cast, CastQueue, before, behind, is_backward
 from minitriton.passes.plan_cta.cta_layouts import with_cga
-from minitriton.passes.plan_cta.elementwise import is_elementwise
 from minitriton.passes.tensor_layouts import layout_of_value, retyped_elements, set_type, shape_of
 from minitriton.rewriting.effects import is_memory_effect_free
 
 _MOST_STEPS = 10_000
 """Steps after which the casts that are left become conversions where they are."""
 
-_ACCESSES = (
-    "tt.load",
-    "tt.store",
-    "tt.atomic_rmw",
-    "tt.atomic_cas",
-    "tt.descriptor_load",
-    "tt.descriptor_gather",
-    "tt.descriptor_store",
-    "tt.descriptor_reduce",
-    "tt.descriptor_scatter",
-)
+
+def _is_access(op: Operation) -> bool:
+    access = MemoryAccess.of(op)
+    return access is not None and not access.asynchronous
 
 
 def propagate_all(queue: CastQueue) -> None:
@@ -93,16 +87,20 @@ def _backward(queue: CastQueue, cast: Cast) -> bool:
     return True
 
 
+def is_elementwise(op: Operation) -> bool:
+    """Whether all tensors of `op` may have any one layout."""
+    return Elementwise.of(op) is not None and is_memory_effect_free(op)
+
+
 def _demand(queue: CastQueue, op: Operation, layout: DistributedEncoding) -> None:
     """Makes `op` compute its results in `layout`, as far as it can."""
-    if op.name in _ACCESSES:
+    if _is_access(op):
         _access(queue, op, layout)
-    elif op.name == "arith.constant":
+    elif isinstance(op, arith.ConstantOp):
         _constant(queue, op, layout)
-    elif op.name == "tt.expand_dims":
-        axis = op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
-        queue.surround(op, [Slice(axis, layout)], [layout])
-    elif is_elementwise(op) or op.name in ("tt.splat", "tt.make_range", "tt.broadcast"):
+    elif isinstance(op, tt.ExpandDimsOp):
+        queue.surround(op, [Slice(op.axis.value.data, layout)], [layout])
+    elif is_elementwise(op) or isinstance(op, (tt.SplatOp, tt.MakeRangeOp, tt.BroadcastOp)):
         _in_one_layout(queue, op, layout)
     else:
         _keep(queue, op)
@@ -159,7 +157,7 @@ def _forward(queue: CastQueue, cast: Cast) -> bool:
     op, layout = use.operation, _layout(cast.operands[0])
     if isinstance(op, Cast):
         queue.meet(cast, op)
-    elif op.name in _ACCESSES:
+    elif _is_access(op):
         _access(queue, op, layout)
     elif is_elementwise(op):
         _in_one_layout(queue, op, layout)
@@ -274,7 +272,7 @@ def _convert(source: SSAValue | None, cast: Cast) -> None:
 def _again(value: SSAValue) -> SSAValue | None:
     """`value` computed a second time; None if that would do more than compute it."""
     op = value.owner
-    if not isinstance(op, Operation) or op.regions or not (op.name == "tt.load" or is_memory_effect_free(op)):
+    if not isinstance(op, Operation) or op.regions or not (isinstance(op, tt.LoadOp) or is_memory_effect_free(op)):
         return None
     copy = op.clone()
     copy.location = op.location

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from minitriton.dialects import ttg
+from minitriton.dialects.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.layouts.builders import blocked_for_cga, cga_from_split
 from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.properties import contig_per_thread, get_order
@@ -81,23 +82,14 @@ def _cga_of_reduction(layout: DistributedEncoding, shape: Sequence[int], axis: i
     return cga_from_split(ctas, split, layout.cta_order)
 
 
-_TENSOR_OF_STORE = {
-    "tt.store": 0,
-    "tt.atomic_rmw": 0,
-    "tt.atomic_cas": 0,
-    "tt.descriptor_store": 1,
-    "tt.descriptor_reduce": 1,
-    "tt.descriptor_scatter": 3,
-}
-"""Ops that write memory, and the operand whose layout speaks for theirs."""
-
-
 def store_layouts(stores: Sequence[Operation]) -> list[tuple[Operation, DistributedEncoding]]:
     """Ops that write memory, with the layout for all their tensors."""
     found: list[tuple[Operation, DistributedEncoding]] = []
     cga: Bases | None = None
     for store in stores:
-        value = store.operands[_TENSOR_OF_STORE[store.name]]
+        access = MemoryAccess.of(store)
+        assert access is not None
+        value = access.data_of(store) if isinstance(access, DescriptorAccess) else access.pointer_of(store)
         layout = layout_of_value(value)
         if layout is None:
             continue
@@ -111,4 +103,5 @@ def store_layouts(stores: Sequence[Operation]) -> list[tuple[Operation, Distribu
 
 def is_store(op: Operation) -> bool:
     """Whether the op writes memory through pointers or a descriptor."""
-    return op.name in _TENSOR_OF_STORE
+    access = MemoryAccess.of(op)
+    return access is not None and access.value is not None

@@ -20,14 +20,11 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.layout_facts import allows_reorder, has_efficient_layout, order_of
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
-from minitriton.layouts.properties import are_layouts_equivalent
-from minitriton.passes.layout_rules import allows_reorder, order_of, result_layout
-from minitriton.passes.remove_layout_conversions.anchors import (
-    has_efficient_layout,
-    is_expensive_cat,
-    is_expensive_view,
-)
+from minitriton.layouts.properties import are_layouts_equivalent, is_expensive_view
+from minitriton.passes.layout_rules import result_layout
+from minitriton.passes.remove_layout_conversions.anchors import gives_any_layout
 from minitriton.passes.tensor_layouts import layout_of_value, retyped_elements, shape_of, with_layout
 from minitriton.rewriting.constants import splat_bytes
 from minitriton.rewriting.patterns import PatternSet
@@ -110,16 +107,12 @@ def _of_constant(rewriter: Rewriter, op: Operation, origin: Operation) -> bool:
 
 
 def _of_cat(rewriter: Rewriter, op: Operation, origin: Operation) -> bool:
-    if is_expensive_cat(origin, _layout(op.results[0])):
-        return False
-    return _of_producer(rewriter, op, origin)
+    return gives_any_layout(origin, _layout(op.results[0])) and _of_producer(rewriter, op, origin)
 
 
 def _of_reshape(rewriter: Rewriter, op: Operation, origin: Operation) -> bool:
     layout = _layout(op.results[0])
-    if not allows_reorder(origin) or has_efficient_layout(origin):
-        return False
-    if is_expensive_view(origin.operands[0], origin, layout):
+    if not gives_any_layout(origin, layout):
         return False
     # Elements of dot operands may be packed in registers: a view must not see through that.
     if isinstance(layout, DotOperand) or isinstance(layout_of_value(op.operands[0]), DotOperand):
@@ -184,7 +177,9 @@ def reshape_before_converting(op: tt.ReshapeOp, rewriter: Rewriter) -> bool:
     convert = _source_convert(op)
     if convert is None:
         return False
-    free = allows_reorder(op) and not is_expensive_view(convert.operands[0], op, _layout(op.results[0]))
+    free = allows_reorder(op) and not is_expensive_view(
+        _layout(convert.operands[0]), shape_of(convert.operands[0]), _layout(op.results[0]), shape_of(op.results[0])
+    )
     return (free or _is_trivial(convert)) and _skip(op, convert, rewriter)
 
 

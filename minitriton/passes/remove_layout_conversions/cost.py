@@ -14,46 +14,12 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from minitriton.dialects.facts import Dear, RoundsOff
+from minitriton.dialects.layout_facts import axis_of
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.properties import threads_per_warp, warps_per_cta
-from minitriton.passes.layout_rules import axis_of
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
-
-_DEAR_MATHS = frozenset(
-    {
-        "arith.divf",
-        "math.acos",
-        "math.acosh",
-        "math.asin",
-        "math.asinh",
-        "math.atan",
-        "math.atan2",
-        "math.atanh",
-        "math.cbrt",
-        "math.cos",
-        "math.cosh",
-        "math.ctlz",
-        "math.ctpop",
-        "math.cttz",
-        "math.erf",
-        "math.erfc",
-        "math.exp",
-        "math.exp2",
-        "math.expm1",
-        "math.log",
-        "math.log10",
-        "math.log1p",
-        "math.log2",
-        "math.powf",
-        "math.rsqrt",
-        "math.sin",
-        "math.sinh",
-        "math.sqrt",
-        "math.tan",
-        "math.tanh",
-    }
-)
 
 
 def is_worthwhile(convert: Operation, found: BackwardSlice) -> bool:
@@ -87,7 +53,7 @@ def _recomputation_cost(convert: Operation, found: BackwardSlice) -> int | None:
         if name == "tt.load" or name == "ttg.local_load":
             cost += 8 * sum(byte_count(result) for result in op.results)
         elif name.startswith(("arith.", "math.")):
-            cost += (8 if name in _DEAR_MATHS else 1) * sum(byte_count(result) for result in op.results)
+            cost += (1 if Dear.of(op) is None else 8) * sum(byte_count(result) for result in op.results)
         elif name == "tt.reduce":
             if not _is_associative(op):
                 return None
@@ -123,7 +89,7 @@ def _is_associative(reduce: Operation) -> bool:
     source = cast(TensorType, reduce.operands[0].type)
     if not isinstance(source.element_type, AnyFloat) or source.get_shape()[axis_of(reduce)] <= 2:
         return True
-    return not any(inner.name in ("arith.addf", "arith.mulf") for inner in reduce.regions[0].walk())
+    return not any(RoundsOff.of(inner) for inner in reduce.regions[0].walk())
 
 
 def _reduction_cost(reduce: Operation) -> int:

@@ -18,29 +18,20 @@ from __future__ import annotations
 from collections import deque
 from typing import cast
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts import HandsOn
+from minitriton.dialects.layout_facts import Derived, LayoutRule, SameLayout, has_efficient_layout
+from minitriton.dialects.memory_access import MemoryAccess
+from minitriton.dialects.region_flow import RegionFlow, ScalarRegions, receivers
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
-from minitriton.passes.layout_rules import operand_layout, result_layout, same_layout
-from minitriton.passes.remove_layout_conversions.anchors import has_efficient_layout, is_anchor
+from minitriton.passes.layout_rules import operand_layout, result_layout
+from minitriton.passes.remove_layout_conversions.anchors import is_anchor
 from minitriton.passes.tensor_layouts import convert_after, layout_of_value, set_layout
-
-_MEMORY = frozenset({"tt.atomic_cas", "tt.atomic_rmw", "tt.load", "tt.store"})
-_STRUCTURED = frozenset({"scf.for", "scf.if", "scf.while"})
-_CARRIES = frozenset(
-    {
-        "tt.expand_dims",
-        "tt.join",
-        "tt.reduce",
-        "tt.reshape",
-        "tt.split",
-        "tt.trans",
-        "ttg.convert_layout",
-    }
-)
-_SCALAR_REGIONS = frozenset({"tt.map_elementwise", "tt.reduce", "tt.scan"})
 
 Candidates = dict[DistributedEncoding, None]
 
@@ -110,34 +101,18 @@ def _spread_to_user(
 def _targets(use: Use) -> tuple[SSAValue, ...]:
     """The values that have the layout of the operand `use` if their op is left as it is."""
     op, index = use.operation, use.index
-    name = op.name
-    if name == "scf.yield":
-        parent = op.parent_op()
-        if parent is None or parent.name not in _STRUCTURED:
-            return ()
-        if parent.name == "scf.for":
-            return (parent.results[index], _body(parent).args[index + 1])
-        if parent.name == "scf.while":
-            arg = _body(parent).args[index]
-            same = index < len(parent.results) and parent.results[index].type == arg.type
-            return (parent.results[index], arg) if same else (arg,)
-        return (parent.results[index],)
-    if name == "scf.for":
-        return (_body(op).args[index - 2], op.results[index - 3]) if index >= 3 else ()
-    if name == "scf.while":
-        return (_body(op).args[index],)
-    if name == "scf.condition":
-        parent = op.parent_op()
-        if parent is None or index == 0:
-            return ()
-        return (_body(parent, 1).args[index - 1], parent.results[index - 1])
-    if name == "ttng.warp_group_dot_wait":
-        return (op.results[index],)
-    if name == "tt.gather":
+    if RegionFlow.of(op) is not None or op.next_op is None:
+        found = receivers(op, index)
+        if op.name == "scf.yield" and isinstance(op.parent_op(), scf.WhileOp):
+            parent = cast(Operation, op.parent_op())
+            found = [*(r for r in parent.results[index : index + 1] if r.type == found[0].type), *found]
+        return tuple(found)
+    if isinstance(op, tt.GatherOp):
         return tuple(op.results) if index == 1 and not has_efficient_layout(op) else ()
-    if name in _CARRIES or same_layout(op):
+    if isinstance(op, ttg.ConvertLayoutOp) or isinstance(LayoutRule.of(op), (SameLayout, Derived)):
         return tuple(op.results)
-    return ()
+    handed = HandsOn.of(op)
+    return () if handed is None or handed.choice else (op.results[index - handed.first],)
 
 
 def _body(op: Operation, region: int = 0) -> Block:
@@ -150,7 +125,7 @@ def _choose(value: SSAValue, found: Candidates) -> DistributedEncoding:
     if len(found) == 1:
         return first
     owner = value.owner
-    wanted = Blocked if isinstance(owner, Operation) and owner.name in _MEMORY else NvidiaMma
+    wanted = Blocked if isinstance(owner, Operation) and MemoryAccess.of(owner) else NvidiaMma
     return next((layout for layout in found if isinstance(layout, wanted)), first)
 
 
@@ -170,7 +145,7 @@ class _Rewriter:
                 op = block.first_op
                 while op is not None:
                     self.rewrite_op(op)
-                    if op.regions and op.name not in _SCALAR_REGIONS:
+                    if op.regions and ScalarRegions.of(op) is None:
                         queue.extend(op.regions)
                     op = op.next_op
 

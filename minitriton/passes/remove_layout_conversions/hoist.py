@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue, Use
 
+from minitriton.dialects import tt
+from minitriton.dialects.facts import Contraction, KeepsData, ViewOfTensor, Widens
+from minitriton.dialects.layout_facts import Elementwise
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
-from minitriton.passes.layout_rules import is_elementwise, operand_layout
+from minitriton.passes.layout_rules import operand_layout
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, backward_slice, operand_use, yield_of
-from minitriton.passes.tensor_layouts import element_bits, layout_of_value, set_layout
+from minitriton.passes.tensor_layouts import layout_of_value, set_layout
 from minitriton.rewriting.effects import is_memory_effect_free
-
-_WIDENING = frozenset({"arith.extf", "arith.extsi", "arith.extui", "tt.broadcast", "tt.expand_dims"})
-_VIEWS = frozenset({"tt.expand_dims", "tt.join", "tt.reshape", "tt.split", "tt.trans"})
-_DOTS = frozenset({"tt.dot", "tt.dot_scaled", "ttng.warp_group_dot"})
 
 
 def hoist_conversions(func: Operation) -> bool:
@@ -42,10 +40,8 @@ def _target(convert: Operation) -> DistributedEncoding:
 
 def _widens(op: Operation) -> bool:
     """Whether the result of `op` has more bytes than its operand."""
-    if op.name == "tt.fp_to_fp":
-        source, result = op.operands[0].type, op.results[0].type
-        return element_bits(cast(TensorType, source)) < element_bits(cast(TensorType, result))
-    return op.name in _WIDENING
+    fact = Widens.of(op)
+    return fact is not None and fact.holds(op)
 
 
 def _above_widening(step: Rematerialization, convert: Operation) -> None:
@@ -159,7 +155,7 @@ def _to_loads(step: Rematerialization, convert: Operation) -> None:
         op = value.owner
         if not isinstance(op, Operation):
             return
-        if op.name in ("tt.load", "tt.descriptor_load"):
+        if isinstance(op, (tt.LoadOp, tt.DescriptorLoadOp)):
             loads.append(value)
         elif op.name != "arith.constant" and not _keeps_data_in_place(op):
             return
@@ -172,16 +168,16 @@ def _to_loads(step: Rematerialization, convert: Operation) -> None:
 
 
 def _keeps_data_in_place(op: Operation) -> bool:
-    if op.name in ("tt.broadcast", "ttg.convert_layout", "ttg.fp4_to_fp") or op.name in _VIEWS:
+    if KeepsData.of(op) is not None or ViewOfTensor.of(op) is not None:
         return True
-    return is_elementwise(op) and is_memory_effect_free(op)
+    return Elementwise.of(op) is not None and is_memory_effect_free(op)
 
 
 def _feeds_tensor_core_loop(convert: Operation) -> bool:
     """Whether a dot with a tensor-core operand follows in the block of `convert`, so that it runs whenever that does."""
     op = convert.next_op
     while op is not None:
-        if op.name in _DOTS:
+        if Contraction.of(op) is not None:
             layout = layout_of_value(op.operands[0])
             if isinstance(layout, DotOperand) and isinstance(layout.parent, NvidiaMma):
                 return True

@@ -20,6 +20,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
+from minitriton.dialects.region_flow import Loop, RegionFlow
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.layout_rules import operand_layout
@@ -101,7 +102,7 @@ def backward_slice(
         for one in (value, known):
             if one is not None and not (found.add(one, wanted) and (admits is None or _is_admitted(one, admits))):
                 return None
-        if value.__class__ is OpResult and cast(OpResult, value).op.name in _LOOPS:
+        if value.__class__ is OpResult and isinstance(RegionFlow.of(cast(OpResult, value).op), Loop):
             return None
         if known is not None:
             value = known
@@ -117,9 +118,6 @@ def backward_slice(
         elif not _enter_op(op, value, wanted, found, stop, enqueue):
             return None
     return found
-
-
-_LOOPS = frozenset({"scf.for", "scf.while"})
 
 
 def _is_admitted(value: SSAValue, admits: Callable[[Operation], bool]) -> bool:
