@@ -25,13 +25,13 @@ from xdsl.ir import Operation, OpResult
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.layout_facts import order_of
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.encodings import DotOperand, NVMMAShared, SharedEncoding
 from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst
 from minitriton.layouts.properties import order_for_memory
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import canonicalization_patterns
-from minitriton.passes.layout_rules import order_of
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 from minitriton.rewriting.greedy import apply_patterns_greedily

@@ -18,10 +18,10 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.def_use_slices import backward_ops
 from minitriton.dialects import ttg
+from minitriton.dialects.layout_facts import Elementwise
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.layouts.properties import order_for_memory
-from minitriton.passes.layout_rules import is_elementwise
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -100,4 +100,4 @@ def loaded_bits(value: SSAValue) -> int:
 
 
 def _is_passed(op: Operation) -> bool:
-    return op.name in _PASSED or is_elementwise(op)
+    return op.name in _PASSED or (Elementwise.of(op) is not None)
