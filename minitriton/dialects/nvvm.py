@@ -47,7 +47,6 @@ from minitriton.dialects.nvvm_memory import (
     StoreGlobalOp,
     StoreSharedOp,
     WgmmaCommitGroupOp,
-    WgmmaFenceOp,
     WgmmaOp,
     WgmmaWaitGroupOp,
 )

@@ -236,6 +236,7 @@ class StMatrixOp(IRDLOperation):
 class MmaSyncOp(IRDLOperation):
     """`a b + c` of a warp on tensor cores (PTX `mma.sync`): 4, 2 words of a and b, as many registers of d as of c.
 
+    Of f64, a and b are as many numbers as the shape has for a thread.
     `shape` and `types` are spelled as in PTX: `m16n8k16`, `f32.f16.f16.f32` (d, a, b, c).
     """
 
@@ -249,7 +250,8 @@ class MmaSyncOp(IRDLOperation):
     types = prop_def(StringAttr)
 
     def verify_(self) -> None:
-        if lanes(self.a.type) != 4 or lanes(self.b.type) != 2:
+        sizes = (lanes(self.a.type), lanes(self.b.type))
+        if sizes != (4, 2) and "f64" not in self.types.data:
             raise VerifyException("nvvm.mma.sync takes 4 words of a and 2 of b")
         if self.c.type != self.d.type:
             raise VerifyException("nvvm.mma.sync returns the type of c")
@@ -289,14 +291,6 @@ class WgmmaOp(IRDLOperation):
             raise VerifyException(
                 "nvvm.wgmma.mma_async needs a descriptor of a and an offset for each step, or 4 words"
             )
-
-
-@op_definition
-class WgmmaFenceOp(IRDLOperation):
-    """Orders what was written to registers before the `nvvm.wgmma.mma_async` that use them."""
-
-    name = "nvvm.wgmma.fence"
-    assembly_format = "attr-dict"
 
 
 @op_definition

@@ -570,7 +570,7 @@ def _wgmma(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
     return result
 
 
-@_handles("nvvm.wgmma.fence", "nvvm.wgmma.commit_group", "nvvm.fence.proxy.async.shared")
+@_handles("nvvm.wgmma.commit_group", "nvvm.fence.proxy.async.shared")
 def _wgmma_order(m: _Machine, op: Any) -> None:
     """Products are done at once."""
 

@@ -14,13 +14,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen.lowering.dot import DOT_RULES
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.mma_f64 import mma_f64
+from minitriton.codegen.lowering.mma_tiles import COLUMNS, ROWS, ResultTiles, steps_along_k
 from minitriton.codegen.op_making import string_attr
-from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import I32, bit_width, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import nvvm
 from minitriton.layouts.encodings import NvidiaMma
 
-ROWS, COLUMNS = 16, 8
 _KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
 
 
@@ -28,15 +28,6 @@ def _kind(type_: Attribute) -> str:
     """An element as `mma` names it."""
     element = element_type(type_)
     return _KINDS.get(element.name) or f"s{bit_width(element)}"
-
-
-def _words_along_k(facts: LayoutFacts, k_dim: int, per_word: int) -> list[int]:
-    """The offsets along k of the words of a thread's first row, in the order of its registers."""
-    found: list[int] = []
-    for offset in facts.offsets[::per_word]:
-        if not any(o for d, o in enumerate(offset) if d != k_dim) and offset[k_dim] not in found:
-            found.append(offset[k_dim])
-    return found
 
 
 def _as_words(f: FunctionLowering, value: SSAValue) -> SSAValue:
@@ -48,57 +39,43 @@ def _as_words(f: FunctionLowering, value: SSAValue) -> SSAValue:
 def mma_sync(f: FunctionLowering, op: Operation) -> None:
     """Step by step along k, all tiles in each: neighbouring instructions do not wait for each other."""
     b = f.b
-    first, second, third = op.operands[:3]
-    result = op.results[0]
-    total = f.vector(third)
+    first, second = op.operands[:2]
     left, right = _as_words(f, first), _as_words(f, second)
-    bits = bit_width(f.element_type(first))
-    per_word = 32 // bits
-    facts_a, facts_b = f.facts(first.type).layout, f.facts(second.type).layout
-    facts = f.facts(result.type).layout
-    rank = len(facts.offsets[0])
-    steps = _words_along_k(facts_a, rank - 1, per_word)
-    if steps != _words_along_k(facts_b, rank - 2, per_word) or (len(steps) > 1 and len(steps) % 2):
+    per_word = 32 // bit_width(f.element_type(first))
+    steps, at_a, at_b = steps_along_k(f, op, per_word)
+    if len(steps) > 1 and len(steps) % 2:
         raise f.unsupported(op, "operands whose k is spread differently", help="give both the same kWidth")
-    kind_a, kind_b, kind_c = _kind(first.type), _kind(second.type), lane_type(total.type).name
+    tiles = ResultTiles(f, op)
+    kind_a, kind_b, kind_c = _kind(first.type), _kind(second.type), lane_type(tiles.values[0].type).name
     out = "s32" if kind_a.startswith("s") else kind_c
     properties = {
         "shape": string_attr(f"m{ROWS}n{COLUMNS}k{8 * per_word}"),
         "types": string_attr(f"{out}.{kind_a}.{kind_b}.{out}"),
     }
-    corners = [offset for offset in facts.register_of if not offset[-2] & 8 and not offset[-1] & 1]
-    places: dict[int, int] = {}
-    tiles: list[SSAValue] = []
-    for *batch, m, n in corners:
-        registers = [facts.register_of[(*batch, m + dm, n + dn)] for dm in (0, 8) for dn in (0, 1)]
-        places.update({r: 4 * len(tiles) + i for i, r in enumerate(registers)})
-        tiles.append(b.permute(total, registers))
     for k in range(0, len(steps), 2):
-        for number, (*batch, m, n) in enumerate(corners):
-            here = steps[k : k + 2]
-            words_a = [facts_a.register_of[(*batch, m + dm, at)] // per_word for at in here for dm in (0, 8)]
-            words_b = [facts_b.register_of[(*batch, at, n)] // per_word for at in here]
+        here = steps[k : k + 2]
+        for number, (*batch, m, n) in enumerate(tiles.corners):
+            words_a = [at_a[(*batch, tiles.row(m + dm), at)] // per_word for at in here for dm in (0, 8)]
+            words_b = [at_b[(*batch, at, n)] // per_word for at in here]
             rows, columns = b.permute(left, words_a), b.permute(right, words_b * (3 - len(here)))
             if len(here) == 1:
                 rows = b.concat([rows, b.constant(rows.type, 0)])
-            operands = (rows, columns, tiles[number])
-            tiles[number] = b.value(nvvm.MmaSyncOp, operands, tiles[number].type, properties)
-    joined = b.concat(tiles)
-    copies = [facts.register_of[offset] for offset in facts.offsets]
-    f.values[result] = b.permute(joined, [places[register] for register in copies])
+            operands = (rows, columns, tiles.values[number])
+            tiles.values[number] = b.value(nvvm.MmaSyncOp, operands, operands[2].type, properties)
+    tiles.finish()
 
 
 def tensor_cores(f: FunctionLowering, op: Operation) -> None:
     """By the version of the tensor cores."""
     encoding = f.facts(op.results[0].type).encoding
     assert isinstance(encoding, NvidiaMma)
-    if encoding.version_major != 2 or bit_width(f.element_type(op.operands[0])) > 32:
+    if encoding.version_major != 2:
         raise f.unsupported(
             op,
             f"tt.dot on tensor cores of version {encoding.version_major}",
             help="version 3 multiplies through ttng.warp_group_dot",
         )
-    mma_sync(f, op)
+    (mma_f64 if bit_width(f.element_type(op.operands[0])) == 64 else mma_sync)(f, op)
 
 
 DOT_RULES[NvidiaMma] = tensor_cores

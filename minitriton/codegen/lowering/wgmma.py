@@ -105,9 +105,9 @@ def _kind(type_: Attribute) -> str:
 
 @lowers("ttng.warp_group_dot")
 def warp_group_dot(f: FunctionLowering, op: Operation) -> None:
-    """A fence, all tiles, and the end of the group; unless asynchronous, the wait for it.
+    """All tiles, and the end of the group; unless asynchronous, the wait for it.
 
-    Products that start from zero say so and get no accumulators: zeros would be written to registers behind the fence.
+    Products that start from zero say so and get no accumulators: no register has to be cleared for them.
     Tensor cores add products of fp8 with fewer bits than f32 has: after `maxNumImpreciseAcc` of them the sum is added to c.
     """
     b = f.b
@@ -142,7 +142,6 @@ def warp_group_dot(f: FunctionLowering, op: Operation) -> None:
 
     def group(steps: range, start: SSAValue, use_start: SSAValue | None) -> SSAValue:
         """The products of some steps along k, started."""
-        b.operation(nvvm.WgmmaFenceOp, (), ())
         tiles: list[SSAValue] = []
         places: dict[int, int] = {}
         for m, n in facts.register_of:

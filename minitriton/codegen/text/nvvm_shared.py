@@ -122,23 +122,25 @@ def _mapa(w: FunctionWriter, op: Operation) -> None:
 
 @writes("nvvm.mma.sync")
 def _mma_sync(w: FunctionWriter, op: Operation) -> None:
+    a, b, c = op._operands
     result = op.results[0]
     element, count = lane_type(result.type), lanes(result.type)
     words = Words(element, count)
-    numbers = iter(range(words.count + 4 + 2 + words.count))
-    listed: list[str] = []
+    sizes = (words.count, lanes(a.type), lanes(b.type), words.count)
+    numbers = iter(range(sum(sizes)))
+    listed = ["{ " + ", ".join(f"${next(numbers)}" for _ in range(size)) + " }" for size in sizes]
     arguments: list[str] = []
-    for size in (words.count, 4, 2, words.count):
-        listed.append("{ " + ", ".join(f"${next(numbers)}" for _ in range(size)) + " }")
-    for value, size in zip(op._operands, (4, 2, words.count), strict=True):
+    kinds = [f"={words.constraint}"] * words.count
+    for value in (a, b):
+        scalar = type_text(lane_type(value.type))
+        kinds += ["d" if scalar == "double" else "r"] * lanes(value.type)
         name, type_ = w.names[value], type_text(value.type)
-        if size == words.count and value is op._operands[2]:
-            name, type_ = pack_words(w, value, words, count)
-        scalar = words.type if value is op._operands[2] else "i32"
-        arguments += [f"{scalar} {lane_text(w, name, type_, i)}" for i in range(size)]
+        arguments += [f"{scalar} {lane_text(w, name, type_, i)}" for i in range(lanes(value.type))]
+    name, type_ = pack_words(w, c, words, count)
+    arguments += [f"{words.type} {lane_text(w, name, type_, i)}" for i in range(words.count)]
+    kinds += [words.constraint] * words.count
     saturated = ".satfinite" if data_of(op, "types").startswith("s32") else ""
     text = f"mma.sync.aligned.{data_of(op, 'shape')}.row.col{saturated}.{data_of(op, 'types')} {', '.join(listed)};"
-    kinds = [f"={words.constraint}"] * words.count + ["r"] * 6 + [words.constraint] * words.count
     fields = "{ " + ", ".join([words.type] * words.count) + " }"
     got = asm(w, fields, text, ",".join(kinds), arguments)
     pieces = [w.let(f"extractvalue {fields} {got}, {i}") for i in range(words.count)]

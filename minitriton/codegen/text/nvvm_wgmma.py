@@ -1,6 +1,7 @@
 """Writes the ops of warp-group products: one inline PTX block for all steps of a tile along k.
 
-LLVM then sees one call instead of one for each step, each with as many operands as there are accumulators.
+LLVM then sees one call instead of one for each step, each with as many operands as there are accumulators. The block begins with
+`wgmma.fence`: what LLVM writes to its registers (a zero, a copy) it writes before the block, and so before the fence.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _wgmma(w: FunctionWriter, op: Operation) -> None:
         arguments.append(f"{'i64' if a_offsets else 'i32'} {lane_text(w, name, type_, i)}")
         constraints.append("l" if a_offsets else "r")
     first = "1"
-    text = "{\n.reg .b64 a, b;\n"
+    text = "{\n.reg .b64 a, b;\nwgmma.fence.sync.aligned;\n"
     if conditions:
         position += 1
         arguments.append(w.typed(conditions[0]))
@@ -99,11 +100,6 @@ def _tail(op: Operation) -> str:
     trans_b = int("trans_b" in op.properties)
     in_memory = len(op.properties["a_offsets"])  # pyright: ignore[reportArgumentType]
     return f", 1, 1, {int('trans_a' in op.properties)}, {trans_b}" if in_memory else f", 1, 1, {trans_b}"
-
-
-@writes("nvvm.wgmma.fence")
-def _fence(w: FunctionWriter, op: Operation) -> None:
-    asm(w, "void", "wgmma.fence.sync.aligned;", "", ())
 
 
 @writes("nvvm.wgmma.commit_group")

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.tt_types import tensor_type
 from minitriton.layouts.builders import default_blocked
-from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma, Slice
+from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, NvidiaMma, Slice
 from minitriton.layouts.inference import fp4_to_fp_dst, reshape_dst
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of, with_layout
 from minitriton.rewriting.constants import float_attr, int_attr
@@ -104,9 +104,12 @@ def _layout(value: SSAValue) -> DistributedEncoding:
 def _unpacked(value: SSAValue, axis: int, element: Attribute) -> TensorType:
     """The type of `value` with two elements for each byte along `axis`."""
     shape = shape_of(value)
-    layout = fp4_to_fp_dst(_layout(value), shape, axis)
-    assert layout is not None
     wide = tuple(size * 2 if dim == axis else size for dim, size in enumerate(shape))
+    # As Triton, which asks for the order of the dimensions in the shape of the result.
+    layout = fp4_to_fp_dst(_layout(value), wide, axis)
+    if not isinstance(layout, Blocked):
+        layout = fp4_to_fp_dst(_layout(value), shape, axis)
+    assert layout is not None
     return tensor_type(wide, element, ttg.encoding_attr(layout))
 
 
