@@ -49,12 +49,6 @@ def canonicalization_patterns() -> PatternSet:
     )
 
 
-@cache
-def arith_patterns() -> PatternSet:
-    """The canonicalisation patterns of `arith` alone."""
-    return PatternSet(arith_int.patterns, arith_cast.patterns, arith_compare.patterns)
-
-
 @register_pass
 @dataclass(frozen=True)
 class Canonicalize(Pass):

@@ -16,9 +16,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
-from xdsl.ir import SSAValue
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.dialects.ttg_module import num_warps, threads_per_warp
@@ -28,6 +26,9 @@ from minitriton.layouts.properties import contig_per_thread
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import convert_before, layout_of_value, shape_of
+
+_NOTHING_KNOWN = IntegerAttr(1, i32)
+"""The lowering asks for the contiguity of the addresses in their final layout."""
 
 
 def _shorter_runs(copy: ttg.AsyncCopyGlobalToLocalOp) -> Blocked | None:
@@ -47,12 +48,6 @@ def _shorter_runs(copy: ttg.AsyncCopyGlobalToLocalOp) -> Blocked | None:
     return blocked_for_cga(shape, runs, layout.order, num_warps(copy), threads_per_warp(copy), layout.cga)
 
 
-def _contiguity(source: SSAValue, mask: SSAValue | None, op: ModuleOp) -> int:
-    facts = AxisInfoAnalysis(op)
-    count = facts.pointer_contiguity(source)
-    return count if mask is None else min(count, facts.mask_alignment(mask))
-
-
 @register_pass
 @dataclass(frozen=True)
 class CoalesceAsyncCopy(Pass):
@@ -70,5 +65,4 @@ class CoalesceAsyncCopy(Pass):
             for index, operand in enumerate(copy._operands):
                 if isinstance(operand.type, TensorType):
                     copy.operands[index] = convert_before(copy, operand, layout)
-            count = _contiguity(copy.src, copy.mask, op)
-            copy.properties["contiguity"] = IntegerAttr(count, i32)
+            copy.properties["contiguity"] = _NOTHING_KNOWN

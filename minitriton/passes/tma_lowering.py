@@ -24,33 +24,21 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.locations import source_location
 from minitriton.analysis.operations import ops_in
-from minitriton.analysis.tensor_descriptors import (
-    box_shape,
-    buffer_encoding,
-    element_bytes,
-    element_code,
-    is_fp4_padded,
-    swizzle_mode,
-)
+from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.tt_enums import PaddingOption
 from minitriton.dialects.tt_types import TensorDescType, pointer_type
 from minitriton.dialects.ttg_attributes import SharedMemorySpaceAttr
-from minitriton.errors import PassError
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.buffer_reuse import replace_by_buffer
 from minitriton.passes.tensor_layouts import element_bits
+from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
-
-TENSOR_MAP_BYTES = 128
-TENSOR_MAP_ALIGNMENT = 128
 
 _SHARED = SharedMemorySpaceAttr()
 _BARRIER = ttg.MemDescType((1,), i64, ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,))), _SHARED, mutable=True)
@@ -167,37 +155,13 @@ def lower_scatter(op: tt.DescriptorScatterOp, rewriter: Rewriter) -> bool:
 
 @patterns.pattern(tt.MakeTensorDescOp)
 def make_tensor_map(op: tt.MakeTensorDescOp, rewriter: Rewriter) -> bool:
-    """A tensor map, written by the kernel and made visible to the copy unit. Its sizes run from the fastest dimension."""
+    """A tensor map, written by the kernel and made visible to the copy unit."""
     type_ = op.result.type
     assert isinstance(type_, TensorDescType)
     place = rewriter.insert(
         ttg.GlobalScratchAllocOp(pointer_type(i8), nbytes=TENSOR_MAP_BYTES, alignment=TENSOR_MAP_ALIGNMENT)
     ).result
-    box = box_shape(type_)[::-1]
-    padded = is_fp4_padded(type_)
-    if padded and box[0] != TENSOR_MAP_BYTES:
-        raise PassError("FP4 padded loads require 128 elements or more in the last dim", source_location(op.location))
-    boxes = [_int(rewriter, size) for size in box]
-    width = _int(rewriter, element_bytes(type_), i64)
-    sizes = list(op.shape)[::-1]
-    if padded:
-        sizes[0] = rewriter.insert(arith.MuliOp(sizes[0], _int(rewriter, 2))).results[0]
-    one = _int(rewriter, 1)
-    strides = [rewriter.insert(arith.MuliOp(s, width)).results[0] for s in list(op.strides)[-2::-1]]
-    rewriter.insert(
-        ttng.TensormapCreateOp(
-            place,
-            op.base,
-            boxes,
-            sizes,
-            strides,
-            [one] * len(sizes),
-            elem_type=element_code(type_),
-            interleave_layout=0,
-            swizzle_mode=swizzle_mode(type_),
-            fill_mode=int(op.padding.data == PaddingOption.PAD_NAN),
-        )
-    )
+    write_tensor_map(rewriter, place, op)
     rewriter.insert(ttng.TensormapFenceproxyAcquireOp(place))
     rewriter.replace_with(op, ttng.ReinterpretTensorDescOp(place, type_))
     return True

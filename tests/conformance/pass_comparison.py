@@ -146,6 +146,12 @@ def judge_steps(record: dict[str, Any]) -> list[Verdict]:
     return verdicts
 
 
+def judge_step(record: dict[str, Any], number: int) -> Verdict:
+    """The verdict for one step."""
+    step = record["steps"][number]
+    return _judge(number, flag_of(step), step, lambda index: parse_module(record["texts"][index]), {})
+
+
 def _judge(
     number: int, name: str, step: dict[str, Any], module: Callable[[int], ModuleOp], canonical: dict[int, str]
 ) -> Verdict:

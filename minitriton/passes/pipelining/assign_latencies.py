@@ -8,8 +8,9 @@
 Loads that feed dots count, and in loops that name a number of stages all loads that can be copied asynchronously. Loads that
 other such loads wait for share the stages: with n stages and loads k deep each starts (n - 1) / k stages ahead.
 
-Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp; loads through descriptors are left to synchronous
-copies.
+Loads through descriptors always count: the copy unit moves any block.
+
+Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.dialects import tt, ttng
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import (
+    LOADS,
     SMALLEST_COPY,
     Incompatible,
+    Load,
     allocated_buffers,
     buffer_for_dots,
     copied_bytes,
@@ -65,7 +68,7 @@ class _LoadLevels:
                 self._visit(op)
         if NUM_STAGES in self.loop.attributes:
             for op in ops:
-                if not isinstance(op, tt.LoadOp | tt.DescriptorLoadOp | tt.DescriptorGatherOp):
+                if not isinstance(op, LOADS):
                     self._visit(op)
         return self.levels
 
@@ -77,7 +80,7 @@ class _LoadLevels:
             if op in self.seen or op in self.excluded:
                 continue
             self.seen.add(op)
-            if isinstance(op, tt.LoadOp):
+            if isinstance(op, LOADS):
                 if not self._enter(op, level):
                     continue
                 level += 1
@@ -89,7 +92,7 @@ class _LoadLevels:
             ]
             pending.extend((producer, level) for producer in reversed(used))
 
-    def _enter(self, load: tt.LoadOp, level: int) -> bool:
+    def _enter(self, load: Load, level: int) -> bool:
         """Notes the level of a load; False if what it uses does not matter."""
         if not _is_worth_it(load, self.facts):
             return False
@@ -102,7 +105,9 @@ class _LoadLevels:
         return True
 
 
-def _is_worth_it(load: tt.LoadOp, facts: AxisInfoAnalysis) -> bool:
+def _is_worth_it(load: Load, facts: AxisInfoAnalysis) -> bool:
+    if not isinstance(load, tt.LoadOp):
+        return True
     if not is_wide_enough(load, facts):
         return False
     try:

@@ -10,16 +10,32 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.tensor_descriptors import buffer_encoding
 from minitriton.dialects import tt, ttg
-from minitriton.layouts.builders import swizzled_shared_for_dot
-from minitriton.layouts.encodings import DistributedEncoding, DotOperand, SharedEncoding, SwizzledShared
-from minitriton.layouts.properties import get_order, order_for_memory
-from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.dialects.tt_types import TensorDescType
+from minitriton.layouts.algebra import divide_left
+from minitriton.layouts.builders import swizzled_shared_for_dot, swizzled_shared_for_mma
+from minitriton.layouts.encodings import (
+    Bases,
+    DistributedEncoding,
+    DotOperand,
+    Linear,
+    SharedEncoding,
+    SwizzledShared,
+)
+from minitriton.layouts.linear_layout import LinearLayout
+from minitriton.layouts.properties import contig_per_thread, get_order, order_for_memory, thread_order
+from minitriton.layouts.to_linear import order_for_dot_operand, to_linear_layout
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
 from minitriton.rewriting.constants import constant_attr, number_of
 
 SMALLEST_COPY = 4
 """Bytes that `cp.async` copies at least (PTX ISA, "cp.async")."""
+
+
+Load = tt.LoadOp | tt.DescriptorLoadOp | tt.DescriptorGatherOp
+LOADS = (tt.LoadOp, tt.DescriptorLoadOp, tt.DescriptorGatherOp)
+"""Loads that can run ahead."""
 
 
 class Incompatible(Exception):
@@ -53,13 +69,40 @@ def _wanted_by(user: Operation, value: SSAValue) -> SwizzledShared | None:
         return None
     operand = ttg.layout_of(result.type)
     source = ttg.layout_of(value.type)
-    if not isinstance(operand, DotOperand) or source is None:
+    if not isinstance(operand, DistributedEncoding) or source is None:
         return None
     shape = tuple(result.type.get_shape())  # pyright: ignore[reportAttributeAccessIssue]
-    is_register = isinstance(source, DistributedEncoding)
-    order = order_for_memory(source, shape) if is_register else get_order(source, shape)
     bits = element_bits(result.type)  # pyright: ignore[reportArgumentType]
-    return swizzled_shared_for_dot(operand, shape, order, operand.cga, bits)
+    if isinstance(operand, DotOperand):
+        is_register = isinstance(source, DistributedEncoding)
+        order = order_for_memory(source, shape) if is_register else get_order(source, shape)
+        return swizzled_shared_for_dot(operand, shape, order, operand.cga, bits)
+    return _for_something_like_an_operand(
+        operand, shape, source.cga if isinstance(operand, Linear) else operand.cga, bits
+    )
+
+
+def _for_something_like_an_operand(
+    layout: DistributedEncoding, shape: tuple[int, ...], cga: Bases, bits: int
+) -> SwizzledShared | None:
+    """The buffer for a layout that begins with the tile of a dot's operand: runs of a thread, 4 lanes along them, 8 lanes across."""
+    order = thread_order(layout, shape)
+    rank = len(order)
+    if rank < 2:
+        return None
+    matching = [index for index in (0, 1) if order_for_dot_operand(index, rank, True) == order]
+    if not matching:
+        return None
+    width = contig_per_thread(layout, shape)[order[0]]
+    inner, outer = f"dim{order[0]}", f"dim{order[1]}"
+    tile = (
+        LinearLayout.identity_1d(width, "register", inner)
+        * LinearLayout.identity_1d(4, "lane", inner)
+        * LinearLayout.identity_1d(8, "lane", outer)
+    )
+    if divide_left(to_linear_layout(layout, shape), tile) is None:
+        return None
+    return swizzled_shared_for_mma(matching[0], width, shape, order, cga, bits)
 
 
 def allocated_buffers(load: Operation) -> list[SharedEncoding]:
@@ -69,8 +112,10 @@ def allocated_buffers(load: Operation) -> list[SharedEncoding]:
     return [layout for layout in found if isinstance(layout, SharedEncoding)]
 
 
-def buffer_of_load(load: Operation) -> SharedEncoding:
+def buffer_of_load(load: Load) -> SharedEncoding:
     """The layout of the buffer that a load of a tensor is copied to."""
+    if not isinstance(load, tt.LoadOp):
+        return buffer_of_descriptor(load)
     allocated = allocated_buffers(load)
     if allocated:
         return allocated[0]
@@ -84,6 +129,26 @@ def buffer_of_load(load: Operation) -> SharedEncoding:
     layout = layout_of_value(value)
     assert layout is not None
     return SwizzledShared(1, 1, 1, get_order(layout, shape_of(value)), layout.cga)
+
+
+def buffer_of_descriptor(load: tt.DescriptorLoadOp | tt.DescriptorGatherOp) -> SharedEncoding:
+    """The layout in which the copy unit writes what `load` reads."""
+    type_, tensor = load.desc.type, load.result.type
+    assert isinstance(type_, TensorDescType) and isinstance(tensor, TensorType)
+    layout = buffer_encoding(type_, tensor.get_shape())
+    assert isinstance(layout, SharedEncoding)
+    return layout
+
+
+def stays_in_shared_memory(load: Load) -> bool:
+    """Whether all that happens to the value is that it is put into one buffer, which the copy can be made to."""
+    if isinstance(load, tt.LoadOp) and load.other is not None and not is_zero(load.other):
+        return False
+    uses = list(load.results[0].uses)
+    alloc = uses[0].operation if len(uses) == 1 else None
+    if not isinstance(alloc, ttg.LocalAllocOp):
+        return False
+    return isinstance(load, tt.LoadOp) or ttg.layout_of(alloc.result.type) == buffer_of_descriptor(load)
 
 
 def copied_bytes(load: Operation, buffer: SharedEncoding) -> int:

@@ -1,7 +1,8 @@
 """`tritongpu-pipeline`: loops with a schedule are pipelined.
 
 In: loops whose ops carry stages and clusters (`schedule`). Out: asynchronous copies (`lower_loads`), a prologue and a loop in
-which the stages overlap (`expander`), waits that leave later copies under way (`waits`), and no schedule any more.
+which the stages overlap (`expander`), and no schedule any more; then in all loops products on tensor cores that run on
+(`warp_group_dots`), waits that leave later copies under way (`waits`) and stores in the background (`tensor_stores`).
 
 `tritongpu-test-pipeline-lower-loop` stops behind the first step.
 """
@@ -17,12 +18,14 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.canonicalize import arith_patterns
 from minitriton.passes.pipelining.expander import expand
-from minitriton.passes.pipelining.loops import loops_in
+from minitriton.passes.pipelining.loops import loops_in, num_stages
 from minitriton.passes.pipelining.lower_loads import lower_loads
 from minitriton.passes.pipelining.schedule import CLUSTER, MAX_STAGE, STAGE, Schedule
+from minitriton.passes.pipelining.tensor_maps import rotate_tensor_maps
+from minitriton.passes.pipelining.tensor_stores import pipeline_stores
 from minitriton.passes.pipelining.waits import update_waits
+from minitriton.passes.pipelining.warp_group_dots import run_dots_asynchronously
 from minitriton.rewriting.greedy import apply_patterns_greedily
 
 
@@ -34,6 +37,7 @@ def lower_loops(module: ModuleOp) -> bool:
         if schedule is not None:
             facts = facts or AxisInfoAnalysis(module)
             lower_loads(loop, schedule, facts)
+            rotate_tensor_maps(loop, schedule)
             schedule.write(loop)
     return facts is not None
 
@@ -50,17 +54,29 @@ class Pipeline(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pipeline all loops."""
-        if not lower_loops(op):
-            return
+        changed = lower_loops(op)
+        if changed:
+            _expand_loops(op)
         for loop in list(loops_in(op)):
-            schedule = Schedule.read(loop)
-            if schedule is not None:
-                expand(loop, schedule.in_order(loop), {each: stage for each, (stage, _) in schedule.places.items()})
-        for inner in ops_in(op):
-            for name in (STAGE, CLUSTER, MAX_STAGE):
-                inner.attributes.pop(name, None)
-        update_waits(op)
-        apply_patterns_greedily(op, arith_patterns())
+            if num_stages(loop, self.num_stages) >= 1:
+                changed |= run_dots_asynchronously(loop)
+        if changed:
+            update_waits(op)
+            apply_patterns_greedily(op)
+        for loop in list(loops_in(op)):
+            if num_stages(loop, self.num_stages) > 1:
+                pipeline_stores(loop)
+
+
+def _expand_loops(module: ModuleOp) -> None:
+    """Overlaps the stages of all loops that have a schedule; no schedule is left."""
+    for loop in list(loops_in(module)):
+        schedule = Schedule.read(loop)
+        if schedule is not None:
+            expand(loop, schedule.in_order(loop), {each: stage for each, (stage, _) in schedule.places.items()})
+    for inner in ops_in(module):
+        for name in (STAGE, CLUSTER, MAX_STAGE):
+            inner.attributes.pop(name, None)
 
 
 @register_pass

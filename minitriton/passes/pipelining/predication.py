@@ -22,6 +22,10 @@ _HARMLESS = (
     ttg.AsyncWaitOp,
     ttg.LocalLoadOp,
     ttg.LocalStoreOp,
+    tt.DescriptorLoadOp,
+    tt.DescriptorGatherOp,
+    ttng.TensormapCreateOp,
+    ttng.TensormapFenceproxyAcquireOp,
     UnregisteredOp,
 )
 """Ops with an effect that does no harm in an iteration that is not there, and those of tests."""
@@ -34,10 +38,19 @@ _MASKS: dict[type[Operation], tuple[int, int]] = {
 }
 """For ops with a mask: the operand that has its shape, and where among the groups of operands the mask is."""
 
+_CONDITIONS: dict[type[Operation], int] = {
+    ttng.AsyncTMACopyGlobalToLocalOp: -1,
+    ttng.AsyncTMAGatherOp: -1,
+    ttng.BarrierExpectOp: 1,
+    ttng.WaitBarrierOp: 2,
+    ttng.ArriveBarrierOp: 1,
+}
+"""For ops of one condition for all threads: where among the operands, or groups of them, it is."""
+
 
 def can_be_held_back(op: Operation) -> bool:
     """Whether `predicate` works for `op`."""
-    return is_memory_effect_free(op) or isinstance(op, (*_HARMLESS, scf.IfOp, *_MASKS))
+    return is_memory_effect_free(op) or isinstance(op, (*_HARMLESS, scf.IfOp, *_MASKS, *_CONDITIONS))
 
 
 def predicate(op: Operation, condition: SSAValue) -> None:
@@ -47,6 +60,10 @@ def predicate(op: Operation, condition: SSAValue) -> None:
     at = Inserter.before(op)
     if isinstance(op, scf.IfOp):
         op.operands[0] = _both(at, op._operands[0], condition)
+        return
+    group = _CONDITIONS.get(op.__class__)
+    if group is not None:
+        _set_mask(op, group, at, i1, condition)
         return
     place = _MASKS.get(op.__class__)
     if place is None:
@@ -67,6 +84,7 @@ def _set_mask(op: Operation, group: int, at: Inserter, shape: object, condition:
     sizes = op.properties.get("operandSegmentSizes")
     counts = list(sizes.get_values()) if isinstance(sizes, DenseArrayBase) else None
     if counts is None:
+        group = group if group >= 0 else len(op._operands) - 1
         has_mask = len(op._operands) > group
         first, rest = list(op._operands[:group]), list(op._operands[group + 1 :])
         mask = op._operands[group] if has_mask else None
