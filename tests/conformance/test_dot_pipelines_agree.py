@@ -8,9 +8,9 @@ import pytest
 
 triton = pytest.importorskip("triton")
 
-from pipelined_kernels import CASES
 from kernel_source import kernel_file
 from pass_comparison import difference, flag_of, judge_step, texts_of_step
+from pipelined_kernels import CASES
 from triton_steps import steps_of
 
 import minitriton.codegen.all_passes
