@@ -26,7 +26,7 @@ from minitriton.passes.pipelining.loops import body_ops
 from minitriton.passes.pipelining.rings import Placer, carry, hand_on, next_of_ring
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.tensor_map_writing import TENSOR_MAP_ALIGNMENT, TENSOR_MAP_BYTES, write_tensor_map
-from minitriton.rewriting.constants import int_attr
+from minitriton.rewriting.constants import constant_op, int_attr
 from minitriton.rewriting.insertion import Inserter
 
 
@@ -68,7 +68,7 @@ def _write(
     target: Inserter | Placer = at
     if op in schedule:
         target = Placer(schedule, at, schedule.places[op])
-    width = target.value(arith.ConstantOp(int_attr(i32, TENSOR_MAP_BYTES)))
+    width = target.value(constant_op(int_attr(i32, TENSOR_MAP_BYTES)))
     map_ = target.value(tt.AddPtrOp(place, target.value(arith.MuliOp(width, number))))
     write_tensor_map(target, map_, op)
     target.insert(ttng.TensormapFenceproxyAcquireOp(map_))
