@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.fuzz.command import add_fuzz_command
+from minitriton.fuzz.mutate_command import add_mutate_command
 from minitriton.lab.command import add_check_command
 from minitriton.lab.sweeping.command import add_sweep_commands
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     add_check_command(commands)
     add_sweep_commands(commands)
     add_fuzz_command(commands)
+    add_mutate_command(commands)
     demo = commands.add_parser("demo", help="a kernel from Python to PTX to numbers")
     demo.add_argument("--full", action="store_true", help="print every stage in full")
     demo.set_defaults(run=_demo)

@@ -49,13 +49,25 @@ class MinitritonError(Exception):
     def __str__(self) -> str:
         lines = [f"{self.location}: error: {self.message}" if self.location else self.message]
         if self.source_line is not None:
-            text = self.source_line.rstrip()
+            text, column = _around(self.source_line.rstrip(), self.location.column if self.location else 0)
             lines.append("    " + text)
-            if self.location and self.location.column:
-                lines.append("    " + " " * (self.location.column - 1) + "^")
+            if column:
+                lines.append("    " + " " * (column - 1) + "^")
         if self.help:
             lines.append(f"help: {self.help}")
         return "\n".join(lines)
+
+
+MOST_SHOWN = 240
+"""Characters that an error shows of the line at its place."""
+
+
+def _around(line: str, column: int) -> tuple[str, int]:
+    """The part of a line around a column, and that column within it."""
+    if len(line) <= MOST_SHOWN:
+        return line, column
+    first = max(0, column - MOST_SHOWN // 2)
+    return line[first : first + MOST_SHOWN], column - first if column else 0
 
 
 class IRError(MinitritonError):

@@ -206,10 +206,11 @@ class IRSource:
 
     def _ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
         if self.ext == "llir":
-            from minitriton.codegen.llvm_session import check_in_child
+            from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
             from minitriton.codegen.ptx import ptx_version
 
             check_in_child(self.src, str(self.path), (target.sm, f"+ptx{ptx_version(options)}"))
+            return CheckedLLVMIR(self.src)
         if self.module is None:
             return self.src
         if self.ext == "ttgir":

@@ -70,6 +70,9 @@ class UnsupportedOption(MinitritonError, ValueError):
 _MAX_THREADS = 1024
 """Threads of one block, on every architecture (CUDA programming guide, table of technical specifications)."""
 
+_REGISTERS = 65536
+"""Of a multiprocessor, on every architecture (the same table)."""
+
 _INTEGER_OPTIONS = (("num_warps", 1), ("num_ctas", 1), ("num_stages", 0), ("maxnreg", 1), ("ptx_version", 1))
 """Options that must be integers, with their least value."""
 
@@ -119,6 +122,10 @@ class CUDAOptions:
                 raise MinitritonError(
                     f"{name} must be an integer of at least {least}, got {value!r}", help=f"for example {name}={least}"
                 )
+        if self.maxnreg is not None and self.maxnreg > _REGISTERS:
+            raise InvalidOption(
+                f"maxnreg must be at most {_REGISTERS}, got {self.maxnreg}", help="a thread has 255 at most"
+            )
         for name, most in (("num_warps", 32), ("num_ctas", 16)):
             value = getattr(self, name)
             if value & (value - 1):

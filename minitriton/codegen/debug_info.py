@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedL
 from xdsl.ir import Attribute
 
 from minitriton.codegen.locations import file_line_col
+from minitriton.codegen.text.values import escaped
 
 
 class _Nodes:
@@ -62,7 +63,7 @@ class DebugInfo(_Nodes):
 
     def _file_node(self, name: str) -> int:
         directory, base = os.path.split(name)
-        return self.node(f'!DIFile(filename: "{quoted(base)}", directory: "{quoted(directory)}")')
+        return self.node(f'!DIFile(filename: "{escaped(base)}", directory: "{escaped(directory)}")')
 
     def enter(self, function: str, location: LocationAttr) -> str:
         """Starts a function; returns what its definition says of it."""
@@ -71,7 +72,7 @@ class DebugInfo(_Nodes):
         self.is_known = place is not None
         if place is None:
             return ""
-        name, line = place.filename.data, place.line.data
+        name, line = place.filename.data, _line_number(place)
         self._file = name
         file = self.file = self._file_node(name)
         if self._unit is None:
@@ -82,7 +83,7 @@ class DebugInfo(_Nodes):
             types = self.node("!{}")
             self._subroutine_type = self.node(f"!DISubroutineType(cc: DW_CC_normal, types: !{types})")
         self.subprogram = self.node(
-            f'distinct !DISubprogram(name: "{function}", linkageName: "{function}", scope: !{file}, file: !{file}, '
+            f'distinct !DISubprogram(name: "{escaped(function)}", linkageName: "{escaped(function)}", scope: !{file}, file: !{file}, '
             f"line: {line}, type: !{self._subroutine_type}, scopeLine: {line}, "
             f"spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self._unit})"
         )
@@ -128,7 +129,7 @@ class DebugInfo(_Nodes):
         at = "" if inlined_at is None else f", inlinedAt: !{inlined_at}"
         kind = "distinct " if at else ""
         return self.node(
-            f"{kind}!DILocation(line: {place.line.data}, column: {place.column.data}, scope: !{scope}{at})"
+            f"{kind}!DILocation(line: {_line_number(place)}, column: {_column(place)}, scope: !{scope}{at})"
         )
 
     def metadata(self, flags: Sequence[str]) -> list[str]:
@@ -167,6 +168,11 @@ def _flag_lines(flags: Sequence[str], first: int) -> list[str]:
     return [f"!llvm.module.flags = !{{{numbers}}}", *(f"!{first + i} = {text}" for i, text in enumerate(flags))]
 
 
-def quoted(text: str) -> str:
-    """A text inside the quotes of a metadata string."""
-    return text.replace("\\", "\\\\").replace('"', "\\22")
+def _line_number(place: FileLineColLoc) -> int:
+    """0, "no line", for one beyond what LLVM counts to."""
+    return place.line.data if 0 <= place.line.data < 1 << 32 else 0
+
+
+def _column(place: FileLineColLoc) -> int:
+    """0, "no column", for one beyond the 16 bits of LLVM's."""
+    return place.column.data if 0 <= place.column.data < 1 << 16 else 0

@@ -27,8 +27,8 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
-from minitriton.codegen.debug_info import DebugInfo, quoted
-from minitriton.codegen.text.values import type_text
+from minitriton.codegen.debug_info import DebugInfo
+from minitriton.codegen.text.values import escaped, type_text
 
 _FLOATS: dict[type[Attribute], tuple[str, int]] = {
     Float16Type: ("half", 16),
@@ -56,7 +56,7 @@ class VariableInfo(DebugInfo):
         if name is None or place is None:
             return ""
         variable = self.node(
-            f'!DILocalVariable(name: "{quoted(name)}", scope: !{self.subprogram}, file: !{self.file}, type: !{self._type(type_)})'
+            f'!DILocalVariable(name: "{escaped(name)}", scope: !{self.subprogram}, file: !{self.file}, type: !{self._type(type_)})'
         )
         return f"    #dbg_value({type_text(type_)} {value}, !{variable}, !DIExpression(), !{place})"
 

@@ -1,7 +1,7 @@
 """The last steps of a pipeline, each a `Translation`: LLVM dialect → LLVM IR → optimised LLVM IR → PTX.
 
-Between the steps LLVM IR is a `str` where it is text anyway (just written, or read from a file) and an `LLVMModule` after LLVM
-has had it; `str(module)` prints it.
+Between the steps LLVM IR is text where it is text anyway and an `LLVMModule` after LLVM has had it; `str(module)` prints it.
+Bad LLVM IR ends the process: text is `CheckedLLVMIR` if minitriton wrote it, and of any other a child process is asked first.
 """
 
 from __future__ import annotations
@@ -14,8 +14,19 @@ import llvmlite.binding as llvm
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.codegen import llvm_session
+from minitriton.codegen.llvm_bounds import check_llvm_module
+from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.ptx import DEFAULT_PTX_VERSION, emit, finish_ptx, machine_for, may_fuse, optimize, parse_llvm_ir
+from minitriton.codegen.ptx import (
+    DEFAULT_PTX_VERSION,
+    emit,
+    finish_ptx,
+    machine_for,
+    may_fuse,
+    optimize,
+    parse_llvm_ir,
+    ptx_version,
+)
 from minitriton.errors import PipelineError
 from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
@@ -46,7 +57,9 @@ class LLVMModule:
         return self._text
 
 
-def _text(source: Any) -> str:
+def _text(source: Any, arch: int, version: int) -> str:
+    if isinstance(source, str) and not isinstance(source, CheckedLLVMIR):
+        llvm_session.check_in_child(source, machine=(GPUTarget("cuda", arch).sm, f"+ptx{version}"))
     if isinstance(source, (str, LLVMModule)):
         return str(source)
     raise PipelineError(f"expected LLVM IR, not {type(source).__name__}", help="run translate-to-llvm-ir before it")
@@ -72,13 +85,15 @@ class TranslateToLLVMIR(Translation):
     def translate(self, source: Any) -> str:
         if not isinstance(source, ModuleOp):
             raise PipelineError("translate-to-llvm-ir takes a module of the llvm dialect")
-        return write_module(
+        check_llvm_module(source)
+        text = write_module(
             source,
             line_info=self.line_info,
             local_variables=self.local_variables,
             ptx_version=self.ptx_version,
             reflect_ftz=self.reflect_ftz,
         )
+        return CheckedLLVMIR(text)
 
 
 @register_pass
@@ -102,7 +117,7 @@ class OptimizeLLVMIR(Translation):
     def translate(self, source: Any) -> LLVMModule:
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
-            module = parse_llvm_ir(_text(source), machine)
+            module = parse_llvm_ir(_text(source, self.arch, DEFAULT_PTX_VERSION), machine)
             optimize(module, machine, self.level, [Path(library) for library in self.libraries])
         return LLVMModule(module)
 
@@ -128,7 +143,7 @@ class EmitPTX(Translation):
         options = CUDAOptions(enable_fp_fusion=self.enable_fp_fusion, ptx_version=self.ptx_version)
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), options)
-            text = _text(source)
+            text = _text(source, self.arch, ptx_version(options))
             if isinstance(source, LLVMModule) and not (self.enable_fp_fusion and may_fuse(text)):
                 return finish_ptx(machine.emit_assembly(source.module), keep_debug=self.keep_debug)
             return emit(text, machine, fp_fusion=self.enable_fp_fusion, keep_debug=self.keep_debug)

@@ -43,6 +43,13 @@ def target_machine(cpu: str, features: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, features=features, opt=3)
 
 
+class CheckedLLVMIR(str):
+    """LLVM IR text that may be given to LLVM in this process: minitriton wrote it, or `check_in_child` has passed it."""
+
+
+MOST_SECONDS = 50
+"""That LLVM may take in a child process."""
+
 _CHECK = """
 import sys
 import llvmlite.binding as llvm
@@ -56,6 +63,10 @@ try:
         triple, cpu, features = sys.argv[1:]
         machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3)
         module.triple, module.data_layout = triple, str(machine.target_data)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = False
+        builder = llvm.create_pass_builder(machine, tuning)
+        builder.getModulePassManager().run(module, builder)
         machine.emit_assembly(module)
 except RuntimeError as error:
     print(error)
@@ -65,14 +76,19 @@ except RuntimeError as error:
 
 def check_in_child(text: str, name: str = "<string>", machine: tuple[str, str] | None = None) -> None:
     """Raises `IRError`, with the place in file `name` if LLVM names one, if LLVM cannot read `text`, nor, with a `machine`
-    (a CPU and features), make PTX of it. Takes a process start (about 150 ms)."""
+    (a CPU and features), optimise it and make PTX of it. Takes a process start (about 150 ms)."""
     target = (TRIPLE, *machine) if machine else ()
-    result = subprocess.run(
-        [sys.executable, "-c", _CHECK, *target], input=text, capture_output=True, text=True, timeout=120, check=False
-    )
+    try:
+        result = subprocess.run(
+            [sys.executable, "-c", _CHECK, *target],
+            input=text.encode(errors="replace"), capture_output=True, timeout=MOST_SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise IRError(f"{name}: LLVM takes more than {MOST_SECONDS} s", help="compile a smaller module") from None
     if not result.returncode:
         return
-    why = (result.stdout or result.stderr).strip() or f"LLVM ended with status {result.returncode}"
+    why = (result.stdout or result.stderr).decode(errors="replace").strip()
+    why = why or f"LLVM ended with status {result.returncode}"
     place = re.search(r"<string>:(\d+):(\d+): error: (.*)", why)
     if place:
         line, column = int(place[1]), int(place[2])
@@ -80,7 +96,7 @@ def check_in_child(text: str, name: str = "<string>", machine: tuple[str, str] |
             f"this is no valid LLVM IR: {place[3]}",
             SourceLocation(name, line, column),
             help="correct the text at this place",
-            source_line=text.split("\n")[line - 1],
+            source_line=(text.split("\n") + [""] * line)[line - 1],
         )
     lines = "\n".join(why.splitlines()[:4])
     raise IRError(

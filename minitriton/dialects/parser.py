@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any
@@ -38,12 +39,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
-from xdsl.parser import AttrParser, Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from minitriton.dialects.arith import splat_attr
+from minitriton.dialects.lexer import TritonLexer
 from minitriton.dialects.parser_upstream import PARSERS
 from minitriton.dialects.tt_enums import IntegerEnumAttr
 
@@ -60,7 +62,13 @@ class TritonParser(Parser):
     """A parser of one text."""
 
     def __init__(self, context: Context, text: str, name: str, ignore_locations: bool = False) -> None:
-        super().__init__(context, text, name)
+        # The first token is read when a lexer is taken on: a Parser made of text would read it by xDSL's own.
+        AttrParser.__init__(self, ParserState(TritonLexer(Input(text, name))), context)
+        self.ssa_values = {}
+        self.blocks = {}
+        self.forward_block_references = defaultdict(list)
+        self.forward_ssa_references = {}
+        self._first_uses: dict[str, Span] = {}
         self._file = StringAttr(name)
         self._ignore_locations = ignore_locations
         self._location: LocationAttr | None = None
@@ -87,7 +95,7 @@ class TritonParser(Parser):
                 ops.append(self.expect(self.parse_optional_operation, "expected an operation"))
         if self.forward_ssa_references:
             name = next(iter(self.forward_ssa_references))
-            self.raise_error(f"use of undeclared SSA value name '%{name}'")
+            self.raise_error(f"use of undeclared SSA value name '%{name}'", self._first_uses.get(name))
         if len(ops) == 1 and isinstance(ops[0], ModuleOp):
             return ops[0]
         module = ModuleOp(ops)
@@ -188,6 +196,8 @@ class TritonParser(Parser):
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> Any:
         known = self.ssa_values.get(operand.operand_name)
+        if known is None:
+            self._first_uses.setdefault(operand.operand_name, operand.span)
         if known is not None and operand.index < len(known) and known[operand.index].type != type:
             prior = known[operand.index].type
             self.raise_error(

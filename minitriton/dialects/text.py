@@ -25,25 +25,42 @@ def parse_module(text: str, name: str = "<string>", *, check: bool = True, ignor
 
     Raises `IRError`, with the place in file `name`, if the text is malformed or (with `check`) invalid.
     """
-    parser = TritonParser(make_context(), text, name, ignore_locations)
+    parser: TritonParser | None = None
     try:
+        parser = TritonParser(make_context(), text, name, ignore_locations)
         module = parser.parse_module()
     except ParseError as error:
-        raise _located(parser, error.msg, error.span.start) from None
+        raise _located(text, name, error.msg, error.span.start) from None
     except VerifyException as error:
-        raise _located(parser, str(error), parser.pos) from None
+        raise _located(text, name, str(error), _position(parser)) from None
+    except RecursionError:
+        raise _located(text, name, "the text is nested too deeply", _position(parser)) from None
+    except Exception as error:
+        # Parsers of attributes and types make what the text says, and their constructors refuse it in ways of their own.
+        raise _located(text, name, f"cannot read this: {_said(error)}", _position(parser)) from error
     if check:
-        verify(module)
+        try:
+            verify(module)
+        except RecursionError:
+            raise _located(text, name, "the text is nested too deeply", 0) from None
     return module
 
 
-def _located(parser: TritonParser, message: str, position: int) -> IRError:
-    """An error at a character of the parser's text."""
-    text = parser.lexer.input
-    place = parser.location_at(position)
-    line = place.line.data
-    source_line = text.content.split("\n")[line - 1]
-    return IRError(message, SourceLocation(text.name, line, place.column.data), source_line=source_line)
+def _position(parser: TritonParser | None) -> int:
+    return 0 if parser is None else parser.pos
+
+
+def _said(error: Exception) -> str:
+    """An error of Python's own, whose text may be empty or only a key."""
+    text = str(error).strip()
+    return text if text and not isinstance(error, (KeyError, AssertionError)) else "it is malformed"
+
+
+def _located(text: str, name: str, message: str, position: int) -> IRError:
+    """An error at a character of the text."""
+    before = text[:position]
+    line, column = before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
+    return IRError(message, SourceLocation(name, line, column), source_line=text.split("\n")[line - 1])
 
 
 def print_module(module: Operation, locations: bool = False) -> str:

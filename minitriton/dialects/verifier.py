@@ -1,4 +1,4 @@
-"""Checks IR: what every op declares and demands, and that blocks end in terminators.
+"""Checks IR: what every op declares and demands, that blocks end in terminators, that values are defined before their use.
 
 `verify(module)` raises `IRError` at the place of the first op that is wrong, with Triton's words:
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from xdsl.dialects.builtin import FileLineColLoc, NoneAttr
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -17,7 +17,9 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.printer import TritonPrinter
 from minitriton.dialects.printer_aliases import AliasTable
 from minitriton.dialects.printer_names import ValueNames
-from minitriton.errors import IRError, SourceLocation
+from minitriton.dialects.verify_dominance import verify_dominance
+from minitriton.dialects.verify_module import verify_module
+from minitriton.errors import IRError, MinitritonError, SourceLocation
 
 _POSITION = re.compile(
     r"^(operand|result) '\w+' (?:at|expected at) positions? (\d+)[^\n]* does not verify:\n", re.DOTALL
@@ -27,6 +29,9 @@ _POSITION = re.compile(
 def verify(root: Operation) -> None:
     """Raise `IRError` if `root` or an op under it is not valid."""
     _verify_op(root)
+    if isinstance(root, ModuleOp):
+        verify_module(root, _refuse)
+    verify_dominance(root, _refuse)
 
 
 def source_location(location: Attribute) -> SourceLocation | None:
@@ -69,10 +74,14 @@ def _verify_op(op: Operation) -> None:
         op.verify_()
     except VerifyException as error:
         raise _refuse(op, _words(op, error)) from None
+    except MinitritonError as error:
+        raise _refuse(op, f"'{op.name}' op {error.message}") from None
+    except RecursionError:
+        raise
     except Exception as error:
-        if type(error) is not Exception:
-            raise
-        raise _refuse(op, f"'{op.name}' op {error}") from None  # xDSL's `scf.while` raises no `VerifyException`
+        # Verifiers ask for blocks, names and encodings that IR may lack; xDSL's `scf.while` raises no `VerifyException`.
+        what = str(error) if type(error) is Exception else f"is malformed: {type(error).__name__}: {error}"
+        raise _refuse(op, f"'{op.name}' op {what}") from error
     for region in op.regions:
         _verify_region(op, region)
 

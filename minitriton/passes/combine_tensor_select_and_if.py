@@ -23,9 +23,9 @@ from xdsl.ir import Block, Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
+from minitriton.dialects.dominance import Dominance
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.passes.loop_signature import append_result
-from minitriton.rewriting.dominance import Dominance
 from minitriton.rewriting.regions import is_inside
 
 

@@ -121,7 +121,12 @@ _PLAIN_SYMBOL = re.compile(r"[A-Za-z$._][A-Za-z$._0-9-]*")
 
 def symbol_text(name: str) -> str:
     """A symbol's name after its `@`, in quotes if it needs them."""
-    return f"@{name}" if _PLAIN_SYMBOL.fullmatch(name) else f'@"{name}"'
+    return f"@{name}" if _PLAIN_SYMBOL.fullmatch(name) else f'@"{escaped(name)}"'
+
+
+def escaped(name: str) -> str:
+    """A text inside quotes: what is not plain is written as the bytes of its UTF-8."""
+    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode(errors="replace"))
 
 
 def string_text(data: str) -> str:

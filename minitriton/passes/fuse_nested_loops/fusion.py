@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import (
     bounds_of,
     in_program_order,
@@ -37,7 +38,6 @@ from minitriton.passes.fuse_nested_loops.lengths import InnerLoop, Lengths
 from minitriton.passes.fuse_nested_loops.nests import LoopNode
 from minitriton.passes.fuse_nested_loops.sections import Section, sections_of
 from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
-from minitriton.rewriting.dominance import Dominance
 from minitriton.rewriting.insertion import Inserter
 
 NUM_STAGES = "tt.num_stages"

@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, Region
 
 from minitriton.dialects import arith, llvm, tt
+from minitriton.dialects.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import bounds_of, invariant_ops, iterations, move_to
 from minitriton.passes.licm import hoist_out_of
 from minitriton.rewriting.constants import int_attr
-from minitriton.rewriting.dominance import Dominance
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op
