@@ -31,6 +31,7 @@ from minitriton.analysis.locations import source_location
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dumps import dump_stages, environment_hooks, is_set, reproducer_path
 from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.file_names import stem_of
 from minitriton.overrides import Overrides, overrides_for
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
@@ -300,7 +301,7 @@ def _with_places_in_text(module: ModuleOp, name: str, stage: str, text: str, key
     from minitriton.dialects.text import parse_module
     from minitriton.runtime.cache import KernelCache
 
-    path = KernelCache().path(key) / f"{name[:150]}.{stage}"
+    path = KernelCache().path(key) / f"{stem_of(name)}.{stage}"
     return parse_module(text, str(path), ignore_locations=True)
 
 
@@ -409,7 +410,7 @@ class CompiledKernel:
 
         only_binary = knobs.compilation.store_binary_only and "cubin" in self.asm
         stored = ("cubin",) if only_binary else tuple(self.asm)
-        files = {f"{self.name[:150]}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
+        files = {f"{stem_of(self.name)}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
         files["metadata.json"] = json.dumps(self.metadata._asdict(), default=vars).encode()
         KernelCache().store(self.hash, files)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
+from minitriton.file_names import stem_of
 from minitriton.pass_manager import Hook, representation_text
 from minitriton.pass_registry import Step
 
@@ -59,4 +60,4 @@ def dump_stages(name: str, source_hash: str, asm: dict[str, Any]) -> None:
         with contextlib.suppress(MinitritonError):
             asm["sass"]
     for stage, content in asm.items():
-        (folder / f"{name[:150]}.{stage}").write_bytes(content if isinstance(content, bytes) else content.encode())
+        (folder / f"{stem_of(name)}.{stage}").write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
+from minitriton.file_names import stem_of
 from minitriton.stages import STAGES
 from minitriton.target import CUDAOptions
 
@@ -62,7 +63,7 @@ def overrides_for(name: str, source_hash: str, options: CUDAOptions) -> Override
     """
     if knobs.compilation.override:
         folder = Path(knobs.cache.override_dir) / source_hash
-        found = {stage: folder / f"{name[:150]}.{stage}" for stage in _REPLACEABLE}
+        found = {stage: folder / f"{stem_of(name)}.{stage}" for stage in _REPLACEABLE}
         return Overrides({stage: path for stage, path in found.items() if path.exists()}, announced=True)
     if options.ir_override is None:
         return Overrides({})

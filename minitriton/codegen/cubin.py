@@ -19,7 +19,7 @@ from typing import Any
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.errors import AssemblerError, MinitritonError
+from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.target import GPUTarget
 
 
@@ -166,6 +166,9 @@ def _with_ptx_line(refused: MinitritonError, ptx: str) -> AssemblerError:
     named = re.search(r"line (\d+)", error.message)
     lines = ptx.splitlines()
     if named and 0 < int(named[1]) <= len(lines):
+        error.location = SourceLocation("<ptx>", int(named[1]))
         error.source_line = lines[int(named[1]) - 1]
+    if error.location is None:
+        error.message = f"the assembler refuses the PTX: {error.message}"
     error.help = error.help or "the PTX is in the kernel's asm['ptx']; a .ptx file of your own must be for this target"
     return error

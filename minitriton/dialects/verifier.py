@@ -18,7 +18,8 @@ from minitriton.dialects.printer import TritonPrinter
 from minitriton.dialects.printer_aliases import AliasTable
 from minitriton.dialects.printer_names import ValueNames
 from minitriton.dialects.verify_dominance import verify_dominance
-from minitriton.dialects.verify_module import verify_module
+from minitriton.dialects.verify_module import verify_attributes, verify_symbols
+from minitriton.dialects.verify_upstream import complaint_about
 from minitriton.errors import IRError, MinitritonError, SourceLocation
 
 _POSITION = re.compile(
@@ -28,9 +29,11 @@ _POSITION = re.compile(
 
 def verify(root: Operation) -> None:
     """Raise `IRError` if `root` or an op under it is not valid."""
+    if isinstance(root, ModuleOp):
+        verify_symbols(root, _refuse)
     _verify_op(root)
     if isinstance(root, ModuleOp):
-        verify_module(root, _refuse)
+        verify_attributes(root, _refuse)
     verify_dominance(root, _refuse)
 
 
@@ -82,6 +85,9 @@ def _verify_op(op: Operation) -> None:
         # Verifiers ask for blocks, names and encodings that IR may lack; xDSL's `scf.while` raises no `VerifyException`.
         what = str(error) if type(error) is Exception else f"is malformed: {type(error).__name__}: {error}"
         raise _refuse(op, f"'{op.name}' op {what}") from error
+    complaint = complaint_about(op)
+    if complaint is not None:
+        raise _refuse(op, complaint)
     for region in op.regions:
         _verify_region(op, region)
 

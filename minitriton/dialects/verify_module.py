@@ -18,8 +18,8 @@ _POWERS = {NUM_WARPS: 64, NUM_CTAS: 16, THREADS_PER_WARP: 64}
 _RANGES = {MAXNREG: (1, 65536), SHARED_BYTES: (0, 1 << 31), "ttg.total-num-warps": (1, 64)}
 
 
-def verify_module(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:
-    """Raises what `refuse(op, message)` makes."""
+def verify_symbols(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:
+    """Raises what `refuse(op, message)` makes, at the second op of a name: xDSL refuses the module as a whole."""
     seen: set[str] = set()
     for op in module.ops:
         name = op.properties.get("sym_name")
@@ -27,6 +27,10 @@ def verify_module(module: ModuleOp, refuse: Callable[[Operation, str], IRError])
             if name.data in seen:
                 raise refuse(op, f"redefinition of symbol named '{name.data}'")
             seen.add(name.data)
+
+
+def verify_attributes(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:
+    """Raises what `refuse(op, message)` makes."""
     complaint = _complaint(module)
     if complaint is not None:
         raise refuse(module, f"'builtin.module' op {complaint}")

@@ -15,12 +15,13 @@ import numpy as np
 
 from minitriton.emulator import global_memory, shared_memory, special_registers
 from minitriton.emulator.barriers import Arrival, BarrierArrivals, check_completed
+from minitriton.emulator.control_flow import Block
 from minitriton.emulator.global_memory import GlobalMemory
 from minitriton.emulator.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
 from minitriton.emulator.shared_memory import SharedMemory
 from minitriton.emulator.translate import Program
-from minitriton.errors import SourceLocation
+from minitriton.errors import MinitritonError, SourceLocation
 
 Mask = np.ndarray | None
 SHARED_WINDOW = 0x7E0000000000
@@ -100,6 +101,12 @@ class Machine:
         """An error at an instruction that asks for what the emulator does not do."""
         i = self.instruction(site)
         return EmulationError(f"the emulator does not do {what}", SourceLocation("<ptx>", i.line), source_line=i.text)
+
+    def failed(self, block: Block, error: Exception) -> EmulationError:
+        """NumPy's refusal of a block: an operand of a kind or size that no rule has asked for."""
+        i = block.instructions[0]
+        message = f"the emulator cannot run the block that begins here ({type(error).__name__}: {error})"
+        return EmulationError(message, SourceLocation("<ptx>", i.line), source_line=i.text)
 
     def instruction(self, site: int) -> Instruction:
         """The instruction that a site number names."""
@@ -195,7 +202,12 @@ class Machine:
                 number, self.spins = max(ready), 0
             mask = ready.pop(number)
             block = blocks[number]
-            outcome = functions[number](self, registers, mask)
+            try:
+                outcome = functions[number](self, registers, mask)
+            except (MinitritonError, Polling):
+                raise
+            except Exception as error:
+                raise self.failed(block, error) from error
             if self.check and block.instructions:
                 self.tally(block.instructions, mask, runs)
             steps += 1

@@ -391,4 +391,20 @@ def _initial(text: str, width: int, size: int) -> bytes:
 
 def parse(ptx: str, name: str = "<ptx>") -> Module:
     """Parses a PTX text. Raises `EmulationError` with line and text for what it does not understand."""
-    return _Parser(ptx, name).parse()
+    parser = _Parser(ptx, name)
+    try:
+        return parser.parse()
+    except EmulationError as error:
+        raise error if error.location is not None else _at_line(parser, error.message) from None
+    except RecursionError:
+        raise _at_line(parser, "the text is nested too deeply") from None
+    except Exception as error:
+        # Operands and directives left out: whatever part of the grammar they are missing for, the line is wrong.
+        raise _at_line(parser, f"this is no PTX that the emulator can read ({error})") from error
+
+
+def _at_line(parser: _Parser, message: str) -> EmulationError:
+    """An error at the line that a parser has come to."""
+    lines = parser.text.split("\n")
+    line = min(parser.line, len(lines))
+    return EmulationError(message, SourceLocation(parser.name, line), source_line=" ".join(lines[line - 1].split()))

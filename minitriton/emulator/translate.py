@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from minitriton.emulator.bounds import check_sizes
 from minitriton.emulator.control_flow import Block, build_blocks, registers_of
 from minitriton.emulator.modifiers import unknown_modifier
 from minitriton.emulator.program import (
@@ -322,7 +323,10 @@ def find_rule(opcode: str) -> Rule | None:
 
 
 def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bool) -> Program:
-    """Translates a kernel, or returns what an earlier call made. Raises `EmulationError` for unknown instructions."""
+    """Translates a kernel, or returns what an earlier call made.
+
+    Raises `EmulationError` for unknown instructions and for more memory than a GPU has.
+    """
     cached = kernel.translated.get(checked)
     if isinstance(cached, Program):
         return cached
@@ -332,6 +336,7 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
     shared, static_shared = _lay_out([v for v in variables if v.space == "shared"])
     local, local_end = _lay_out([v for v in variables if v.space == "local"])
     local_size = -(-local_end // 16) * 16
+    check_sizes(kernel, variables, static_shared, local_size)
     symbols = {v.name: (v.space, 0) for v in variables} | {p.name: ("param", p.offset) for p in kernel.parameters}
     blocks = build_blocks(kernel)
     constants: dict[str, Any] = {}
@@ -346,7 +351,10 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
     sources = [_write_block(b, constants, symbols, checked, watched, fenced) for b in blocks]
     source = "\n".join(sources)
     namespace: dict[str, Any] = {**NAMES, **{f"D_{k}": np.dtype(v) for k, v in DTYPES.items()}, **constants}
-    exec(compile(source, f"<emulated {kernel.name}>", "exec"), namespace)
+    try:
+        exec(compile(source, f"<emulated {kernel.name}>", "exec"), namespace)
+    except (RecursionError, MemoryError, ValueError, SyntaxError) as error:
+        raise EmulationError(f"kernel `{kernel.name}` is too large or too deep for the emulator ({error})") from error
     functions = [namespace[f"block_{b.index}"] for b in blocks]
     async_proxy = any(i.opcode.startswith(ASYNC_PROXY) for i in kernel.instructions)
     program = Program(
@@ -374,7 +382,10 @@ def _write_block(
             raise writer.fail(f"the emulator does not know this form of `{instruction.opcode}` (.{unknown})")
         try:
             found(writer, instruction, instruction.parts)
-        except (IndexError, KeyError, ValueError) as error:
+        except EmulationError:
+            raise
+        except Exception as error:
+            # A rule takes the operands of a well-formed instruction as they are; one left out or of another kind fails anywhere.
             raise writer.fail(f"the emulator does not know this form of `{instruction.opcode}` ({error})") from error
     return writer.finish()
 

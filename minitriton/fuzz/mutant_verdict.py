@@ -106,9 +106,9 @@ def _judged(made: Mutant, code: Any, said: str) -> tuple[str, Finding | None]:
         return "internal", Finding("internal", f"{made.kind}: {line[-120:]}", _shown(made, said))
     if code in (0, None):
         return "accepted", None
-    if ("is broken" in said and "it failed: " in said) or "the interpreter failed" in said:
+    if ("is broken" in said and "it failed: " in said) or " failed: " in said:
         return "internal", Finding("internal", f"{made.kind}: {_why(said)}", _shown(made, said))
-    if "is broken" in said:
+    if "is broken" in said and made.kind not in ("llir", "ptx"):
         return "wrong", Finding("wrong", f"{made.kind}: {_why(said)}", _shown(made, said))
     if made.kind in TEXTS and made.path is not None and not _is_located(made, said):
         return "unlocated", Finding("unlocated", f"{made.kind}: {_why(said)}", _shown(made, said))
@@ -116,7 +116,11 @@ def _judged(made: Mutant, code: Any, said: str) -> tuple[str, Finding | None]:
 
 
 def _is_located(made: Mutant, said: str) -> bool:
-    return made.path is not None and any(name in said for name in (made.path.name, "<ptx>", ".py:", "ptx:"))
+    return made.path is not None and any(name in said for name in (made.path.name, *_PLACES))
+
+
+_PLACES = ("<ptx>:", ".py:", "the assembler refuses the PTX")
+"""What an error may name instead of the file: PTX that was made of it, a place that it says of itself, or all of it."""
 
 
 def _why(said: str) -> str:

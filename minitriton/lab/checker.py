@@ -19,6 +19,7 @@ from minitriton import stages
 from minitriton.compiler import shared_of_text
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
+from minitriton.file_names import stem_of
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Level, Outcome
@@ -250,7 +251,7 @@ class _Watch(Hook):
 
     def _reproducer_path(self, step: Step) -> Path:
         assert self.reproducers is not None
-        return self.reproducers / f"{self.launch.name}.{len(self.report.rows)}.{step.name}.mlir"
+        return self.reproducers / f"{stem_of(self.launch.name)}.{len(self.report.rows)}.{step.name}.mlir"
 
 
 def _text_of(value: Any) -> str:

@@ -39,7 +39,7 @@ def parameters_of(source: ASTSource | IRSource, signature: str = "") -> Paramete
         if source.module is not None
         else Parameters({str(i): kind for i, kind in enumerate(source.parameters)})
     )
-    return _restated(found, signature) if signature else found
+    return _restated(found, signature, source.path.name) if signature else found
 
 
 def architecture_of(source: ASTSource | IRSource) -> int | None:
@@ -83,12 +83,12 @@ def _of_module(source: IRSource, module: ModuleOp) -> Parameters:
     return found
 
 
-def _restated(found: Parameters, signature: str) -> Parameters:
+def _restated(found: Parameters, signature: str, file: str) -> Parameters:
     given = [item.strip() for item in signature.split(",")]
     names = list(found.kinds)
     if len(given) != len(names):
         raise MinitritonError(
-            f"{len(given)} types for a kernel that takes {len(names)} arguments",
+            f"{len(given)} types for the kernel of {file}, which takes {len(names)} arguments",
             help="it takes " + (", ".join(f"{n}: {k}" for n, k in found.kinds.items()) or "none"),
         )
     stated = Parameters()
@@ -96,7 +96,7 @@ def _restated(found: Parameters, signature: str) -> Parameters:
         kind, _, hint = item.partition(":")
         if kind.startswith("*") != found.kinds[name].startswith("*") or hint not in ("", "16"):
             raise MinitritonError(
-                f"argument {name!r} is {found.kinds[name]}, and the signature says {item!r}",
+                f"argument {name!r} of {file} is {found.kinds[name]}, and the signature says {item!r}",
                 help="IR text is compiled already: restate its types, as in *fp32:16 for a pointer to floats",
             )
         stated.kinds[name] = kind

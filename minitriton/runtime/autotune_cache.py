@@ -10,6 +10,7 @@ import hashlib
 import json
 from typing import Any
 
+from minitriton.file_names import stem_of
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 from minitriton.runtime.config import Config
 
@@ -23,7 +24,7 @@ class TimingsFile:
         while not hasattr(fn, "cache_key"):
             fn = fn.fn
         self.key = key
-        self.name = f"{fn.__name__[:150]}.autotune.json"
+        self.name = f"{stem_of(fn.__name__)}.autotune.json"
         parts = [compiler_fingerprint(), default_target(), fn.cache_key, key, *configs]
         self.digest = hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
 
