@@ -4,7 +4,8 @@ minitriton compile FILE.py:kernel --signature '*fp32:16,*fp32:16,i32,BLOCK=1024'
 minitriton compile kernel.ttgir --emit llir
 minitriton passes [NAME]
 minitriton check FILE.py:kernel --signature ...
-minitriton sweep softmax_rows --orders 500 --jobs 2
+minitriton sweep running_sums --orders 500 --jobs 2
+minitriton diff FILE.py:kernel --signature ... --pass tritongpu-coalesce
 minitriton fuzz --count 1000 --seed 1
 minitriton demo
 """
@@ -27,6 +28,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.explorer.command import add_explorer_commands
 from minitriton.fuzz.command import add_fuzz_command
 from minitriton.fuzz.mutate_command import add_mutate_command
 from minitriton.lab.command import add_check_command
@@ -89,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     passes.set_defaults(run=_passes)
     add_check_command(commands)
     add_sweep_commands(commands)
+    add_explorer_commands(commands)
     add_fuzz_command(commands)
     add_mutate_command(commands)
     demo = commands.add_parser("demo", help="a kernel from Python to PTX to numbers")

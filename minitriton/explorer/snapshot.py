@@ -1,0 +1,216 @@
+"""One state of a program as lines that can be compared with those of the state before.
+
+In: a module, or the text of LLVM IR or PTX. Out: `Line`s, each with the op it belongs to, its place in the user's source, and the
+values that it defines and uses.
+
+    %12 = tt.load %9 : tensor<1024x!tt.ptr<f32>, #blocked>      op 31, line 9 of the kernel, defines %12, uses %9
+
+An op that a pass leaves in place or moves is the same Python object, so its number stays; a value keeps the name it was first printed
+by. What a pass makes anew gets new ones: the differences of two texts are the differences of the programs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.locations import user_location
+from minitriton.dialects.printer import TritonPrinter
+from minitriton.dialects.printer_aliases import AliasTable
+from minitriton.dialects.printer_names import ValueNames
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of text. `op`: the number of the op that begins on it, 0 for none. `source`: the user's file and line."""
+
+    text: str
+    op: int = 0
+    source: tuple[str, int] | None = None
+    defines: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+
+
+class Identities:
+    """Numbers of ops and names of values, the same for as long as the object lives; keeps what it has numbered alive."""
+
+    def __init__(self) -> None:
+        self._ops: dict[int, tuple[int, Operation]] = {}
+        self._values: dict[int, tuple[str, SSAValue]] = {}
+        self._taken: set[str] = set()
+
+    def number(self, op: Operation) -> int:
+        """The number of `op`, from 1."""
+        return self._ops.setdefault(id(op), (len(self._ops) + 1, op))[0]
+
+    def name(self, value: SSAValue, wanted: str) -> str:
+        """The name of `value`: `wanted` when it is first met, with a suffix where that is taken."""
+        known = self._values.get(id(value))
+        if known is not None:
+            return known[0]
+        name, count = wanted, 0
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._taken.add(name)
+        self._values[id(value)] = (name, value)
+        return name
+
+
+class _StableNames(ValueNames):
+    """MLIR's names for values met for the first time, and the names they had before for the others."""
+
+    def __init__(self, root: Operation, identities: Identities) -> None:
+        super().__init__(root)
+        for value, name in list(self.values.items()):
+            self.values[value] = _numbered(identities, value, name)
+        for op in self.groups:
+            self.groups[op] = [f"{self.values[op.results[0]].partition('#')[0]}:{len(op.results)}"]
+
+
+def _numbered(identities: Identities, value: SSAValue, name: str) -> str:
+    """The lasting name of `value`; results that share a name stay together (`12#0`, `12#1`)."""
+    base, mark, index = name.partition("#")
+    if not mark:
+        return identities.name(value, name)
+    first = value.owner.results[0] if isinstance(value.owner, Operation) else value
+    return f"{identities.name(first, base)}#{index}"
+
+
+_MARK = re.compile("\x01(\\d+)\x01")
+"""Stands before each op in marked text: a character that printed IR escapes, around the op's place in `marked`."""
+
+
+class _MarkingPrinter(TritonPrinter):
+    """Marks where each op begins."""
+
+    def __init__(self, names: ValueNames, aliases: AliasTable) -> None:
+        super().__init__(names, aliases, locations=False)
+        self.marked: list[Operation] = []
+
+    def print_op(self, op: Operation) -> None:
+        self.parts.append(f"\x01{len(self.marked)}\x01")
+        self.marked.append(op)
+        super().print_op(op)
+
+
+def lines_of_module(module: ModuleOp, identities: Identities) -> list[Line]:
+    """`module` as lines, the definitions of its aliases first."""
+    names, aliases = _StableNames(module, identities), AliasTable()
+    printer = _MarkingPrinter(names, aliases)
+    printer.print_op(module)
+    lines: list[Line] = []
+    for text in aliases.finish(printer.text).rstrip("\n").split("\n"):
+        mark = _MARK.search(text)
+        bare = _MARK.sub("", text)
+        lines.append(Line(bare) if mark is None else _line_of_op(bare, printer.marked[int(mark[1])], names, identities))
+    return lines
+
+
+def _line_of_op(text: str, op: Operation, names: ValueNames, identities: Identities) -> Line:
+    place = user_location(op.location)
+    inner = [argument for region in op.regions for block in region.blocks for argument in block.args]
+    return Line(
+        text,
+        identities.number(op),
+        (place.file, place.line) if place is not None else None,
+        tuple(names.name_of(value) for value in (*op.results, *inner)),
+        tuple(names.name_of(value) for value in op.operands),
+    )
+
+
+_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,.*)?$', re.MULTILINE)
+_DBG = re.compile(r"!dbg !(\d+)")
+_DI_LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+).*?scope: !(\d+)(?:, inlinedAt: !(\d+))?")
+_DI_SCOPE = re.compile(r"^!(\d+) = .*?file: !(\d+)")
+_DI_FILE = re.compile(r'^!(\d+) = !DIFile\(filename: "([^"]*)"(?:, directory: "([^"]*)")?')
+_PTX_REGISTER = re.compile(r"%[a-z]+\d+")
+
+
+def lines_of_ptx(text: str) -> list[Line]:
+    """PTX without its debugging sections; each instruction has the place of the `.loc` before it."""
+    files = {int(number): path for number, path in _FILE.findall(text)}
+    place: tuple[str, int] | None = None
+    lines: list[Line] = []
+    for line in text.split("\n"):
+        if (found := _LOC.match(line)) is not None:
+            place = (files.get(int(found[1]), ""), int(found[2]))
+        elif line.lstrip().startswith(".section"):
+            break
+        elif not line.lstrip().startswith("//") or "inline asm" in line:
+            registers = _PTX_REGISTER.findall(line)
+            lines.append(Line(line, source=place if line.startswith("\t") else None, uses=tuple(registers)))
+    return lines
+
+
+def lines_of_llvm_ir(text: str) -> list[Line]:
+    """LLVM IR without its metadata; each instruction has the place of its `!dbg`, of inlined ones the user's own."""
+    raw = text.split("\n")
+    locations, scopes, files = _metadata(raw)
+
+    def place(number: str) -> tuple[str, int] | None:
+        line, scope, inlined = locations.get(number, (0, "", ""))
+        path = files.get(scopes.get(scope, ""), "")
+        if inlined and "/minitriton/language/" in path:
+            return place(inlined)
+        return (path, line) if path else None
+
+    lines: list[Line] = []
+    for one in raw:
+        if one.startswith("!"):
+            continue
+        found = _DBG.search(one)
+        shown = one.replace(f", {found[0]}", "") if found else one
+        lines.append(Line(shown, source=place(found[1]) if found and one.startswith(" ") else None))
+    return lines
+
+
+def _metadata(raw: list[str]) -> tuple[dict[str, tuple[int, str, str]], dict[str, str], dict[str, str]]:
+    """Locations (line, scope, where inlined), the file of each scope, and the path of each file, by their numbers."""
+    locations: dict[str, tuple[int, str, str]] = {}
+    scopes: dict[str, str] = {}
+    files: dict[str, str] = {}
+    for line in raw:
+        if not line.startswith("!"):
+            continue
+        if found := _DI_LOCATION.match(line):
+            locations[found[1]] = (int(found[2]), found[3], found[4] or "")
+        elif found := _DI_FILE.match(line):
+            files[found[1]] = f"{found[3]}/{found[2]}" if found[3] else found[2]
+        elif found := _DI_SCOPE.match(line):
+            scopes[found[1]] = found[2]
+    return locations, scopes, files
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state: its level (`ttir`, `ttgir`, `llvm dialect`, `llir`, `ptx`), lines, and number of ops (None for text)."""
+
+    level: str
+    lines: tuple[Line, ...]
+    ops: int | None
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "\n".join(line.text for line in self.lines)
+
+
+def snapshot(value: Any, level: str, identities: Identities) -> Snapshot:
+    """The state `value`: a module, or what prints as LLVM IR or PTX."""
+    if isinstance(value, ModuleOp):
+        lines = lines_of_module(value, identities)
+        return Snapshot(level, tuple(lines), sum(1 for _ in value.walk()))
+    read: Callable[[str], list[Line]] = lines_of_ptx if level == "ptx" else lines_of_llvm_ir
+    return Snapshot(level, tuple(read(str(value))), None)
+
+
+def defining_line(lines: tuple[Line, ...], name: str) -> int | None:
+    """The index of the line that defines the value `name`."""
+    return next((at for at, line in enumerate(lines) if name in line.defines), None)
