@@ -172,7 +172,7 @@ class FunctionView(OperationView):
         return len(self._function.function_type.inputs)
 
     def args(self, index: int) -> ValueView:
-        return ValueView(self._function.body.block.args[index])
+        return ValueView(self._function.args[index])
 
     @property
     def type(self) -> Attribute:

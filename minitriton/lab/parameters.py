@@ -72,9 +72,9 @@ def _of_kernel(source: ASTSource) -> Parameters:
 def _of_module(source: IRSource, module: ModuleOp) -> Parameters:
     found = Parameters()
     function = next(op for op in module.ops if isinstance(op, tt.FuncOp) and op.sym_name.data == source.entry)
-    block = function.body.block
-    hints = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(block.args)
-    for argument, kind, attributes in zip(block.args, source.parameters, hints, strict=True):
+    arguments = function.args
+    hints = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(arguments)
+    for argument, kind, attributes in zip(arguments, source.parameters, hints, strict=True):
         name = argument.name_hint or str(argument.index)
         found.kinds[name if name not in found.kinds else str(argument.index)] = kind
         hint = attributes.data.get("tt.divisibility") if isinstance(attributes, DictionaryAttr) else None

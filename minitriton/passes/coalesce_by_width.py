@@ -117,11 +117,12 @@ def _may_change(accesses: list[_Access], module: ModuleOp) -> bool:
 def _has_odd_number(module: ModuleOp) -> bool:
     """Whether some function takes an integer that nothing is known to divide."""
     for function in module.ops:
-        if not isinstance(function, tt.FuncOp) or not function.regions[0].blocks:
+        entry = function.body.first_block if isinstance(function, tt.FuncOp) else None
+        if entry is None:
             continue
         hints = function.properties.get("arg_attrs")
         attributes = hints.data if isinstance(hints, ArrayAttr) else ()
-        for index, argument in enumerate(function.regions[0].block.args):
+        for index, argument in enumerate(entry.args):
             own = attributes[index] if index < len(attributes) else None
             divided = isinstance(own, DictionaryAttr) and "tt.divisibility" in own.data
             if isinstance(argument.type, IntegerType) and not divided:

@@ -1,0 +1,262 @@
+"""How compile time grows with the kernel: families of kernels, each at several sizes, beside Triton, by stage. Needs no GPU.
+
+    python benchmarks/compile_growth.py [FAMILY ...] [--up-to N] [--limit SECONDS] [--rounds N] [--without-triton] [--json FILE]
+
+Milliseconds of processor time, caches cold, processes warm; the least of the rounds counts. `own`: what is minitriton's own code, from
+the frontend to LLVM IR as text; `LLVM`: its optimiser and code generator; `assembler`: PTX to cubin. Of Triton `to PTX` and `assembler`
+(`ptxas`, a process of its own). `ratio`: minitriton's time to PTX, and to the cubin, over Triton's. `grows`: the exponent of growth of
+`own` since the row above (1: in proportion; n log n reads up to 1.2). A compile over the limit ends its family for that compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+from cases import load_kernels
+from compile_time import processor_seconds
+from growth_families import FAMILIES, Family, Program
+
+LLVM_STEPS = ("optimize-llvm-ir", "emit-ptx")
+
+
+def _minitriton(kernel: Any, program: Program) -> dict[str, float]:
+    """Seconds of `frontend`, of each pass, and of what becomes of them: `own`, `LLVM`, `assembler`."""
+    import minitriton
+    from minitriton.codegen.cubin import ptx_to_cubin
+    from minitriton.compiler import ASTSource
+    from minitriton.pass_manager import Hook
+    from minitriton.target import GPUTarget
+
+    passes: dict[str, float] = {}
+
+    class ProcessorTime(Hook):
+        """Processor seconds of each pass, those of one name together."""
+
+        start = 0.0
+
+        def before(self, step: Any, value: Any) -> None:
+            self.start = time.process_time()
+
+        def after(self, step: Any, value: Any) -> None:
+            passes[step.name] = passes.get(step.name, 0.0) + time.process_time() - self.start
+
+    target = GPUTarget("cuda", 90, 32)
+    start = time.process_time()
+    source = ASTSource(kernel, program.signature, program.constexprs)
+    options = {"num_warps": program.num_warps}
+    compiled = minitriton.compile(source, target, options, hooks=[ProcessorTime()], assemble=False)
+    to_ptx = time.process_time() - start
+    start = processor_seconds()
+    ptx_to_cubin(compiled.asm["ptx"], target, compiled.metadata)
+    assembler = processor_seconds() - start
+    llvm = sum(passes[name] for name in LLVM_STEPS)
+    return {"own": to_ptx - llvm, "LLVM": llvm, "to PTX": to_ptx, "assembler": assembler, **passes}
+
+
+def _triton(kernel: Any, program: Program) -> dict[str, float]:
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    children = _children_seconds()
+    start = time.process_time()
+    source = ASTSource(kernel, program.signature, program.constexprs)
+    triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": program.num_warps})
+    return {"to PTX": time.process_time() - start, "assembler": _children_seconds() - children}
+
+
+def _children_seconds() -> float:
+    return processor_seconds() - time.process_time()
+
+
+def compile_once(compiler: str, program: Program) -> dict[str, float] | str:
+    """Seconds by column, or why it did not compile. With the name "" a small kernel is compiled first, so that all is loaded."""
+    folder = tempfile.mkdtemp()
+    os.environ["TRITON_CACHE_DIR"] = str(Path(folder) / "cache")
+    path = Path(folder) / f"grown_{time.time_ns()}.py"
+    path.write_text(program.text)
+    try:
+        kernel = load_kernels(str(path.with_suffix("")), compiler).kernel
+        return (_minitriton if compiler == "minitriton" else _triton)(kernel, program)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:150]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Contender:
+    """A process that compiles with one compiler, and is started again when a compile takes too long."""
+
+    def __init__(self, compiler: str, limit: float) -> None:
+        self.compiler, self.limit = compiler, limit
+        self.pool: Any = None
+
+    def compile(self, program: Program) -> dict[str, float] | str:
+        """What `compile_once` found, or that it took too long."""
+        if self.pool is None:
+            self.pool = multiprocessing.get_context("spawn").Pool(1)
+            self.pool.apply(compile_once, (self.compiler, FAMILIES["statements"].program(3)))
+        asked = self.pool.apply_async(compile_once, (self.compiler, program))
+        try:
+            return asked.get(self.limit)
+        except multiprocessing.TimeoutError:
+            self.close()
+            return f"over {self.limit:.0f} s"
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self.pool is not None:
+            self.pool.terminate()
+            self.pool.join()
+            self.pool = None
+
+
+def least(runs: list[dict[str, float] | str]) -> dict[str, float] | str:
+    """The least of each column, or what went wrong."""
+    wrong = next((run for run in runs if isinstance(run, str)), None)
+    if wrong is not None:
+        return wrong
+    return {name: min(run[name] for run in runs if not isinstance(run, str)) for name in runs[0]}
+
+
+def exponent(before: dict[str, Any] | None, row: dict[str, Any], name: str) -> float | None:
+    """By which power of `n` the column `name` of minitriton grew since the row before."""
+    now, then = row["minitriton"], before["minitriton"] if before else None
+    if not isinstance(now, dict) or not isinstance(then, dict) or not then.get(name) or not now.get(name):
+        return None
+    return math.log(now[name] / then[name]) / math.log(row["n"] / before["n"])  # pyright: ignore[reportOptionalSubscript]
+
+
+def measure(
+    name: str, family: Family, contenders: dict[str, Contender], up_to: float, rounds: int
+) -> list[dict[str, Any]]:
+    """One row for each size: `n`, by compiler what it took or why there is nothing, and the growth of each column."""
+    rows: list[dict[str, Any]] = []
+    running = dict(contenders)
+    print(f"\n{name}: {(family.program.__doc__ or '').strip()}", flush=True)
+    for n in (size for size in family.sizes if size <= up_to):
+        program = family.program(n)
+        runs: dict[str, list[Any]] = {each: [] for each in running}
+        for turn in range(rounds):
+            for each in list(running) if turn % 2 else reversed(list(running)):
+                if runs[each] and (isinstance(runs[each][-1], str) or runs[each][-1]["to PTX"] > 5):
+                    continue
+                runs[each].append(running[each].compile(program))
+        row: dict[str, Any] = {"family": name, "n": n, **{each: least(found) for each, found in runs.items()}}
+        before = rows[-1] if rows else None
+        if isinstance(row.get("minitriton"), dict):
+            row["grows"] = {column: exponent(before, row, column) for column in row["minitriton"]}
+        rows.append(row)
+        print(line_of(row), flush=True)
+        for each, found in runs.items():
+            if isinstance(least(found), str):
+                del running[each]
+    return rows
+
+
+def ratio(row: dict[str, Any], *columns: str) -> float | None:
+    """minitriton's time over Triton's, of the sum of `columns`."""
+    ours, theirs = row.get("minitriton"), row.get("triton")
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        return None
+    return sum(ours[c] for c in columns) / max(sum(theirs[c] for c in columns), 1e-9)
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """One line of the table, with the passes that grow fastest."""
+
+    def milliseconds(compiler: str, columns: tuple[str, ...]) -> str:
+        found = row.get(compiler)
+        if not isinstance(found, dict):
+            return (f"{found or '':>{9 * len(columns)}}")[: 9 * len(columns)]
+        return "".join(f"{found[column] * 1e3:9.1f}" for column in columns)
+
+    def number(value: float | None) -> str:
+        return "      " if value is None else f"{value:6.2f}"
+
+    grows = row.get("grows", {})
+    ours = row.get("minitriton")
+    steep = ""
+    if isinstance(ours, dict) and grows.get("own") is not None:
+        worst = sorted(
+            (p for p in ours if p not in _COLUMNS and ours[p] > 0.05 * ours["to PTX"]), key=lambda p: -ours[p]
+        )
+        steep = ", ".join(f"{p} {ours[p] * 1e3:.0f} ({grows[p] or 0:.2f})" for p in worst[:4])
+    return (
+        f"{row['n']:7}{milliseconds('minitriton', _COLUMNS)}{milliseconds('triton', ('to PTX', 'assembler'))}"
+        f"{number(ratio(row, 'to PTX'))}{number(ratio(row, 'to PTX', 'assembler'))}{number(grows.get('own'))}  {steep}"
+    )
+
+
+_COLUMNS = ("own", "LLVM", "to PTX", "assembler")
+
+
+def verdict(rows: list[dict[str, Any]]) -> None:
+    """The worst growth and ratios, by family."""
+    print(
+        f"\n{'family':22}{'largest n':>10}{'grows':>8}{'ratio to PTX':>14}{'to cubin':>10}   (worst ratio from the size where Triton's time is the measure)"
+    )
+    for name in dict.fromkeys(row["family"] for row in rows):
+        own = [row for row in rows if row["family"] == name and isinstance(row.get("minitriton"), dict)]
+        if not own:
+            continue
+        last, first = own[-1], next((r for r in own if r["minitriton"]["own"] > 0.1), None)
+        growth = ""
+        if first is not None and first is not last:
+            power = math.log(last["minitriton"]["own"] / first["minitriton"]["own"]) / math.log(last["n"] / first["n"])
+            growth = f"{power:.2f}"
+        compared = [row for row in own if row["n"] >= FAMILIES[name].compared_from]
+        ratios = [
+            max((r for row in compared if (r := ratio(row, *c)) is not None), default=None)
+            for c in (("to PTX",), ("to PTX", "assembler"))
+        ]
+        shown = "".join(
+            f"{'' if r is None else f'{r:.2f}':>{width}}" for r, width in zip(ratios, (14, 10), strict=True)
+        )
+        print(f"{name:22}{last['n']:>10}{growth:>8}{shown}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", help="only families whose name contains one of these")
+    parser.add_argument("--up-to", type=float, default=math.inf, help="leave out larger sizes")
+    parser.add_argument("--limit", type=float, default=60, help="seconds after which a compile is given up")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--without-triton", action="store_true")
+    parser.add_argument("--json", help="also write the figures to this file")
+    arguments = parser.parse_args()
+    compilers = ["minitriton"] if arguments.without_triton else ["minitriton", "triton"]
+    contenders = {compiler: Contender(compiler, arguments.limit) for compiler in compilers}
+    print(f"{'':7}{'minitriton':>{9 * len(_COLUMNS)}}{'Triton':>18}{'ratio to':>12}")
+    print(
+        f"{'n':>7}"
+        + "".join(f"{c:>9}" for c in (*_COLUMNS, "to PTX", "assembler"))
+        + "   PTX cubin grows  passes (growth)"
+    )
+    rows: list[dict[str, Any]] = []
+    try:
+        for name, family in FAMILIES.items():
+            if not arguments.names or any(each in name for each in arguments.names):
+                rows += measure(name, family, contenders, arguments.up_to, arguments.rounds)
+                if arguments.json:
+                    Path(arguments.json).write_text(json.dumps(rows, indent=1))
+    finally:
+        for contender in contenders.values():
+            contender.close()
+    verdict(rows)
+
+
+if __name__ == "__main__":
+    main()
