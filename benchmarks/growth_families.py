@@ -133,6 +133,35 @@ def while_loops(n: int) -> Program:
     return _kernel(body)
 
 
+def carried(n: int) -> Program:
+    """One loop that carries `n` tiles."""
+    names = [f"c{i}" for i in range(n)]
+    body = [f"{name} = y * {i}" for i, name in enumerate(names)] + ["for i in range(n):"]
+    body += [f"    {name} += tl.load(x_ptr + offsets + i * {k + 1})" for k, name in enumerate(names)]
+    return _kernel([*body, *(f"x += {name}" for name in names)])
+
+
+def twins(n: int) -> Program:
+    """One loop that carries two tiles that are equal, as a chain of `n` statements on each shows."""
+    body = ["a = x", "b = x", "for i in range(n):"]
+    body += [f"    {name} = {name} * {name} + {i}.5" for i in range(n) for name in ("a", "b")]
+    return _kernel([*body, "x = a - b"])
+
+
+def returns(n: int) -> Program:
+    """Early returns, each of which leaves something in memory."""
+    body: list[str] = []
+    for i in range(n):
+        body += [f"if n == {i * 3}:", f"    tl.store(x_ptr + offsets, y + {i}, mask=offsets < n)", "    return"]
+    return _kernel(body)
+
+
+def live_loads(n: int) -> Program:
+    """Loads of tiles, all of them before what uses them."""
+    loaded = [f"v{i} = tl.load(x_ptr + offsets + {(i + 1) * 1024}, mask=offsets < n, other=0.0)" for i in range(n)]
+    return _kernel([*loaded, *(f"x = tl.maximum(x, v{i})" for i in range(n))])
+
+
 def branches(n: int) -> Program:
     """`if` with `else` on a scalar."""
     body: list[str] = []
@@ -310,21 +339,12 @@ def masked_tiles(n: int) -> Program:
 
 
 def pointwise(n: int) -> Program:
-    """As Inductor writes big pointwise kernels: every line a name of its own, loads between, used again much later."""
+    """As Inductor writes big pointwise kernels: every line a name of its own, each used again some lines later."""
+    made = ("tmp{a} * tmp{b}", "tmp{a} + tmp{b}", "tl.where(tmp{a} > tmp{b}, tmp{a}, tmp{b})", "tl.sigmoid(tmp{a})")
     body = ["mask = offsets < n", "tmp0 = x", "tmp1 = y"]
     for i in range(2, n + 2):
-        match i % 5:
-            case 0:
-                line = f"tmp{i} = tl.load(x_ptr + (offsets + {i}), mask, other=0.0)"
-            case 1:
-                line = f"tmp{i} = tmp{i - 1} * tmp{i // 2}"
-            case 2:
-                line = f"tmp{i} = tmp{i - 1} + tmp{i // 3}"
-            case 3:
-                line = f"tmp{i} = tl.where(tmp{i - 1} > 0.0, tmp{i - 2}, tmp{i - 1})"
-            case _:
-                line = f"tmp{i} = tl.sigmoid(tmp{i - 1})"
-        body.append(line)
+        form = "tl.load(x_ptr + (offsets + {i}), mask, other=0.0) + tmp{a}" if i % 5 == 0 else made[i % 5 - 1]
+        body.append(f"tmp{i} = " + form.format(i=i, a=i - 1, b=max(i - 7, 0)))
     return _kernel([*body, f"x = tmp{n + 1}"])
 
 
@@ -339,12 +359,16 @@ FAMILIES: dict[str, Family] = {
     "stores": Family(stores),
     "atomics": Family(atomics),
     "unrolled": Family(unrolled),
+    "live loads": Family(live_loads, (10, 30, 100, 300, 1000)),
     "loops": Family(loops),
+    "carried values": Family(carried, (3, 10, 30, 100)),
+    "equal values in a loop": Family(twins, (3, 10, 30, 100)),
     "loops with loads": Family(load_loops, (10, 30, 100, 300, 1000)),
     "nested loops": Family(nested_loops, (3, 10, 30, 100)),
     "while loops": Family(while_loops, (10, 30, 100, 300, 1000)),
     "branches": Family(branches),
     "branches on tiles": Family(tile_branches),
+    "returns": Family(returns, (3, 10, 30, 100, 300)),
     "elifs": Family(elifs, (10, 30, 100, 150)),
     "arguments": Family(arguments, (10, 30, 100, 300, 1000)),
     "scalar arguments": Family(scalar_arguments, (10, 30, 100, 300, 1000)),

@@ -24,6 +24,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.allocation import Allocation, FunctionAllocation, allocate
 from minitriton.analysis.liveness import intersects
+from minitriton.analysis.operations import ops_in
 from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
 from minitriton.codegen.scratch import capability_of, scratch_bytes
 from minitriton.dialects.ttg_traits import i32_attr
@@ -45,7 +46,7 @@ class ConversionRounds(Pass):
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        conversions = {o: p for o in op.walk() if o.name == "ttg.convert_layout" and (p := _in_rounds(o)) is not None}
+        conversions = {o: p for o in ops_in(op) if o.name == "ttg.convert_layout" and (p := _in_rounds(o)) is not None}
         if not conversions:
             return
         allocation = allocate(op, scratch_bytes)

@@ -31,6 +31,9 @@ def initialize() -> None:
         return
     llvm.set_option("", "-nvptx-short-ptr")
     llvm.set_option("", "-nvptx-mad-wide-opt")
+    # Straight-line strength reduction would ask of each value that it may reuse whether that can be poison where the new one
+    # is not, in time with the square of a chain. Flags that code generation and LLVM set hold wherever the op runs.
+    llvm.set_option("", "-enable-poison-reuse-guard=false")
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     _initialized = True

@@ -32,26 +32,36 @@ def prepared_tree(fn: JITCallable) -> ast.FunctionDef:
 
 def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> None:
     places: dict[tuple[int, int], Place] = {}
-    for node in ast.walk(tree):
+    nodes: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
+    for node, _ in nodes:
+        nodes.extend((child, node) for child in ast.iter_child_nodes(node))
         annotated: Any = node
         line = getattr(node, "lineno", None)
         annotated.place = None
         if line is not None:
             key = (line, annotated.col_offset)
             annotated.place = places.get(key) or places.setdefault(key, Place(file, offset + line, key[1]))
+    _tell_around(nodes)
+
+
+def _tell_around(nodes: list[tuple[ast.AST, ast.AST | None]]) -> None:
+    """Hands the names that are bound and the `return`s up from each node to the one around it, which comes before it in `nodes`."""
+    bound: dict[ast.AST, set[str]] = {}
+    returning: set[ast.AST] = set()
+    for node, parent in reversed(nodes):
+        annotated: Any = node
         if isinstance(node, (ast.For, ast.While)):
-            annotated.assigned = frozenset(_bound_names(node.body))
+            annotated.assigned = frozenset().union(*(bound.get(statement, ()) for statement in node.body))
         elif isinstance(node, (ast.If, ast.With)):
-            annotated.has_return = any(isinstance(inner, ast.Return) for inner in ast.walk(node))
-
-
-def _bound_names(statements: list[ast.stmt]) -> set[str]:
-    return {
-        node.id
-        for statement in statements
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+            annotated.has_return = node in returning
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound[node] = {node.id}
+        if parent is None:
+            continue
+        if node in bound:
+            bound.setdefault(parent, set()).update(bound[node])
+        if isinstance(node, ast.Return) or node in returning:
+            returning.add(parent)
 
 
 def _mark_counters(function: ast.FunctionDef) -> None:

@@ -23,6 +23,7 @@ from minitriton.dialects.dominance import immediate_dominators
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.rewriting.constant_pool import is_isolated
 from minitriton.rewriting.effects import (
+    EffectFreedom,
     EffectKind,
     effect_kind,
     is_memory_effect_free,
@@ -41,6 +42,7 @@ class _Cse:
         self.undo: list[tuple[Hashable, Operation | None]] = []
         self.dead: list[Operation] = []
         self.keys = OperationKeys()
+        self.freedom = EffectFreedom()
 
     def run(self, root: Operation) -> bool:
         """Merges and erases below `root`; True if anything changed."""
@@ -125,7 +127,7 @@ class _Cse:
                 return
         if op.regions and any(r.first_block is not None and r.first_block.next_block is not None for r in op.regions):
             return
-        if kind is not EffectKind.FREE and not is_memory_effect_free(op):
+        if kind is not EffectKind.FREE and not self.freedom.of(op):
             self._reading_op(op)
             return
         key = self.keys.of(op)

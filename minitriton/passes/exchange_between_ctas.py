@@ -24,6 +24,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.layouts import f2
 from minitriton.layouts.builders import blocked_for_cga
@@ -47,7 +48,7 @@ class ExchangeBetweenCTAs(Pass):
         """Looks at every op of the module. Does nothing for one CTA."""
         if ttg.num_ctas(op) == 1:
             return
-        for inner in list(op.walk()):
+        for inner in ops_in(op):
             rule = _RULES.get(inner.name)
             if rule is not None:
                 rule(inner)

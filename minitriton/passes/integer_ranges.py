@@ -32,6 +32,7 @@ from minitriton.analysis.axis_info_rules_choice import SLE, ULE
 from minitriton.analysis.integer_range import FITS_32_BITS, GRID_LIMITS, NON_NEGATIVE_DIVIDEND, IntegerRangeAnalysis
 from minitriton.analysis.integer_range_assume import ASSUME
 from minitriton.analysis.integer_range_rules import compare
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, math, tt
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes import simplify_integers
@@ -172,7 +173,7 @@ class IntegerRanges(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every op whose ranges allow it, once, in order; then clean up."""
-        found = [each for each in op.walk() if each.__class__ in _RULES]
+        found = [each for each in ops_in(op) if each.__class__ in _RULES]
         if not any(each.__class__ in _WORTH_LOOKING for each in found):
             return
         ranges = IntegerRangeAnalysis(op, (self.max_programs, *GRID_LIMITS[1:]))

@@ -10,20 +10,20 @@ Two arguments are equal if they start equal and, supposing that they are equal, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.pass_registry import Pass, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
-from minitriton.rewriting.constants import constant_attr, constant_key
 from minitriton.rewriting.effects import is_memory_effect_free
-from minitriton.rewriting.equivalence import is_commutative
+from minitriton.rewriting.equivalence import OperationKeys
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.scf_patterns import SCF_PATTERNS
 
@@ -31,7 +31,12 @@ _LOOP_PATTERNS = SCF_PATTERNS.subset(scf.ForOp)
 
 
 class _LoopEquality:
-    """Which values of one loop body are equal in every iteration."""
+    """Which values carried by one loop are equal in every iteration.
+
+    All that start equal are supposed to be equal; values of the body that compute the same from equal ones are equal then; carried
+    values that are yielded different ones part, and so on until none part. Each round parts one at least, so that there
+    are at most as many as carried values.
+    """
 
     def __init__(self, loop: scf.ForOp) -> None:
         block = loop.regions[0].first_block
@@ -39,58 +44,40 @@ class _LoopEquality:
         self.block: Block = block
         self.inits = loop._operands[3:]
         self.yielded = block.last_op._operands
-        self.assumed: list[tuple[int, int]] = []
+        self.keys = OperationKeys()
 
-    def arguments_equal(self, i: int, j: int) -> bool:
-        """True if carried values `i` and `j` are always equal."""
-        if i == j:
-            return True
-        if self.inits[i] is not self.inits[j]:
-            return False
-        if (i, j) in self.assumed:
-            return True
-        self.assumed.append((i, j))
-        equal = self.values_equal(self.yielded[i], self.yielded[j])
-        self.assumed.pop()
-        return equal
+    def leaders(self) -> list[int]:
+        """For each carried value the number of the first that equals it."""
+        leaders = _firsts(map(id, self.inits))
+        while any(leader != i for i, leader in enumerate(leaders)):
+            stand_in = self._stand_ins(leaders)
+            finer = _firsts((leader, stand_in(value)) for leader, value in zip(leaders, self.yielded, strict=True))
+            if finer == leaders:
+                break
+            leaders = finer
+        return leaders
 
-    def values_equal(self, a: SSAValue, b: SSAValue) -> bool:
-        """True if `a` and `b` are equal in every iteration, by their definitions in the body."""
-        if a is b:
-            return True
-        if a.type != b.type or a.__class__ is not b.__class__:
-            return False
-        if isinstance(a, BlockArgument) and isinstance(b, BlockArgument):
-            if a.block is not self.block or b.block is not self.block or a.index == 0 or b.index == 0:
-                return False
-            return self.arguments_equal(a.index - 1, b.index - 1)
-        assert isinstance(a, OpResult) and isinstance(b, OpResult)
-        return self._results_equal(a, b)
+    def _stand_ins(self, leaders: list[int]) -> Callable[[SSAValue], SSAValue]:
+        """For each value the first of the body that equals it, or itself, if carried values equal their leaders."""
+        arguments = self.block.args[1:]
+        first: dict[SSAValue, SSAValue] = {arguments[j]: arguments[i] for j, i in enumerate(leaders) if i != j}
+        known: dict[Hashable, Operation] = {}
 
-    def _results_equal(self, a: OpResult, b: OpResult) -> bool:
-        first, second = a.op, b.op
-        if first.parent is not self.block or second.parent is not self.block or a.index != b.index:
-            return False
-        if first.__class__ is not second.__class__ or first.regions or second.regions:
-            return False
-        if not is_memory_effect_free(first) or not is_memory_effect_free(second):
-            return False
-        constants = constant_attr(a), constant_attr(b)
-        if constants[0] is not None and constants[1] is not None:
-            return constant_key(constants[0]) == constant_key(constants[1])
-        if first.properties != second.properties or first.attributes != second.attributes:
-            return False
-        if [r.type for r in first.results] != [r.type for r in second.results]:
-            return False
-        if len(first._operands) != len(second._operands):
-            return False
-        pairs = list(zip(first._operands, second._operands, strict=True))
-        if all(self.values_equal(x, y) for x, y in pairs):
-            return True
-        if len(pairs) != 2 or not is_commutative(first.__class__):
-            return False
-        (w, x), (y, z) = pairs
-        return self.values_equal(w, z) and self.values_equal(y, x)
+        def stand_in(value: SSAValue) -> SSAValue:
+            return first.get(value, value)
+
+        for op in self.block.ops:
+            if op.results and not op.regions and is_memory_effect_free(op):
+                earlier = known.setdefault(self.keys.of(op, stand_in), op)
+                if earlier is not op:
+                    first.update(zip(op.results, earlier.results, strict=True))
+        return stand_in
+
+
+def _firsts(keys: Iterable[Hashable]) -> list[int]:
+    """For each of `keys` the position of the first equal one."""
+    seen: dict[Hashable, int] = {}
+    return [seen.setdefault(key, index) for index, key in enumerate(keys)]
 
 
 def merge_equal_arguments(loop: scf.ForOp) -> bool:
@@ -102,12 +89,7 @@ def merge_equal_arguments(loop: scf.ForOp) -> bool:
     if count < 2:
         return False
     equality = _LoopEquality(loop)
-    leader = list(range(count))
-    for i in range(count):
-        for j in range(i + 1, count):
-            if equality.arguments_equal(i, j):
-                low, high = sorted((leader[i], leader[j]))
-                leader = [low if x == high else x for x in leader]
+    leader = equality.leaders()
     arguments = equality.block.args[1:]
     terminator = equality.block.last_op
     assert terminator is not None

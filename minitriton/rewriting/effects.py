@@ -138,6 +138,22 @@ def is_memory_effect_free(op: Operation) -> bool:
     return not _effects_or_unknown(op)
 
 
+class EffectFreedom:
+    """`is_memory_effect_free` for ops that do not change meanwhile: each body is looked at once, however deep it lies."""
+
+    def __init__(self) -> None:
+        self._known: dict[Operation, bool] = {}
+
+    def of(self, op: Operation) -> bool:
+        """True if `op` (and everything in it) neither reads nor writes memory."""
+        if not op.regions or effect_kind(op) is not EffectKind.RECURSIVE:
+            return is_memory_effect_free(op)
+        known = self._known.get(op)
+        if known is None:
+            known = self._known[op] = all(self.of(inner) for inner in nested_ops(op))
+        return known
+
+
 def _effects_or_unknown(op: Operation) -> bool:
     """True if `op` has an effect or its effects are unknown."""
     effects = recursive_effects(op)

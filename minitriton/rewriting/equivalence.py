@@ -11,7 +11,7 @@ done once for each object.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Commutative
@@ -53,14 +53,14 @@ class OperationKeys:
                 return (name, self.number(attr))
         return tuple(sorted((name, self.number(attr)) for name, attr in attributes.items()))
 
-    def of(self, op: Operation) -> Hashable:
-        """The key of `op`."""
+    def of(self, op: Operation, stand_in: Callable[[SSAValue], SSAValue] | None = None) -> Hashable:
+        """The key of `op`; with `stand_in`, which an op with regions cannot have, that of the op on what stands for its operands."""
         cls = op.__class__
         if cls is ConstantOp and not op.attributes:
             return (cls, self.number(op.properties["value"]))
         if op.regions:
-            return self._nested(op, {})
-        operands = op._operands
+            return _OfRegions(op, self)
+        operands = op._operands if stand_in is None else tuple(map(stand_in, op._operands))
         count = len(operands)
         if count == 2:
             a, b = operands
@@ -85,27 +85,89 @@ class OperationKeys:
             return (cls, ids, types)
         return (cls, ids, types, self._dictionary(properties), self._dictionary(attributes) if attributes else None)
 
-    def _nested(self, op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
-        """The key of an op with regions or in one; values defined inside have a (negative) number in `numbers`."""
-        get = numbers.get
-        ids = tuple(get(operand) or id(operand) for operand in op._operands)
-        if is_commutative(op.__class__):
-            ids = tuple(sorted(ids))
-        regions = tuple(self._region(region, numbers) for region in op.regions)
-        for result in op.results:
-            numbers[result] = -len(numbers) - 1
-        types = tuple(self.number(result._type) for result in op.results)
-        return (op.__class__, ids, types, self._dictionary(op.properties), self._dictionary(op.attributes), regions)
 
-    def _region(self, region: Region, numbers: dict[SSAValue, int]) -> Hashable:
-        blocks: dict[Block, int] = {block: index for index, block in enumerate(region.blocks)}
-        keys: list[Hashable] = []
-        for block in blocks:
-            for argument in block.args:
-                numbers[argument] = -len(numbers) - 1
-            keys.append(tuple(self.number(argument._type) for argument in block.args))
-            for op in block.ops:
-                keys.append(self._nested(op, numbers))
-                if op._successors:
-                    keys.append(tuple(blocks.get(target, -1) for target in op._successors))
-        return tuple(keys)
+class _OfRegions:
+    """The key of an op with regions: a hash of its outside, and a comparison of the insides where the outsides are equal.
+
+    So an op costs what stands in it once for each op that it is compared with to the end, not once for each op around it.
+    """
+
+    __slots__ = ("_hash", "_keys", "_op")
+
+    def __init__(self, op: Operation, keys: OperationKeys) -> None:
+        self._op = op
+        self._keys = keys
+        number = keys.number
+        operands = tuple(map(id, op._operands))
+        if is_commutative(op.__class__):
+            operands = tuple(sorted(operands))
+        types = tuple(number(result._type) for result in op.results)
+        self._hash = hash((op.__class__, operands, types, *map(_outline, op.regions)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not _OfRegions:
+            return False
+        assert isinstance(other, _OfRegions)
+        return self._hash == other._hash and _Comparison(self._keys).equal(self._op, other._op)
+
+
+def _outline(region: Region) -> Hashable:
+    """What tells most regions apart at a glance."""
+    first, last = region.first_block, region.last_block
+    if first is None or last is None:
+        return None
+    start, end = first.first_op, last.last_op
+    return len(first.args), None if start is None else start.__class__, None if end is None else len(end._operands)
+
+
+class _Comparison:
+    """Two ops side by side: the values and blocks defined in the first with those that stand for them in the second."""
+
+    def __init__(self, keys: OperationKeys) -> None:
+        self.number = keys.number
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.blocks: dict[Block, Block] = {}
+
+    def equal(self, a: Operation, b: Operation) -> bool:
+        """True if `a` and `b`, insides included, compute the same from the same values."""
+        if a.__class__ is not b.__class__ or len(a.results) != len(b.results) or len(a.regions) != len(b.regions):
+            return False
+        get = self.values.get
+        mine, others = [id(get(v, v)) for v in a._operands], [id(v) for v in b._operands]
+        if mine != others and not (is_commutative(a.__class__) and sorted(mine) == sorted(others)):
+            return False
+        if not self._same_types(a.results, b.results) or not self._same(a.properties, b.properties):
+            return False
+        if not self._same(a.attributes, b.attributes):
+            return False
+        if [self.blocks.get(target, target) for target in a._successors] != list(b._successors):
+            return False
+        return all(map(self._equal_regions, a.regions, b.regions))
+
+    def _equal_regions(self, a: Region, b: Region) -> bool:
+        blocks = list(zip(a.blocks, b.blocks, strict=False))
+        if len(a.blocks) != len(b.blocks) or not all(self._same_types(x.args, y.args) for x, y in blocks):
+            return False
+        self.blocks.update(blocks)
+        return all(self._equal_blocks(x, y) for x, y in blocks)
+
+    def _equal_blocks(self, a: Block, b: Block) -> bool:
+        one, other = a.first_op, b.first_op
+        while one is not None and other is not None:
+            if not self.equal(one, other):
+                return False
+            one, other = one._next_op, other._next_op
+        return one is other
+
+    def _same_types(self, a: Sequence[SSAValue], b: Sequence[SSAValue]) -> bool:
+        if len(a) != len(b) or any(self.number(x._type) != self.number(y._type) for x, y in zip(a, b, strict=True)):
+            return False
+        self.values.update(zip(a, b, strict=True))
+        return True
+
+    def _same(self, a: dict[str, Attribute], b: dict[str, Attribute]) -> bool:
+        number = self.number
+        return a.keys() == b.keys() and all(number(attr) == number(b[name]) for name, attr in a.items())
