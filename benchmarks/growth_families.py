@@ -77,6 +77,11 @@ def loads(n: int) -> Program:
     return _kernel([f"x += tl.load(x_ptr + offsets + {(i + 1) * 1024})" for i in range(n)])
 
 
+def same_loads(n: int) -> Program:
+    """Loads of one tile again and again, with others between."""
+    return _kernel([f"x += tl.load(x_ptr + offsets + {i % 3 and i} * 1024)" for i in range(n)])
+
+
 def masked_loads(n: int) -> Program:
     """Loads of tiles under masks, added up."""
     return _kernel(
@@ -354,6 +359,7 @@ FAMILIES: dict[str, Family] = {
     "pointwise": Family(pointwise),
     "scalars": Family(scalars),
     "loads": Family(loads),
+    "same loads": Family(same_loads),
     "masked loads": Family(masked_loads),
     "scalar loads": Family(scalar_loads),
     "stores": Family(stores),

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 sys.path.insert(0, str(Path(__file__).parent / "parity"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 
 @pytest.fixture(autouse=True, scope="session")

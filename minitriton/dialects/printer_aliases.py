@@ -14,6 +14,7 @@ An alias's number is known only when all has been printed. Until then a mark sta
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, UnknownLoc
@@ -66,9 +67,11 @@ class AliasTable:
 
     def __init__(self, enabled: bool = True) -> None:
         self._enabled = enabled
-        self._met: dict[Attribute, Met] = {}
+        self._met: dict[Hashable, Met] = {}
         self._by_identity: dict[int, tuple[Met, Attribute]] = {}
         """Hashing an attribute takes long. An entry keeps its attribute alive, so that the key stays its own."""
+        self._numbers: dict[Hashable, int] = {}
+        self._number_by_identity: dict[int, tuple[int, Attribute]] = {}
         self._named: list[Met] = []
         self._open: list[Met] = []
         """The attributes that are being printed, each inside the one before it."""
@@ -79,7 +82,7 @@ class AliasTable:
         if found is not None:
             met = found[0]
         else:
-            met = self._met.get(attribute)
+            met = self._met.get(self._key(attribute))
             if met is None:
                 return None
             self._by_identity[id(attribute)] = met, attribute
@@ -102,10 +105,24 @@ class AliasTable:
         if name is not None:
             met.reference = f"{_MARK}{len(self._named)}{_MARK}"
             self._named.append(met)
-        self._met[attribute] = met
+        self._met[self._key(attribute)] = met
         self._by_identity[id(attribute)] = met, attribute
         self._open.append(met)
         return met
+
+    def _key(self, attribute: Attribute) -> Hashable:
+        """Equal for equal attributes. A call's place stands for its two parts by number: hashing it whole would go through
+        all the calls within it, and so once more for each of these."""
+        if type(attribute) is CallSiteLoc:
+            return CallSiteLoc, self._number_of(attribute.callee), self._number_of(attribute.caller)
+        return attribute
+
+    def _number_of(self, place: Attribute) -> int:
+        found = self._number_by_identity.get(id(place))
+        if found is None:
+            number = self._numbers.setdefault(self._key(place), len(self._numbers))
+            found = self._number_by_identity[id(place)] = number, place
+        return found[0]
 
     def end(self, met: Met, in_full: str) -> None:
         """`in_full`: how the attribute of the innermost entry begun is spelled."""

@@ -43,6 +43,7 @@ class _Cse:
         self.dead: list[Operation] = []
         self.keys = OperationKeys()
         self.freedom = EffectFreedom()
+        self.writes = _Writes()
 
     def run(self, root: Operation) -> bool:
         """Merges and erases below `root`; True if anything changed."""
@@ -144,7 +145,7 @@ class _Cse:
             return
         key = self.keys.of(op)
         existing = self.known.get(key)
-        if existing is not None and existing.parent is op.parent and not _writes_between(existing, op):
+        if existing is not None and existing.parent is op.parent and not self.writes.between(existing, op):
             self._replace(op, existing)
         else:
             self._remember(key, op)
@@ -161,15 +162,40 @@ class _Cse:
         self.dead.append(op)
 
 
-def _writes_between(first: Operation, last: Operation) -> bool:
-    op = first._next_op
-    while op is not None and op is not last:
-        if not is_memory_effect_free(op):
-            effects = recursive_effects(op)
-            if effects is None or any(effect.kind is MemoryEffectKind.WRITE for effect in effects):
-                return True
-        op = op._next_op
-    return False
+class _Writes:
+    """How many ops before one of a block may write, counted once while a walk goes through the block."""
+
+    def __init__(self) -> None:
+        self._before: dict[Operation, int] = {}
+        self._counted: dict[Block, Operation] = {}
+        """The last op of each block up to which ops are counted."""
+
+    def between(self, first: Operation, last: Operation) -> bool:
+        """True if an op from `first`, which only reads, to `last`, of one block, may write."""
+        return self._count(first) != self._count(last)
+
+    def _count(self, op: Operation) -> int:
+        found = self._before.get(op)
+        if found is not None:
+            return found
+        block = op.parent
+        assert block is not None
+        last = self._counted.get(block)
+        current, count = (block.first_op, 0) if last is None else (last, self._before[last])
+        while current is not None and current is not op:
+            self._before[current] = count
+            count += _may_write(current)
+            current = current._next_op
+        self._before[op] = count
+        self._counted[block] = op
+        return count
+
+
+def _may_write(op: Operation) -> bool:
+    if is_memory_effect_free(op):
+        return False
+    effects = recursive_effects(op)
+    return effects is None or any(effect.kind is MemoryEffectKind.WRITE for effect in effects)
 
 
 def eliminate_common_subexpressions(root: Operation) -> bool:

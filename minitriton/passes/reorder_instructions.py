@@ -12,6 +12,7 @@ Answers to lib/Dialect/TritonGPU/Transforms/ReorderInstructions.cpp.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,6 +25,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import layout_of_value
+from minitriton.rewriting.block_order import BlockOrder
 from minitriton.rewriting.effects import recursive_effects
 
 
@@ -109,6 +111,8 @@ def _transposes_to_sources(module: ModuleOp) -> None:
 
 def _second_operands_last(module: ModuleOp) -> None:
     """The second operand of a dot is loaded behind the first."""
+    order = BlockOrder()
+    writes = _Writes(order)
     for op in _ops(module, "ttg.local_load"):
         layout = layout_of_value(op.results[0])
         if not isinstance(layout, DotOperand) or layout.op_idx != 1:
@@ -117,21 +121,29 @@ def _second_operands_last(module: ModuleOp) -> None:
         if dot is None or dot.name != "tt.dot":
             continue
         first = _defining_op(dot)
-        if first is not None and first.name == "ttg.local_load" and _may_move_down(op, first):
+        if first is not None and first.name == "ttg.local_load" and writes.may_move_down(op, first):
+            order.forget(op)
             _move_after(op, first)
 
 
-def _may_move_down(op: Operation, place: Operation) -> bool:
-    """Whether `place` follows `op`, with no write in between."""
-    end = cast(Block, op.parent).find_ancestor_op_in_block(place)
-    following = op.next_op
-    while following is not None and end is not None:
-        if _writes(following):
+class _Writes:
+    """Where the ops of each block stand that write, of which none moves."""
+
+    def __init__(self, order: BlockOrder) -> None:
+        self._order = order
+        self._writing: dict[Block, list[Operation]] = {}
+
+    def may_move_down(self, op: Operation, place: Operation) -> bool:
+        """Whether `place` follows `op`, with no write in between."""
+        block = cast(Block, op.parent)
+        end = block.find_ancestor_op_in_block(place)
+        if end is None or end is op or self._order.comes_before(end, op):
             return False
-        if following is end:
-            return True
-        following = following.next_op
-    return False
+        if block not in self._writing:
+            self._writing[block] = [each for each in block.ops if _writes(each)]
+        writing = self._writing[block]
+        following = bisect_right(writing, self._order.number(op), key=self._order.number)
+        return following == len(writing) or self._order.comes_before(end, writing[following])
 
 
 def _writes(op: Operation) -> bool:

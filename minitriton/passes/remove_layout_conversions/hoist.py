@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.ir import Operation, OpResult, SSAValue, Use
+from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction, KeepsData, ViewOfTensor, Widens
@@ -20,13 +20,14 @@ from minitriton.passes.layout_rules import operand_layout
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, backward_slice, operand_use, yield_of
 from minitriton.passes.tensor_layouts import layout_of_value, set_layout
+from minitriton.rewriting.block_order import BlockOrder
 from minitriton.rewriting.effects import is_memory_effect_free
 
 
 def hoist_conversions(func: Operation) -> bool:
     """The three kinds of hoisting, one after another; whether one found something."""
     changed = False
-    for hoist in (_above_widening, _into_conditional, _to_loads):
+    for hoist in (_above_widening, _into_conditional, _ToLoads().hoist):
         step = Rematerialization(func)
         for convert in step.conversions():
             hoist(step, convert)
@@ -138,10 +139,32 @@ def _convert_on_edges(
     step.rewrite(found, convert, made)
 
 
-def _to_loads(step: Rematerialization, convert: Operation) -> None:
+class _ToLoads:
     """A conversion to a tensor-core operand goes to the loads it comes from, so that they can be pipelined."""
-    if not _feeds_tensor_core_loop(convert):
-        return
+
+    def __init__(self) -> None:
+        self._order = BlockOrder()
+        self._last_dot: dict[Block, Operation | None] = {}
+
+    def hoist(self, step: Rematerialization, convert: Operation) -> None:
+        """Move `convert`, if a dot with a tensor-core operand follows in its block, so that it runs whenever that does."""
+        block = cast(Block, convert.parent)
+        if block not in self._last_dot:
+            self._last_dot[block] = next(filter(_is_tensor_core_dot, reversed(list(block.ops))), None)
+        dot = self._last_dot[block]
+        if dot is not None and self._order.comes_before(convert, dot):
+            _to_loads(step, convert)
+
+
+def _is_tensor_core_dot(op: Operation) -> bool:
+    if Contraction.of(op) is None:
+        return False
+    layout = layout_of_value(op.operands[0])
+    return isinstance(layout, DotOperand) and isinstance(layout.parent, NvidiaMma)
+
+
+def _to_loads(step: Rematerialization, convert: Operation) -> None:
+    """Let the conversion happen at the loads, if there is nothing between that moves data."""
 
     def moves_data(op: Operation) -> bool:
         return not _keeps_data_in_place(op)
@@ -171,15 +194,3 @@ def _keeps_data_in_place(op: Operation) -> bool:
     if KeepsData.of(op) is not None or ViewOfTensor.of(op) is not None:
         return True
     return Elementwise.of(op) is not None and is_memory_effect_free(op)
-
-
-def _feeds_tensor_core_loop(convert: Operation) -> bool:
-    """Whether a dot with a tensor-core operand follows in the block of `convert`, so that it runs whenever that does."""
-    op = convert.next_op
-    while op is not None:
-        if Contraction.of(op) is not None:
-            layout = layout_of_value(op.operands[0])
-            if isinstance(layout, DotOperand) and isinstance(layout.parent, NvidiaMma):
-                return True
-        op = op.next_op
-    return False

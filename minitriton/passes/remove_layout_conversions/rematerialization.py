@@ -25,6 +25,7 @@ from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, Stop, repeatable_slice, yield_of
 from minitriton.passes.tensor_layouts import layout_of_value, with_layout
+from minitriton.rewriting.block_order import BlockOrder
 
 
 class Rematerialization:
@@ -36,7 +37,7 @@ class Rematerialization:
         """The same value in another layout."""
         self.removed: set[Operation] = set()
         """Conversions that are no longer used."""
-        self._order: dict[Block, dict[Operation, int]] = {}
+        self._order = BlockOrder()
 
     def conversions(self) -> Iterator[Operation]:
         """All conversions of the function. One that is still there when the next is asked for can be reused later on."""
@@ -75,20 +76,11 @@ class Rematerialization:
             return False
         if isinstance(owner, Block):
             return True
-        return self._position(owner) < self._position(ancestor)
-
-    def _position(self, op: Operation) -> int:
-        block = cast(Block, op.parent)
-        order = self._order.get(block)
-        if order is None or op not in order:
-            order = self._order[block] = {op: index for index, op in enumerate(block.ops)}
-        return order[op]
+        return self._order.comes_before(owner, ancestor)
 
     def insert_before(self, op: Operation, place: Operation) -> None:
         """Put a new op before `place`."""
-        block = cast(Block, place.parent)
-        block.insert_op_before(op, place)
-        self._order.pop(block, None)
+        cast(Block, place.parent).insert_op_before(op, place)
 
     def convert_before(
         self, place: Operation, value: SSAValue, layout: DistributedEncoding, like: Operation
@@ -104,9 +96,7 @@ class Rematerialization:
         owner = cast(Operation, value.owner)
         convert = ttg.ConvertLayoutOp(value, with_layout(value.type, layout))
         convert.location = like.location
-        block = cast(Block, owner.parent)
-        block.insert_op_after(convert, owner)
-        self._order.pop(block, None)
+        cast(Block, owner.parent).insert_op_after(convert, owner)
         return convert.results[0]
 
     def rewrite(self, found: BackwardSlice, convert: Operation, made: dict[SSAValue, SSAValue] | None = None) -> None:

@@ -1,0 +1,110 @@
+"""How compile time grows: twice the kernel, twice the work. Work is counted in calls, which are the same on a busy machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from cases import load_kernels
+from growth_families import FAMILIES, Program
+
+import minitriton
+from minitriton.compiler import ASTSource
+from minitriton.target import GPUTarget
+
+HOPPER = GPUTarget("cuda", 90, 32)
+
+
+def calls_in(run: Callable[[], Any]) -> int:
+    """How many functions are called while `run` runs, those of extensions included."""
+    count = 0
+
+    def tick(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        if event in ("call", "c_call"):
+            count += 1
+
+    before = sys.getprofile()
+    sys.setprofile(tick)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def work_of(program: Program, folder: Path, name: str) -> int:
+    """Calls that compiling `program` to PTX takes."""
+    path = folder / f"{name}.py"
+    path.write_text(program.text)
+    kernel = load_kernels(str(path.with_suffix("")), "minitriton").kernel
+    source = ASTSource(kernel, program.signature, program.constexprs)
+    options = {"num_warps": program.num_warps}
+    return calls_in(lambda: minitriton.compile(source, HOPPER, options, hooks=[], assemble=False))
+
+
+GROWING = {
+    "statements": 8,
+    "pointwise": 10,
+    "scalars": 8,
+    "loads": 8,
+    "same loads": 8,
+    "live loads": 6,
+    "stores": 8,
+    "unrolled": 5,
+    "loops": 4,
+    "nested loops": 4,
+    "carried values": 4,
+    "equal values in a loop": 5,
+    "while loops": 4,
+    "branches": 5,
+    "branches on tiles": 5,
+    "returns": 5,
+    "elifs": 8,
+    "arguments": 6,
+    "calls": 6,
+    "different calls": 6,
+    "calls not inlined": 4,
+    "conversions": 3,
+    "reductions": 3,
+    "scans": 2,
+    "dots": 3,
+}
+"""Families and the size that is doubled: from it on a compile's fixed part does not hide growth."""
+
+
+STEEP = {"nested loops": 3.0}
+"""What is n levels deep has n squared calls in the places of its ops, which the text shows."""
+
+
+@pytest.fixture
+def every_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No compile finds its result in the cache."""
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+
+
+def works(family: str, sizes: tuple[int, ...], folder: Path) -> list[int]:
+    """The work of each size, when all that is remembered from one compile to the next is there."""
+    name = "grown_" + family.replace(" ", "_")
+    return [work_of(FAMILIES[family].program(n), folder, f"{name}_{i}") for i, n in enumerate((sizes[0], *sizes))][1:]
+
+
+@pytest.mark.parametrize("family", GROWING)
+@pytest.mark.usefixtures("every_compile")
+def test_twice_the_kernel_takes_twice_the_work(family: str, tmp_path: Path) -> None:
+    small = GROWING[family]
+    sizes = (small, 2 * small, 4 * small)
+    found = works(family, sizes, tmp_path)
+    first, second = found[1] - found[0], found[2] - found[1]
+    assert second < STEEP.get(family, 2.5) * first, f"{family}: {found} calls at {sizes}"
+
+
+@pytest.mark.parametrize("family", ["tile of n", "masked tile of n"])
+@pytest.mark.usefixtures("every_compile")
+def test_a_tile_of_four_times_the_size_takes_at_most_four_times_the_work(family: str, tmp_path: Path) -> None:
+    found = works(family, (1024, 4096, 16384), tmp_path)
+    assert found[2] - found[1] < 4.6 * (found[1] - found[0]) + 2000, f"{family}: {found} calls"
