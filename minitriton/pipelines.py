@@ -76,6 +76,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         *_pipelining(target, options),
         "canonicalize",
         "triton-loop-aware-cse",
+        "tritongpu-prefetch",
         dot_operands,
         "tritongpu-coalesce-async-copy",
         *_on_hopper(target, "triton-nvidia-tma-lowering"),

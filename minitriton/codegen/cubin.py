@@ -87,6 +87,9 @@ FULL_OCCUPANCY_REGISTERS = 32
 WORTH_LIMITING = 48
 """Kernels of up to this many registers are assembled again with a limit of `FULL_OCCUPANCY_REGISTERS`."""
 
+_WGMMA = "wgmma.mma_async"
+"""An instruction whose registers are given: under a limit that is too low for it ptxas refuses the kernel."""
+
 _REGISTERS_OF_SM = 65536
 _REGISTER_STEP = 8
 """Registers of a thread are allotted in multiples of this (CUDA programming guide, "Technical Specifications")."""
@@ -120,7 +123,7 @@ def _link(ptx: str, flags: list[str]) -> bytes:
     free = nvjitlink.assemble(ptx, flags)
     _show(free.log)
     entry = re.search(r"\.entry ([\w$]+)[^{]*?\.reqntid ([\d, ]+)[^\n]*\n", ptx)
-    if entry is None or ".maxnreg" in ptx:
+    if entry is None or ".maxnreg" in ptx or _WGMMA in ptx:
         return free.cubin
     taken = kernel_resources(free.cubin, entry[1])
     limit = register_limit(taken.registers, math.prod(int(n) for n in entry[2].split(",") if n.strip()))

@@ -36,6 +36,7 @@ import minitriton.passes.pipelining.assign_latencies
 import minitriton.passes.pipelining.pipeline
 import minitriton.passes.pipelining.schedule_loops
 import minitriton.passes.plan_cta.plan_cta
+import minitriton.passes.prefetch
 import minitriton.passes.proxy_fence_insertion
 import minitriton.passes.reduce_data_duplication
 import minitriton.passes.remove_layout_conversions

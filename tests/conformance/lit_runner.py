@@ -69,6 +69,7 @@ FILES = [
     "TritonGPU/pipeline-assign-latencies.mlir",
     "TritonGPU/pipeline-lower-loop.mlir",
     "TritonGPU/pipeline-schedule-loop.mlir",
+    "TritonGPU/prefetch.mlir",
     "TritonGPU/prox_fence_insertion.mlir",
     "TritonGPU/reduce-data-duplication.mlir",
     "TritonGPU/reorder-instructions.mlir",

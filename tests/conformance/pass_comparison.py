@@ -93,6 +93,10 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 """The options that the wheel's function takes by position. Options that our pass does not have are left out."""
 
 
+RESTORING: dict[str, dict[str, str]] = {"tritongpu-prefetch": {"keep-loop-attributes": "false"}}
+"""Options that restore what Triton does where ours is another on purpose."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """How one of our passes did on one step of Triton's."""
@@ -115,7 +119,7 @@ def our_pass(name: str, args: list[Any]) -> Pass | None:
         return None
     fields = {f.replace("_", "-") for f in getattr(known, "__dataclass_fields__", {})}
     given = zip(OPTIONS.get(name, ()), args, strict=True)
-    step = make_step(name, {o: _option_text(v) for o, v in given if o in fields})
+    step = make_step(name, {o: _option_text(v) for o, v in given if o in fields} | RESTORING.get(name, {}))
     assert isinstance(step, Pass)
     return step
 

@@ -22,6 +22,7 @@ PASSES = {
     "tritongpu-assign-latencies",
     "tritongpu-schedule-loops",
     "tritongpu-pipeline",
+    "tritongpu-prefetch",
     "tritongpu-coalesce-async-copy",
     "triton-nvidia-tma-lowering",
     "triton-nvidia-gpu-fence-insertion",
