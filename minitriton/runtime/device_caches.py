@@ -1,6 +1,7 @@
 """The compiled kernels of one function, by device and key: `kernel.device_caches[device][0][key]`, as in Triton.
 
-Programs may look into them and clear them; who is given as `forget` is told of a clearing, and drops what it remembers too.
+Programs may look into them, clear them, copy them and make empty ones of the same type (tracers do); who is given as `forget`
+is told of a clearing, and drops what it remembers too. A copy tells nobody: it belongs to no kernel.
 """
 
 from __future__ import annotations
@@ -10,29 +11,54 @@ from collections.abc import Callable
 from typing import Any
 
 
+def _nobody() -> None:
+    """Told of what happens to caches that belong to no kernel."""
+
+
 class Kernels(dict[Any, Any]):
     """The kernels on one device."""
 
-    def __init__(self, forget: Callable[[], None]) -> None:
-        super().__init__()
-        self._forget = forget
+    _forget: Callable[[], None] = staticmethod(_nobody)
 
-    def clear(self) -> None:
-        super().clear()
-        self._forget()
-
-
-class DeviceCaches(defaultdict[int, tuple[Kernels]]):
-    """Device → `(kernels,)`."""
-
-    def __init__(self, forget: Callable[[], None]) -> None:
-        super().__init__()
-        self._forget = forget
-
-    def __missing__(self, device: int) -> tuple[Kernels]:
-        made = self[device] = (Kernels(self._forget),)
+    @classmethod
+    def telling(cls, forget: Callable[[], None]) -> Kernels:
+        """Empty ones whose clearing `forget` is told of."""
+        made = cls()
+        made._forget = forget
         return made
 
     def clear(self) -> None:
         super().clear()
         self._forget()
+
+    def copy(self) -> Kernels:
+        return Kernels(self)
+
+    __copy__ = copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kernels, (), None, None, iter(self.items())
+
+
+class DeviceCaches(defaultdict[int, tuple[Kernels]]):
+    """Device → `(kernels,)`."""
+
+    def __init__(self, forget: Callable[[], None] | None = None, entries: Any = ()) -> None:
+        super().__init__(None, entries)
+        self._forget = forget or _nobody
+
+    def __missing__(self, device: int) -> tuple[Kernels]:
+        made = self[device] = (Kernels.telling(self._forget),)
+        return made
+
+    def clear(self) -> None:
+        super().clear()
+        self._forget()
+
+    def copy(self) -> DeviceCaches:
+        return DeviceCaches(None, self)
+
+    __copy__ = copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DeviceCaches, (), None, None, iter(self.items())
