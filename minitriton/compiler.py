@@ -17,7 +17,6 @@ import os
 import re
 import sys
 import time
-from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,6 +28,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from minitriton import knobs
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
+from minitriton.compiled_parts import AsmDict, make_metadata
 from minitriton.dumps import dump_stages, environment_hooks, is_set, reproducer_path
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.file_names import stem_of
@@ -42,27 +42,6 @@ from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
     from minitriton.emulator import Report
-
-
-class MissingStage(MinitritonError, KeyError):
-    """A stage that a kernel was not compiled to."""
-
-
-class AsmDict(dict[str, Any]):
-    """Stage name → text. `cubin` and `sass` are made when first asked for."""
-
-    def __init__(self, texts: dict[str, Any], make: dict[str, Any]) -> None:
-        super().__init__(texts)
-        self._make = make
-
-    def __missing__(self, key: str) -> Any:
-        if key not in self._make:
-            raise MissingStage(
-                f"this kernel has no stage {key!r}; it has: {', '.join(self)}",
-                help=f"name one of those, or compile with a pipeline that leads to {key!r}",
-            )
-        self[key] = self._make[key]()
-        return self[key]
 
 
 @dataclass
@@ -335,12 +314,6 @@ def _foreign_passes(pipeline: Pipeline) -> str:
     return "-".join(hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files if file)
 
 
-@functools.lru_cache(maxsize=64)
-def _metadata_class(fields: tuple[str, ...]) -> type[Any]:
-    """The class of metadata that has `fields`: making one takes as long as half a pass."""
-    return namedtuple("KernelMetadata", fields)
-
-
 class CompiledKernel:
     """A compiled kernel: `.asm[stage]`, `.metadata`, and launching it: `kernel[grid](*args)`.
 
@@ -353,9 +326,9 @@ class CompiledKernel:
         self.src = src
         self.hash = key
         self.stage_seconds = seconds
-        self.metadata = _metadata_class(tuple(sorted(metadata)))(**metadata)
+        self.metadata = make_metadata(metadata)
         self.name: str = metadata["name"]
-        self.asm = AsmDict(texts, {"cubin": self._assemble, "sass": self._disassemble})
+        self.asm = AsmDict(texts, self.metadata, seconds)
         self.module: int | None = None
         self.function: int | None = None
         self.n_regs: int | None = None
@@ -374,13 +347,9 @@ class CompiledKernel:
         """The cubin."""
         return self.asm["cubin"]
 
-    def _assemble(self) -> bytes:
-        from minitriton.codegen.cubin import ptx_to_cubin
-
-        start = time.perf_counter()
-        cubin = ptx_to_cubin(self.asm["ptx"], self.metadata.target, self.metadata)
-        self.stage_seconds["cubin"] = time.perf_counter() - start
-        return cubin
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the handles of this process: a copy in another process loads the kernel there."""
+        return {**self.__dict__, "module": None, "function": None, "_launcher": None}
 
     def assemble_if_possible(self) -> None:
         """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded."""
@@ -398,11 +367,6 @@ class CompiledKernel:
             self.asm["cubin"]
             KernelCache().remove(self.hash)
             self.store()
-
-    def _disassemble(self) -> str:
-        from minitriton.tools.disasm import get_sass
-
-        return get_sass(self.asm["cubin"])
 
     def store(self) -> None:
         """Puts the kernel into the on-disk cache."""
@@ -441,6 +405,19 @@ class CompiledKernel:
 
             get_driver()
         return self._launcher
+
+    def launch_metadata(self, grid: tuple[int, ...], stream: int, *args: Any) -> Any:
+        """What launch hooks are told of a launch with these arguments (of all parameters), a `LazyDict`; None if there is no hook."""
+        if not knobs.runtime.launch_enter_hook:
+            return None
+        from minitriton.runtime.launch_hooks import LazyDict
+
+        self._init_handles()
+        metadata = LazyDict({"name": self.name, "function": self.function, "stream": stream})
+        extra = getattr(self.src.fn, "launch_metadata", None) if hasattr(self.src, "fn") else None
+        if extra is not None:
+            metadata.add(extra, (grid, self.metadata, dict(zip(self.src.fn.arg_names, args, strict=False))))
+        return metadata
 
     def __getitem__(self, grid: tuple[int, ...]) -> Any:
         """`kernel[grid](*args, stream=None)`: launches with the runtime arguments (constexprs left out or in place)."""

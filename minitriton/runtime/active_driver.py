@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from minitriton.runtime.c_types import c_type
-from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
+from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu, torch_module
 from minitriton.runtime.emulated_device import EmulatedDevice
 from minitriton.target import GPUTarget
 
@@ -17,6 +17,11 @@ _EMULATED = EmulatedDevice()
 
 def _device() -> CudaDriver | EmulatedDevice:
     return get_driver() if has_gpu() else _EMULATED
+
+
+def _torch_sees_one() -> bool:
+    torch = torch_module()
+    return torch is not None and torch.version.cuda is not None and torch.cuda.is_available()
 
 
 class _Utils:
@@ -37,8 +42,9 @@ class ActiveDriver:
 
     @classmethod
     def is_active(cls) -> bool:
-        """Whether there is a GPU to drive."""
-        return has_gpu()
+        """Whether there is a GPU to drive, as far as this process can tell: in one forked from a process that uses the GPU the
+        driver answers nothing, and torch knows."""
+        return has_gpu() or _torch_sees_one()
 
     def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
         """The compute capability, as (9, 0)."""

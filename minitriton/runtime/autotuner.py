@@ -87,6 +87,7 @@ class Autotuner(KernelInterface):
         self.best_config: Config | None = None
         self.configs_timings: Timings = {}
         self.bench_time = 0.0
+        self.num_warmups, self.num_reps, self.use_cuda_graph = warmup, rep, use_cuda_graph
         self._given_bench = do_bench
         if warmup is not None or rep is not None or use_cuda_graph:
             self._given_bench = _deprecated_bench(warmup, rep, use_cuda_graph)
@@ -258,13 +259,41 @@ def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool)
     return bench
 
 
-def autotune(configs: list[Config], key: list[str], **settings: Any) -> Callable[[Any], Autotuner]:
+def autotune(
+    configs: list[Config],
+    key: list[str],
+    prune_configs_by: dict[str, Any] | None = None,
+    reset_to_zero: list[str] | None = None,
+    restore_value: list[str] | None = None,
+    pre_hook: Callable[..., Any] | None = None,
+    post_hook: Callable[..., Any] | None = None,
+    warmup: int | None = None,
+    rep: int | None = None,
+    use_cuda_graph: bool = False,
+    do_bench: Callable[..., Any] | None = None,
+    cache_results: bool = False,
+) -> Callable[[Any], Autotuner]:
     """Decorator. A change of the arguments named in `key`, or of any array's element type, measures `configs` anew.
 
-    Settings (all optional): `reset_to_zero`, arguments to zero before each run; `restore_value`, arguments to put back after
+    `reset_to_zero`, arguments to zero before each run; `restore_value`, arguments to put back after
     each; `prune_configs_by`, a dict of `early_config_prune(configs, named_args, **kwargs) -> configs`,
     `perf_model(**all_args) -> time` and `top_k`; `pre_hook(args, reset_only=False)` and `post_hook(args, exception)`, in
     place of resetting and restoring; `do_bench(call, quantiles)`; `cache_results`. A kernel runs many times while it is
     measured: what it adds up needs `reset_to_zero` or `restore_value`.
     """
-    return lambda fn: Autotuner(fn, fn.arg_names, configs, key, **settings)
+    return lambda fn: Autotuner(
+        fn,
+        fn.arg_names,
+        configs,
+        key,
+        reset_to_zero,
+        restore_value,
+        pre_hook=pre_hook,
+        post_hook=post_hook,
+        prune_configs_by=prune_configs_by,
+        warmup=warmup,
+        rep=rep,
+        use_cuda_graph=use_cuda_graph,
+        do_bench=do_bench,
+        cache_results=cache_results,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 
 def _nobody() -> None:
@@ -55,10 +55,11 @@ class DeviceCaches(defaultdict[int, tuple[Kernels]]):
         super().clear()
         self._forget()
 
-    def copy(self) -> DeviceCaches:
-        return DeviceCaches(None, self)
+    def copy(self) -> Self:
+        return type(self)(None, self)
 
-    __copy__ = copy
+    def __copy__(self) -> Self:
+        return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DeviceCaches, (), None, None, iter(self.items())

@@ -79,6 +79,39 @@ class Launcher:
         self._codes = "".join("Q" if t.startswith("*") else _pack_code(t) for t in parameter_types)
         self._attributes = _launch_attributes(shape)
         self._launch: Callable[..., int] | None = None
+        self.call: Callable[..., None] | None = None
+        """`call(x, y, z, stream, *arguments)` with all arguments of the kernel's function (`generic_call`)."""
+
+    def __call__(
+        self,
+        x: int,
+        y: int,
+        z: int,
+        stream: int,
+        function: int | None,
+        packed_metadata: Any,
+        launch_metadata: Any,
+        launch_enter_hook: Callable[[Any], None] | None,
+        launch_exit_hook: Callable[[Any], None] | None,
+        *arguments: Any,
+    ) -> None:
+        """Triton's way to launch a compiled kernel, which code generators write: `kernel.run(grid x, y, z, stream, kernel.function,
+        kernel.packed_metadata, None or metadata for the hooks, the hooks, *arguments)`.
+
+        `arguments` are those of all parameters, whatever stands in the place of one that is compiled in: arrays or addresses,
+        numbers, tensor descriptors, tuples.
+        """
+        if self.call is None:
+            raise MinitritonError(f"kernel {self.name!r} is not loaded", help="load it by its `_init_handles()`")
+        if launch_enter_hook:
+            launch_enter_hook(launch_metadata)
+        self.call(x, y, z, stream, *arguments)
+        if launch_exit_hook:
+            launch_exit_hook(launch_metadata)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it launches is loaded in this process: a pickled one is None, and its kernel loads itself anew."""
+        return _nothing, ()
 
     def launch(self, x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
         """Enqueues one launch on `stream` (a CUstream as an integer). `values`: addresses and numbers, in order.
@@ -163,6 +196,10 @@ class Launcher:
     def _encoded(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """`values` with half-precision numbers as their bits."""
         return tuple(half_bits(v, t) if t in ("fp16", "bf16") else v for v, t in zip(values, self.types, strict=True))
+
+
+def _nothing() -> None:
+    """A launcher in another process."""
 
 
 def half_bits(value: float, type_name: str) -> int:

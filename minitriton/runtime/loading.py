@@ -17,6 +17,7 @@ from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.runtime.arguments import Argument, data_address, lies_on_host, runtime_value
 from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE, HostTensorMap, expanded_arguments, expanded_types
 from minitriton.runtime.driver import TensorMapAddress, get_driver, has_gpu, torch_module
+from minitriton.runtime.generic_call import generic_call
 from minitriton.runtime.launcher import Launcher, LaunchShape
 from minitriton.tensor_map import TensorMap
 
@@ -59,7 +60,8 @@ def load(kernel: CompiledKernel) -> None:
         metadata.num_ctas,
         driver.parameter_places(loaded.function),
     )
-    kernel._launcher = Launcher(driver, loaded.function, kernel.name, types, shape, device)
+    launcher = kernel._launcher = Launcher(driver, loaded.function, kernel.name, types, shape, device)
+    launcher.call = generic_call(launcher, kernel.src.signature, metadata.tensordesc_meta, passed_values)
     kernel.module, kernel.function = loaded.module, loaded.function
 
 

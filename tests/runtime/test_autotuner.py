@@ -210,3 +210,12 @@ def test_equal_configurations_are_equal() -> None:
     assert Config({"A": 1}) != Config({"A": 1}, num_warps=8)
     assert len({Config({"A": 1}), Config({"A": 1})}) == 1
     assert issubclass(OutOfResources, minitriton.TritonError)
+
+
+def test_the_settings_may_be_given_in_their_order() -> None:
+    def keep(configs: list[Config], named: dict[str, Any], **others: Any) -> list[Config]:
+        return configs[1:]
+
+    tuned = minitriton.autotune([SMALL, LARGE], ["n"], {"early_config_prune": keep}, ["x"], None)(add_one)
+    assert tuned.early_config_prune is keep and tuned.reset_to_zero == ["x"]
+    assert (tuned.num_warmups, tuned.num_reps, tuned.use_cuda_graph) == (None, None, False)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -40,6 +44,21 @@ def test_clearing_is_told() -> None:
     assert (caches[0][0], told) == ({"key": "kernel"}, ["forgotten"])
     caches.clear()
     assert (len(caches), len(told)) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, DeviceCaches.copy, lambda c: pickle.loads(pickle.dumps(c))]
+)
+def test_a_copy_holds_the_same_and_tells_nobody(duplicate: Callable[[DeviceCaches], DeviceCaches]) -> None:
+    told: list[str] = []
+    caches = DeviceCaches(lambda: told.append("forgotten"))
+    caches[0][0]["key"] = "kernel"
+    made = duplicate(caches)
+    assert type(made) is DeviceCaches and made == caches
+    made[1][0]["other"] = "kernel"
+    made.clear()
+    assert (told, list(caches)) == ([], [0])
+    assert type(made)() == {} == copy.copy(caches[1][0])
 
 
 def test_a_cleared_kernel_is_found_in_the_cache_on_disk() -> None:

@@ -1,14 +1,18 @@
 """The launcher lays parameters out as PTX does, and calls the driver once."""
 
 import ctypes
+import pickle
 import struct
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import _allocator
+from minitriton.runtime.generic_call import generic_call
 from minitriton.runtime.launcher import Launcher, LaunchShape
+from minitriton.runtime.loading import passed_values
 
 
 class RecordingDriver:
@@ -157,3 +161,41 @@ def test_a_program_of_several_blocks_is_launched_as_a_cluster() -> None:
     assert driver.launches[0][0][-1] == 2
     assert asked == [128 * 4 * 3 * 2]
     assert struct.unpack("=I4x3I", one._attributes.raw[:20]) == (4, 4, 1, 1)
+
+
+def tensor(address: int) -> Any:
+    return SimpleNamespace(data_ptr=lambda: address)
+
+
+@pytest.mark.parametrize(
+    ("types", "signature", "arguments", "expected"),
+    [
+        (
+            ["*fp32", "i32"],
+            {"x": "*fp32", "ONE": "constexpr", "n": "i32", "BLOCK": "constexpr"},
+            (tensor(4096), 1, 7, 128),
+            struct.pack("@QiQQ", 4096, 7, 0, 0),
+        ),
+        (
+            ["*fp32", "fp32", "*fp32"],
+            {"x": "*fp32", "pair": ("fp32", "constexpr", "*fp32")},
+            (tensor(4096), (1.5, None, tensor(8192))),
+            struct.pack("@QfQQQ", 4096, 1.5, 8192, 0, 0),
+        ),
+    ],
+    ids=["plain", "tuple"],
+)
+def test_all_arguments_are_given_and_what_is_compiled_in_is_passed_over(types, signature, arguments, expected) -> None:
+    driver = RecordingDriver()
+    made = launcher(types, driver)
+    made.call = generic_call(made, signature, None, passed_values)
+    told: list[Any] = []
+    made(3, 2, 1, 99, 0, (4, 1, 0), "metadata", told.append, told.append, *arguments)
+    fields, parameters = driver.launches[0]
+    assert fields[:3] == (3, 2, 1) and fields[7] == 99 and parameters == expected and told == ["metadata"] * 2
+    with pytest.raises(MinitritonError, match="parameters"):
+        made(1, 1, 1, 0, 0, None, None, None, None, *arguments[:-1])
+
+
+def test_a_launcher_is_of_its_process() -> None:
+    assert pickle.loads(pickle.dumps(launcher(["i32"], RecordingDriver()))) is None
