@@ -420,7 +420,7 @@ class CompiledKernel:
         return metadata
 
     def __getitem__(self, grid: tuple[int, ...]) -> Any:
-        """`kernel[grid](*args, stream=None)`: launches with the runtime arguments (constexprs left out or in place)."""
+        """`kernel[grid](*args, stream=None)`: launches with all arguments, with those not declared constexpr, or with those not compiled in."""
         from minitriton.runtime.loading import direct_launcher
 
         return direct_launcher(self, grid)

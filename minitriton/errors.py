@@ -11,7 +11,9 @@ Out: one exception whose message a kernel author can act on without reading the 
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,17 @@ class SourceLocation:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+
+
+_OWN_FOLDER = str(Path(__file__).parent)
+
+
+def place_of_caller() -> SourceLocation | None:
+    """The line outside of minitriton, and of code that it generates, from which it was called."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith((_OWN_FOLDER, "<")):
+        frame = frame.f_back
+    return None if frame is None else SourceLocation(frame.f_code.co_filename, frame.f_lineno)
 
 
 class MinitritonError(Exception):

@@ -18,8 +18,14 @@ import os
 import runpy
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import minitriton
+from minitriton.experimental.gluon.missing import missing
+from minitriton.triton_distribution import TRITON_VERSION, found_as
 
 _ELSEWHERE = {
     "triton.compiler.compiler": "minitriton.compiler",
@@ -65,6 +71,7 @@ class _AliasLoader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.own_spec
         if module.__name__ == "minitriton":
+            minitriton.__version__ = TRITON_VERSION
             for name in _LOADED_WITH_TRITON:
                 importlib.import_module(name)
 
@@ -79,9 +86,15 @@ class TritonFinder(importlib.abc.MetaPathFinder):
             return None
         module = _counterpart("mini" + fullname) or _counterpart(_ELSEWHERE.get(fullname))
         if module is None:
+            if fullname.startswith("triton.experimental.gluon."):
+                raise missing(fullname.removeprefix("triton.experimental."))
             return None
         is_package = hasattr(module, "__path__") or any(name.startswith(fullname + ".") for name in _ELSEWHERE)
         return importlib.machinery.ModuleSpec(fullname, _AliasLoader(module), is_package=is_package)
+
+    def find_distributions(self, context: Any = None) -> list[Distribution]:
+        """What `importlib.metadata` knows of Triton."""
+        return found_as(context or DistributionFinder.Context())
 
 
 def install() -> None:
@@ -103,10 +116,12 @@ def triton_means_minitriton() -> Iterator[None]:
         del sys.modules[name]
     finder = TritonFinder()
     sys.meta_path.insert(0, finder)
+    version = minitriton.__version__
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
+        minitriton.__version__ = version
         for name in _triton_modules():
             del sys.modules[name]
         sys.modules.update(before)

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 
 from minitriton import knobs
 from minitriton.errors import IRError, MinitritonError
-from minitriton.language.values import constexpr
+from minitriton.identity import key_of
 from minitriton.stages import STAGES
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -59,7 +59,7 @@ class ASTSource:
     def hash(self) -> str:
         """A digest of everything in the source that the result depends on."""
         constants = [(path, key_of(value)) for path, value in sorted(self.constants.items())]
-        text = f"{self.fn.cache_key}-{self.attrs}-{list(self.signature.items())}-{constants}"
+        text = f"{self.fn.cache_key}-{self.attrs}-{key_of(list(self.signature.items()))}-{constants}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     @overload
@@ -101,18 +101,6 @@ class ASTSource:
     def runtime_parameters(self) -> list[str]:
         """The type names of the parameters that a launch passes, tuples flattened."""
         return [t for t in _flatten(self.signature.values()) if t != "constexpr"]
-
-
-def key_of(value: Any) -> str:
-    """Text that differs for different compile-time values; for functions of the language it changes with their source."""
-    if isinstance(value, (tuple, list)):
-        return f"{type(value).__name__}({', '.join(map(key_of, value))})"
-    if isinstance(value, dict):
-        return f"dict({', '.join(f'{key_of(k)}: {key_of(v)}' for k, v in value.items())})"
-    if isinstance(value, constexpr):
-        return f"constexpr[{key_of(value.value)}]"
-    key = getattr(value, "cache_key", None)
-    return key if isinstance(key, str) else repr(value)
 
 
 def _forget_frames(error: BaseException | None) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.option_types import OPTION_TYPES, checked
 
 
 @dataclass(frozen=True)
@@ -70,18 +71,6 @@ class UnsupportedOption(MinitritonError, ValueError):
 _MAX_THREADS = 1024
 """Threads of one block, on every architecture (CUDA programming guide, table of technical specifications)."""
 
-_REGISTERS = 65536
-"""Of a multiprocessor, on every architecture (the same table)."""
-
-_INTEGER_OPTIONS = (("num_warps", 1), ("num_ctas", 1), ("num_stages", 0), ("maxnreg", 1), ("ptx_version", 1))
-"""Options that must be integers, with their least value."""
-
-
-_SEQUENCE_OPTIONS = frozenset(
-    ("supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "allowed_dot_input_precisions")
-)
-"""Options that may be given as lists."""
-
 
 @dataclass(frozen=True)
 class CUDAOptions:
@@ -116,16 +105,11 @@ class CUDAOptions:
     """Passes that Triton does not have, to be left out, separated by commas; `minitriton` leaves all out (minitriton's addition)."""
 
     def __post_init__(self) -> None:
-        for name, least in _INTEGER_OPTIONS:
-            value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < least):
-                raise MinitritonError(
-                    f"{name} must be an integer of at least {least}, got {value!r}", help=f"for example {name}={least}"
-                )
-        if self.maxnreg is not None and self.maxnreg > _REGISTERS:
-            raise InvalidOption(
-                f"maxnreg must be at most {_REGISTERS}, got {self.maxnreg}", help="a thread has 255 at most"
-            )
+        for name in OPTION_TYPES:
+            given = getattr(self, name)
+            value = checked(name, given)
+            if value is not given:
+                object.__setattr__(self, name, value)
         for name, most in (("num_warps", 32), ("num_ctas", 16)):
             value = getattr(self, name)
             if value & (value - 1):
@@ -162,13 +146,9 @@ class CUDAOptions:
             values["deprecated_fp8_dot_operand_dtypes"] = ("fp8e4b15",)
             values["max_num_imprecise_acc_default"] = 2**30
         values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
-        if values.get("num_ctas", 1) != 1 and target.arch < 90:
+        if checked("num_ctas", values.get("num_ctas", 1)) != 1 and target.arch < 90:
             raise UnsupportedOption(
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",
                 help="set num_ctas=1, or compile for sm90",
             )
-        if "extern_libs" in values:
-            values["extern_libs"] = tuple((name, str(path)) for name, path in dict(values["extern_libs"]).items())
-        for name in _SEQUENCE_OPTIONS & values.keys():
-            values[name] = tuple(values[name])
         return cls(**values)

@@ -222,3 +222,22 @@ def test_assertions_hold_in_debug_mode_on_both_levels(level: str, monkeypatch: p
     monkeypatch.setattr(triton.knobs.runtime, "debug", True)
     with pytest.raises(MinitritonError, match="x is one"):
         fresh(asserts)[(1,)](two)
+
+
+@triton.jit
+def scaled(x_ptr, stride, n, pair, extra, BLOCK: tl.constexpr, SCALE: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets * stride, mask=offsets < n, other=0.0)
+    tl.store(x_ptr + offsets * stride, x * SCALE + pair[0] + pair[1], mask=offsets < n)
+
+
+def test_a_compiled_kernel_takes_its_arguments_with_and_without_those_compiled_in() -> None:
+    x = np.arange(8, dtype=np.float32)
+    compiled = scaled.warmup(x, 1, 8, (3, 1), None, BLOCK=8, SCALE=2, grid=(1,))
+    everything = (x, 1, 8, (3, 1), None, 8, 2)
+    for args in (everything, everything[:5], (x, 8, (3, 1)), (x, 8, 3)):
+        x[:] = np.arange(8)
+        compiled[(1,)](*args)
+        np.testing.assert_array_equal(x, np.arange(8) * 2 + 4)
+    with pytest.raises(MinitritonError, match=r"takes 5 arguments \(x_ptr, stride, n, pair, extra\), got 1"):
+        compiled[(1,)](x)

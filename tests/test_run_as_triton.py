@@ -176,3 +176,49 @@ def test_it_refuses_where_triton_is_imported_already(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, str(folder / "late.py")], capture_output=True, text=True)
     assert "triton is imported already" in done.stderr
+
+
+VERSIONS = textwrap.dedent("""
+    import importlib.metadata
+    import subprocess
+    import sys
+
+    import triton
+
+    if __name__ == "__main__":
+        print(triton.__version__, importlib.metadata.version("triton"))
+        print(importlib.metadata.distribution("triton").metadata["Name"])
+        program = "import triton, importlib.metadata as m; print(triton.__version__, m.version('triton'))"
+        print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip())
+""")
+
+
+def test_the_version_of_triton_is_that_of_the_release_reimplemented(tmp_path: Path) -> None:
+    (tmp_path / "versions.py").write_text(VERSIONS)
+    done = run(tmp_path, "versions.py")
+    assert done.stdout.splitlines() == ["3.6.0 3.6.0", "triton", "3.6.0 3.6.0"], done.stderr
+
+
+GLUON = textwrap.dedent("""
+    from triton.experimental import gluon
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    def attempts():
+        yield lambda: gluon.jit
+        yield lambda: gluon.language.load
+        yield lambda: exec("from triton.experimental.gluon import jit")
+        yield lambda: exec("from triton.experimental.gluon.language.nvidia.hopper import tma")
+
+    for attempt in attempts():
+        try:
+            attempt()
+        except ImportError as error:
+            print(str(error).splitlines()[0].partition(":")[0])
+""")
+
+
+def test_gluon_says_that_it_does_not_exist_yet(tmp_path: Path) -> None:
+    (tmp_path / "uses_gluon.py").write_text(GLUON)
+    done = run(tmp_path, "uses_gluon.py")
+    names = ["gluon.jit", "gluon.language.load", "gluon.jit", "gluon.language.nvidia"]
+    assert done.stdout.splitlines() == [f"{name} does not exist in minitriton" for name in names], done.stderr

@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import threading
 from functools import lru_cache
 
 import llvmlite.binding as llvm
 
+from minitriton import locks
 from minitriton.errors import IRError, SourceLocation
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
-LOCK = threading.RLock()
+LOCK = locks.LLVM
 """Held around every call into LLVM."""
+
+locks.held_across_forks(llvm.ffi.lib._lock._lock)  # llvmlite's own, which modules take when they are freed
 
 _initialized = False
 

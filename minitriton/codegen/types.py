@@ -1,7 +1,7 @@
 """Types of the LLVM level.
 
 In: a type of the tensor level. Out: the type of one of its elements in a register, and vectors of it. Every type here is
-interned, so that types can be compared and looked up by identity.
+interned (by `setdefault`, so that threads get the same one), so that types can be compared and looked up by identity.
 
     scalar_type(f8E4M3FN)            -> i8
     scalar_type(!tt.ptr<f32>)        -> !llvm.ptr<1>
@@ -66,7 +66,7 @@ def scalar_type(type_: Attribute) -> Attribute:
         type_ = type_.element_type
     found = _interned.get(type_)
     if found is None:
-        found = _interned[type_] = _convert(type_)
+        found = _interned.setdefault(type_, _convert(type_))
     return found
 
 
@@ -108,8 +108,8 @@ def vector_type(element: Attribute, count: int) -> Attribute:
     key = (id(element), count)
     found = _vectors.get(key)
     if found is None:
-        found = _vectors[key] = VectorType(element, [count])
         _kept.append(element)
+        found = _vectors.setdefault(key, VectorType(element, [count]))
     return found
 
 
@@ -131,6 +131,6 @@ def struct_type(*fields: Attribute) -> LLVMStructType:
     key = tuple(map(id, fields))
     found = _structs.get(key)
     if found is None:
-        found = _structs[key] = LLVMStructType.from_type_list(fields)
         _kept.extend(fields)
+        found = _structs.setdefault(key, LLVMStructType.from_type_list(fields))
     return found

@@ -11,6 +11,7 @@ is thrown away when it writes back.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -297,7 +298,9 @@ class BlockWriter:
         return f"def block_{self.block.index}(x, R, m):\n    " + "\n    ".join(self.lines) + "\n"
 
 
+@functools.cache
 def _load_rules() -> None:
+    """Fills `RULES`. Whoever comes while another thread does so waits for the modules, and returns to a full table."""
     for module in RULE_MODULES:
         importlib.import_module(f"minitriton.emulator.rules_{module}")
 
@@ -330,8 +333,7 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
     cached = kernel.translated.get(checked)
     if isinstance(cached, Program):
         return cached
-    if not RULES:
-        _load_rules()
+    _load_rules()
     variables = [*module_variables.values(), *kernel.variables]
     shared, static_shared = _lay_out([v for v in variables if v.space == "shared"])
     local, local_end = _lay_out([v for v in variables if v.space == "local"])

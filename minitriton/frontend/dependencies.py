@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from minitriton.language.declare import ConstexprFunction
+from minitriton.language.dtypes import base_type
 from minitriton.language.values import constexpr
 
 _PYTHON_BUILTINS = frozenset(("float", "getattr", "int", "isinstance", "len", "list", "max", "min", "print", "range"))
@@ -45,7 +46,10 @@ class DependenciesFinder(ast.NodeVisitor):
     def _record(self, value: Any, scope: dict[str, Any] | None = None, name: str = "") -> None:
         if value is None or type(value) is ModuleType:
             return
-        if isinstance(value, ConstexprFunction):
+        if isinstance(value, base_type):
+            if scope is not None and not self.in_default:
+                self.used_global_vals[(name, id(scope))] = (value, scope)
+        elif isinstance(value, ConstexprFunction):
             if not _module_of(value).startswith(_LANGUAGE):
                 self._record_function(value)
         elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):
@@ -97,7 +101,10 @@ class DependenciesFinder(ast.NodeVisitor):
             return None
         value = getattr(owner, node.attr, None)
         self.node = node
-        self._record(value)
+        scope = (
+            vars(owner) if isinstance(owner, (ModuleType, type)) and isinstance(value, (constexpr, base_type)) else None
+        )
+        self._record(value, scope, node.attr)
         return value
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:

@@ -16,17 +16,17 @@ import hashlib
 import inspect
 import re
 import textwrap
-import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
+from minitriton import locks
 from minitriton.errors import MinitritonError
 from minitriton.frontend.dependencies import DependenciesFinder, PlainFunction
 from minitriton.frontend.errors import UnsupportedReference, location_of
+from minitriton.identity import loose_key_of
 from minitriton.language.declare import LibraryFunction
 from minitriton.language.dtypes import constexpr_type, dtype, pointer_type
-from minitriton.language.values import constexpr
 
 _CANONICAL_NAMES = {
     **dict.fromkeys(("bool", "int1", "uint1", "i1", "u1"), "u1"),
@@ -127,7 +127,8 @@ class JITCallable:
         self._fn_name = full_name(fn)
         self._src = _without_decorators(self.raw_src)
         self.noinline = bool(noinline)
-        unspecialized, unaligned = set(do_not_specialize or ()), set(do_not_specialize_on_alignment or ())
+        unspecialized = _parameters_named(do_not_specialize, "do_not_specialize")
+        unaligned = _parameters_named(do_not_specialize_on_alignment, "do_not_specialize_on_alignment")
         self.params = [
             KernelParam(i, p, i in unspecialized or p.name in unspecialized, i in unaligned or p.name in unaligned)
             for i, p in enumerate(self.signature.parameters.values())
@@ -141,7 +142,6 @@ class JITCallable:
         self.used_global_vals: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
         """(name, id of its scope) → (value when the key was made, scope), for globals that are compiled in."""
         self.hash: str | None = None
-        self._hash_lock = threading.RLock()
         self._tree: ast.Module | None = None
 
     @property
@@ -187,7 +187,7 @@ class JITCallable:
     @property
     def cache_key(self) -> str:
         """A digest of the source and of everything it depends on."""
-        with self._hash_lock:
+        with locks.FUNCTIONS:
             if self.hash is None:
                 # A placeholder ends the recursion of functions that call each other.
                 self.hash = f"recursion:{self._fn_name}"
@@ -209,8 +209,9 @@ class JITCallable:
                 help="decorate it with @triton.jit to call it at run time, or @triton.constexpr_function at compile time",
             ) from None
         self.used_global_vals = dict(sorted(finder.used_global_vals.items()))
-        constants = [(n, v) for (n, _), (v, _) in self.used_global_vals.items() if isinstance(v, constexpr)]
-        text = f"{finder.digest}{self.starting_line_number}{constants}"
+        constants = [(n, loose_key_of(v)) for (n, _), (v, _) in self.used_global_vals.items()]
+        defaults = [(p.name, loose_key_of(p.default)) for p in self.params if p.has_default]
+        text = f"{finder.digest}{self.starting_line_number}{constants}{defaults}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -226,6 +227,20 @@ class JITCallable:
 
     def __repr__(self) -> str:
         return f"JITFunction({self.__module__}:{self.fn.__qualname__})"
+
+
+def _parameters_named(given: Iterable[int | str] | None, option: str) -> set[int | str]:
+    """The names and numbers of parameters in a decorator's list. Raises `MinitritonError` for what is no list of them."""
+    if given is None:
+        return set()
+    if not isinstance(given, str):
+        with contextlib.suppress(TypeError):
+            found = set(given)
+            if all(isinstance(each, (int, str)) for each in found):
+                return found
+    raise MinitritonError(
+        f"{option} must be a list of parameters, got {given!r}", help=f'for example {option}=["n"], or [1] by number'
+    )
 
 
 def _enclosing_variables(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -252,5 +267,7 @@ def compiled_function(function: Any) -> JITCallable:
     if not isinstance(function, LibraryFunction):
         return function
     if function.compiled is None:
-        function.compiled = JITCallable(function.fn)
+        with locks.FUNCTIONS:
+            if function.compiled is None:
+                function.compiled = JITCallable(function.fn)
     return function.compiled

@@ -2,7 +2,8 @@
 
     add(x, 3) with x: fp32[128]   →  tt.func private @"file.add__fp32S128S__(1,)cconstexpr_3_"(%x: tensor<128xf32>) -> tensor<128xf32>
 
-The name says everything that the code depends on, so equal names mean equal code.
+The name is Triton's; two functions that would have the same one (closures of one function over different values, compile-time
+arguments that print alike) are told apart by what they are, and the later one gets a `_` more.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from minitriton.frontend.errors import LanguageError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.generator_base import is_static
 from minitriton.frontend.semantic_descriptors import descriptor_ir_type
+from minitriton.identity import key_of
 from minitriton.language.aggregates import aggregate_type
 from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
@@ -39,25 +41,29 @@ class CompiledFunctions:
 
     def __init__(self, compile: Callable[[JITCallable, str, list[Any]], tuple[Operation, base_type]]) -> None:
         self._compile = compile
-        self._records: dict[str, FunctionRecord | None] = {}
+        self._records: dict[Any, FunctionRecord | None] = {}
         self._ops: dict[str, Operation] = {}
+        self._symbols: dict[str, None] = {}
 
     def get(self, fn: JITCallable, args: list[Any]) -> FunctionRecord:
         """The function for `args`, compiled if it is new."""
-        name = mangled_name(fn, args)
-        if name not in self._records:
-            self._records[name] = None
+        name, key = mangled_name(fn, args), (fn, *_identity(args))
+        if key not in self._records:
+            while name in self._symbols:
+                name += "_"
+            self._symbols[name] = None
+            self._records[key] = None
             op, return_type = self._compile(fn, name, args)
             self._ops[name] = op
-            self._records[name] = FunctionRecord(SymbolRefAttr(name), return_type, flat_types(return_type))
-        record = self._records[name]
+            self._records[key] = FunctionRecord(SymbolRefAttr(name), return_type, flat_types(return_type))
+        record = self._records[key]
         if record is None:
             raise LanguageError(f"{fn.__name__} calls itself", "kernels cannot recurse: write a loop")
         return record
 
     def ops(self) -> list[Operation]:
         """All functions, in the order of their first calls."""
-        return [self._ops[name] for name in self._records if name in self._ops]
+        return [self._ops[name] for name in self._symbols if name in self._ops]
 
 
 def flat_types(type: base_type) -> list[Attribute]:
@@ -91,3 +97,24 @@ def _mangle(values: Any, path: tuple[int, ...], types: list[str], constants: lis
             constants.append(f"{here}c{value!r}")
         else:
             types.append(value.type.mangle())
+
+
+def _identity(values: Any) -> list[Any]:
+    """What tells arguments apart: the types of run-time values (with the classes of aggregates), the keys of the others."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, language_tuple):
+            found.append(tuple(_identity(value.values)))
+        elif is_static(value):
+            found.append(key_of(value))
+        else:
+            found.extend((value.type.mangle(), *_classes(value.type)))
+    return found
+
+
+def _classes(type: base_type) -> list[Any]:
+    if isinstance(type, tuple_type):
+        return [cls for element in type.types for cls in _classes(element)]
+    if not isinstance(type, aggregate_type):
+        return []
+    return [type.cls, *(cls for field in type.fields.values() for cls in _classes(field))]

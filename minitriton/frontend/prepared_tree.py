@@ -15,19 +15,21 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr
 
+from minitriton import locks
 from minitriton.frontend.builder import Place
 from minitriton.frontend.function import JITCallable
 
 
 def prepared_tree(fn: JITCallable) -> ast.FunctionDef:
     """The `def` of `fn`, prepared."""
-    module: Any = fn.parse()
-    function = module.body[0]
-    if not hasattr(module, "is_prepared"):
-        _prepare(module, StringAttr(fn.file_name), fn.begin_line - 1)
-        _mark_counters(function)
-        module.is_prepared = True
-    return function
+    with locks.FUNCTIONS:
+        module: Any = fn.parse()
+        function = module.body[0]
+        if not hasattr(module, "is_prepared"):
+            _prepare(module, StringAttr(fn.file_name), fn.begin_line - 1)
+            _mark_counters(function)
+            module.is_prepared = True
+        return function
 
 
 def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> None:

@@ -326,7 +326,7 @@ def block_of(element: dtype, shape: tuple[int, ...]) -> block_type:
     key = (element.name, shape)
     found = _blocks.get(key)
     if found is None:
-        found = _blocks[key] = block_type(element, shape)
+        found = _blocks.setdefault(key, block_type(element, shape))
     return found
 
 

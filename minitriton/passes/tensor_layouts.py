@@ -25,7 +25,8 @@ def with_layout(type_: Attribute, layout: Encoding) -> TensorType:
     found = _interned.get(key)
     if found is None:
         tensor = cast(TensorType, type_)
-        found = _interned[key] = TensorType(tensor.element_type, tensor.shape, ttg.encoding_attr(layout))
+        made = TensorType(tensor.element_type, tensor.shape, ttg.encoding_attr(layout))
+        found = _interned.setdefault(key, made)
     return found
 
 

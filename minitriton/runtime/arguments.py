@@ -264,3 +264,12 @@ def runtime_value(arg: Any, type_name: str) -> Any:
     if type_name[0] in "iu":
         return int(arg)
     return float(arg)
+
+
+def collect_arguments(name: str, kind: Any, arg: Any, found: list[Argument]) -> None:
+    """Appends what a launch passes for a parameter of type `kind` given `arg`: tuples taken apart, what is compiled in left out."""
+    if isinstance(kind, tuple):
+        for index, (k, a) in enumerate(zip(kind, arg, strict=True)):
+            collect_arguments(f"{name}[{index}]", k, a, found)
+    elif kind != "constexpr":
+        found.append(Argument(name, kind, arg))

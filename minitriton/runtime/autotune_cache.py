@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from minitriton.file_names import stem_of
+from minitriton.identity import loose_key_of
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 from minitriton.runtime.config import Config
 
@@ -26,6 +27,8 @@ class TimingsFile:
         self.key = key
         self.name = f"{stem_of(fn.__name__)}.autotune.json"
         parts = [compiler_fingerprint(), default_target(), fn.cache_key, key, *configs]
+        self.name = f"{fn.__name__[:150]}.autotune.json"
+        parts = [compiler_fingerprint(), default_target(), fn.cache_key, loose_key_of(key), *configs]
         self.digest = hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
 
     def load(self) -> dict[Config, Any] | None:

@@ -42,7 +42,7 @@ def compiler_fingerprint() -> str:
 
 def triton_key() -> str:
     """Names the compiler: what programs mix into keys of their own caches."""
-    return f"{minitriton.__version__}-{compiler_fingerprint()}"
+    return f"minitriton-{compiler_fingerprint()}"
 
 
 class KernelCache:

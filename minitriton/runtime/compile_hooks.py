@@ -71,7 +71,7 @@ def serialize(source: ASTSource, options: CUDAOptions, key: str) -> str:
         "options": asdict(options),
         "key": key,
     }
-    return json.dumps(data, default=repr)
+    return json.dumps(data, default=lambda value: {"untold": repr(value)})
 
 
 def deserialize(fn: Any, text: str) -> tuple[ASTSource, CUDAOptions, str]:
@@ -93,6 +93,8 @@ def _encoded(value: Any) -> Any:
 
 
 def _decoded(value: Any) -> Any:
+    if isinstance(value, dict) and "untold" in value:
+        raise RuntimeError(f"the compile-time argument {value['untold']} cannot be made again in another process")
     if isinstance(value, dict):
         return dtype(value["dtype"]) if "dtype" in value else constexpr(_decoded(value["constexpr"]))
     return _tuples(value)

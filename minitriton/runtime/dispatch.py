@@ -12,7 +12,8 @@ A kernel's *path* is a function generated for its parameters and for the kinds o
         launch(grid_x, grid_y, grid_z, stream, x_address, y_address, n)
 
 The key holds exactly what a compile depends on; everything slow happens in `prepare`, once for each key. A key that cannot be
-hashed (an option that is a dict, as `extern_libs`, or a list) is looked up by its text, at no cost to other keys. Other kinds of
+hashed (an option that is a dict, as `extern_libs`, or a list) is looked up by its text, at no cost to other keys. Compile-time values that
+are no plain numbers or strings stand in the key by what they are (`identity.key_of`). Other kinds of
 arguments (a float where an int was, arrays of another library) get a path of their own, found by `general`.
 """
 
@@ -23,16 +24,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from minitriton.identity import PLAIN, key_of
+from minitriton.language.dtypes import dtype
 from minitriton.runtime.arguments import data_address, is_array, lies_on_host
 from minitriton.runtime.driver import NO_CONTEXT, has_gpu
 from minitriton.runtime.loading import full_grid, make_current, stream_functions
-from minitriton.sources import key_of
 
 _INT_CLASS = (
     "((1 if {n} == 1 else 0 if {n} & 15 else 16) "
     "+ (0 if -2147483648 <= {n} <= 2147483647 else 32 if {n} <= 9223372036854775807 else 64))"
 )
 """What an integer is specialised on: equal to 1, divisible by 16, and which of i32, i64, u64 holds it."""
+
+_PLAIN = PLAIN | {dtype}
+"""Classes of compile-time values that are told apart by `==` and the class."""
 
 Entry = tuple[Callable[..., int], Any, Callable[[int, tuple[int, ...]], None]]
 """`(launch, kernel, check)`: `launch(x, y, z, stream, *values)` takes the values of all non-constexpr parameters and
@@ -107,6 +112,7 @@ class Dispatcher:
             "_mt_names": self.names,
             "_mt_make_current": make_current,
             "_mt_key_of": key_of,
+            "_mt_plain": _PLAIN,
             **code.classes,
         }
         return self._define("path", self._body(code), scope)
@@ -181,10 +187,7 @@ class _Code:
     def add(self, name: str, kind: type, is_constexpr: bool, tensor_type: Any) -> bool:
         """Adds one parameter; False where its type has no fast form."""
         if is_constexpr:
-            value = f"repr({name})" if issubclass(kind, (float, list, dict, set)) else name
-            if isinstance(getattr(kind, "cache_key", None), property):
-                value = f"{name}.cache_key"
-            self.key.extend([value, f"{name}.__class__"])
+            self.key.extend([f"{name} if {name}.__class__ in _mt_plain else _mt_key_of({name})", f"{name}.__class__"])
         elif issubclass(kind, tensor_type):
             self._add_address(name, f"{name}.data_ptr()", f"{name}.dtype")
             self.tensors.append(name)

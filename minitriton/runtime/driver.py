@@ -13,6 +13,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from minitriton import locks
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
 from minitriton.tensor_map import DRIVER_TYPES, TensorMap
@@ -243,13 +244,12 @@ class CudaDriver:
 
 
 _driver: CudaDriver | MinitritonError | None = None
-_driver_lock = threading.Lock()
 
 
 def _looked_for() -> CudaDriver | MinitritonError:
     """The process's driver, or why there is none; looked for once."""
     global _driver
-    with _driver_lock:
+    with locks.DRIVER:
         if _driver is None:
             try:
                 _driver = CudaDriver()

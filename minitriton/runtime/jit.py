@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import os
 from collections.abc import Callable
 from typing import Any, overload
 
 from minitriton import knobs
 from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, place_of_caller
 from minitriton.frontend.function import JITCallable, KernelParam
+from minitriton.identity import is_same, key_of
 from minitriton.language.declare import ConstexprFunction, constexpr_function
 from minitriton.runtime._async_compile import FutureKernel, active_mode
-from minitriton.runtime.arguments import Argument, Specialization, dtype_name
+from minitriton.runtime.arguments import Argument, Specialization, collect_arguments, dtype_name
 from minitriton.runtime.arguments import specialize as specialization_of
 from minitriton.runtime.compile_hooks import JitFunctionInfo, call_hook, deserialize
 from minitriton.runtime.descriptor_arguments import expanded_arguments
@@ -28,7 +30,6 @@ from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
 from minitriton.runtime.native_specialization import native_specialize_impl
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
-from minitriton.sources import key_of
 from minitriton.target import CUDAOptions, GPUTarget
 
 __all__ = [
@@ -236,7 +237,7 @@ class JITFunction(JITCallable, KernelInterface):
         specialization = self._specialize(bound)
         found: list[Argument] = []
         for name, (kind, _), arg in zip(self.arg_names, specialization, bound, strict=True):
-            _collect_arguments(name, kind, arg, found)
+            collect_arguments(name, kind, arg, found)
         return self._source(specialization, bound), found, options
 
     def _compile(
@@ -255,7 +256,7 @@ class JITFunction(JITCallable, KernelInterface):
             options = {**{name: named[name] for name in self._parameters_that_are_options}, **options}
         options = self._with_debug(options)
         target = _target_of(device)
-        key = f"{key_of(specialization)} {sorted(options.items())} {target}"
+        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))} {target}"
         kernel = self.device_caches[device][0].get(key)
         if kernel is None:
             kernel = self._compile_now(
@@ -265,6 +266,20 @@ class JITFunction(JITCallable, KernelInterface):
                 kernel = kernel.result()
         self._check_globals()
         return kernel
+
+    def _key(self, specialization: list[Specialization]) -> str:
+        """Names what a launch is specialised on. Raises `UnknownIdentity`, with the parameter, for what cannot be named."""
+        try:
+            return key_of(specialization)
+        except MinitritonError:
+            for name, found in zip(self.arg_names, specialization, strict=True):
+                try:
+                    key_of(found)
+                except MinitritonError as error:
+                    error.message = f"parameter {name!r} of kernel {self.__name__!r}: {error.message}"
+                    error.location = place_of_caller()
+                    raise error from None
+            raise
 
     def _compile_now(
         self,
@@ -276,7 +291,7 @@ class JITFunction(JITCallable, KernelInterface):
         is_warmup: bool,
         assemble: bool,
     ) -> Any:
-        full = CUDAOptions.for_target(target, **options)
+        full = self._full_options(target, options)
         if call_hook(knobs.runtime.jit_cache_hook, source, full, key, device, is_warmup):
             return None
 
@@ -294,11 +309,20 @@ class JITFunction(JITCallable, KernelInterface):
         finish(kernel)
         return kernel
 
+    def _full_options(self, target: GPUTarget, options: dict[str, Any]) -> CUDAOptions:
+        """All options. Raises, with the line of the launch, for what is none."""
+        try:
+            return CUDAOptions.for_target(target, **options)
+        except MinitritonError as error:
+            error.location = error.location or place_of_caller()
+            error.message = f"kernel {self.__name__!r}: {error.message}"
+            raise
+
     def _check_globals(self) -> None:
         """A kernel must not outlive the global values that were compiled into it."""
         missing = object()
         for (name, _), (value, scope) in self.used_global_vals.items():
-            if scope.get(name, missing) != value:
+            if not is_same(scope.get(name, missing), value):
                 raise RuntimeError(
                     f"Global variable {name} has changed since we compiled this kernel, from {value} to {scope.get(name)}"
                 )
@@ -360,7 +384,7 @@ class JITFunction(JITCallable, KernelInterface):
         """What is passed to the compiled kernel, tuples and descriptors taken apart and what is compiled in left out."""
         found: list[Argument] = []
         for name, (kind, _), arg in zip(self.arg_names, specialization, args, strict=True):
-            _collect_arguments(name, kind, arg, found)
+            collect_arguments(name, kind, arg, found)
         return expanded_arguments(found, kernel.metadata.tensordesc_meta)
 
     def _launch_metadata(
@@ -381,8 +405,10 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _with_debug(self, options: dict[str, Any]) -> dict[str, Any]:
         """`options` with what TRITON_DEBUG and the decorator say of debug mode."""
-        debug = options.get("debug", self.debug) or knobs.runtime.debug
-        return {**options, "debug": True} if debug else options
+        debug = options.get("debug", self.debug)
+        if debug is None or debug is False:
+            debug = knobs.runtime.debug
+        return {**options, "debug": debug} if debug is not False else options
 
     def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         from minitriton.runtime.interpretation import interpretable_module, run_on_interpreter
@@ -391,13 +417,16 @@ class JITFunction(JITCallable, KernelInterface):
         options = self._with_debug(options)
         specialization = self._specialize(args)
         source = self._source(specialization, args)
-        key = f"{key_of(specialization)} {sorted(options.items())}"
+        key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}"
         module = self._interpreted.get(key)
         if module is None:
-            module = interpretable_module(source, target, CUDAOptions.for_target(target, **options))
+            module = interpretable_module(source, target, self._full_options(target, options))
             self._interpreted[key] = module
         self._check_globals()
         run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args))
+
+
+_name = operator.itemgetter(0)
 
 
 def _device_at_hand() -> int:
@@ -425,14 +454,6 @@ def _collect(
         constexprs[path] = arg
     elif key == "D":
         attrs[path] = [["tt.divisibility", 16]]
-
-
-def _collect_arguments(name: str, kind: Any, arg: Any, found: list[Argument]) -> None:
-    if isinstance(kind, tuple):
-        for index, (k, a) in enumerate(zip(kind, arg, strict=True)):
-            _collect_arguments(f"{name}[{index}]", k, a, found)
-    elif kind != "constexpr":
-        found.append(Argument(name, kind, arg))
 
 
 @overload

@@ -14,7 +14,7 @@ from minitriton import knobs
 from minitriton.codegen.cubin import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError, OutOfResources
-from minitriton.runtime.arguments import Argument, data_address, lies_on_host, runtime_value
+from minitriton.runtime.arguments import Argument, collect_arguments, data_address, lies_on_host, runtime_value
 from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE, HostTensorMap, expanded_arguments, expanded_types
 from minitriton.runtime.driver import TensorMapAddress, get_driver, has_gpu, torch_module
 from minitriton.runtime.generic_call import generic_call
@@ -127,25 +127,13 @@ _GRID_HELP = "write kernel[(x, y, z)](...) with 1 to 3 integers, or a function o
 
 
 def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
-    """`kernel[grid]` of an already compiled kernel: takes all its parameters in order, or only the runtime ones."""
-    names = list(map(str, kernel.src.signature))
-    types = list(kernel.src.signature.values())
-    wanted = kernel.src.runtime_parameters()
-    passed = [argument_name for n, t in zip(names, types, strict=True) for argument_name in _argument_names(n, t)]
+    """`kernel[grid]` of an already compiled kernel. It takes the arguments in order: all of them, or those of the parameters
+    that are not declared constexpr (whether or not a value was compiled in), or only those that a launch passes."""
 
     def run(*args: Any, stream: int | None = None) -> None:
-        values = args
-        if len(args) == len(types):
-            values = tuple(a for a, t in zip(args, types, strict=True) if t != "constexpr")
-        if len(values) != len(wanted):
-            raise MinitritonError(
-                f"kernel {kernel.name!r} takes {len(wanted)} runtime arguments ({', '.join(wanted)}), got {len(args)}",
-                help="pass the parameters of the kernel in order; those that are compiled in may be left out",
-            )
+        arguments = expanded_arguments(_given(kernel, args), kernel.metadata.tensordesc_meta)
         size = full_grid(grid)
-        given = [Argument(*part) for part in zip(passed, wanted, values, strict=True)]
-        arguments = expanded_arguments(given, kernel.metadata.tensordesc_meta)
-        if any(lies_on_host(a) for a in values):
+        if any(lies_on_host(a) for a in args):
             from minitriton.runtime.emulation import run_on_emulator
 
             run_on_emulator(kernel, size, arguments)
@@ -156,6 +144,30 @@ def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
         kernel.run.launch(*size, stream, passed_values(arguments))
 
     return run
+
+
+def _given(kernel: CompiledKernel, args: tuple[Any, ...]) -> list[Argument]:
+    """What the launch passes of `args`. Raises `MinitritonError` where their number fits none of the ways to call."""
+    source = kernel.src
+    kinds = source.signature.values() if source.ext == "source" else source.runtime_parameters()
+    parameters = list(zip(map(str, source.signature), kinds, strict=True))
+    constexprs = {p.name for p in source.fn.params if p.is_constexpr} if source.ext == "source" else set()
+    declared = [p for p in parameters if p[0] not in constexprs]
+    passed = [p for p in declared if p[1] != "constexpr"]
+    flat = [(n, t) for name, kind in passed for n, t in _flattened(name, kind)]
+    found: list[Argument] = []
+    for way in (parameters, declared, passed, flat):
+        if len(way) == len(args) and all(
+            isinstance(arg, tuple) == isinstance(kind, tuple) for (_, kind), arg in zip(way, args, strict=True)
+        ):
+            for (name, kind), arg in zip(way, args, strict=True):
+                collect_arguments(name, kind, arg, found)
+            return found
+    raise MinitritonError(
+        f"kernel {kernel.name!r} takes {len(declared)} arguments ({', '.join(n for n, _ in declared)}), got {len(args)}",
+        help="pass the arguments of the kernel in order; those that are compiled in may be left out: "
+        + (", ".join(n for n, kind in parameters if kind == "constexpr") or "none is"),
+    )
 
 
 def passed_values(arguments: Iterable[Argument]) -> tuple[Any, ...]:
@@ -181,8 +193,8 @@ def _encoded(name: str, given: HostTensorMap) -> TensorMapAddress:
     return found
 
 
-def _argument_names(name: str, type_name: Any) -> list[str]:
-    """What to call the runtime arguments of a parameter, tuples flattened."""
-    if isinstance(type_name, tuple):
-        return [n for i, t in enumerate(type_name) for n in _argument_names(f"{name}[{i}]", t)]
-    return [] if type_name == "constexpr" else [name]
+def _flattened(name: str, kind: Any) -> list[tuple[str, Any]]:
+    """The names and types of the arguments of a parameter, tuples taken apart and what is compiled in left out."""
+    if isinstance(kind, tuple):
+        return [part for i, k in enumerate(kind) for part in _flattened(f"{name}[{i}]", k)]
+    return [] if kind == "constexpr" else [(name, kind)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.target import CUDAOptions, GPUTarget
 
 
 @triton.jit
@@ -95,7 +97,33 @@ WRONG_OPTIONS = [
     ({"block": 4}, "unknown compile option 'block'", "known options: "),
     ({"num_warps": 3}, "num_warps must be a power of 2, got 3", "help: use one of 1, 2, 4, 8, 16, 32"),
     ({"num_warps": 0}, "num_warps must be an integer of at least 1, got 0", "help: "),
-    ({"num_warps": "4"}, "num_warps must be an integer of at least 1, got '4'", "help: for example num_warps=1"),
+    ({"num_warps": "4"}, "num_warps must be an integer of at least 1, got '4'", "help: for example num_warps=4"),
+    ({"num_warps": True}, "num_warps must be an integer of at least 1, got True", "test_wrong_launches.py:"),
+    ({"num_stages": 2.5}, "num_stages must be an integer of at least 0, got 2.5", "help: for example num_stages=3"),
+    ({"num_stages": 10**9}, "num_stages must be at most 1024, got 1000000000", "help: "),
+    ({"num_ctas": [2]}, "num_ctas must be an integer of at least 1, got [2]", "help: "),
+    ({"warp_size": 64}, "warp_size must be at most 32, got 64", "help: for example warp_size=32"),
+    ({"maxnreg": 2**31}, "maxnreg must be at most 65536, got 2147483648", "help: for example maxnreg=128"),
+    ({"maxnreg": 0}, "maxnreg must be an integer of at least 1, got 0", "help: "),
+    (
+        {"ptx_version": "8.7"},
+        "ptx_version must be an integer of at least 1, got '8.7'",
+        "help: for example ptx_version=87",
+    ),
+    ({"ptx_options": 3}, "ptx_options must be a string, got 3", "help: "),
+    ({"enable_fp_fusion": "no"}, "enable_fp_fusion must be True or False, got 'no'", "help: "),
+    ({"launch_pdl": 2}, "launch_pdl must be True or False, got 2", "help: "),
+    ({"debug": "yes"}, "debug must be True or False, got 'yes'", "help: "),
+    ({"extern_libs": 5}, "extern_libs must be a dictionary of names and paths, got 5", "help: "),
+    ({"extern_libs": ["m"]}, "extern_libs must be a dictionary of names and paths, got ['m']", "help: "),
+    ({"extern_libs": {"m": 3}}, "extern_libs must be a dictionary of names and paths, got {'m': 3}", "help: "),
+    ({"without": 5}, "without must be a string of pass names, got 5", "help: for example without='minitriton'"),
+    ({"pipeline": 5}, "pipeline must be a string, got 5", "help: "),
+    ({"ir_override": 5}, "ir_override must be the path of a file, got 5", "help: "),
+    ({"arch": 3.5}, "arch is 3.5, which names no architecture", "help: write it as in sm90"),
+    ({"supported_fp8_dtypes": "fp8e5"}, "supported_fp8_dtypes must be a list of names, got 'fp8e5'", "help: "),
+    ({"allowed_dot_input_precisions": 1}, "allowed_dot_input_precisions must be a list of names, got 1", "help: "),
+    ({"default_dot_input_precision": 4}, "default_dot_input_precision must be a string, got 4", "help: "),
     ({"num_ctas": 3}, "num_ctas must be a power of 2, got 3", "help: use one of 1, 2, 4, 8, 16"),
     ({"num_stages": -1}, "num_stages must be an integer of at least 0, got -1", "help: "),
     ({"maxnreg": "many"}, "maxnreg must be an integer of at least 1, got 'many'", "help: "),
@@ -225,3 +253,26 @@ def test_a_store_to_a_read_only_array_names_the_line(
     out = np.ones(64, np.float32)
     out.flags.writeable = False
     refused(lambda: stores[(1,)](out, BLOCK=64), wrong_line(stores), "read-only", "help: pass a copy")
+
+
+def test_options_are_taken_in_every_form_that_means_the_same() -> None:
+    options = CUDAOptions.for_target(
+        GPUTarget("cuda", 90),
+        num_warps=np.int64(8),
+        num_stages=tl.constexpr(2),
+        debug=1,
+        extern_libs=[("m", Path("m.bc"))],
+        without=["a", "b"],
+        supported_fp8_dtypes=["fp8e5"],
+    )
+    assert (options.num_warps, options.num_stages, options.debug) == (8, 2, True)
+    assert [type(x) for x in (options.num_warps, options.num_stages, options.debug)] == [int, int, bool]
+    assert (options.extern_libs, options.without) == ((("m", "m.bc"),), "a,b")
+    assert options.supported_fp8_dtypes == ("fp8e5",)
+
+
+@pytest.mark.parametrize("given", [5, "n", [2.5]])
+def test_a_decorator_takes_lists_of_parameters(given: Any, refused: Callable[..., Any]) -> None:
+    refused(
+        lambda: triton.jit(do_not_specialize=given)(add.fn), "do_not_specialize must be a list of parameters", "help: "
+    )

@@ -1,0 +1,279 @@
+"""What a compile-time value is, as text: equal texts mean that a kernel compiled for one serves for the other.
+
+    key_of(1), key_of(True), key_of(1.0)     three texts, though the three compare equal
+    key_of(Mode.FAST)                        the enum, the member's name and value
+    key_of(Config(block=64))                 the class (its code too) and its fields: never `repr`, never an address
+    key_of(kernel)                           its source and what that depends on: `kernel.cache_key`
+
+The text is the same in every process, so it names kernels on disk too. What cannot be told is refused with what to do.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import struct
+from collections.abc import Callable
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.language.declare import Declaration
+from minitriton.language.dtypes import base_type, constexpr_type
+from minitriton.language.values import constexpr
+
+
+class UnknownIdentity(MinitritonError, TypeError):
+    """A compile-time value that cannot be told from others."""
+
+
+PLAIN = frozenset((int, bool, str, bytes, type(None)))
+"""Types whose values are known by themselves and their class."""
+
+_HELP = (
+    "pass numbers, strings, tuples, dtypes, enums, dataclasses or functions, or give its class a property `cache_key`: "
+    "a string that says all that a kernel may ask of the object"
+)
+_DEEPEST = 64
+_PYTHON_CLASS = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: the class was made by a `class` statement, not in C."""
+_PLUMBING = frozenset(
+    [
+        "__dict__",
+        "__weakref__",
+        "__doc__",
+        "__module__",
+        "__qualname__",
+        "__annotations__",
+        "__annotate__",
+        "__annotate_func__",
+        "__annotations_cache__",
+        "__firstlineno__",
+        "__static_attributes__",
+        "__dataclass_params__",
+        "__dataclass_fields__",
+        "__match_args__",
+        "__slots__",
+        "__hash__",
+        "__abstractmethods__",
+        "_abc_impl",
+        "__parameters__",
+        "__orig_bases__",
+        "__classdictcell__",
+    ]
+)
+
+
+def key_of(value: Any) -> str:
+    """The text for `value`. Raises `UnknownIdentity`, which says what to pass instead."""
+    return _text(value, ())
+
+
+def loose_key_of(value: Any) -> str:
+    """`key_of`, or of what cannot be told the type."""
+    return _loose_text(value, ())
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two compile-time values have the same key; quick for plain ones."""
+    if a.__class__ is constexpr and b.__class__ is constexpr:
+        a, b = a.value, b.value
+    if a.__class__ is not b.__class__:
+        return False
+    return a == b if a.__class__ in PLAIN else loose_key_of(a) == loose_key_of(b)
+
+
+def _text(value: Any, around: tuple[int, ...]) -> str:
+    cls = value.__class__
+    if cls in PLAIN:
+        return repr(value)
+    if cls is float:
+        return f"float({struct.pack('<d', value).hex()})"
+    if cls is complex:
+        return f"complex({struct.pack('<2d', value.real, value.imag).hex()})"
+    if id(value) in around:
+        return f"<same as {around[::-1].index(id(value))} outwards>"
+    if len(around) > _DEEPEST:
+        raise UnknownIdentity(f"a compile-time value is nested more than {_DEEPEST} deep", help=_HELP)
+    around = (*around, id(value))
+    if cls is tuple or cls is list:
+        return f"{cls.__name__}({', '.join([_text(v, around) for v in value])})"
+    if cls is dict:
+        return f"dict({', '.join([f'{_text(k, around)}: {_text(v, around)}' for k, v in value.items()])})"
+    if cls is set or cls is frozenset:
+        return f"{cls.__name__}({', '.join(sorted(_text(v, around) for v in value))})"
+    if isinstance(value, constexpr):
+        return f"constexpr[{_text(value.value, around)}]"
+    if isinstance(value, base_type):
+        inner = _text(value.value, around) if isinstance(value, constexpr_type) else f"{value.mangle()}, {value!r}"
+        return f"{cls.__qualname__}<{inner}>"
+    if isinstance(value, type):
+        return _class_text(value, around)
+    given = getattr(value, "cache_key", None)
+    if isinstance(given, str):
+        return f"{_name(cls)}#{given}"
+    for kind, text in _KINDS:
+        if isinstance(value, kind):
+            return text(value, around)
+    return _object_text(value, around)
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def _enum_text(value: enum.Enum, around: tuple[int, ...]) -> str:
+    cls = type(value)
+    members = {} if isinstance(value, enum.Flag) else {member.name: member.value for member in cls}
+    functions = {
+        n: f
+        for c in cls.__mro__[:-1]
+        for n, f in vars(c).items()
+        if _is_code(f) and getattr(f, "__module__", "") != "enum"
+    }
+    return f"enum {_name(cls)}.{value.name}({_text((value.value, members, functions), around)})"
+
+
+def _is_code(member: Any) -> bool:
+    return isinstance(member, (FunctionType, staticmethod, classmethod, property))
+
+
+def _function_text(function: FunctionType, around: tuple[int, ...]) -> str:
+    """A Python function: its code, defaults, what it encloses and the globals that it names."""
+    code = function.__code__
+    enclosed = [_text(_content(cell), around) for cell in function.__closure__ or ()]
+    defaults = _text((function.__defaults__, function.__kwdefaults__), around)
+    known = function.__globals__
+    named = [(name, _loose_text(known[name], around)) for name in sorted(_names(code)) if name in known]
+    return f"function {_name(function)}({_digest(_code_text(code), defaults, *enclosed, str(named))})"
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _declaration_text(value: Declaration, around: tuple[int, ...]) -> str:
+    own = "" if value.__module__.startswith("minitriton.") else _text(value.fn, around)
+    return f"operation {_name(value)}({own})"
+
+
+def _names(code: CodeType) -> set[str]:
+    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
+
+
+def _code_text(code: CodeType) -> str:
+    constants = [_code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars} {constants}"
+
+
+def _class_text(cls: type, around: tuple[int, ...]) -> str:
+    """A class: its name; of one written in Python also what its body and those of its bases hold."""
+    if getattr(cls, "__triton_aggregate__", False) or not cls.__flags__ & _PYTHON_CLASS or _is_of_a_library(cls):
+        return f"class {_name(cls)}"
+    parts = [
+        f"{name}={_loose_text(member, around)}"
+        for base in cls.__mro__
+        if base.__flags__ & _PYTHON_CLASS and not _is_of_a_library(base)
+        for name, member in vars(base).items()
+        if name not in _PLUMBING
+    ]
+    return f"class {_name(cls)}({_digest(*parts)})"
+
+
+def _is_of_a_library(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in ("builtins", "enum", "abc", "typing", "minitriton", "numpy", "torch")
+
+
+def _loose_text(value: Any, around: tuple[int, ...]) -> str:
+    """What a class or function holds beside the value itself: of what cannot be told, the type."""
+    try:
+        return _text(value, around)
+    except UnknownIdentity:
+        return f"some {_name(type(value))}"
+
+
+def _object_text(value: Any, around: tuple[int, ...]) -> str:
+    """Any other object: its class, what it has of a built-in class that it derives from, and its attributes."""
+    cls = type(value)
+    if cls is object:
+        raise UnknownIdentity("a bare object() is like any other and cannot be a compile-time value", help=_HELP)
+    if hasattr(cls, "data_ptr") or (hasattr(cls, "__array_interface__") and getattr(value, "ndim", 0)):
+        raise UnknownIdentity(
+            f"an array (a {_name(cls)}) cannot be a compile-time value",
+            help="pass it to a parameter that is no constexpr",
+        )
+    parts = [_class_text(cls, around)]
+    for base, plain in _BUILT_IN:
+        if isinstance(value, base):
+            parts.append(_text(plain(value), around))
+    state = _state(value)
+    if state:
+        parts.append(_text(state, around))
+    if len(parts) == 1 or (not state and cls.__reduce__ is not object.__reduce__):
+        parts.append(_reduced_text(value, around))
+    return f"object({', '.join(parts)})"
+
+
+_BUILT_IN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (int, int.__index__),
+    (float, float.__float__),
+    (str, str.__str__),
+    (bytes, bytes.__bytes__),
+    (tuple, lambda value: tuple(tuple.__iter__(value))),
+    (list, lambda value: list(list.__iter__(value))),
+    (dict, lambda value: dict(dict.items(value))),
+    (frozenset, lambda value: frozenset(frozenset.__iter__(value))),
+    (set, lambda value: set(set.__iter__(value))),
+)
+"""Each with how a subclass's value is read without code of the subclass."""
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """The attributes of an object, in its dictionary and its slots."""
+    state: dict[str, Any] = {}
+    for cls in type(value).__mro__:
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            mangled = (
+                f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
+            )
+            if mangled not in ("__dict__", "__weakref__") and hasattr(value, mangled):
+                state[mangled] = getattr(value, mangled)
+    state.update(getattr(value, "__dict__", {}))
+    return state
+
+
+def _reduced_text(value: Any, around: tuple[int, ...]) -> str:
+    """An object of a class written in C, by what `pickle` would keep of it."""
+    try:
+        reduced = value.__reduce_ex__(2)
+    except Exception as error:
+        raise UnknownIdentity(
+            f"an object of type {_name(type(value))} cannot be a compile-time value: nothing says what it is ({error})",
+            help=_HELP,
+        ) from None
+    if isinstance(reduced, str):
+        return reduced
+    made, arguments, state, *items = (*reduced, None, None, None)[:5]
+    return _text(
+        (getattr(made, "__qualname__", ""), arguments, state, *[list(i) for i in items if i is not None]), around
+    )
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+_KINDS: tuple[tuple[Any, Callable[[Any, tuple[int, ...]], str]], ...] = (
+    (enum.Enum, _enum_text),
+    (Declaration, _declaration_text),
+    (FunctionType, _function_text),
+    (ModuleType, lambda value, around: f"module {value.__name__}"),
+    (MethodType, lambda value, around: f"method({_text(value.__self__, around)}, {_text(value.__func__, around)})"),
+    (BuiltinFunctionType, lambda value, around: f"builtin {value.__module__}.{value.__qualname__}"),
+    (property, lambda value, around: f"property({_text((value.fget, value.fset), around)})"),
+    ((staticmethod, classmethod), lambda value, around: f"{type(value).__name__}({_text(value.__func__, around)})"),
+)

@@ -1,0 +1,150 @@
+"""What each compile option may be: one table, asked for every option before anything is compiled with it.
+
+checked("num_warps", np.int64(8))     →    8
+checked("num_warps", "8")             →    InvalidOptionType: num_warps must be an integer of at least 1, got '8'
+checked("extern_libs", {"m": path})   →    (("m", "/path/of/m.bc"),)
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+
+class InvalidOptionType(MinitritonError, TypeError):
+    """An option whose value is of a wrong type, or outside of its range; also a `TypeError`."""
+
+
+@dataclass(frozen=True)
+class OptionType:
+    """`what` a value must be, an `example` of one, and `convert`, which gives the value in its one form or raises `TypeError`."""
+
+    what: str
+    example: str
+    convert: Callable[[Any], Any]
+
+
+def _integer(least: int, most: int, example: int) -> OptionType:
+    def convert(value: Any) -> int:
+        if isinstance(value, bool) or type(value).__name__ == "bool_":
+            raise TypeError
+        number = operator.index(value)
+        if number < least:
+            raise TypeError
+        if number > most:
+            raise TypeError(f"at most {most}")
+        return number
+
+    return OptionType(f"an integer of at least {least}", str(example), convert)
+
+
+def _switch(value: Any) -> bool:
+    number = operator.index(value)
+    if number not in (0, 1):
+        raise TypeError
+    return bool(number)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return str(value)
+
+
+def _path(value: Any) -> str:
+    found = os.fspath(value)
+    if not isinstance(found, str) or "\0" in found:
+        raise TypeError
+    return found
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
+        raise TypeError
+    return tuple(map(_text, sorted(value) if isinstance(value, (set, frozenset)) else value))
+
+
+def _name_list(value: Any) -> str:
+    return _text(value) if isinstance(value, str) else ",".join(_names(value))
+
+
+def _libraries(value: Any) -> tuple[tuple[str, str], ...]:
+    if isinstance(value, str):
+        raise TypeError
+    try:
+        pairs = dict(value.items() if isinstance(value, Mapping) else value)
+    except ValueError:
+        raise TypeError from None
+    return tuple((_text(name), _path(path)) for name, path in pairs.items())
+
+
+_SWITCH = OptionType("True or False", "True", _switch)
+_NAMES = OptionType("a list of names", "('tf32',)", _names)
+
+_REGISTERS = 1 << 16
+"""The registers of a multiprocessor, on every architecture (CUDA programming guide, table of technical specifications)."""
+_MANY_STAGES = 1 << 10
+"""More than the shared memory of any target has room for: a buffer is of 16 bytes at least, in practice of kilobytes."""
+
+OPTION_TYPES: dict[str, OptionType] = {
+    "num_warps": _integer(1, 1 << 16, 4),
+    "num_ctas": _integer(1, 16, 1),
+    "num_stages": _integer(0, _MANY_STAGES, 3),
+    "warp_size": _integer(32, 32, 32),
+    "maxnreg": _integer(1, _REGISTERS, 128),
+    "ptx_version": _integer(1, 999, 87),
+    "max_num_imprecise_acc_default": _integer(0, 2**31 - 1, 0),
+    "ptx_options": OptionType("a string", "'-O3'", _text),
+    "pipeline": OptionType("a string", "'tritongpu-coalesce,...'", _text),
+    "instrumentation_mode": OptionType("a string", "''", _text),
+    "default_dot_input_precision": OptionType("a string", "'tf32'", _text),
+    "backend_name": OptionType("a string", "'cuda'", _text),
+    "arch": OptionType("a string", "'sm90'", _text),
+    "without": OptionType("a string of pass names", "'minitriton'", _name_list),
+    "ir_override": OptionType("the path of a file", "'kernel.ttgir'", _path),
+    "extern_libs": OptionType("a dictionary of names and paths", "{'mine': '/path/mine.bc'}", _libraries),
+    "supported_fp8_dtypes": _NAMES,
+    "deprecated_fp8_dot_operand_dtypes": _NAMES,
+    "allowed_dot_input_precisions": _NAMES,
+    **dict.fromkeys(
+        (
+            "enable_fp_fusion",
+            "enable_reflect_ftz",
+            "launch_cooperative_grid",
+            "launch_pdl",
+            "debug",
+            "sanitize_overflow",
+        ),
+        _SWITCH,
+    ),
+}
+
+OPTIONAL = frozenset(("maxnreg", "ptx_version", "ptx_options", "ir_override", "pipeline"))
+"""Options that may be None."""
+
+
+def checked(name: str, value: Any) -> Any:
+    """`value` in the one form that option `name` has. Raises `InvalidOptionType`."""
+    if value is None and name in OPTIONAL:
+        return None
+    kind = OPTION_TYPES[name]
+    try:
+        return kind.convert(value)
+    except TypeError as error:
+        limit = str(error) if str(error).startswith("at most") else kind.what
+        raise InvalidOptionType(
+            f"{name} must be {limit}, got {_shown(value)}", help=f"for example {name}={kind.example}"
+        ) from None
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        return f"an object of type {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:60]}... (a {type(value).__name__})"
