@@ -355,6 +355,7 @@ class compilation_knobs(base_knobs):
     use_ir_loc = env_opt_str("USE_IR_LOC")
     enable_asan = env_bool("TRITON_ENABLE_ASAN")
     disable_line_info = env_bool("TRITON_DISABLE_LINE_INFO")
+    enable_remarks = env_bool("MLIR_ENABLE_REMARK")
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
     allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
     instrumentation_mode: str = ""

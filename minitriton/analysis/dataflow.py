@@ -22,8 +22,12 @@ from typing import Generic, TypeVar
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects.region_flow import Branch, RegionFlow
+from minitriton.remarks import remark
 
 Fact = TypeVar("Fact")
+
+MOST_TIMES = 200
+"""How often a fact may get weaker before nothing is supposed any more. A fact of powers of 2 up to 2^64 for each of a few axes takes less."""
 
 
 class ForwardDataflow(ABC, Generic[Fact]):
@@ -31,6 +35,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
 
     def __init__(self) -> None:
         self.facts: dict[SSAValue, Fact] = {}
+        self._times: dict[SSAValue, int] = {}
         self.sources: dict[SSAValue, tuple[SSAValue, ...]] = {}
         """For a value that control flow defines (block arguments, results of loops and branches): what flows into it."""
 
@@ -88,8 +93,21 @@ class ForwardDataflow(ABC, Generic[Fact]):
             new = self.join(old, new)
             if new == old:
                 return False
+            if self._weakened(target):
+                new = self.unknown(target)
         self.facts[target] = new
         return True
+
+    def _weakened(self, target: SSAValue) -> bool:
+        """Counts how often the fact of `target` got weaker; whether that is enough."""
+        times = self._times[target] = self._times.get(target, 0) + 1
+        if times == MOST_TIMES:
+            owner = target.owner if isinstance(target.owner, Operation) else target.owner.parent_op()
+            if owner is not None:
+                remark(
+                    owner, f"nothing is supposed of a value that still changes after {MOST_TIMES} rounds of analysis"
+                )
+        return times >= MOST_TIMES
 
     def _flow_all(self, targets: Sequence[SSAValue], sources: Sequence[SSAValue]) -> bool:
         changed = False

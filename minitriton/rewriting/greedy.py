@@ -4,7 +4,7 @@ In: a root op (usually the module) and a `PatternSet`. Out: True if the IR chang
 
 Each round shows the constants to the pool, puts all ops on a stack and takes them off one by one. An op that nothing uses
 and that does nothing is erased; else its folder is tried, then its patterns. What a change may have made simplifiable goes
-back on the stack. A round that changed something ends with a sweep of dead ops, and of dead blocks and block arguments (and
+back on the stack (a bound on the visits of a round keeps patterns that undo each other from doing so for ever). A round that changed something ends with a sweep of dead ops, and of dead blocks and block arguments (and
 merges equal blocks unless told otherwise); rounds follow until one changes nothing, `max_rounds` at most. Order of visits, and with it the order of
 what is created, is that of MLIR's `GreedyPatternRewriteDriver`, so that texts can be compared line by line.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
+from minitriton.remarks import remark
 from minitriton.rewriting.block_merging import merge_blocks
 from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool
 from minitriton.rewriting.effects import would_be_trivially_dead
@@ -24,6 +25,9 @@ from minitriton.rewriting.rewriter import Rewriter
 
 NO_PATTERNS = PatternSet()
 
+VISITS_OF_AN_OP = 64
+"""How often a round visits an op on average before it is broken off: patterns undo each other then. Kernels take 2.5 at most."""
+
 
 class _Round(Rewriter):
     """One filling and emptying of the worklist."""
@@ -33,6 +37,7 @@ class _Round(Rewriter):
         self.patterns = patterns
         self.multi_block: list[Region] = []
         self.pool = ConstantPool(self._replace_constant)
+        self.is_broken_off = False
 
     def _replace_constant(self, old: Operation, new: Operation) -> None:
         self.replace_op(old, new.results[0])
@@ -93,8 +98,17 @@ class _Round(Rewriter):
         """Takes ops off the stack until it is empty, erasing, folding and rewriting."""
         worklist, queued = self.worklist, self.queued
         rules: dict[type[Operation], tuple[Folder | None, tuple[Pattern, ...]]] = {}
+        left = VISITS_OF_AN_OP * (len(worklist) + 16)
         while worklist:
             op = worklist.pop()
+            left -= 1
+            if not left:
+                remark(
+                    op,
+                    f"rewriting is broken off after {VISITS_OF_AN_OP} visits of an op on average: patterns undo each other",
+                )
+                self.is_broken_off = True
+                return
             key = id(op)
             if key not in queued:
                 continue
@@ -155,7 +169,7 @@ def apply_patterns_greedily(
             this.fill_bottom_up()
         this.changed = False
         this.empty()
-        again = this.changed
+        again = this.changed and not this.is_broken_off
         if simplify_cfg:
             if again:
                 erase_dead_ops(root)
@@ -163,7 +177,7 @@ def apply_patterns_greedily(
                 again |= simplify_regions(root)
                 if merge_equal_blocks:
                     again |= merge_blocks(root)
+        changed |= again or this.is_broken_off
         if not again:
             break
-        changed = True
     return changed

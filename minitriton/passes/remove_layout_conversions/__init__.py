@@ -28,6 +28,7 @@ from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT
 from minitriton.passes.remove_layout_conversions.forward import propagate_layouts
 from minitriton.passes.remove_layout_conversions.hoist import hoist_conversions
 from minitriton.passes.remove_layout_conversions.loop_patterns import CLEANUP_PATTERNS
+from minitriton.remarks import remark
 from minitriton.rewriting.greedy import apply_patterns_greedily
 
 
@@ -45,11 +46,24 @@ class RemoveLayoutConversions(Pass):
         for func in funcs:
             propagate_layouts(func)
         apply_patterns_greedily(op, CONVERT_PATTERNS)
-        while _on_all(funcs, rematerialize_backward):
-            apply_patterns_greedily(op, CONVERT_PATTERNS)
+        _rematerialize(op, funcs)
         hoisted = _on_all(funcs, hoist_conversions)
         if hoisted or any(inner.name in _CLEANED_UP for inner in ops_in(op)):
             apply_patterns_greedily(op, CLEANUP_PATTERNS)
+
+
+MAX_ROUNDS = 8
+"""Rounds of recomputing values, each of which may let the next one do more. Kernels take three at most, unless each round leaves
+a loop what the next one finds again (a reshape of a tile that is smaller than the threads, in the loop that carries it)."""
+
+
+def _rematerialize(module: ModuleOp, funcs: list[Operation]) -> None:
+    """Recompute values before conversions until nothing changes, or that seems to have no end."""
+    for _ in range(MAX_ROUNDS):
+        if not _on_all(funcs, rematerialize_backward):
+            return
+        apply_patterns_greedily(module, CONVERT_PATTERNS)
+    remark(funcs[0], f"layout conversions still move after {MAX_ROUNDS} rounds of recomputing values: the rest stays")
 
 
 _CLEANED_UP = frozenset({"scf.for", "scf.if"})

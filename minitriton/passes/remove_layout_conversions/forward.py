@@ -32,6 +32,7 @@ from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
 from minitriton.passes.layout_rules import operand_layout, result_layout
 from minitriton.passes.remove_layout_conversions.anchors import is_anchor
 from minitriton.passes.tensor_layouts import convert_after, layout_of_value, set_layout
+from minitriton.remarks import remark
 
 Candidates = dict[DistributedEncoding, None]
 
@@ -60,6 +61,11 @@ def _anchor_layouts(func: Operation) -> dict[SSAValue, Candidates]:
         if op.results and is_anchor(op):
             add(op.results)
     return found
+
+
+MOST_LAYOUTS = 64
+"""Layouts of one value that are considered. A reshape and a transpose in a loop make others of each other, for as long as it takes
+the bits of an index to come back to where they were."""
 
 
 def _spread(candidates: dict[SSAValue, Candidates]) -> None:
@@ -92,6 +98,9 @@ def _spread_to_user(
             if found is None:
                 found = candidates[target] = {}
             if inferred not in found:
+                if len(found) == MOST_LAYOUTS:
+                    remark(op, f"only the first {MOST_LAYOUTS} layouts that its result could have are considered")
+                    return
                 found[inferred] = None
                 changed = True
         if changed:
