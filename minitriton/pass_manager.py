@@ -51,12 +51,15 @@ class Pipeline:
             missing = step.requires - holds
             if missing:
                 raise PipelineError(self._broken_contract(index, step, missing), help=_who_establishes(missing))
-            holds = (holds - step.destroys) | step.establishes
+            holds = step.after(holds)
         return holds
 
     def _broken_contract(self, index: int, step: Step, missing: frozenset[Property]) -> str:
         wanted = ", ".join(sorted(missing))
-        destroyer = next((s.name for s in reversed(self.steps[:index]) if s.destroys & missing), None)
+        before = self.steps[:index]
+        destroyer = next(
+            (s.name for s in reversed(before) if not missing & s.after(missing) and not missing & s.gives()), None
+        )
         since = f", which {destroyer!r} destroyed" if destroyer else ""
         return f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}"
 

@@ -33,33 +33,60 @@ from minitriton.errors import PipelineError
 class Property(StrEnum):
     """A fact about the IR that a pass may need, establish or destroy. Contracts are checked before a pipeline runs."""
 
+    TENSOR_IR = "ops on tensors"
     TTIR = "tt ops without layouts"
     ENCODINGS = "tensor encodings present"
     STRUCTURED = "structured control flow"
     INLINED = "calls inlined"
-    SHARED_ALLOCATED = "shared memory allocated"
+    BLOCK_POINTERS_REWRITTEN = "block pointers rewritten"
+    DESCRIPTORS_LOWERED = "descriptors lowered"
+    LATENCIES = "latencies assigned"
+    SCHEDULED = "loops scheduled"
+    PIPELINED = "loops pipelined"
+    ONE_CTA = "data of one CTA only"
+    UNPLACED = "shared memory not placed for Triton's lowering"
+    GLOBAL_SCRATCH = "global scratch placed"
+    SHARED_ALLOCATED = "shared memory placed"
+    FENCED = "proxy fences placed"
+    BARRIERS = "barriers placed"
     LLVM_DIALECT = "llvm dialect"
     LLVM_IR = "LLVM IR"
     PTX = "PTX"
 
 
-@dataclass(frozen=True)
-class Pass(ModulePass):
-    """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
+FRAGILE = frozenset(
+    {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
+)
+"""Facts about every single op: a pass that makes, moves or replaces ops destroys them unless it says that it `keeps` them."""
+
+
+class Contract:
+    """What a step needs, makes true, makes untrue, and leaves true of what is `FRAGILE`."""
 
     requires: ClassVar[frozenset[Property]] = frozenset()
     establishes: ClassVar[frozenset[Property]] = frozenset()
     destroys: ClassVar[frozenset[Property]] = frozenset()
+    keeps: ClassVar[frozenset[Property]] = frozenset()
+
+    def gives(self) -> frozenset[Property]:
+        """What this step makes true, with its options."""
+        return self.establishes
+
+    def after(self, holds: frozenset[Property]) -> frozenset[Property]:
+        """What holds after this step if `holds` did before."""
+        return (holds - self.destroys - (FRAGILE - self.keeps)) | self.gives()
 
 
 @dataclass(frozen=True)
-class Translation(ABC):
+class Pass(Contract, ModulePass):
+    """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
+
+
+@dataclass(frozen=True)
+class Translation(Contract, ABC):
     """One step from a representation to the next (`llvm` dialect → LLVM IR → PTX), with a pass's name and contract."""
 
     name: ClassVar[str]
-    requires: ClassVar[frozenset[Property]] = frozenset()
-    establishes: ClassVar[frozenset[Property]] = frozenset()
-    destroys: ClassVar[frozenset[Property]] = frozenset()
 
     @abstractmethod
     def translate(self, source: Any) -> Any:

@@ -106,12 +106,16 @@ def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
 
 
 def llvm_passes() -> list[str]:
-    """Lowers to the LLVM dialect; shared memory is placed and barriers are put in on the way."""
+    """Settles how shared memory is used, places memory, orders the accesses of it, and lowers to the LLVM dialect."""
     return [
         "tritongpu-combine-tensor-select-and-if",
         "minitriton-conversion-rounds",
         "minitriton-separate-buffers",
         "minitriton-exchange-between-ctas",
+        "tritongpu-global-scratch-memory-allocation",
+        "place-shared-memory",
+        "insert-proxy-fences",
+        "insert-barriers",
         "convert-triton-gpu-to-llvm",
     ]
 

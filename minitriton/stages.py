@@ -12,10 +12,19 @@ from minitriton.pass_registry import Property, Step
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 """The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
 
+_TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.UNPLACED})
+
 FIRST_FACTS: dict[str, frozenset[Property]] = {
-    "source": frozenset({Property.TTIR, Property.STRUCTURED}),
-    "ttir": frozenset({Property.TTIR, Property.STRUCTURED, Property.INLINED}),
-    "ttgir": frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.INLINED}),
+    "source": _TENSORS | {Property.TTIR},
+    "ttir": _TENSORS | {Property.TTIR, Property.INLINED, Property.BLOCK_POINTERS_REWRITTEN},
+    "ttgir": _TENSORS
+    | {
+        Property.ENCODINGS,
+        Property.INLINED,
+        Property.BLOCK_POINTERS_REWRITTEN,
+        Property.DESCRIPTORS_LOWERED,
+        Property.ONE_CTA,
+    },
     "llir": frozenset({Property.LLVM_IR}),
 }
 """What holds where a compile of the frontend's IR, or of a stage's text, begins."""
@@ -45,5 +54,5 @@ def _stage_of(step: Step, stage: str) -> str:
 
 def _starts_lowering(step: Step) -> bool:
     """Whether `step` is the first after the `ttgir` stage: it decides about shared memory, or leaves the IR's structure."""
-    leaves = {Property.SHARED_ALLOCATED, Property.LLVM_DIALECT} & step.establishes
+    leaves = {Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.LLVM_DIALECT} & step.establishes
     return bool(leaves) or bool({Property.SHARED_ALLOCATED, Property.STRUCTURED} & step.destroys)

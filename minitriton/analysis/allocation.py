@@ -8,7 +8,8 @@ that says how many bytes of scratch an op needs. Out: an `Allocation` with the o
     allocation.total_bytes     # what the kernel needs
 
 Buffers that are never alive at the same time share memory, unless the function is marked `allocation.separate`. A call counts as an op whose scratch is all that its callee needs;
-the callee's offsets start where that scratch does. `write_attributes` puts the result into the IR: `allocation.offset` on the
+the callee's offsets start where that scratch does. A buffer that a pass has placed before (`allocation.offset`) stays where it is.
+`write_attributes` puts the result into the IR: `allocation.offset` on the
 ops, `ttg.shared` on the module.
 """
 
@@ -20,14 +21,16 @@ from enum import Enum
 from math import prod
 from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.alias import Aliases, is_shared_memdesc, shared_memory_aliases
-from minitriton.analysis.liveness import Interval, Liveness
+from minitriton.analysis.liveness import Interval, Liveness, intersects
+from minitriton.analysis.locations import source_location
 from minitriton.analysis.offset_assignment import assign_offsets
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects.ttg_attributes import layout_of
+from minitriton.dialects.ttg_memory_ops import LocalAllocOp
 from minitriton.dialects.ttg_module import ALLOCATION_OFFSET, SHARED_BYTES
 from minitriton.dialects.ttg_traits import i32_attr
 from minitriton.dialects.ttg_types import MemDescType
@@ -135,7 +138,9 @@ def write_attributes(module: ModuleOp, allocation: Allocation) -> None:
     """Write `allocation.offset` on every op with a buffer and `ttg.shared` on the module."""
     for op, offset in allocation.offsets.items():
         op.attributes[ALLOCATION_OFFSET] = i32_attr(offset)
-    module.attributes[SHARED_BYTES] = i32_attr(allocation.total_bytes)
+    given = module.attributes.get(SHARED_BYTES)
+    least = given.value.data if isinstance(given, IntegerAttr) else 0
+    module.attributes[SHARED_BYTES] = i32_attr(max(allocation.total_bytes, least))
 
 
 def callees_first(module: ModuleOp) -> Iterator[tuple[Operation, dict[Operation, Operation]]]:
@@ -190,8 +195,68 @@ def _allocate_function(
             placed.of_op[buffer.owner] = buffer
     if placed.of_value or placed.of_op:
         _set_live_intervals(placed)
-        placed.total_bytes = assign_offsets(placed.buffers())
+        placed.total_bytes = _assign_offsets(placed.buffers())
     return placed
+
+
+def _assign_offsets(buffers: list[Buffer]) -> int:
+    """Gives each buffer its place; those that have one (`allocation.offset`) keep it, the others come behind. The bytes they take.
+
+    Raises `PassError` where given places make buffers overlap that are alive together.
+    """
+    given = [buffer for buffer in buffers if ALLOCATION_OFFSET in buffer.owner.attributes]
+    if not given:
+        return assign_offsets(buffers)
+    for buffer in given:
+        buffer.offset = cast(IntegerAttr, buffer.owner.attributes[ALLOCATION_OFFSET]).value.data
+    for index, buffer in enumerate(given):
+        for other in given[:index]:
+            if intersects(buffer.live, other.live) and intersects(buffer.bytes, other.bytes):
+                raise PassError(
+                    f"the buffer of {buffer.owner.name} at {buffer.offset} overlaps that of {other.owner.name} at {other.offset}",
+                    source_location(buffer.owner.location),
+                    help="give them other places, or none: attribute allocation.offset",
+                )
+    end = max(buffer.bytes[1] for buffer in given)
+    others = [buffer for buffer in buffers if ALLOCATION_OFFSET not in buffer.owner.attributes]
+    if not others:
+        return end
+    alignment = max(SCRATCH_ALIGNMENT, *(buffer.alignment for buffer in others))
+    start = -(-end // alignment) * alignment
+    total = assign_offsets(others)
+    for buffer in others:
+        buffer.offset += start
+    return start + total
+
+
+def read_offsets(module: ModuleOp) -> Allocation:
+    """An allocation of which only the places are known, as an earlier pass has written them."""
+    offsets = {op: op.attributes.get(ALLOCATION_OFFSET) for op in ops_in(module)}
+    return Allocation(offsets={op: at.value.data for op, at in offsets.items() if isinstance(at, IntegerAttr)})
+
+
+def read_allocation(module: ModuleOp, scratch_bytes: ScratchBytes) -> Allocation:
+    """The places that an earlier pass has written (`write_attributes`); when buffers are alive is left open."""
+    allocation = Allocation()
+    for function, callees in callees_first(module):
+        placed = allocation.functions[function] = FunctionAllocation(function, callees)
+        for op in ops_in(function):
+            offset = op.attributes.get(ALLOCATION_OFFSET)
+            if not isinstance(offset, IntegerAttr):
+                continue
+            is_explicit = isinstance(op, LocalAllocOp)
+            buffer = _explicit_buffer(op) if is_explicit else _scratch_buffer(op, scratch_bytes, callees, allocation)
+            buffer.offset = allocation.offsets[op] = offset.value.data
+            placed.total_bytes = max(placed.total_bytes, buffer.bytes[1])
+            if is_explicit:
+                placed.of_value[op.results[0]] = buffer
+            else:
+                placed.of_op[op] = buffer
+        if placed.of_value:
+            placed.aliases = shared_memory_aliases(function)
+    shared = module.attributes.get(SHARED_BYTES)
+    allocation.total_bytes = shared.value.data if isinstance(shared, IntegerAttr) else 0
+    return allocation
 
 
 def function_buffers(
@@ -203,7 +268,7 @@ def function_buffers(
     """The buffers of a function in the order of the text, not placed yet. `allocation` has those of its callees."""
     found: list[Buffer] = []
     for op in ops_in(function):
-        if op.name == "ttg.local_alloc":
+        if isinstance(op, LocalAllocOp):
             if is_shared_memdesc(op.results[0]):
                 found.append(_explicit_buffer(op))
             continue

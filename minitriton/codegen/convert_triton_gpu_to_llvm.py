@@ -2,7 +2,7 @@
 
     tt.func public @add(...)  ->  llvm.func @add(...) attributes {nvvm.kernel, nvvm.reqntid = 128}
 
-Shared memory that no earlier pass has placed is placed here, and fences and barriers put where they are needed.
+Memory is placed, fences and barriers are where they are needed: earlier passes have written that into the module.
 """
 
 from __future__ import annotations
@@ -13,12 +13,8 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.allocation import allocate, write_attributes
-from minitriton.analysis.global_scratch import allocate_global_scratch
-from minitriton.analysis.membar import insert_barriers
-from minitriton.analysis.proxy_fences import insert_proxy_fences
+from minitriton.analysis.allocation import read_offsets
 from minitriton.codegen.lowering.module import lower_module
-from minitriton.codegen.scratch import scratch_bytes
 from minitriton.pass_registry import Pass, Property, register_pass
 
 
@@ -28,18 +24,27 @@ class ConvertTritonGPUToLLVM(Pass):
     """Lowers a TTGIR module to the `llvm` and `nvvm` dialects."""
 
     name = "convert-triton-gpu-to-llvm"
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
+    requires: ClassVar[frozenset[Property]] = frozenset(
+        {
+            Property.TENSOR_IR,
+            Property.ENCODINGS,
+            Property.INLINED,
+            Property.BLOCK_POINTERS_REWRITTEN,
+            Property.DESCRIPTORS_LOWERED,
+            Property.ONE_CTA,
+            Property.GLOBAL_SCRATCH,
+            Property.SHARED_ALLOCATED,
+            Property.FENCED,
+            Property.BARRIERS,
+        }
+    )
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.LLVM_DIALECT})
-    destroys: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    destroys: ClassVar[frozenset[Property]] = frozenset(
+        {Property.TENSOR_IR, Property.ENCODINGS, Property.STRUCTURED, Property.UNPLACED}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        allocate_global_scratch(op)
-        allocation = allocate(op, scratch_bytes)
-        write_attributes(op, allocation)
-        insert_proxy_fences(op, allocation)
-        insert_barriers(op, allocation)
-        lowered = lower_module(op, allocation)
-        replace_body(op, lowered)
+        replace_body(op, lower_module(op, read_offsets(op)))
 
 
 def replace_body(module: ModuleOp, other: ModuleOp) -> None:

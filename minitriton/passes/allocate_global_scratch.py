@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.global_scratch import allocate_global_scratch
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
@@ -18,6 +18,8 @@ class AllocateGlobalScratch(Pass):
     """Gives each request for global scratch memory its place."""
 
     name: ClassVar[str] = "tritongpu-global-scratch-memory-allocation"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.INLINED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.GLOBAL_SCRATCH})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         allocate_global_scratch(op)

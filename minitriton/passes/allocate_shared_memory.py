@@ -29,6 +29,7 @@ class AllocateSharedMemory(Pass):
     """Gives each buffer its place in shared memory."""
 
     name = "allocate-shared-memory"
+    destroys: ClassVar[frozenset[Property]] = frozenset({Property.UNPLACED})
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
 

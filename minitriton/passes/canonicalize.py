@@ -17,7 +17,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import (
     arith_cast,
     arith_compare,
@@ -55,6 +55,7 @@ class Canonicalize(Pass):
     """Folds, merges and simplifies ops into their canonical form."""
 
     name: ClassVar[str] = "canonicalize"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     region_simplify: str = "normal"
     top_down: bool = True

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -194,6 +194,7 @@ class Combine(Pass):
     """Combines pairs of ops: sums into dots, offsets of pointers, selects into masked loads."""
 
     name: ClassVar[str] = "triton-combine"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TTIR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns_greedily(op, patterns)

@@ -24,7 +24,7 @@ from xdsl.ir import Block, Operation
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.dialects.dominance import Dominance
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.loop_signature import append_result
 from minitriton.rewriting.regions import is_inside
 
@@ -79,6 +79,7 @@ class CombineTensorSelectAndIf(Pass):
     """Selects of tensors become results of an `scf.if` on the same condition."""
 
     name: ClassVar[str] = "tritongpu-combine-tensor-select-and-if"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         selects = [inner for inner in ops_in(op) if inner.__class__ is arith.SelectOp]

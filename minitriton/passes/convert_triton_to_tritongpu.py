@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr, StringAttr, TensorType, i32
@@ -53,7 +53,9 @@ class ConvertTritonToTritonGPU(Pass):
     """Gives every tensor a default blocked layout and inserts the conversions that ops demand."""
 
     name = "convert-triton-to-tritongpu"
-    requires = frozenset({Property.TTIR})
+    requires: ClassVar[frozenset[Property]] = frozenset(
+        {Property.TTIR, Property.INLINED, Property.BLOCK_POINTERS_REWRITTEN}
+    )
     establishes = frozenset({Property.ENCODINGS})
     destroys = frozenset({Property.TTIR})
 
@@ -64,6 +66,10 @@ class ConvertTritonToTritonGPU(Pass):
     num_ctas: int = 1
     enable_source_remat: bool = False
     """Accepted for compatibility; conversions to types without a layout are never needed here."""
+
+    def gives(self) -> frozenset[Property]:
+        """Programs of one CTA have no data of others."""
+        return self.establishes | {Property.ONE_CTA} if self.num_ctas == 1 else self.establishes
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert the whole module."""

@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.traits import MemoryEffectKind
 
 from minitriton.dialects.dominance import immediate_dominators
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import is_isolated
 from minitriton.rewriting.effects import (
     EffectFreedom,
@@ -209,6 +209,7 @@ class Cse(Pass):
     """Replaces ops that repeat an earlier one by its results."""
 
     name: ClassVar[str] = "cse"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         eliminate_common_subexpressions(op)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleOp, TensorType, i32
@@ -26,7 +26,7 @@ from minitriton.analysis.axis_info_types import pointee_bytes
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects.memory_access import MemoryAccess
 from minitriton.dialects.tt_types import PointerType, tensor_type
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 
 _BREAKS_FACTS = frozenset(
     f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "shrsi", "shrui", "ori", "xori")
@@ -43,6 +43,7 @@ class EnumerateIndices(Pass):
     """Notes exact contiguity, divisibility and constancy on the pointers and masks of memory accesses."""
 
     name = "minitriton-enumerate-indices"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Add attributes to the definitions of pointers and masks."""

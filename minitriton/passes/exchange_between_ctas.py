@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -41,6 +41,7 @@ class ExchangeBetweenCTAs(Pass):
     """Puts conversions around ops that need data of other CTAs."""
 
     name = "minitriton-exchange-between-ctas"
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
     requires = frozenset({Property.ENCODINGS})
     destroys = frozenset({Property.SHARED_ALLOCATED})
 

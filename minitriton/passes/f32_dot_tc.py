@@ -23,7 +23,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.tt_types import tensor_type
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import float_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -43,6 +43,7 @@ class F32DotTC(Pass):
     """Makes dots of f32 inputs several dots of tf32 or bf16 inputs, where the kernel asks for it."""
 
     name: ClassVar[str] = "tritongpu-F32DotTC"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
     emu_tf32: bool = False
     """Whether the target has tf32, so that tf32x3 may be split."""
 

@@ -207,6 +207,7 @@ class Inline(Pass):
     """Replaces calls by the bodies of the functions they call."""
 
     name: ClassVar[str] = "inline"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.INLINED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -23,7 +23,7 @@ from xdsl.traits import IsTerminator
 from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
 from minitriton.dialects.region_flow import Loop, RegionFlow
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.regions import is_defined_outside
 
@@ -122,6 +122,7 @@ class LoopInvariantCodeMotion(Pass):
     """Moves ops without effects that do not depend on the loop in front of it."""
 
     name: ClassVar[str] = "loop-invariant-code-motion"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         hoist_loop_invariants(op, with_loads=False)
@@ -133,6 +134,7 @@ class TritonLoopInvariantCodeMotion(Pass):
     """Moves ops without effects, and loads out of loops that write nothing, in front of the loop."""
 
     name: ClassVar[str] = "triton-licm"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         hoist_loop_invariants(op, with_loads=True)

@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 
 from minitriton.dialects.ttg_module import MAXNREG
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
@@ -23,6 +23,10 @@ class LimitRegisters(Pass):
     """Notes how many registers a thread of the kernel may use."""
 
     name: ClassVar[str] = "limit-registers"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = frozenset(
+        {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
+    )
     registers: int = 255
     """The limit."""
 

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.equivalence import OperationKeys
@@ -107,6 +107,7 @@ class LoopAwareCse(Pass):
     """Merges equal values carried by loops, and common subexpressions."""
 
     name: ClassVar[str] = "triton-loop-aware-cse"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = eliminate_common_subexpressions(op)

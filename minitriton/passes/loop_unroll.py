@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects import arith
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant
 from minitriton.rewriting.regions import clone_op
 
@@ -158,6 +158,7 @@ class LoopUnroll(Pass):
     """Unrolls loops that carry the attribute `tt.loop_unroll_factor`."""
 
     name: ClassVar[str] = "triton-loop-unroll"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         marked: list[tuple[scf.ForOp, int]] = []

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import tt_shape
 from minitriton.rewriting.constants import constant_attr, number_attr, number_of
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -134,6 +134,7 @@ class ReorderBroadcast(Pass):
     """Moves broadcasts and splats behind elementwise ops."""
 
     name: ClassVar[str] = "triton-reorder-broadcast"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TTIR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns_greedily(op, patterns)

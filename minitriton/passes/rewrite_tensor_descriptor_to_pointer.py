@@ -222,7 +222,8 @@ class RewriteTensorDescriptorToPointer(Pass):
     """Turns tensor descriptors into pointers, sizes and strides, and accesses through them into masked ones."""
 
     name: ClassVar[str] = "triton-rewrite-tensor-descriptor-to-pointer"
-    requires = frozenset({Property.STRUCTURED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTORS_LOWERED})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED, Property.TTIR, Property.INLINED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if any(isinstance(found, tt.MakeTensorDescOp) or _takes_descriptor(found) for found in ops_in(op)):

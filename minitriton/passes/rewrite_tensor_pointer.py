@@ -137,7 +137,8 @@ class RewriteTensorPointer(Pass):
     """Turns block pointers into tensors of pointers, and their boundary checks into masks."""
 
     name: ClassVar[str] = "triton-rewrite-tensor-pointer"
-    requires = frozenset({Property.STRUCTURED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.BLOCK_POINTERS_REWRITTEN})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED, Property.TTIR, Property.INLINED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if any(isinstance(found, tt.MakeTensorPtrOp) for found in ops_in(op)):

@@ -25,7 +25,7 @@ import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
 from minitriton.dialects.region_flow import RegionFlow
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import home_block
 from minitriton.rewriting.constants import constant_attr, constant_key, constant_op, number_of
 from minitriton.rewriting.effects import would_be_trivially_dead
@@ -186,6 +186,7 @@ class Sccp(Pass):
     """Sparse conditional constant propagation."""
 
     name: ClassVar[str] = "sccp"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Replace constant values in all functions of the module."""

@@ -148,6 +148,7 @@ class ConvertScfToCf(Pass):
     """Replaces `scf` ops by blocks and branches."""
 
     name: ClassVar[str] = "convert-scf-to-cf"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolOpInterface
 
 from minitriton.analysis.operations import ops_in
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 
 
 def symbol_name(op: Operation) -> str | None:
@@ -78,6 +78,7 @@ class SymbolDce(Pass):
     """Erases private functions that nothing refers to."""
 
     name: ClassVar[str] = "symbol-dce"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         erase_dead_symbols(op)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.alias import Aliases, shared_memory_aliases
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.test_print_allocation import Remark, print_remarks
 
 
@@ -83,6 +84,10 @@ class TestPrintAlias(Pass):
     """Prints which buffers every memory descriptor may belong to."""
 
     name = "test-print-alias"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = frozenset(
+        {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.walk():

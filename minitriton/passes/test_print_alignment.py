@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -24,7 +25,7 @@ from minitriton.analysis.axis_fact import AxisInfo
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_explain import location_of
 from minitriton.errors import SourceLocation
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,10 @@ class TestPrintAlignment(Pass):
     """Prints what axis-info analysis knows of every result."""
 
     name = "test-print-alignment"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = frozenset(
+        {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for remark in alignment_remarks(op):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 from minitriton.analysis.allocation import BufferKind, FunctionAllocation, ScratchBytes, allocate
 from minitriton.analysis.axis_info_explain import source_location
 from minitriton.analysis.scratch_size import triton_scratch_bytes
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 
 Remark = tuple[Operation, str]
 
@@ -62,6 +62,10 @@ class TestPrintAllocation(Pass):
     """Prints where shared-memory allocation puts every buffer."""
 
     name = "test-print-allocation"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    keeps: ClassVar[frozenset[Property]] = frozenset(
+        {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
+    )
 
     get_scratch_size_function: str = "None"
     """`ValidConstant` gives every op 128 bytes of scratch, `None` what it needs."""

@@ -6,6 +6,7 @@ In: TTGIR. Out: the same with `ttg.local_barrier` where `analysis.membar` wants 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -13,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.allocation import allocate
 from minitriton.analysis.membar import insert_barriers
 from minitriton.analysis.scratch_size import triton_scratch_bytes
-from minitriton.pass_registry import Pass, register_pass
+from minitriton.pass_registry import Pass, Property, register_pass
 
 
 @register_pass
@@ -22,6 +23,7 @@ class TestPrintMembar(Pass):
     """Inserts the barriers that accesses to shared memory need."""
 
     name = "test-print-membar"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_barriers(op, allocate(op, triton_scratch_bytes))

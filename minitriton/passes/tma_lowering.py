@@ -173,6 +173,7 @@ class TMALowering(Pass):
     """Turns accesses through descriptors into asynchronous tensor copies."""
 
     name: ClassVar[str] = "triton-nvidia-tma-lowering"
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.DESCRIPTORS_LOWERED})
     requires = frozenset({Property.ENCODINGS})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -54,7 +54,7 @@ class ModuleLowering:
         """Where the shared memory of `op` begins."""
         offset = self.allocation.offset(op)
         if offset is None:
-            raise LoweringError(f"{op.name} was given no shared memory", help="run allocate-shared-memory-nv first")
+            raise LoweringError(f"{op.name} was given no shared memory", help="run place-shared-memory first")
         return offset
 
     def address_of_shared(self, b: Builder) -> SSAValue:

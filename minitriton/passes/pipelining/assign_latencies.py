@@ -136,7 +136,10 @@ class AssignLatencies(Pass):
     """Says how many stages before its use each load of a pipelined loop starts."""
 
     name: ClassVar[str] = "tritongpu-assign-latencies"
-    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.LATENCIES})
+    requires: ClassVar[frozenset[Property]] = frozenset(
+        {Property.ENCODINGS, Property.STRUCTURED, Property.BLOCK_POINTERS_REWRITTEN}
+    )
     num_stages: int = 3
     """The number of stages of loops that name none."""
 

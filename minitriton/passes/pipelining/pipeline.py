@@ -48,7 +48,8 @@ class Pipeline(Pass):
     """Pipelines the loops that have a schedule."""
 
     name: ClassVar[str] = "tritongpu-pipeline"
-    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.PIPELINED})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
     num_stages: int = 3
     """The number of stages of loops that name none."""
 

@@ -205,7 +205,9 @@ class ScheduleLoops(Pass):
     """Gives every op of a loop with latencies its stage and cluster."""
 
     name: ClassVar[str] = "tritongpu-schedule-loops"
-    requires = frozenset({Property.STRUCTURED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.SCHEDULED})
+    destroys: ClassVar[frozenset[Property]] = frozenset({Property.LATENCIES})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED, Property.ENCODINGS, Property.LATENCIES})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule all loops."""

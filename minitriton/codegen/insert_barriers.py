@@ -1,0 +1,50 @@
+"""Fences, then barriers, between accesses of shared memory, for the places that `place-shared-memory` has written.
+
+Fences come first, for they must precede the barrier that the copy follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.analysis.allocation import read_allocation
+from minitriton.analysis.membar import insert_barriers
+from minitriton.analysis.proxy_fences import insert_proxy_fences
+from minitriton.codegen.scratch import scratch_bytes
+from minitriton.pass_registry import Pass, Property, register_pass
+
+_PLACES = frozenset({Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED})
+
+
+@register_pass
+@dataclass(frozen=True)
+class InsertProxyFences(Pass):
+    """Puts fences where the copy unit would otherwise overwrite shared memory that threads still read or write."""
+
+    name = "insert-proxy-fences"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.SHARED_ALLOCATED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.FENCED})
+    keeps: ClassVar[frozenset[Property]] = _PLACES
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        insert_proxy_fences(op, read_allocation(op, scratch_bytes))
+
+
+@register_pass
+@dataclass(frozen=True)
+class InsertBarriers(Pass):
+    """Puts barriers where threads would otherwise read or overwrite shared memory too early."""
+
+    name = "insert-barriers"
+    requires: ClassVar[frozenset[Property]] = frozenset(
+        {Property.ENCODINGS, Property.SHARED_ALLOCATED, Property.FENCED}
+    )
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.BARRIERS})
+    keeps: ClassVar[frozenset[Property]] = _PLACES | {Property.FENCED}
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        insert_barriers(op, read_allocation(op, scratch_bytes))

@@ -1,0 +1,35 @@
+"""Places for all buffers in shared memory, as this compiler's lowering needs them.
+
+    %a = ttg.local_alloc : ...         %a = ttg.local_alloc {allocation.offset = 0 : i32} : ...
+    %b = tt.reduce ...            =>   %b = tt.reduce ... {allocation.offset = 4096 : i32}
+                                       module attributes {ttg.shared = 4608 : i32}
+
+What a pass before has placed stays there, and `ttg.shared` is at least what a pass before has asked for. (`allocate-shared-memory-nv` gives the
+places that Triton's own lowering needs.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.analysis.allocation import allocate, write_attributes
+from minitriton.codegen.scratch import scratch_bytes
+from minitriton.pass_registry import Pass, Property, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class PlaceSharedMemory(Pass):
+    """Gives each buffer its place in shared memory, those that have none."""
+
+    name = "place-shared-memory"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.UNPLACED})
+    establishes: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
+    keeps: ClassVar[frozenset[Property]] = frozenset({Property.GLOBAL_SCRATCH})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        write_attributes(op, allocate(op, scratch_bytes))
