@@ -17,6 +17,7 @@ import contextlib
 import importlib.util
 import linecache
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -27,13 +28,13 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.text import print_module
-from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.errors import MinitritonError, PipelineError, SourceLocation
 from minitriton.explorer.command import add_explorer_commands
 from minitriton.fuzz.command import add_fuzz_command
 from minitriton.fuzz.mutate_command import add_mutate_command
 from minitriton.lab.command import add_check_command
 from minitriton.lab.sweeping.command import add_sweep_commands
-from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
+from minitriton.pass_manager import Hook, Pipeline, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.stages import STAGES
 
 
@@ -78,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
     )
     compile.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    _add_pipeline_edits(compile)
     compile.add_argument("-o", "--output", help="file to write (default: standard output)")
     compile.add_argument("--timings", action="store_true", help="print the time of each pass")
     compile.add_argument("--statistics", action="store_true", help="print the number of ops after each pass")
@@ -98,6 +100,39 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--full", action="store_true", help="print every stage in full")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _add_pipeline_edits(command: argparse.ArgumentParser) -> None:
+    where = "PASS may be canonicalize#2, the second of its name"
+    for name, form, help in (
+        ("--skip", "PASS", f"leave a pass out; {where}"),
+        ("--move", "'PASS before|after PASS'", "put a pass elsewhere"),
+        ("--insert", "'PASS{OPTIONS} before|after PASS'", "add a pass"),
+    ):
+        command.add_argument(name, action=_Edit, dest="edits", default=[], metavar=form, help=help)
+
+
+class _Edit(argparse.Action):
+    """Collects the changes of the pipeline in the order of the command line."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.edits = [*namespace.edits, ((option_string or "").removeprefix("--"), values)]
+
+
+def edited(pipeline: Pipeline, edits: list[tuple[str, str]]) -> Pipeline:
+    """`pipeline` after changes such as `("skip", "cse")` and `("move", "cse before sccp")`. Raises `PipelineError`."""
+    for kind, text in edits:
+        if kind == "skip":
+            pipeline = pipeline.skip(text)
+            continue
+        found = re.fullmatch(r"\s*(.*?)\s+(before|after)\s+(\S+)\s*", text)
+        if found is None:
+            raise PipelineError(
+                f"--{kind} {text!r} says not where", help=f"write --{kind} 'PASS before PASS', or after"
+            )
+        change = pipeline.move if kind == "move" else pipeline.insert
+        pipeline = change(found[1], **{found[2]: found[3]})
+    return pipeline
 
 
 def load_plugin(path: str) -> None:
@@ -225,7 +260,8 @@ EMITTED = (*STAGES, "cubin", "sass", "pipeline")
 
 def _compile(arguments: argparse.Namespace) -> int:
     from minitriton.compiler import compile
-    from minitriton.target import GPUTarget
+    from minitriton.pipelines import pipeline_for
+    from minitriton.target import CUDAOptions, GPUTarget
 
     target = GPUTarget("cuda", arguments.arch, 32)
     options = {name: _literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
@@ -237,6 +273,11 @@ def _compile(arguments: argparse.Namespace) -> int:
     if arguments.pipeline:
         options["pipeline"] = arguments.pipeline
         # A pass may print: a cached result would hide it.
+        hooks = hooks or [Hook()]
+    if arguments.edits:
+        options["pipeline"] = str(
+            edited(pipeline_for(target, CUDAOptions.for_target(target, **options)), arguments.edits)
+        )
         hooks = hooks or [Hook()]
     try:
         kernel = compile(source, target, options, hooks=hooks)
@@ -304,13 +345,10 @@ def _write(arguments: argparse.Namespace, content: str | bytes) -> None:
 def _passes(arguments: argparse.Namespace) -> int:
     import dataclasses
 
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
-    from minitriton.pass_registry import load_entry_points, registered_passes
+    from minitriton.pass_registry import known_passes
     from minitriton.pipeline_spec import make_step
 
-    load_entry_points()
-    known = registered_passes()
+    known = known_passes()
     if arguments.name is None:
         for name in sorted(known):
             print(f"{name:45} {(known[name].__doc__ or '').strip().splitlines()[0]}")

@@ -21,7 +21,7 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pass_manager import Hook, PassManager, Pipeline, Snapshots, Timings, VerifyEach, read_reproducer
-from minitriton.pass_registry import Property, Step
+from minitriton.pass_registry import Property, Step, load_own_passes
 from minitriton.pipeline_spec import make_step, parse_options_text, parse_pipeline
 
 USAGE = """usage: minitriton-opt [FILE | -] [-PASS | -PASS=OPTIONS | -PASS{OPTIONS}]... [OPTION]...
@@ -192,8 +192,7 @@ def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
 
 def main(argv: list[str] | None = None) -> int:
     """The command. Exit code 1 if a chunk failed, 2 for a wrong command line."""
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
+    load_own_passes()
     from minitriton.cli import until_the_reader_leaves
 
     with until_the_reader_leaves():

@@ -8,6 +8,7 @@ made of it. A pass that fails leaves a reproducer: the IR before it and the rest
 
 from __future__ import annotations
 
+import difflib
 import re
 import time
 from collections import Counter
@@ -41,6 +42,54 @@ class Pipeline:
     def __add__(self, other: Pipeline) -> Pipeline:
         return Pipeline(self.steps + other.steps)
 
+    def skip(self, name: str) -> Pipeline:
+        """Without the passes that `name` names: all that are called so, or `canonicalize#2`, the second. Raises `PipelineError`."""
+        gone = set(self._places(name))
+        return Pipeline(tuple(step for place, step in enumerate(self.steps) if place not in gone))
+
+    def insert(self, step: str, *, before: str | None = None, after: str | None = None) -> Pipeline:
+        """With `step`, a pass and its options, beside the pass that `before` or `after` names. Raises `PipelineError`."""
+        return self._with(parse_pipeline(step), self._beside(before, after))
+
+    def move(self, name: str, *, before: str | None = None, after: str | None = None) -> Pipeline:
+        """With the one pass that `name` names beside another. Raises `PipelineError`."""
+        place, target = self._place(name), self._beside(before, after)
+        kept = Pipeline(self.steps[:place] + self.steps[place + 1 :])
+        return kept._with((self.steps[place],), target - (place < target))
+
+    def replace(self, name: str, step: str) -> Pipeline:
+        """With `step`, a pass and its options, for the one pass that `name` names. Raises `PipelineError`."""
+        place = self._place(name)
+        return Pipeline(self.steps[:place] + parse_pipeline(step) + self.steps[place + 1 :])
+
+    def _with(self, steps: tuple[Step, ...], place: int) -> Pipeline:
+        return Pipeline(self.steps[:place] + steps + self.steps[place:])
+
+    def _beside(self, before: str | None, after: str | None) -> int:
+        if (before is None) == (after is None):
+            raise PipelineError("a pass is put beside one other pass", help="name it by before= or by after=")
+        return self._place(before) if before is not None else self._place(after or "") + 1
+
+    def _place(self, name: str) -> int:
+        places = self._places(name)
+        if len(places) > 1:
+            raise PipelineError(
+                f"the pipeline has {len(places)} passes {name!r}", help=f"say which: {name}#1 to {name}#{len(places)}"
+            )
+        return places[0]
+
+    def _places(self, name: str) -> list[int]:
+        called, _, number = name.partition("#")
+        places = [place for place, step in enumerate(self.steps) if step.name == called]
+        if number:
+            places = places[int(number) - 1 : int(number)] if number.isdigit() and int(number) else []
+        if not places:
+            names = [step.name for step in self.steps]
+            close = difflib.get_close_matches(called, names, n=1)
+            help = f"did you mean {close[0]!r}?" if close else "its passes: " + ", ".join(dict.fromkeys(names))
+            raise PipelineError(f"the pipeline has no pass {name!r}", help=help)
+        return places
+
     def check(self, facts: Iterable[Property]) -> frozenset[Property]:
         """The facts that hold after the pipeline, given those before it.
 
@@ -50,23 +99,20 @@ class Pipeline:
         for index, step in enumerate(self.steps):
             missing = step.requires - holds
             if missing:
-                raise PipelineError(self._broken_contract(index, step, missing), help=_who_establishes(missing))
+                raise self._broken_contract(index, step, missing)
             holds = step.after(holds)
         return holds
 
-    def _broken_contract(self, index: int, step: Step, missing: frozenset[Property]) -> str:
+    def _broken_contract(self, index: int, step: Step, missing: frozenset[Property]) -> PipelineError:
         wanted = ", ".join(sorted(missing))
-        before = self.steps[:index]
-        destroyer = next(
-            (s.name for s in reversed(before) if not missing & s.after(missing) and not missing & s.gives()), None
-        )
+        destroyer = next((s.name for s in reversed(self.steps[:index]) if missing - s.after(missing)), None)
         since = f", which {destroyer!r} destroyed" if destroyer else ""
-        return f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}"
-
-
-def _who_establishes(missing: frozenset[Property]) -> str:
-    makers = [cls.name for cls in registered_passes().values() if cls.establishes & missing]
-    return "run one of these before it: " + ", ".join(makers) if makers else "start from a later stage's IR"
+        makers = [cls.name for cls in registered_passes().values() if cls.establishes & missing]
+        if makers:
+            help = "run one of these before it: " + ", ".join(makers)
+        else:
+            help = f"leave out {destroyer!r}, or run it later" if destroyer else "start from an earlier stage's IR"
+        return PipelineError(f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}", help=help)
 
 
 class Hook:

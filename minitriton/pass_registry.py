@@ -19,6 +19,8 @@ how LLVM's own passes and the emission of PTX take part in the same pipeline.
 
 from __future__ import annotations
 
+import functools
+import importlib
 import importlib.metadata
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -121,6 +123,20 @@ def load_entry_points() -> None:
         except Exception as error:
             package = entry.dist.name if entry.dist else "unknown"
             raise PipelineError(f"passes of package {package!r} ({entry.value}) failed to load: {error}") from error
+
+
+@functools.cache
+def load_own_passes() -> None:
+    """Imports the modules of this package that register passes and translations."""
+    for package in ("minitriton.passes", "minitriton.codegen"):
+        importlib.import_module(f"{package}.all_passes")
+
+
+def known_passes() -> dict[str, type[Pass] | type[Translation]]:
+    """All passes and translations by name: this package's, those of entry points, and those registered so far."""
+    load_own_passes()
+    load_entry_points()
+    return registered_passes()
 
 
 def registered_passes() -> dict[str, type[Pass] | type[Translation]]:

@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from minitriton.errors import PipelineError
-from minitriton.pass_registry import Pass, Step, Translation, load_entry_points, registered_passes
+from minitriton.pass_registry import Pass, Step, Translation, known_passes, registered_passes
 
 _NAME = re.compile(r"\s*([A-Za-z][\w.-]*)\s*")
 _OPTION = re.compile(r'\s*([A-Za-z][\w-]*)(?:=("(?:[^"\\]|\\.)*"|[^\s{}"]+))?\s*')
@@ -66,9 +66,9 @@ def parse_options_text(text: str) -> dict[str, str | None]:
 
 def make_step(name: str, options: dict[str, str | None]) -> Step:
     """The pass called `name` with `options` (text values). Raises `PipelineError` with the closest known name."""
-    if name not in registered_passes():
-        load_entry_points()
     known = registered_passes()
+    if name not in known:
+        known = known_passes()
     cls = known.get(name)
     if cls is None:
         close = difflib.get_close_matches(name, known, n=1)

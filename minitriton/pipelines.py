@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from minitriton.codegen.ptx import DEFAULT_PTX_VERSION
 from minitriton.errors import PipelineError
 from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 OWN_PASSES = "minitriton-"
@@ -150,32 +151,25 @@ def _text(flag: bool) -> str:
 
 @functools.lru_cache(maxsize=256)
 def pipeline_for(target: GPUTarget, options: CUDAOptions, switches: Switches = Switches()) -> Pipeline:
-    """The pipeline that compiles for `target`; `options.pipeline` replaces it, `options.without` leaves out passes of minitriton's own.
+    """The pipeline that compiles for `target`; `options.pipeline` replaces it, `options.without` leaves out passes.
 
     Raises `PipelineError` for a bad one.
     """
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
-
+    load_own_passes()
     if options.pipeline is not None:
         return Pipeline.parse(options.pipeline)
     steps = (
         ttir_passes(target) + ttgir_passes(target, options) + llvm_passes() + emission_steps(target, options, switches)
     )
-    return Pipeline.parse(",".join(_left(steps, options.without)))
+    return _left(Pipeline.parse(",".join(steps)), options.without)
 
 
-def _left(steps: list[str], without: str) -> list[str]:
-    """`steps` less those that `without` names."""
-    if not without:
-        return steps
-    own = {name for step in steps if (name := step.partition("{")[0]).startswith(OWN_PASSES)}
-    named = {name for each in without.split(",") if (name := each.strip())}
-    unknown = sorted(named - own - {"minitriton"})
-    if unknown:
-        raise PipelineError(
-            f"the pipeline has no pass {unknown[0]!r} that Triton does not have",
-            help="name some of: " + ", ".join(("minitriton", *sorted(own))),
-        )
-    left_out = own if "minitriton" in named else named
-    return [step for step in steps if step.partition("{")[0] not in left_out]
+def _left(pipeline: Pipeline, without: str) -> Pipeline:
+    """`pipeline` less the passes that `without` names; `minitriton` stands for all that Triton does not have."""
+    named = dict.fromkeys(name for each in without.split(",") if (name := each.strip()))
+    for name in named:
+        if name != "minitriton":
+            pipeline = pipeline.skip(name)
+    if "minitriton" not in named:
+        return pipeline
+    return Pipeline(tuple(step for step in pipeline.steps if not step.name.startswith(OWN_PASSES)))

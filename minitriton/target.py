@@ -102,7 +102,7 @@ class CUDAOptions:
     pipeline: str | None = field(default=None)
     """A textual pipeline that replaces the target's own (minitriton's addition)."""
     without: str = ""
-    """Passes that Triton does not have, to be left out, separated by commas; `minitriton` leaves all out (minitriton's addition)."""
+    """Passes to be left out, separated by commas; `minitriton` leaves out all that Triton does not have (minitriton's addition)."""
 
     def __post_init__(self) -> None:
         for name in OPTION_TYPES:

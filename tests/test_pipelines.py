@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ from cases import CASES, Case, load_kernels
 import minitriton
 from minitriton.codegen.cubin import assembler_available
 from minitriton.compiler import ASTSource, CompiledKernel
-from minitriton.errors import PipelineError
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import parse_module
+from minitriton.dialects.ttg_traits import i32_attr
+from minitriton.errors import PassError, PipelineError
 from minitriton.opt import main as opt
-from minitriton.pass_manager import Hook, Pipeline, VerifyEach, representation_text
-from minitriton.pass_registry import Property, registered_passes
+from minitriton.pass_manager import Hook, PassManager, Pipeline, VerifyEach, representation_text
+from minitriton.pass_registry import Property, known_passes, registered_passes
 from minitriton.pipelines import Switches, pipeline_for
 from minitriton.runtime.arguments import specialize
+from minitriton.stages import FIRST_FACTS
 from minitriton.target import CUDAOptions, GPUTarget
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
@@ -119,15 +124,133 @@ def test_passes_that_triton_does_not_have_can_be_left_out_one_by_one_or_all() ->
     assert own_passes(without=f"{one}, minitriton") == []
 
 
-def test_only_passes_that_are_there_and_not_triton_s_can_be_left_out() -> None:
-    for wrong in ("tritongpu-coalesce", "minitriton-unknown"):
+def test_any_pass_can_be_left_out_that_is_there() -> None:
+    left = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, without="tritongpu-coalesce,canonicalize#2"))
+    names = [step.name for step in left.steps]
+    every = [step.name for step in pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER)).steps]
+    assert "tritongpu-coalesce" not in names
+    assert names.count("canonicalize") == every.count("canonicalize") - 1
+    for wrong in ("minitriton-unknown", "canonicalize#99"):
         with pytest.raises(PipelineError, match=f"no pass '{wrong}'"):
             own_passes(without=wrong)
 
 
 def test_the_contracts_of_a_pipeline_hold_from_ttir_to_ptx() -> None:
     pipeline = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
-    assert Property.PTX in pipeline.check({Property.TTIR, Property.STRUCTURED})
+    assert Property.PTX in pipeline.check(FIRST_FACTS["source"])
+
+
+def without(*names: str) -> Pipeline:
+    pipeline = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
+    for name in names:
+        pipeline = pipeline.skip(name)
+    return pipeline
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "refused", "helps"),
+    [
+        (without("tritongpu-assign-latencies"), "tritongpu-schedule-loops", "tritongpu-assign-latencies"),
+        (without("triton-rewrite-tensor-pointer"), "convert-triton-to-tritongpu", "triton-rewrite-tensor-pointer"),
+        (without("triton-nvidia-tma-lowering"), "convert-triton-gpu-to-llvm", "triton-nvidia-tma-lowering"),
+        (without("inline"), "triton-rewrite-tensor-pointer", "inline"),
+        (without("insert-barriers"), "convert-triton-gpu-to-llvm", "insert-barriers"),
+        (without("place-shared-memory"), "insert-proxy-fences", "place-shared-memory"),
+        (without().insert("cse", before="tritongpu-pipeline"), "tritongpu-pipeline", "tritongpu-schedule-loops"),
+        (without().insert("cse", before="insert-barriers"), "insert-barriers", "place-shared-memory"),
+        (without().insert("allocate-shared-memory-nv", before="place-shared-memory"), "place-shared-memory", "leave out"),
+        (without().insert("canonicalize", after="convert-triton-gpu-to-llvm"), "canonicalize", "leave out"),
+        (without().move("tritongpu-schedule-loops", before="tritongpu-assign-latencies"), "tritongpu-schedule-loops", ""),
+        (without().insert("triton-combine", after="tritongpu-coalesce"), "triton-combine", ""),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_an_order_that_cannot_work_is_refused_before_it_runs(pipeline: Pipeline, refused: str, helps: str) -> None:
+    with pytest.raises(PipelineError, match=f"pass '{refused}'") as caught:
+        pipeline.check(FIRST_FACTS["source"])
+    assert helps in (caught.value.help or "")
+
+
+def test_programs_of_several_ctas_need_their_data_exchanged() -> None:
+    options = CUDAOptions.for_target(HOPPER, num_ctas=2)
+    pipeline = pipeline_for(HOPPER, options)
+    pipeline.check(FIRST_FACTS["source"])
+    with pytest.raises(PipelineError, match="data of one CTA only"):
+        pipeline.skip("minitriton-exchange-between-ctas").check(FIRST_FACTS["source"])
+
+
+def test_every_pass_says_what_it_needs() -> None:
+    silent = [
+        name for name, cls in known_passes().items() if not cls.requires and cls.__module__.startswith("minitriton.")
+    ]
+    assert silent == []
+
+
+def test_pipelines_parse_in_a_fresh_interpreter() -> None:
+    code = "from minitriton.pass_manager import Pipeline; print(Pipeline.parse('inline,tritongpu-coalesce,emit-ptx'))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "inline,tritongpu-coalesce,emit-ptx"
+
+
+def test_pipelines_are_values_that_can_be_edited() -> None:
+    pipeline = Pipeline.parse("inline,canonicalize,cse,canonicalize,sccp")
+    assert str(pipeline.skip("canonicalize")) == "inline,cse,sccp"
+    assert str(pipeline.skip("canonicalize#2")) == "inline,canonicalize,cse,sccp"
+    assert str(pipeline.move("sccp", before="cse")) == "inline,canonicalize,sccp,cse,canonicalize"
+    assert str(pipeline.move("inline", after="canonicalize#2")) == "canonicalize,cse,canonicalize,inline,sccp"
+    assert str(pipeline.insert("symbol-dce", after="cse").replace("inline", "cse")).startswith(
+        "cse,canonicalize,cse,symbol-dce"
+    )
+    for wrong in (lambda: pipeline.move("canonicalize", before="cse"), lambda: pipeline.insert("cse")):
+        with pytest.raises(PipelineError):
+            wrong()
+
+
+class _PlacesAt4096(Hook):
+    """Stands for a user's pass that places the one scratch of a kernel itself."""
+
+    def before(self, step: Any, value: Any) -> None:
+        if step.name == "place-shared-memory":
+            for op in value.walk():
+                if op.name == "tt.reduce":
+                    op.attributes["allocation.offset"] = i32_attr(4096)
+            value.attributes["ttg.shared"] = i32_attr(8192)
+
+
+def test_shared_memory_that_a_pass_has_placed_stays_there() -> None:
+    case = next(case for case in CASES if case.name == "sum_rows")
+    kernel = compiled(case, hooks=[_PlacesAt4096()], num_warps=8)
+    usual = compiled(case, hooks=[Hook()], num_warps=8)
+    assert kernel.metadata.shared == 8192 and usual.metadata.shared < 4096
+    assert "4096" in kernel.asm["ptx"] and kernel.asm["ptx"] != usual.asm["ptx"]
+
+
+def test_given_places_that_overlap_are_an_error() -> None:
+    class AllAtZero(Hook):
+        """Puts everything at the same place."""
+
+        def before(self, step: Any, value: Any) -> None:
+            if step.name == "place-shared-memory":
+                for op in value.walk():
+                    if op.name in ("tt.reduce", "ttg.local_alloc", "ttg.convert_layout"):
+                        op.attributes["allocation.offset"] = i32_attr(0)
+
+    text = """
+    #blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+    #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+    #smem = #ttg.shared_memory
+    module attributes {"ttg.num-warps" = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+      tt.func public @f(%x: tensor<128xf32, #blocked>) {
+        %a = ttg.local_alloc %x : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
+        %b = ttg.local_alloc %x : (tensor<128xf32, #blocked>) -> !ttg.memdesc<128xf32, #shared, #smem>
+        %c = ttg.local_load %a : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
+        %d = ttg.local_load %b : !ttg.memdesc<128xf32, #shared, #smem> -> tensor<128xf32, #blocked>
+        tt.return
+      }
+    }
+    """
+    with pytest.raises(PassError, match="overlaps"):
+        PassManager(Pipeline.parse("place-shared-memory"), [AllAtZero()]).run(make_context(), parse_module(text))
 
 
 class _Runs(Hook):
@@ -147,7 +270,8 @@ class _Runs(Hook):
         ("inline,emit-ptx", "'emit-ptx' (number 2) needs: LLVM IR"),
         ("inline,translate-to-llvm-ir", "needs: llvm dialect"),
         (
-            "inline,convert-triton-to-tritongpu{target=cuda:90},convert-triton-to-tritongpu{target=cuda:90}",
+            "inline,triton-rewrite-tensor-pointer,convert-triton-to-tritongpu{target=cuda:90},"
+            "convert-triton-to-tritongpu{target=cuda:90}",
             "which 'convert-triton-to-tritongpu' destroyed",
         ),
     ],

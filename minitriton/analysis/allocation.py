@@ -31,7 +31,7 @@ from minitriton.analysis.offset_assignment import assign_offsets
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects.ttg_attributes import layout_of
 from minitriton.dialects.ttg_memory_ops import LocalAllocOp
-from minitriton.dialects.ttg_module import ALLOCATION_OFFSET, SHARED_BYTES
+from minitriton.dialects.ttg_module import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
 from minitriton.dialects.ttg_traits import i32_attr
 from minitriton.dialects.ttg_types import MemDescType
 from minitriton.dialects.ttg_warp_specialize import WarpSpecializeOp
@@ -244,8 +244,14 @@ def read_allocation(module: ModuleOp, scratch_bytes: ScratchBytes) -> Allocation
             offset = op.attributes.get(ALLOCATION_OFFSET)
             if not isinstance(offset, IntegerAttr):
                 continue
-            is_explicit = isinstance(op, LocalAllocOp)
-            buffer = _explicit_buffer(op) if is_explicit else _scratch_buffer(op, scratch_bytes, callees, allocation)
+            is_explicit, size = isinstance(op, LocalAllocOp), op.attributes.get(ALLOCATION_SIZE)
+            if is_explicit:
+                buffer = _explicit_buffer(op)
+            elif isinstance(size, IntegerAttr):
+                kind = BufferKind.VIRTUAL if op in callees else BufferKind.SCRATCH
+                buffer = Buffer(kind, op, size.value.data, SCRATCH_ALIGNMENT)
+            else:
+                buffer = _scratch_buffer(op, scratch_bytes, callees, allocation)
             buffer.offset = allocation.offsets[op] = offset.value.data
             placed.total_bytes = max(placed.total_bytes, buffer.bytes[1])
             if is_explicit:

@@ -1,7 +1,7 @@
 """Places for all buffers in shared memory, as this compiler's lowering needs them.
 
     %a = ttg.local_alloc : ...         %a = ttg.local_alloc {allocation.offset = 0 : i32} : ...
-    %b = tt.reduce ...            =>   %b = tt.reduce ... {allocation.offset = 4096 : i32}
+    %b = tt.reduce ...            =>   %b = tt.reduce ... {allocation.offset = 4096 : i32, allocation.size = 512 : i32}
                                        module attributes {ttg.shared = 4608 : i32}
 
 What a pass before has placed stays there, and `ttg.shared` is at least what a pass before has asked for. (`allocate-shared-memory-nv` gives the
@@ -18,6 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.allocation import allocate, write_attributes
 from minitriton.codegen.scratch import scratch_bytes
+from minitriton.dialects.ttg_module import ALLOCATION_SIZE
+from minitriton.dialects.ttg_traits import i32_attr
 from minitriton.pass_registry import Pass, Property, register_pass
 
 
@@ -32,4 +34,8 @@ class PlaceSharedMemory(Pass):
     keeps: ClassVar[frozenset[Property]] = frozenset({Property.GLOBAL_SCRATCH})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        write_attributes(op, allocate(op, scratch_bytes))
+        allocation = allocate(op, scratch_bytes)
+        write_attributes(op, allocation)
+        for function in allocation.functions.values():
+            for owner, buffer in function.of_op.items():
+                owner.attributes[ALLOCATION_SIZE] = i32_attr(buffer.size)

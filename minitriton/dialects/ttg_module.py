@@ -19,6 +19,9 @@ THREADS_PER_WARP = "ttg.threads-per-warp"
 TARGET = "ttg.target"
 SHARED_BYTES = "ttg.shared"
 MAXNREG = "ttg.maxnreg"
+ALLOCATION_SIZE = "allocation.size"
+"""Attribute of an op with scratch whose lowering needs other than Triton's: bytes."""
+
 ALLOCATION_OFFSET = "allocation.offset"
 
 

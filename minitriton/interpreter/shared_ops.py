@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.analysis.membar import meets_by_warp
 from minitriton.analysis.scratch_size import triton_scratch_bytes
 from minitriton.dialects.ttg_async_copy import AsyncCopyGlobalToLocalOp
-from minitriton.dialects.ttg_module import ALLOCATION_OFFSET
+from minitriton.dialects.ttg_module import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.ttg_types import MemDescType
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.formats import unpack_e2m1
@@ -44,7 +44,8 @@ def with_scratch(op: Operation, machine: Machine, meaning: Callable[..., Any]) -
     offset, shared = placed_at(op), machine.shared
     if op.name in ("tt.call", "func.call"):
         return meaning if offset is None else _call_at(offset, machine, meaning)
-    size = triton_scratch_bytes(op)
+    given = op.attributes.get(ALLOCATION_SIZE)
+    size = given.value.data if isinstance(given, IntegerAttr) else triton_scratch_bytes(op)
     if not size:
         return meaning
     meets, warps = not meets_by_warp(op), machine.warps_of(op)

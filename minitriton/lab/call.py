@@ -16,6 +16,7 @@ from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.checker import check
 from minitriton.lab.report import CheckReport
 from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import load_own_passes
 from minitriton.runtime.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.descriptor_arguments import is_descriptor_type
 from minitriton.runtime.host_arrays import host_view
@@ -40,9 +41,7 @@ def check_call(
     overwritten. `options` are compile options (`num_warps`); `pipeline` replaces the target's own. With `device="gpu"` the
     PTX runs on the GPU too, where there is one.
     """
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
-
+    load_own_passes()
     source, arguments = source_of_call(kernel, args, constexprs)
     target = GPUTarget("cuda", arch, 32)
     return check(

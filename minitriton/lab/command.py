@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
+from minitriton.pass_registry import load_own_passes
 
 if TYPE_CHECKING:
     from minitriton.lab.parameters import Parameters
@@ -59,8 +60,7 @@ def add_check_command(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs the check and prints the table. 0 if no pass is broken, else 1."""
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
+    load_own_passes()
     from minitriton.lab.checker import check
     from minitriton.lab.parameters import architecture_of
     from minitriton.pass_manager import Pipeline

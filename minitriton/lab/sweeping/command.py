@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
+from minitriton.pass_registry import load_own_passes
 
 if TYPE_CHECKING:
     from minitriton.lab.sweeping.references import Reference
@@ -110,8 +111,7 @@ def _add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _references(given: argparse.Namespace, kernels: list[str]) -> list[Reference]:
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
+    load_own_passes()
     from minitriton.lab.command import named
     from minitriton.lab.sweeping.references import references
 

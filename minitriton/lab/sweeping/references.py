@@ -11,6 +11,7 @@ from pathlib import Path
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.subject import Subject
+from minitriton.pass_registry import load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -37,8 +38,7 @@ class Reference:
 
     def subject(self) -> Subject:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
-        import minitriton.codegen.all_passes
-        import minitriton.passes.all_passes  # noqa: F401
+        load_own_passes()
         from minitriton.cli import load_plugin
         from minitriton.lab import corpus
 
