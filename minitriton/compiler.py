@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton import knobs
 from minitriton.analysis.locations import source_location
+from minitriton.analysis.shared_memory_advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.compiled_parts import AsmDict, make_metadata
 from minitriton.dumps import dump_stages, environment_hooks, is_set, reproducer_path
@@ -49,6 +50,7 @@ class _LoweringFacts(Hook):
     """Notes what the lowering finds out for the metadata. Raises `OutOfResources` where `target` has too little."""
 
     target: GPUTarget
+    num_stages: int = 3
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def before(self, step: Step, value: Any) -> None:
@@ -58,20 +60,26 @@ class _LoweringFacts(Hook):
             self.metadata.update(_module_metadata(value))
 
     def after(self, step: Step, value: Any) -> None:
-        if Property.LLVM_DIALECT in step.establishes:
-            _check_shared_memory(value, self.target)
+        if step.establishes & _KNOWS_SHARED_MEMORY:
+            _check_shared_memory(value, self.target, self.num_stages)
 
 
-def _check_shared_memory(module: ModuleOp, target: GPUTarget) -> None:
+_KNOWS_SHARED_MEMORY = frozenset({Property.SHARED_ALLOCATED, Property.LLVM_DIALECT})
+"""What a step establishes behind which a module says how much shared memory it takes."""
+
+
+def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -> None:
     """Raises `OutOfResources` if a block of `target` has less shared memory than `module` takes, at its kernel."""
     required = _module_metadata(module)["shared"]
-    if required <= target.max_shared_memory:
+    limit = target.max_shared_memory
+    if required <= limit:
         return
-    places = (
-        source_location(op.location) for op in module.body.block.ops if op.name == "llvm.func" and op.regions[0].blocks
-    )
-    location = next((place for place in places if place is not None), None)
-    raise OutOfResources(required, target.max_shared_memory, "shared memory", location)
+    functions = [op for op in module.ops if op.name in ("tt.func", "llvm.func") and op.regions[0].blocks]
+    places = (source_location(op.location) for op in functions)
+    error = OutOfResources(required, limit, "shared memory", next((place for place in places if place), None))
+    if any(op.name == "tt.func" for op in functions):
+        error.help = f"{error.help}\n{shared_memory_advice(module, required, limit, num_stages)}"
+    raise error
 
 
 def _module_metadata(module: ModuleOp) -> dict[str, Any]:
@@ -221,7 +229,7 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
     value = source.make_ir(target, options, context)
     seconds = {"frontend": time.perf_counter() - since}
     texts: dict[str, Any] = {} if source.ext == "source" else {source.ext: representation_text(value)}
-    facts = _LoweringFacts(target)
+    facts = _LoweringFacts(target, options.num_stages)
     if source.ext != "ptx":
         parts, facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, source.ext)
         stages = {stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks]) for stage, part in parts}

@@ -3,7 +3,7 @@
     ttg.async_copy_global_to_local %p, %b mask %m    ->   nvvm.cp.async.shared.global, 16 bytes at a time; where the mask is
                                                           false the source has 0 bytes and the buffer is filled with zeros
 
-Copies of less than 4 bytes, which the hardware does not have, are loads and stores.
+Copies of less than 4 bytes, which the hardware does not have, are loads and stores, with a remark: here layouts are final.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
@@ -38,6 +39,7 @@ def async_copy(f: FunctionLowering, op: Operation) -> None:
     plan, offset = _plan(f, op, source, target, mask, view)
     representative = _representative(f, source)
     if plan.vector * plan.bitwidth < MIN_COPY_BITS:
+        remark_narrow_load(op, source, mask, plan.bitwidth, f.module.axis)
         _copy_by_registers(f, plan, source, mask, view, offset, representative)
     else:
         _copy(f, plan, source, mask, view, offset, representative)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation, OpResult
 
 from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt, ttng
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import (
@@ -34,6 +35,7 @@ from minitriton.passes.pipelining.buffers import (
     allocated_buffers,
     buffer_for_dots,
     copied_bytes,
+    element_bits,
     is_wide_enough,
 )
 from minitriton.passes.pipelining.loops import (
@@ -109,15 +111,19 @@ def _is_worth_it(load: Load, facts: AxisInfoAnalysis) -> bool:
     if not isinstance(load, tt.LoadOp):
         return True
     if not is_wide_enough(load, facts):
+        remark_narrow_load(load, load.ptr, load.mask, element_bits(load), facts)
         return False
     try:
         buffer_for_dots(load.results[0])
     except Incompatible:
         return False
     buffers = allocated_buffers(load)
-    if not buffers:
-        return True
-    return all(buffer == buffers[0] for buffer in buffers) and copied_bytes(load, buffers[0]) >= SMALLEST_COPY
+    if not all(buffer == buffers[0] for buffer in buffers):
+        return False
+    if buffers and copied_bytes(load, buffers[0]) < SMALLEST_COPY:
+        remark_narrow_load(load, load.ptr, load.mask, element_bits(load), facts)
+        return False
+    return True
 
 
 def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis) -> None:

@@ -26,7 +26,8 @@ from minitriton.layouts.encodings import (
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.properties import contig_per_thread, get_order, order_for_memory, thread_order
 from minitriton.layouts.to_linear import order_for_dot_operand, to_linear_layout
-from minitriton.passes.tensor_layouts import element_bits, layout_of_value, shape_of
+from minitriton.passes.tensor_layouts import element_bits as bits_of
+from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.constants import constant_attr, number_of
 
 SMALLEST_COPY = 4
@@ -72,7 +73,7 @@ def _wanted_by(user: Operation, value: SSAValue) -> SwizzledShared | None:
     if not isinstance(operand, DistributedEncoding) or source is None:
         return None
     shape = tuple(result.type.get_shape())  # pyright: ignore[reportAttributeAccessIssue]
-    bits = element_bits(result.type)  # pyright: ignore[reportArgumentType]
+    bits = bits_of(result.type)  # pyright: ignore[reportArgumentType]
     if isinstance(operand, DotOperand):
         is_register = isinstance(source, DistributedEncoding)
         order = order_for_memory(source, shape) if is_register else get_order(source, shape)
@@ -157,7 +158,7 @@ def copied_bytes(load: Operation, buffer: SharedEncoding) -> int:
     layout, shape = layout_of_value(value), shape_of(value)
     assert layout is not None and isinstance(value.type, TensorType)
     map_ = to_linear_layout(layout, shape).invert_and_compose(to_linear_layout(buffer, shape))
-    return map_.get_num_consecutive_in_out() * element_bits(value.type) // 8
+    return map_.get_num_consecutive_in_out() * bits_of(value.type) // 8
 
 
 def contiguity(load: tt.LoadOp, facts: AxisInfoAnalysis) -> int:
@@ -168,12 +169,16 @@ def contiguity(load: tt.LoadOp, facts: AxisInfoAnalysis) -> int:
 
 def is_wide_enough(load: tt.LoadOp, facts: AxisInfoAnalysis) -> bool:
     """Whether a thread's accesses are as wide as `cp.async` needs."""
+    count = contiguity(load, facts) if isinstance(load.ptr.type, TensorType) else 1
+    return count * element_bits(load) >= 8 * SMALLEST_COPY
+
+
+def element_bits(load: tt.LoadOp) -> int:
+    """Bits of an element that `load` reads."""
     type_ = load.ptr.type
     pointer = type_.element_type if isinstance(type_, TensorType) else type_
     assert isinstance(pointer, tt.PointerType)
-    bits: int = pointer.pointee_type.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
-    count = contiguity(load, facts) if isinstance(type_, TensorType) else 1
-    return count * bits >= 8 * SMALLEST_COPY
+    return pointer.pointee_type.bitwidth  # pyright: ignore
 
 
 def is_zero(value: SSAValue) -> bool:

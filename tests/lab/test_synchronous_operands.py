@@ -1,0 +1,76 @@
+"""An operand that `cp.async` cannot copy is loaded synchronously, alone: the same numbers at every number of stages, and a remark."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+from minitriton.analysis.copy_remarks import PerformanceRemark
+from minitriton.codegen.cubin import assembler_available
+from minitriton.lab import check_call
+from minitriton.lab.call import source_of_call
+from minitriton.target import GPUTarget
+
+
+@triton.jit
+def mixed(a, b, c, K, sa, sb, sc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr):
+    rows, cols, ks = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    pa, pb = a + rows[:, None] * sa + ks[None, :], b + ks[:, None] * sb + cols[None, :]
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in tl.range(0, tl.cdiv(K, BK), num_stages=STAGES):
+        x = tl.load(pa, mask=ks[None, :] < K - k * BK, other=0)
+        y = tl.load(pb, mask=ks[:, None] < K - k * BK, other=0.0)
+        acc = tl.dot(x.to(tl.float16), y, acc)
+        pa += BK
+        pb += BK * sb
+    tl.store(c + rows[:, None] * sc + cols[None, :], acc)
+
+
+def arguments(dtype: Any, step: int) -> list[Any]:
+    """A whose elements lie `step` apart, K that divides by nothing."""
+    rng = np.random.default_rng(5)
+    a = rng.integers(-3, 4, (32, 71 * step)).astype(dtype)
+    b = rng.integers(-3, 4, (71, 32)).astype(np.float16)
+    return [a, b, np.zeros((32, 32), np.float32), 71, 71 * step, 32, 32]
+
+
+def line_of(text: str) -> int:
+    lines, first = inspect.getsourcelines(mixed.fn)
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+@pytest.mark.parametrize("arch", [80, 90])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_numbers_are_the_same_at_every_number_of_stages(arch: int, dtype: Any, stages: int) -> None:
+    given = arguments(dtype, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PerformanceRemark)
+        report = check_call(mixed, given, (1,), arch=arch, BM=32, BN=32, BK=32, STAGES=stages)
+    assert report.ok, report.text()
+    assert np.array_equal(given[2], given[0].astype(np.float32) @ given[1].astype(np.float32))
+
+
+def compiled(dtype: Any, arch: int) -> tuple[str, list[warnings.WarningMessage]]:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        source, _ = source_of_call(mixed, arguments(dtype, 1), {"BM": 32, "BN": 32, "BK": 32, "STAGES": 3})
+        kernel = triton.compile(source, target=GPUTarget("cuda", arch, 32))
+        if assembler_available(f"sm{arch}"):
+            assert kernel.asm["cubin"]
+    return kernel.asm["ptx"], [warning for warning in said if warning.category is PerformanceRemark]
+
+
+@pytest.mark.parametrize("arch", [80, 90])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16])
+def test_only_that_operand_is_synchronous_and_a_remark_names_its_line(arch: int, dtype: Any) -> None:
+    ptx, said = compiled(dtype, arch)
+    assert "cp.async.c" in ptx
+    assert {(warning.filename, warning.lineno) for warning in said} == {(__file__, line_of("x = tl.load"))}
+    assert "cp.async takes" in str(said[0].message) and "multiple" in str(said[0].message)
