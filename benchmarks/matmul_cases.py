@@ -1,0 +1,220 @@
+"""The products that `matmul.py` measures: tensors, launches of `examples/kernels/matmul.py`, torch's own way.
+
+Tiles and warps are those of Triton's tutorials 03 and 09 for large products, and the usual ones for few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+Tensors = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """BM, BN, BK, warps and stages of a kernel."""
+
+    m: int
+    n: int
+    k: int
+    warps: int = 8
+    stages: int = 3
+
+    def keywords(self) -> dict[str, int]:
+        return {
+            "BM": self.m,
+            "BN": self.n,
+            "BK": self.k,
+            "GROUP": 8,
+            "num_warps": self.warps,
+            "num_stages": self.stages,
+        }
+
+
+@dataclass(frozen=True)
+class Product:
+    """`launch(kernels, tensors)` starts one run into `tensors["c"]` and gives the compiled kernel; `library` gives torch's result."""
+
+    name: str
+    operations: int
+    make: Callable[[], Tensors]
+    launch: Callable[[Any, Tensors], Any]
+    library: Callable[[Tensors], Any]
+    tolerance: float = 1e-2
+
+
+def _cdiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _random(kind: str, *shape: int) -> Any:
+    """Random numbers of a torch dtype on the GPU."""
+    import torch
+
+    dtype = getattr(torch, kind)
+    if dtype == torch.int8:
+        return torch.randint(-128, 128, shape, dtype=dtype, device="cuda")
+    return torch.randn(shape, device="cuda").to(dtype)
+
+
+def _plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False, out: str = "") -> Product:
+    """By pointers; `column_b`: b lies column by column."""
+
+    def make() -> Tensors:
+        import torch
+
+        b = _random(kind, n, k).T if column_b else _random(kind, k, n)
+        return {
+            "a": _random(kind, m, k),
+            "b": b,
+            "c": torch.empty(m, n, dtype=getattr(torch, out or kind), device="cuda"),
+        }
+
+    def launch(kernels: Any, t: Tensors) -> Any:
+        tl = kernels.tl
+        accumulator = tl.int32 if kind == "int8" else tl.float32
+        a, b, c = t["a"], t["b"], t["c"]
+        grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n),)
+        strides = (a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0))
+        return kernels.matmul[grid](a, b, c, m, n, k, *strides, ACC=accumulator, **tile.keywords())
+
+    layout = " b column by column" if column_b else ""
+    return Product(f"{kind} {m}x{n}x{k}{layout}", 2 * m * n * k, make, launch, _torch_product)
+
+
+def _torch_product(t: Tensors) -> Any:
+    """torch's product of a and b in the type of c."""
+    import torch
+
+    a, b = t["a"], t["b"]
+    if a.dtype == torch.int8 and b.dtype == torch.int8:
+        return torch._int_mm(a, b)
+    if a.dtype.itemsize == 1 and a.dtype != torch.int8:
+        one = torch.ones((), device=a.device)
+        return torch._scaled_mm(a, b, one, one, out_dtype=t["c"].dtype)
+    return a.to(b.dtype) @ b
+
+
+def _descriptor_of(kernels: Any) -> Callable[[Any, list[int]], Any]:
+    """What makes a tensor descriptor for the compiler of `kernels`."""
+    return import_module(f"{kernels.triton.__name__}.tools.tensor_descriptor").TensorDescriptor.from_tensor
+
+
+def _descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Product:
+    """By tensor copies, with as many programs as the GPU runs at once; b lies column by column."""
+
+    def make() -> Tensors:
+        import torch
+
+        return {
+            "a": _random(kind, m, k),
+            "b": _random(kind, n, k).T,
+            "c": torch.empty(m, n, dtype=getattr(torch, kind), device="cuda"),
+        }
+
+    def launch(kernels: Any, t: Tensors) -> Any:
+        import torch
+
+        programs = torch.cuda.get_device_properties(0).multi_processor_count
+        descriptor = _descriptor_of(kernels)
+        blocks = ((tile.m, tile.k), (tile.n, tile.k), (tile.m, tile.n))
+        a, b, c = (descriptor(x, list(s)) for x, s in zip((t["a"], t["b"].T, t["c"]), blocks, strict=True))
+        grid = (min(programs, _cdiv(m, tile.m) * _cdiv(n, tile.n)),)
+        return kernels.matmul_descriptors[grid](a, b, c, m, n, k, PROGRAMS=programs, **tile.keywords())
+
+    return Product(f"{kind} {m}x{n}x{k} by descriptors", 2 * m * n * k, make, launch, _torch_product)
+
+
+def _widened(kind: str, m: int, n: int, k: int, tile: Tile, by_descriptors: bool = False) -> Product:
+    """A of narrower numbers, b of bf16."""
+
+    def make() -> Tensors:
+        import torch
+
+        return {
+            "a": _random(kind, m, k),
+            "b": _random("bfloat16", k, n),
+            "c": torch.empty(m, n, dtype=torch.bfloat16, device="cuda"),
+        }
+
+    def launch(kernels: Any, t: Tensors) -> Any:
+        a, b, c = t["a"], t["b"], t["c"]
+        grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n),)
+        if not by_descriptors:
+            return kernels.matmul_widened[grid](a, b, c, m, n, k, k, n, n, **tile.keywords())
+        descriptor = _descriptor_of(kernels)
+        blocks = ((tile.m, tile.k), (tile.k, tile.n), (tile.m, tile.n))
+        a, b, c = (descriptor(x, list(s)) for x, s in zip((a, b, c), blocks, strict=True))
+        return kernels.matmul_widened_descriptors[grid](a, b, c, m, n, k, **tile.keywords())
+
+    way = " by descriptors" if by_descriptors else ""
+    return Product(f"{kind} by bfloat16 {m}x{n}x{k}{way}", 2 * m * n * k, make, launch, _torch_product)
+
+
+def _int4(m: int, n: int, k: int, tile: Tile) -> Product:
+    """A of 4 bits with a scale for each BK of a row, b of bf16."""
+
+    def make() -> Tensors:
+        import torch
+
+        packed, scale = _random("int8", m, k // 2), torch.rand(m, k // tile.k, device="cuda").to(torch.bfloat16)
+        codes = torch.stack(((packed << 4) >> 4, packed >> 4), -1).reshape(m, k)
+        wide = codes.to(torch.bfloat16) * scale.repeat_interleave(tile.k, 1)
+        return {
+            "packed": packed, "scale": scale, "a": wide, "b": _random("bfloat16", k, n),
+            "c": torch.empty(m, n, dtype=torch.bfloat16, device="cuda"),
+        }  # fmt: skip
+
+    def launch(kernels: Any, t: Tensors) -> Any:
+        grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n),)
+        operands = (t["packed"], t["scale"], t["b"], t["c"])
+        return kernels.matmul_int4[grid](*operands, m, n, k, k // 2, n, n, **tile.keywords())
+
+    return Product(f"int4 by bfloat16 {m}x{n}x{k}", 2 * m * n * k, make, launch, _torch_product)
+
+
+def _batched(kind: str, batch: int, m: int, n: int, k: int, tile: Tile) -> Product:
+    def make() -> Tensors:
+        import torch
+
+        c = torch.empty(batch, m, n, dtype=getattr(torch, kind), device="cuda")
+        return {"a": _random(kind, batch, m, k), "b": _random(kind, batch, k, n), "c": c}
+
+    def launch(kernels: Any, t: Tensors) -> Any:
+        grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n), batch)
+        return kernels.matmul_batched[grid](t["a"], t["b"], t["c"], m, n, k, m * k, k * n, m * n, **tile.keywords())
+
+    return Product(f"{kind} {batch} of {m}x{n}x{k}", 2 * batch * m * n * k, make, launch, _torch_product)
+
+
+LARGE = Tile(128, 256, 64)
+
+
+def products() -> list[Product]:
+    """Every case, in the order of the table."""
+    return [
+        *(
+            _plain(kind, m, n, k, LARGE)
+            for kind in ("float16", "bfloat16")
+            for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 8192, 512), (1024, 1024, 16384))
+        ),
+        _plain("float16", 4096, 4096, 4096, LARGE, column_b=True),
+        _plain("float16", 16, 8192, 8192, Tile(16, 64, 128, 4, 4)),
+        _plain("float16", 64, 8192, 8192, Tile(64, 64, 128, 4, 4)),
+        _plain("float32", 4096, 4096, 4096, Tile(128, 128, 32), column_b=True),
+        _plain("float32", 4096, 4096, 4096, Tile(128, 128, 32)),
+        _plain("float8_e4m3fn", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
+        _plain("float8_e4m3fn", 4096, 4096, 4096, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
+        _plain("int8", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="int32"),
+        _descriptors("float16", 4096, 4096, 4096, LARGE),
+        _descriptors("float16", 8192, 8192, 8192, LARGE),
+        _descriptors("bfloat16", 8192, 8192, 512, LARGE),
+        _widened("int8", 8192, 8192, 8192, Tile(128, 128, 64, 8, 3)),
+        _widened("int8", 8192, 8192, 8192, Tile(128, 128, 64, 8, 3), by_descriptors=True),
+        _widened("int8", 64, 8192, 8192, Tile(64, 128, 64, 4, 4)),
+        _int4(4096, 4096, 4096, Tile(128, 128, 64, 8, 3)),
+        _batched("float16", 16, 1024, 1024, 1024, Tile(128, 128, 64, 8, 3)),
+    ]
