@@ -129,7 +129,11 @@ def _link(ptx: str, flags: list[str]) -> bytes:
     limit = register_limit(taken.registers, math.prod(int(n) for n in entry[2].split(",") if n.strip()))
     if limit is None:
         return free.cubin
-    limited = nvjitlink.assemble(ptx[: entry.end()] + f".maxnreg {limit}\n" + ptx[entry.end() :], flags)
+    try:
+        limited = nvjitlink.assemble(ptx[: entry.end()] + f".maxnreg {limit}\n" + ptx[entry.end() :], flags)
+    except MinitritonError:
+        # A product of tensor cores takes all its registers at once; a limit below that is refused.
+        return free.cubin
     spills = kernel_resources(limited.cubin, entry[1]).local_bytes > taken.local_bytes
     return free.cubin if spills else limited.cubin
 

@@ -19,7 +19,7 @@ NAMES |= {
     "replace_field": tensor_copy_operations.replace_field,
     "publish_descriptor": tensor_copy_operations.publish_descriptor, "wgmma": wgmma_operations.multiply,
     "wgmma_commit": wgmma_operations.commit, "wgmma_wait": wgmma_operations.wait,
-    "check_pending": wgmma_operations.check_pending, "wgmma_fence": wgmma_operations.fence,
+    "check_pending": wgmma_operations.check_pending, "check_running": wgmma_operations.check_running, "wgmma_fence": wgmma_operations.fence,
     "wgmma_touch": wgmma_operations.touch,
 }  # fmt: skip
 

@@ -246,6 +246,7 @@ class BlockWriter:
         self.defined.add(operand.index)
         if operand.index in self.fenced and self.instruction is not None and "wgmma" not in self.instruction.opcode:
             self.touched.add(operand.index)
+            self.emit(f"check_running(x, {self.instruction.index}, {operand.index}, {guard or 'True'}, m)")
 
     def copy(self, destination: Operand, source: Operand, kind: str) -> None:
         """A move without a change of bits: takes the value in whatever kind it is at hand."""

@@ -73,13 +73,15 @@ class Products:
     """Whether the warpgroup has executed a fence."""
     touched: dict[int, np.ndarray]
     """By register: the warpgroups whose other instructions have written it since their last fence."""
+    held: dict[int, np.ndarray]
+    """As `written`, for the registers of A."""
 
 
 def _products(x: Machine) -> Products:
     found = x.async_state.get("wgmma")
     if found is None:
         count = -(-x.count // 128)
-        found = Products(np.zeros(count, np.int64), {}, [], np.zeros(count, np.bool_), {})
+        found = Products(np.zeros(count, np.int64), {}, [], np.zeros(count, np.bool_), {}, {})
         x.async_state["wgmma"] = found
     return found
 
@@ -172,8 +174,9 @@ def multiply(
         new[thread : thread + 128] = _to_lanes(total, of_d, columns)
     if x.check:
         state = _products(x)
-        for register in registers:
-            state.written.setdefault(register, np.full(len(state.committed), -1))[groups] = state.committed[groups]
+        for numbers, noted in ((registers, state.written), (held, state.held)):
+            for register in numbers:
+                noted.setdefault(register, np.full(len(state.committed), -1))[groups] = state.committed[groups]
     return [np.ascontiguousarray(new[:, r]) for r in range(new.shape[1])]
 
 
@@ -231,10 +234,11 @@ def commit(x: Machine, mask: Any) -> None:
 def wait(x: Machine, allowed: int, mask: Any) -> None:
     """`wgmma.wait_group`: results of all but the last `allowed` groups may be read, their tiles overwritten."""
     state, here = _products(x), _warpgroups(x, mask)
-    for register, group in list(state.written.items()):
-        group[here & (group < state.committed - allowed)] = -1
-        if (group < 0).all():
-            del state.written[register]
+    for noted in (state.written, state.held):
+        for register, group in list(noted.items()):
+            group[here & (group < state.committed - allowed)] = -1
+            if (group < 0).all():
+                del noted[register]
     kept: list[Reading] = []
     for one in state.reading:
         if here[one.warpgroup] and one.group < state.committed[one.warpgroup] - allowed:
@@ -255,3 +259,17 @@ def check_pending(x: Machine, site: int, register: int, mask: Any) -> None:
     early = np.repeat(group >= 0, 128)[: x.count] & (x.alive if mask is None else mask)
     if early.any():
         x.find("async-read", site, np.nonzero(early)[0], "reads a result of wgmma before the wait that covers it")
+
+
+def check_running(x: Machine, site: int, register: int, guard: Any, mask: Any) -> None:
+    """Reports a write to a register of A or of the accumulator of a product that no wait has covered."""
+    state = _products(x)
+    for noted in (state.written, state.held):
+        group = noted.get(register)
+        if group is None:
+            continue
+        active = x.mask(mask)
+        early = np.repeat(group >= 0, 128)[: x.count] & (x.alive if active is None else active) & guard
+        if early.any():
+            text = "writes a register that wgmma may still use, before the wait that covers it"
+            x.find("async-write", site, np.nonzero(early)[0], text)

@@ -21,6 +21,7 @@ import minitriton.passes.exchange_between_ctas
 import minitriton.passes.f32_dot_tc
 import minitriton.passes.fence_insertion
 import minitriton.passes.fuse_nested_loops
+import minitriton.passes.hold_wgmma_registers
 import minitriton.passes.inline
 import minitriton.passes.integer_ranges
 import minitriton.passes.licm

@@ -34,7 +34,10 @@ class TensorDescriptor:
         rank = len(self.shape)
         width = self.base.dtype.itemsize
         is_fake = type(self.base).__name__ in ("FakeTensor", "FunctionalTensor")
-        require(len(self.strides) == len(self.block_shape) == rank, f"rank mismatch: {self}")
+        if not len(self.strides) == len(self.block_shape) == rank:
+            # Not of `self`: the text of a tensor fetches its numbers from the device.
+            sizes = f"shape {list(self.shape)}, strides {list(self.strides)}, block_shape {list(self.block_shape)}"
+            raise DescriptorError(f"rank mismatch: {sizes}")
         require(rank > 0, "rank must not be zero")
         require(rank <= _MAX_RANK, f"rank cannot be more than {_MAX_RANK}")
         require(is_fake or data_address(self.base) % _ALIGNMENT == 0, "base must be 16-byte aligned")

@@ -9,6 +9,7 @@ import pytest
 
 from minitriton.codegen import cubin, nvjitlink
 from minitriton.codegen.cubin_resources import KernelResources
+from minitriton.errors import MinitritonError
 from minitriton.target import CUDAOptions, GPUTarget
 
 H100 = GPUTarget("cuda", 90, 32)
@@ -111,3 +112,16 @@ def test_a_limit_is_kept_where_nothing_spills_whatever_the_log_says(
     monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
     ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
     assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
+
+
+def test_a_kernel_that_the_limit_is_too_low_for_goes_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        if ".maxnreg 32" in ptx:
+            raise MinitritonError("ptxas fatal : (C7602) Insufficient registers (32) to compile instruction at line 1")
+        return nvjitlink.Assembled(b"40:16")
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
+    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == b"40:16"

@@ -11,6 +11,9 @@ from narrow_floats import as_bf16, from_bf16, random_codes, values
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.pipelines import pipeline_for
+from minitriton.runtime.emulation import KernelFault
+from minitriton.target import CUDAOptions, GPUTarget
 
 
 @triton.jit
@@ -166,3 +169,41 @@ def test_small_products_fill_up_the_instruction(m: int, n: int, k: int, warps: i
     c = np.zeros((m, n), np.float32)
     odd[(1,)](a, b, c, m, n, k, num_warps=warps)
     np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=0, atol=1e-5)
+
+
+@triton.jit
+def widened(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, BK: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK)
+    acc = tl.zeros((M, N), tl.float32)
+    for i in range(0, K, BK):
+        x = tl.load(a + m[:, None] * K + (i + k)[None, :])
+        y = tl.load(b + (i + k)[:, None] * N + n[None, :])
+        acc = tl.dot(x.to(tl.float16), y, acc)
+    tl.store(c + m[:, None] * N + n[None, :], acc)
+
+
+def widened_product(**options: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A product of int8 by f16 in a pipelined loop: what was compiled, the result and what is right."""
+    a, b = rng.integers(-128, 128, (64, 512)).astype(np.int8), rng.standard_normal((512, 64)).astype(np.float16)
+    c = np.zeros((64, 64), np.float32)
+    compiled = widened[(1,)](a, b, c, 64, 64, 512, 64, **options)
+    return compiled, c, a.astype(np.float64) @ b
+
+
+def test_an_operand_is_widened_in_registers_on_its_way_to_wgmma(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm90")
+    compiled, c, wanted = widened_product()
+    np.testing.assert_allclose(c, wanted, rtol=0, atol=1e-2)
+    ptx = compiled.asm["ptx"]
+    assert re.search(r"wgmma.mma_async[^;]*?\}, \{%r\d+, %r\d+, %r\d+, %r\d+\}, b", ptx), "A is in registers"
+    loop = ptx[ptx.index("wgmma.mma_async") :]
+    assert "st.shared" not in loop[: loop.index("bra")], "A goes through shared memory once"
+
+
+def test_products_in_flight_keep_the_registers_of_their_operand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "sm90")
+    target = GPUTarget("cuda", 90, 32)
+    steps = str(pipeline_for(target, CUDAOptions.for_target(target)))
+    assert "hold-wgmma-registers," in steps
+    with pytest.raises(KernelFault, match="writes a register that wgmma may still use"):
+        widened_product(pipeline=steps.replace("hold-wgmma-registers,", ""))

@@ -118,3 +118,13 @@ def test_the_driver_encodes_a_map_once_for_all_launches_with_it(monkeypatch: pyt
     expected = arguments[0].value.placed()
     assert library.calls == [expected] and first == second and first[1:] == (40, 64, 64, 1)
     assert ctypes.string_at(first[0], SIZE) == expected.encode()
+
+
+def test_a_descriptor_is_made_without_reading_the_array() -> None:
+    class OnDevice(np.ndarray):
+        def __repr__(self) -> str:
+            raise AssertionError("the text of a tensor fetches its numbers from the device")
+
+        __str__ = __format__ = __repr__
+
+    TensorDescriptor.from_tensor(ARRAY.view(OnDevice), [8, 32])

@@ -1,0 +1,100 @@
+"""`hold-wgmma-registers`: where a wait has to stand before A is written again, and where none is needed."""
+
+from __future__ import annotations
+
+from filecheck_ir import check, run
+
+from minitriton.passes.hold_wgmma_registers import HoldWgmmaRegisters
+
+HEAD = """
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+#sh = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#s8 = #ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 8}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+"""
+
+
+def loop(body: str, *, inputs: str = "") -> str:
+    """A function with a loop over %n that carries the accumulator %c."""
+    return f"""{HEAD}
+  tt.func @f(%m: !ttg.memdesc<64x64xi8, #s8, #smem>, %b: !ttg.memdesc<64x64xf16, #sh, #smem>, %n: i32{inputs}) -> tensor<64x64xf32, #mma> {{
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %zero) -> (tensor<64x64xf32, #mma>) : i32 {{
+{body}
+    }}
+    tt.return %r : tensor<64x64xf32, #mma>
+  }}
+}}
+"""
+
+
+LOADED = """
+      %x = ttg.local_load %m : !ttg.memdesc<64x64xi8, #s8, #smem> -> tensor<64x64xi8, #a>
+      %w = arith.sitofp %x : tensor<64x64xi8, #a> to tensor<64x64xf16, #a>"""
+PRODUCT = """
+      %d = ttng.warp_group_dot %w, %b, %c {isAsync = true} : tensor<64x64xf16, #a> * !ttg.memdesc<64x64xf16, #sh, #smem> -> tensor<64x64xf32, #mma>"""
+
+
+def waited(pendings: int) -> str:
+    return f"""
+      %e = ttng.warp_group_dot_wait %d {{pendings = {pendings} : i32}} : tensor<64x64xf32, #mma>
+      scf.yield %e : tensor<64x64xf32, #mma>"""
+
+
+def test_the_next_operand_is_converted_after_the_product_that_runs() -> None:
+    check(
+        loop(LOADED + PRODUCT + waited(1)),
+        HoldWgmmaRegisters(),
+        """
+        CHECK: iter_args(%[[C:.*]] = %cst)
+        CHECK: %[[X:.*]] = ttg.local_load
+        CHECK-NEXT: %[[W:.*]]:2 = ttng.warp_group_dot_wait %[[C]], %[[X]] {pendings = 0 : i32}
+        CHECK-NEXT: %[[A:.*]] = arith.sitofp %[[W]]#1
+        CHECK-NEXT: ttng.warp_group_dot %[[A]], %arg1, %[[W]]#0
+        """,
+    )
+
+
+def test_a_product_that_was_waited_for_in_its_iteration_needs_nothing() -> None:
+    text = loop(LOADED + PRODUCT + waited(0))
+    assert run(text, HoldWgmmaRegisters()) == run(text)
+
+
+def test_an_operand_from_before_the_loop_keeps_its_registers_anyway() -> None:
+    text = loop(PRODUCT + waited(1), inputs=", %w: tensor<64x64xf16, #a>")
+    assert run(text, HoldWgmmaRegisters()) == run(text)
+
+
+def test_a_wait_before_the_next_conversion_is_enough() -> None:
+    early = """
+      %g = ttng.warp_group_dot_wait %c {pendings = 0 : i32} : tensor<64x64xf32, #mma>"""
+    text = loop(early + LOADED + PRODUCT.replace("%c {", "%g {") + waited(1))
+    assert run(text, HoldWgmmaRegisters()) == run(text)
+
+
+def test_a_product_from_shared_memory_has_no_such_registers() -> None:
+    text = loop(
+        """
+      %d = ttng.warp_group_dot %a, %b, %c {isAsync = true} : !ttg.memdesc<64x64xf16, #sh, #smem> * !ttg.memdesc<64x64xf16, #sh, #smem> -> tensor<64x64xf32, #mma>"""
+        + waited(1),
+        inputs=", %a: !ttg.memdesc<64x64xf16, #sh, #smem>",
+    )
+    assert run(text, HoldWgmmaRegisters()) == run(text)
+
+
+def test_an_operand_that_is_loaded_as_it_is_waits_before_the_load() -> None:
+    loaded = """
+      %w = ttg.local_load %b : !ttg.memdesc<64x64xf16, #sh, #smem> -> tensor<64x64xf16, #a>"""
+    check(
+        loop(loaded + PRODUCT + waited(1)),
+        HoldWgmmaRegisters(),
+        """
+        CHECK: iter_args(%[[C:.*]] = %cst)
+        CHECK-NEXT: %[[W:.*]] = ttng.warp_group_dot_wait %[[C]] {pendings = 0 : i32}
+        CHECK-NEXT: ttg.local_load
+        """,
+    )
