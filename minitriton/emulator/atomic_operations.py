@@ -13,10 +13,7 @@ import numpy as np
 from minitriton.emulator import packed_math, proxy_fences
 from minitriton.emulator.float_math import flush32, minmax32
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.memory_operations import by_space, locate_to_write, measure
-
-MOST_LOCKS = 64
-"""Threads of one atomic that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
+from minitriton.emulator.memory_operations import by_space, check_global_write, locate_to_write, measure, pass_order
 
 
 def _increment(old: Any, limit: Any) -> Any:
@@ -83,11 +80,10 @@ def atomic(
             granules = x.shared.granules(offset[lanes], width * len(operands))
             x.shared.initialised[granules] = True
             proxy_fences.note_store(x, site, granules, lanes)
-        if space == "global" and len(lanes) <= MOST_LOCKS:
-            order = x.instruction(site).opcode
-            acquire, release = "acq" in order, "release" in order or "acq_rel" in order
-            for thread in lanes.tolist() if acquire or release else ():
-                x.memory.synchronize(int(x.cta_number[thread]), int(offset[thread]), acquire, release)
+        if space == "global":
+            no = np.zeros(len(lanes), np.bool_)
+            check_global_write(x, site, offset[lanes], width * len(operands), lanes, no, None)
+            pass_order(x, site, offset, lanes, acquire=True, release=True)
     memory = (x.memory.views if space == "global" else x.shared.views)[width].view(dtype)
     changed = False
     for k, value in enumerate(operands):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import atomic_operations, global_memory, packed_math, proxy_fences
+from minitriton.emulator import atomic_operations, global_memory, memory_operations, packed_math, proxy_fences
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.mbarrier_operations import find_barrier, publish
 from minitriton.emulator.report import Traffic
@@ -73,23 +73,14 @@ def global_inside(
 
 def check_global_read(x: Machine, site: int, thread: int, offset: np.ndarray, item: int) -> None:
     """Races and uninitialised bytes of what a copy reads from global memory."""
-    race, fresh = x.memory.read_by(offset, item, np.full(len(offset), x.cta_number[thread]))
-    for kind, wrong, text in (
-        ("global-race", race, "a bulk copy reads what another CTA writes"),
-        ("uninitialised", fresh, "a bulk copy reads global memory that nothing has written"),
-    ):
-        if wrong.any():
-            place = x.memory.describe(int(offset[np.argmax(wrong)]))
-            x.find(kind, site, np.array([thread]), f"{text}, at {place}")
+    if len(offset):
+        memory_operations.check_global_read(x, site, offset, item, np.full(len(offset), thread), "a bulk copy reads")
 
 
 def check_global_write(x: Machine, site: int, thread: int, offset: np.ndarray, item: int) -> None:
     """Races of what a copy writes to global memory, and arrays that are read-only."""
-    race = x.memory.written_by(offset, item, np.full(len(offset), x.cta_number[thread]))
-    if race.any():
-        place = x.memory.describe(int(offset[np.argmax(race)]))
-        text = f"a bulk copy writes what another CTA reads or writes, at {place}"
-        x.find("global-race", site, np.array([thread]), text)
+    who, same = np.full(len(offset), thread), np.zeros(len(offset), np.bool_)
+    memory_operations.check_global_write(x, site, offset, item, who, same, None, "a bulk copy writes")
 
 
 def count_traffic(x: Machine, site: int, offset: np.ndarray, item: int) -> None:

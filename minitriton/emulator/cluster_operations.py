@@ -45,12 +45,12 @@ def arrive(x: Machine, release: bool, mask: Any) -> None:
     mask = x.mask(mask)
     state = _state(x)
     active = x.alive if mask is None else mask
-    if release and x.shared.shadowed:
+    if release and x.clocks.enabled:
         for group in np.nonzero(_rows(x, active).any(1))[0].tolist():
             here = _rows(x, active)[group]
             phase = int(_rows(x, state.arrived)[group][here].max())
             warps = np.unique(_rows(x, x.warp)[group][here])
-            known = x.shared.release(warps)
+            known = x.clocks.release(warps)
             old = state.published.get((group, phase))
             state.published[(group, phase)] = known if old is None else np.maximum(old, known)
     state.arrived[active] += 1
@@ -67,12 +67,12 @@ def wait() -> Any:
         turn = state.waited + 1
         passed = active & (np.repeat(least, x.count // len(least)) >= turn)
         if passed.any():
-            if x.shared.shadowed:
+            if x.clocks.enabled:
                 for group in np.nonzero(_rows(x, passed).any(1))[0].tolist():
                     here = _rows(x, passed)[group]
                     phase = int(_rows(x, state.waited)[group][here].max())
                     if (known := state.published.get((group, phase))) is not None:
-                        x.shared.acquire(np.unique(_rows(x, x.warp)[group][here]), known)
+                        x.clocks.acquire(np.unique(_rows(x, x.warp)[group][here]), known)
             state.waited[passed] += 1
             x.go(ready, block.next, None if passed.all() else passed)
         stays = active & ~passed

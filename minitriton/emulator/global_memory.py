@@ -1,4 +1,4 @@
-"""Device memory: the arguments' bytes in one buffer, with guard gaps, bounds, and who wrote what.
+"""Device memory: the arguments' bytes in one buffer, with guard gaps and bounds.
 
 In: NumPy arrays. Out: a 64-bit address for each; overlapping arrays share one allocation, so that in-place kernels work.
 
@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from minitriton.emulator.global_shadow import GlobalShadow
+
 BASE = 0x7F0000000000
 GAP = 4096
 ALIGNMENT = 16
-NOBODY, SEVERAL = -1, -2
 
 
 @dataclass
@@ -33,7 +34,7 @@ class Allocation:
 
 
 class GlobalMemory:
-    """The buffer, its allocations, and per 4-byte (or narrower) granule the CTA that last wrote and read it."""
+    """The buffer, its allocations, and the shadow of who wrote and read what."""
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
@@ -41,10 +42,7 @@ class GlobalMemory:
         self.starts = np.zeros(0, np.int64)
         self.ends = np.zeros(0, np.int64)
         self.size = 0
-        self.seen: dict[int, set[int]] = {}
-        """By CTA: those whose work is ordered before what it does now, through atomics that release and acquire."""
-        self.released: dict[int, set[int]] = {}
-        """By place: the CTAs whose work a release there has published."""
+        self.shadow: GlobalShadow | None = None
 
     def add(
         self,
@@ -81,7 +79,7 @@ class GlobalMemory:
                 addresses[p] = start + arrays[p][1].__array_interface__["data"][0] - low
         return addresses
 
-    def freeze(self, shadow: bool) -> None:
+    def freeze(self) -> None:
         """Makes the buffer once all allocations are known, and copies the arguments in."""
         self.size = -(-(self.position + GAP) // 16) * 16
         self.bytes = np.zeros(self.size, np.uint8)
@@ -92,14 +90,19 @@ class GlobalMemory:
             if a.host is not None:
                 self.bytes[a.start : a.end] = a.host
         self.read_only = [a for a in self.allocations if a.host is not None and not a.host.flags.writeable]
-        self.granule = min((a.item for a in self.allocations), default=4)
-        if shadow:
-            self.writer = np.full(self.size // self.granule, NOBODY, np.int32)
-            self.reader = np.full(self.size // self.granule, NOBODY, np.int32)
-            self.fresh = np.zeros(self.size // self.granule, np.bool_)
-            for a in self.allocations:
-                if not a.initialised:
-                    self.fresh[a.start // self.granule : a.end // self.granule] = True
+
+    def follow(self, granule: int, followed: set[int], group_lanes: int) -> None:
+        """Notes from now on who reads and writes what, in `granule`s of bytes; `group_lanes` are the lanes of a cluster."""
+        starts = [a.start for a in self.allocations]
+        self.shadow = GlobalShadow(self.size, granule, starts, followed, group_lanes)
+        for a in self.allocations:
+            if not a.initialised:
+                self.shadow.mark_fresh(a.start, a.end)
+
+    @property
+    def item(self) -> int:
+        """Bytes of the narrowest element of the arguments, at most 4."""
+        return min((a.item for a in self.allocations), default=4)
 
     def write_back(self) -> None:
         """Copies results into the arguments' arrays."""
@@ -130,53 +133,6 @@ class GlobalMemory:
         if nearest is None or offset < 0 or offset > self.size:
             return f"address {BASE + offset:#x}"
         return f"byte {offset - nearest.start} of `{nearest.name}` ({nearest.end - nearest.start} bytes)"
-
-    def granules(self, offset: np.ndarray, size: int) -> np.ndarray:
-        """Granules that accesses touch: [accesses, granules of one]."""
-        count = max(1, size // self.granule)
-        return (offset // self.granule)[:, None] + np.arange(count)
-
-    def read_by(self, offset: np.ndarray, size: int, cta: np.ndarray) -> tuple[Any, Any]:
-        """Notes readers; returns which accesses race with another CTA's write, and which read uninitialised bytes."""
-        g = self.granules(offset, size)
-        writer = self.writer[g]
-        race = np.any((writer != NOBODY) & (writer != cta[:, None]), axis=1)
-        if self.seen and race.any():
-            race &= self.unordered(np.where(writer == cta[:, None], NOBODY, writer), cta)
-        reader = self.reader[g]
-        mine = np.where((reader == NOBODY) | (reader == cta[:, None]), cta[:, None], SEVERAL)
-        self.reader[g] = mine
-        clash = self.reader[g] != mine
-        if clash.any():
-            self.reader[g[clash]] = SEVERAL
-        return race, np.any(self.fresh[g], axis=1)
-
-    def written_by(self, offset: np.ndarray, size: int, cta: np.ndarray) -> np.ndarray:
-        """Notes writers; returns which accesses race with another CTA's read or write."""
-        g = self.granules(offset, size)
-        writer, reader = self.writer[g], self.reader[g]
-        own = cta[:, None]
-        race = ((writer != NOBODY) & (writer != own)) | ((reader != NOBODY) & (reader != own))
-        self.writer[g] = own
-        race |= self.writer[g] != own
-        self.fresh[g] = False
-        found = race.any(1)
-        if self.seen and found.any():
-            others = np.concatenate([np.where(v == own, NOBODY, v) for v in (writer, reader)], axis=1)
-            found &= self.unordered(others, cta)
-        return found
-
-    def synchronize(self, cta: int, place: int, acquire: bool, release: bool) -> None:
-        """An atomic of a CTA at a place, with acquire or release semantics."""
-        if acquire and place in self.released:
-            self.seen.setdefault(cta, set()).update(self.released[place])
-        if release:
-            self.released.setdefault(place, set()).update(self.seen.get(cta, ()), (cta,))
-
-    def unordered(self, others: np.ndarray, cta: np.ndarray) -> np.ndarray:
-        """Which accesses meet one of CTAs `others` that no release and acquire put before them."""
-        rows = zip(others.tolist(), cta.tolist(), strict=True)
-        return np.array([any(o >= 0 and o not in self.seen.get(c, ()) for o in row) for row, c in rows], np.bool_)
 
 
 def _byte_bounds(array: np.ndarray) -> tuple[int, int]:

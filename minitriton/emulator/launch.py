@@ -15,6 +15,7 @@ import numpy as np
 
 from minitriton import tensor_map
 from minitriton.emulator.global_memory import GlobalMemory
+from minitriton.emulator.global_shadow import Rerun
 from minitriton.emulator.machine import Machine, Polling
 from minitriton.emulator.parser import parse
 from minitriton.emulator.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
@@ -67,12 +68,14 @@ def run(
     findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
-    launch = functools.partial(_launch, module, kernel, grid, args, shared_bytes, check, names)
-    try:
-        return launch(resident)
-    except Polling:
-        # What is waited for may be the work of a CTA of a later batch; on a GPU both may run at once.
-        return launch(True)
+    while True:
+        try:
+            return _launch(module, kernel, grid, args, shared_bytes, check, names, resident)
+        except Polling:
+            # What is waited for may be the work of a CTA of a later batch; on a GPU both may run at once.
+            resident = True
+        except Rerun:
+            pass
 
 
 def _launch(
@@ -85,7 +88,8 @@ def _launch(
     names: Sequence[str],
     resident: bool,
 ) -> Report:
-    """One attempt. Raises `Polling`, the arguments as they were, where CTAs wait that are not all `resident`."""
+    """One attempt. Leaves the arguments as they were and raises `Polling` where CTAs wait that are not all `resident`, `Rerun`
+    where the program then knows of more arrays whose reads are to be followed."""
     name = kernel or next(iter(module.kernels), "")
     if name not in module.kernels:
         raise EmulationError(f"the PTX has no kernel `{name}`; it has {', '.join(module.kernels) or 'none'}")
@@ -100,7 +104,11 @@ def _launch(
         if variable.space in ("global", "const"):
             data = np.frombuffer(bytearray(variable.data or bytes(variable.size)), np.uint8)
             symbols[variable.name] = memory.add(variable.size, variable.name, data, 1)
-    memory.freeze(check)
+    memory.freeze()
+    if check:
+        granule = min(program.global_granule, memory.item) if program.copies_elements else program.global_granule
+        group_lanes = -(-int(np.prod(entry.threads)) // 32) * 32 * int(np.prod(entry.cluster))
+        memory.follow(granule, program.followed, group_lanes)
     extents = (*grid, 1, 1, 1)[:3]
     report = Report(entry, (int(extents[0]), int(extents[1]), int(extents[2])))
     report.warps = np.zeros(len(entry.instructions), np.int64)
@@ -130,6 +138,9 @@ def _launch(
                 machine.patience = POLLS_OF_A_BATCH
             try:
                 machine.run()
+            except Rerun as again:
+                program.followed |= again.allocations
+                raise
             except Polling as waiting:
                 if may_fit:
                     raise

@@ -17,6 +17,7 @@ from minitriton.emulator import global_memory, shared_memory, special_registers
 from minitriton.emulator.barriers import Arrival, BarrierArrivals, check_completed
 from minitriton.emulator.control_flow import Block
 from minitriton.emulator.global_memory import GlobalMemory
+from minitriton.emulator.ordering import Clocks
 from minitriton.emulator.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
 from minitriton.emulator.shared_memory import SharedMemory
@@ -78,9 +79,13 @@ class Machine:
         self.thread = lanes % self.lanes_per_cta
         self.alive = self.thread < self.threads
         self.whole = bool(self.alive.all())
+        self.clocks = Clocks(ctas // self.cluster, self.warps_per_cta * self.cluster, check)
+        self.first_thread = first * self.lanes_per_cta
+        if memory.shadow is not None:
+            memory.shadow.begin(self.clocks, self.first_thread)
+        size = program.static_shared + shared_bytes
         self.shared = SharedMemory(
-            ctas, program.static_shared + shared_bytes, self.warps_per_cta, program.shared_granule, check, self.cluster,
-            program.async_proxy,
+            ctas, size, self.clocks, program.shared_granule, self.cluster, program.async_proxy
         )  # fmt: skip
         self.cta_offset = self.cta * self.shared.stride
         self.local = np.zeros(self.count * max(program.local_size, 16), np.uint8)
@@ -95,6 +100,7 @@ class Machine:
         self.at_end: list[Callable[[Machine], None]] = []
         """Checks to make once all threads have ended."""
         self._special: dict[str, Any] = {}
+        self._strong: dict[int, bool] = {}
         self.clock = 0
 
     def cannot(self, site: int, what: str) -> EmulationError:
@@ -111,6 +117,13 @@ class Machine:
     def instruction(self, site: int) -> Instruction:
         """The instruction that a site number names."""
         return self.program.kernel.instructions[site]
+
+    def is_strong(self, site: int) -> bool:
+        """Whether the accesses of an instruction are atomic, volatile or ordered: such ones do not race with each other."""
+        found = self._strong.get(site)
+        if found is None:
+            found = self._strong[site] = not _STRONG.isdisjoint(self.instruction(site).parts)
+        return found
 
     def spread(self, value: Any) -> np.ndarray:
         """A scalar as one value per thread."""
@@ -328,7 +341,7 @@ class Machine:
         reduction, wait = one.reduction, one.wait
         plain = reduction is None and self.cluster == 1
         if mask is None and wait and plain and one.expected == self.lanes_per_cta and not self.barriers:
-            self.shared.synchronize_all()
+            self.clocks.synchronize_all()
             self.go(ready, following, None)
             return
         if mask is None:
@@ -350,7 +363,7 @@ class Machine:
                     old = self.spread(self.registers[reduction.register])
                     value = reduction.result(int(np.count_nonzero(arrivals.votes)), int(np.count_nonzero(here)))
                     self.registers[reduction.register] = np.where(here, old.dtype.type(value), old)
-                self.shared.synchronize(np.unique(self.warp[here]))
+                self.clocks.synchronize(np.unique(self.warp[here]))
                 for block, waiting in arrivals.waiting.items():
                     if block == following:
                         released |= waiting
@@ -362,6 +375,7 @@ class Machine:
             self.go(ready, following, None if released.all() else released)
 
 
+_STRONG = frozenset({"atom", "red", "volatile", "relaxed", "acquire", "release", "acq_rel", "multimem"})
 _ZERO: dict[str, Any] = {
     "pred": np.bool_(False), "8": np.uint8(0), "16": np.uint16(0), "32": np.uint32(0), "64": np.uint64(0),
 }  # fmt: skip

@@ -82,7 +82,7 @@ def invalidate(x: Machine, site: int, address: Any, mask: Any) -> None:
 def publish(x: Machine, barrier: Mbarrier, thread: int) -> None:
     """What the thread's warp knows passes to those that wait for the barrier."""
     if x.shared.shadowed:
-        barrier.known = np.maximum(barrier.known, x.shared.release(x.warp[[thread]]))
+        barrier.known = np.maximum(barrier.known, x.clocks.release(x.warp[[thread]]))
 
 
 def arrive(x: Machine, site: int, address: Any, count: Any, expected: Any, mask: Any) -> np.ndarray:
@@ -123,7 +123,7 @@ def wait(site: int, address: Any, parity: Any) -> Any:
                     deliver()
                 barrier.landed = []
                 if x.shared.shadowed and barrier.published is not None:
-                    x.shared.acquire(x.warp[[thread]], barrier.published)
+                    x.clocks.acquire(x.warp[[thread]], barrier.published)
         stays = (x.alive if mask is None else mask) & ~passed
         if passed.any():
             x.go(ready, block.next, None if passed.all() else passed)

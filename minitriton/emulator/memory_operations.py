@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator import access_cost, cluster_operations, global_memory, proxy_fences
+from minitriton.emulator.global_shadow import Access, Races
 from minitriton.emulator.machine import LOCAL_WINDOW, SHARED_WINDOW, Machine, Mask
 from minitriton.emulator.report import Traffic
 
@@ -124,6 +125,8 @@ def load(x: Machine, site: int, space: str, address: Any, mask: Any, dtype: np.d
         lanes = None if mask is None else np.nonzero(mask)[0]
         if lanes is None or lanes.size:
             check_read(x, site, space, offset, lanes, size)
+            if space == "global":
+                pass_order(x, site, offset, x.index if lanes is None else lanes, acquire=True, release=False)
             measure(x, site, space, offset, lanes, size)
     index = offset // width
     buffer = _buffer(x, space, width).view(dtype)
@@ -157,6 +160,8 @@ def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: li
             buffer[index + k if k else index] = value
         return
     measure(x, site, space, offset, lanes, size)
+    if space == "global":
+        pass_order(x, site, offset, x.index if lanes is None else lanes, acquire=False, release=True)
     same = np.ones(len(index), np.bool_)
     for k, value in enumerate(chosen):
         same &= buffer.take(index + k) == value
@@ -165,6 +170,37 @@ def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: li
     for k, value in enumerate(chosen):
         lost |= buffer.take(index + k) != value
     check_write(x, site, space, place, x.index if lanes is None else lanes, size, same, lost)
+
+
+MOST_LOCKS = 64
+"""Threads of one instruction that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
+
+
+def pass_order(x: Machine, site: int, offset: np.ndarray, who: np.ndarray, *, acquire: bool, release: bool) -> None:
+    """What an atomic, volatile or ordered access of threads to global memory may acquire or release, it does.
+
+    A relaxed one does so once its CTA has executed a fence.
+    """
+    shadow = x.memory.shadow
+    if shadow is None or not x.is_strong(site) or len(who) > MOST_LOCKS:
+        return
+    parts = x.instruction(site).parts
+    acquires = acquire and ("acquire" in parts or "acq_rel" in parts)
+    releases = release and ("release" in parts or "acq_rel" in parts)
+    for thread in who.tolist():
+        fenced = x.cta_number[thread] in shadow.fenced if shadow.fenced else False
+        if acquires or releases or fenced:
+            shadow.synchronize(
+                thread, int(offset[thread]), acquires or (acquire and fenced), releases or (release and fenced)
+            )
+
+
+def fence(x: Machine, mask: Any) -> None:
+    """`fence` and `membar` of the device or the system."""
+    shadow = x.memory.shadow
+    if shadow is not None:
+        mask = x.mask(mask)
+        shadow.fenced.update(np.unique(x.cta_number if mask is None else x.cta_number[mask]).tolist())
 
 
 def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
@@ -179,17 +215,55 @@ def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.
             ("async-read", early, "reads what an asynchronous copy writes before the wait that covers it"),
         ]
     elif space == "global":
-        race, fresh = x.memory.read_by(place, size, x.cta_number[who])
-        found = [
-            ("global-race", race, "reads what another CTA writes"),
-            ("uninitialised", fresh, "reads global memory that nothing has written"),
-        ]
+        check_global_read(x, site, place, size, who)
+        return
     else:
         return
     for kind, wrong, text in found:
         if wrong.any():
             bad = np.nonzero(wrong)[0]
             x.find(kind, site, who[bad], f"{text}, at {_place(x, space, int(place[bad[0]]))}")
+
+
+def check_global_read(
+    x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray, what: str = "reads"
+) -> None:
+    """Races and uninitialised bytes of reads from global memory; `what` reads ("a bulk copy reads")."""
+    shadow = x.memory.shadow
+    assert shadow is not None
+    fresh = shadow.uninitialised(place, size)
+    if fresh is not None and fresh.any():
+        bad = np.nonzero(fresh)[0]
+        text = f"{what} global memory that nothing has written, at {_place(x, 'global', int(place[bad[0]]))}"
+        x.find("uninitialised", site, who[bad], text)
+    _report_races(
+        x, site, place, who, shadow.read_by(Access(place, size, who, site, x.is_strong(site))), what, "writes"
+    )
+
+
+def check_global_write(
+    x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray, same: np.ndarray, lost: np.ndarray | None,
+    what: str = "writes",
+) -> None:  # fmt: skip
+    """Races of writes to global memory; `same` and `lost` as for `GlobalShadow.written_by`."""
+    shadow = x.memory.shadow
+    assert shadow is not None
+    races = shadow.written_by(Access(place, size, who, site, x.is_strong(site)), same, lost)
+    _report_races(x, site, place, who, races, what, "reads or writes")
+
+
+def _report_races(
+    x: Machine, site: int, place: np.ndarray, who: np.ndarray, races: Races | None, what: str, other: str
+) -> None:
+    if races is None:
+        return
+    for kind, wrong, text in (
+        ("thread-race", races.within, f"{what} what another thread of the CTA {other}, and no barrier orders the two"),
+        ("global-race", races.between, f"{what} what another CTA {other}"),
+    ):
+        if wrong.any():
+            bad = np.nonzero(wrong)[0]
+            x.find(kind, site, who[bad], f"{text}, at {_place(x, 'global', int(place[bad[0]]))}")
 
 
 def _place(x: Machine, space: str, offset: int) -> str:
@@ -203,9 +277,9 @@ def check_write(
     if space == "shared":
         check_still_read(x, site, place, who, size)
     if space == "global":
-        race = x.memory.written_by(place, size, x.cta_number[who])
-        kind, text = "global-race", "writes what another CTA reads or writes"
-    elif space == "shared" and x.shared.shadowed:
+        check_global_write(x, site, place, size, who, same, lost)
+        return
+    if space == "shared" and x.shared.shadowed:
         proxy_fences.note_store(x, site, x.shared.granules(place, size), who)
         race = x.shared.written_by(place, size, x.warp[who], x.lane[who], same) | lost
         if x.shared.pending_count:

@@ -17,7 +17,7 @@ from minitriton.emulator.program import Instruction, Kernel
 from minitriton.errors import SourceLocation
 
 KINDS = (
-    "out-of-bounds", "misaligned", "uninitialised", "shared-race", "global-race", "barrier", "deadlock", "async-read",
+    "out-of-bounds", "misaligned", "uninitialised", "shared-race", "thread-race", "global-race", "barrier", "deadlock", "async-read",
     "async-write", "wgmma-fence", "proxy-fence", "inactive-lane", "trap", "assert", "read-only",
     "cta-lifetime",
 )  # fmt: skip

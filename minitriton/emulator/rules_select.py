@@ -169,7 +169,7 @@ def _leave(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 
 
 @rule(
-    "nanosleep", "membar", "fence", "prefetch", "prefetchu", "pmevent", "griddepcontrol", "setmaxnreg", "discard",
+    "nanosleep", "prefetch", "prefetchu", "pmevent", "griddepcontrol", "setmaxnreg", "discard",
     "applypriority", "createpolicy",
 )  # fmt: skip
 def _no_effect(w: BlockWriter, i: Instruction, parts: list[str]) -> None:

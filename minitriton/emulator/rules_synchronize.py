@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import async_operations, cluster_operations, proxy_fences
+from minitriton.emulator import async_operations, cluster_operations, memory_operations, proxy_fences
 from minitriton.emulator.barriers import Arrival, Reduction, check_numbers
 from minitriton.emulator.control_flow import Block
 from minitriton.emulator.machine import Machine, Mask
@@ -52,7 +52,7 @@ def warp_barrier(x: Machine, site: int, members: Any, mask: Any) -> None:
         if stray.any():
             text = "the member mask does not name a thread that executes this barrier"
             x.find("inactive-lane", site, np.nonzero(stray)[0], text)
-    x.shared.synchronize_warps(np.arange(x.count // 32) if mask is None else np.unique(x.warp[mask]))
+    x.clocks.synchronize_warps(np.arange(x.count // 32) if mask is None else np.unique(x.warp[mask]))
 
 
 NAMES |= {
@@ -60,7 +60,7 @@ NAMES |= {
     "map_address": cluster_operations.map_address, "rank_of": cluster_operations.rank_of,
     "barrier": barrier, "warp_barrier": warp_barrier, "copy_async": async_operations.copy_async,
     "commit_group": async_operations.commit_group, "wait_group": async_operations.wait_group,
-    "fence_proxies": proxy_fences.fence,
+    "fence_proxies": proxy_fences.fence, "fence_memory": memory_operations.fence,
 }  # fmt: skip
 
 
@@ -94,6 +94,12 @@ def _aligned(parts: list[str]) -> bool:
 def _fence_proxies(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     if w.checked and "global" not in parts and "acquire" not in parts:
         w.emit(f"fence_proxies(x, {w.active()})")
+
+
+@rule("fence", "membar")
+def _fence_memory(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if w.checked and not {"gpu", "sys", "gl"}.isdisjoint(parts) and not {"proxy", "mbarrier_init"} & set(parts):
+        w.emit(f"fence_memory(x, {w.active()})")
 
 
 @rule("barrier.cluster.arrive")

@@ -1,12 +1,6 @@
 """Shared memory of a batch of CTAs, and the shadow that finds races, uninitialised reads and early async reads.
 
-Every warp has a clock that a barrier advances. `known[w, v]` is the latest time of warp `v` (of the same CTA) that is over
-before what warp `w` does now. An access conflicts with an earlier one by warp `v` at time `t` if `t > known[w, v]`:
-
-    warp 0 writes word 5 at time 1; warp 1 reads it, known[1, 0] = 0       →   race
-    ... both pass a barrier: known[1, 0] = 1 ...; warp 1 reads it          →   none
-
-The warps of a cluster of CTAs share one numbering, as they reach each other's memory: an address carries the CTA's rank.
+Every granule has its last writer and, per warp, its last reader, with the times of the warps' clocks (`ordering.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minitriton.emulator.ordering import Clocks
 from minitriton.emulator.proxy_fences import ProxyFences
 
 WINDOW = 1024
@@ -28,23 +23,22 @@ class SharedMemory:
     """`bytes` holds the CTAs' windows one after the other, `stride` bytes each."""
 
     def __init__(
-        self, ctas: int, size: int, warps: int, granule: int, shadow: bool, cluster: int = 1, async_proxy: bool = False
+        self, ctas: int, size: int, clocks: Clocks, granule: int, cluster: int = 1, async_proxy: bool = False
     ) -> None:
         self.groups, self.size, self.granule = ctas // cluster, size, granule
-        self.warps = warps * cluster
+        self.warps = clocks.warps
         """Of a cluster, of which there are `groups`: those that know of each other."""
         self.stride = -(-max(size, 16) // 128) * 128
         self.bytes = np.full(ctas * self.stride, 0xA5, np.uint8)
         self.views = {s: self.bytes.view(f"u{s}") for s in (1, 2, 4, 8)}
-        self.shadowed = shadow and size > 0
+        self.shadowed = clocks.enabled and size > 0
         self.pending_count = 0
         self.reading_count = 0
         self.proxies: ProxyFences | None = None
         if self.shadowed:
             count = ctas * self.stride // granule
-            warps *= cluster
-            self.clock = np.ones(self.groups * warps, np.int32)
-            self.known = np.zeros((self.groups * warps, warps), np.int32)
+            warps = clocks.warps
+            self.clock, self.known = clocks.clock, clocks.known
             self.write_time = np.zeros(count, np.int32)
             self.write_warp = np.zeros(count, np.int32)
             self.write_lane = np.full(count, -1, np.int32)
@@ -62,43 +56,6 @@ class SharedMemory:
         """Granules that accesses touch: [accesses, granules of one]."""
         first = (offset // self.granule)[:, None]
         return first if size <= self.granule else first + np.arange(size // self.granule)
-
-    def synchronize_all(self) -> None:
-        """Every warp of every CTA passes a barrier."""
-        if self.shadowed:
-            shape = (self.groups, self.warps, self.warps)
-            self.known[:] = np.broadcast_to(self.clock.reshape(self.groups, 1, self.warps), shape).reshape(
-                -1, self.warps
-            )
-            self.clock += 1
-
-    def synchronize(self, members: np.ndarray) -> None:
-        """The given warps (of one CTA, numbered over the batch) pass a barrier together."""
-        if not self.shadowed:
-            return
-        known = self.known[members].max(0)
-        local = members % self.warps
-        known[local] = np.maximum(known[local], self.clock[members])
-        self.known[members] = known
-        self.clock[members] += 1
-
-    def synchronize_warps(self, members: np.ndarray) -> None:
-        """The lanes of each given warp synchronize among themselves."""
-        if self.shadowed:
-            self.known[members, members % self.warps] = self.clock[members]
-            self.clock[members] += 1
-
-    def release(self, members: np.ndarray) -> np.ndarray:
-        """What the given warps know, their own past included; their clocks go on."""
-        known = self.known[members].max(0)
-        local = members % self.warps
-        known[local] = np.maximum(known[local], self.clock[members])
-        self.clock[members] += 1
-        return known
-
-    def acquire(self, members: np.ndarray, known: np.ndarray) -> None:
-        """The given warps learn what a release published."""
-        self.known[members] = np.maximum(self.known[members], known)
 
     def read_by(self, offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray) -> tuple[Any, ...]:
         """Notes readers; which accesses race with a write, read uninitialised bytes, read what async copies will write."""

@@ -52,8 +52,8 @@ def publish_descriptor(x: Machine, site: int, target: Any, source: Any, size: in
     for thread in bulk_copies.active_threads(x, got):
         start, end = int(written[thread]), int(read[thread])
         x.memory.bytes[start : start + size] = x.shared.bytes[end : end + size]
-        if x.check:
-            x.memory.fresh[start // x.memory.granule : (start + size) // x.memory.granule] = False
+        if x.memory.shadow is not None:
+            x.memory.shadow.mark_written(start, start + size)
 
 
 _decode = functools.lru_cache(maxsize=64)(tensor_map.decode)

@@ -102,6 +102,12 @@ class Program:
     """Bytes per entry of the race shadow: the narrowest access of the kernel to shared memory, at most 4."""
     async_proxy: bool = False
     """Whether bulk copies or warpgroup products access memory."""
+    global_granule: int = 4
+    """Likewise of the race shadow of global memory."""
+    copies_elements: bool = False
+    """Whether copies access global memory by elements of the arrays rather than by words of their own."""
+    followed: set[int] = field(default_factory=set)
+    """Allocations that earlier launches have read and then written."""
 
 
 @dataclass
@@ -360,8 +366,11 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
         raise EmulationError(f"kernel `{kernel.name}` is too large or too deep for the emulator ({error})") from error
     functions = [namespace[f"block_{b.index}"] for b in blocks]
     async_proxy = any(i.opcode.startswith(ASYNC_PROXY) for i in kernel.instructions)
+    copies = any(i.opcode.startswith(("cp.async", "cp.reduce", "tensormap")) for i in kernel.instructions)
     program = Program(
-        kernel, blocks, functions, source, shared, static_shared, local, local_size, _granule(kernel), async_proxy
+        kernel, blocks, functions, source, shared, static_shared, local, local_size,
+        _granule(kernel, ("ld.global", "st.global", "ld.param")), async_proxy,
+        _granule(kernel, ("ld.shared", "st.shared", "ld.param", "ld.local", "st.local", "st.param")), copies,
     )  # fmt: skip
     kernel.translated[checked] = program
     return program
@@ -393,13 +402,12 @@ def _write_block(
     return writer.finish()
 
 
-def _granule(kernel: Kernel) -> int:
+def _granule(kernel: Kernel, elsewhere: tuple[str, ...]) -> int:
+    """Bytes of the narrowest access, those `elsewhere` left out; at most 4."""
     smallest = 4
     for instruction in kernel.instructions:
         opcode = instruction.opcode
-        if opcode.startswith(("ld", "st", "atom", "red")) and not opcode.startswith(
-            ("ld.global", "st.global", "ld.param")
-        ):
+        if opcode.startswith(("ld", "st", "atom", "red")) and not opcode.startswith(elsewhere):
             width = opcode.rsplit(".", 1)[-1]
             if width[1:].isdigit():
                 smallest = min(smallest, int(width[1:]) // 8)

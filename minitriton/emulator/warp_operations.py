@@ -18,6 +18,8 @@ def _rows(x: Machine, value: Any) -> np.ndarray:
 
 def _members(x: Machine, site: int, members: Any, mask: Mask) -> np.ndarray | None:
     """Which threads the member mask names; None if all. Named threads that do not run are reported."""
+    if x.memory.shadow is not None and x.memory.shadow.following:
+        x.clocks.exchange(None if mask is None else np.flatnonzero(_rows(x, mask).any(1)))
     if members.ndim == 0 and members == 0xFFFFFFFF and mask is None:
         return None
     named: np.ndarray = (x.spread(members) >> x.lane.astype(np.uint32) & np.uint32(1)).astype(np.bool_)

@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 TO_INTERPRETER = "MINITRITON_INTERPRET=1 runs the kernel's TTIR on the interpreter instead"
 
 _WARNED_OF = frozenset({"global-race"})
-"""Findings that do not stop a program: programs of a grid that write the same value to one place are common, and harmless."""
+"""Findings that do not stop a program: some programs of a grid are meant to race."""
 
 _HELP = {
     "out-of-bounds": "check the mask, the strides and the sizes that the kernel was given",
     "misaligned": "a pointer was cast to a wider type, or a hint such as tl.multiple_of promises more than holds",
     "read-only": "pass a copy of the array",
+    "thread-race": "use an atomic, or tl.debug_barrier() between a store and what other threads load",
     "uninitialised": "store the memory before it is read",
     "deadlock": "check what the threads wait for; programs that wait for each other need launch_cooperative_grid=True",
 }

@@ -236,6 +236,17 @@ SOUND = {
 
 BEYOND = {
     "shared memory nothing has written": (WORD + "ld.shared.b32 %r9, [%r3];" + KEEP, "uninitialised"),
+    "all threads store at one address": ("st.global.b32 [%rd100], %r100;", "thread-race"),
+    "a word of global memory that another warp stores": (
+        "xor.b32 %r4, %r100, 32; mul.wide.u32 %rd1, %r4, 4; add.s64 %rd1, %rd100, %rd1; st.global.b32 [%rd91], %r100; ld.global.b32 %r9, [%rd1];"
+        + KEEP,
+        "thread-race",
+    ),
+    "a histogram in global memory without atomics": (
+        "and.b32 %r5, %r100, 7; mul.wide.u32 %rd1, %r5, 4; add.s64 %rd1, %rd100, %rd1;"
+        "ld.global.b32 %r6, [%rd1]; add.s32 %r6, %r6, 1; st.global.b32 [%rd1], %r6;",
+        "thread-race",
+    ),
     "asynchronous copy without a wait": (COPY + "ld.shared.b32 %r9, [%r3];" + KEEP, "async-read"),
 }
 
