@@ -17,6 +17,7 @@ from minitriton.emulator import global_memory, shared_memory, special_registers
 from minitriton.emulator.barriers import Arrival, BarrierArrivals, check_completed
 from minitriton.emulator.control_flow import Block
 from minitriton.emulator.global_memory import GlobalMemory
+from minitriton.emulator.global_shadow import Rerun
 from minitriton.emulator.ordering import Clocks
 from minitriton.emulator.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
@@ -217,7 +218,7 @@ class Machine:
             block = blocks[number]
             try:
                 outcome = functions[number](self, registers, mask)
-            except (MinitritonError, Polling):
+            except (MinitritonError, Polling, Rerun):
                 raise
             except Exception as error:
                 raise self.failed(block, error) from error
