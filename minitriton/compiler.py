@@ -343,7 +343,9 @@ class CompiledKernel:
         self.n_spills: int | None = None
         self.n_max_threads: int | None = None
         self.last_report: Report | None = None
-        """What the emulator found and counted in the last launch on host arrays that it checked."""
+        """What the emulator found and counted in the last launch on host arrays; None if it did not check that launch."""
+        self.checked_on_emulator = False
+        """Whether any launch on host arrays was checked."""
         self._launcher: Any = None
 
     @property

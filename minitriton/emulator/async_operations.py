@@ -23,6 +23,8 @@ class Copy:
     place: np.ndarray
     data: np.ndarray
     group: np.ndarray
+    sources: np.ndarray | None = None
+    """Granules of global memory that are read, a row for each lane; None if nothing writes there."""
 
 
 @dataclass
@@ -49,6 +51,7 @@ def copy_async(x: Machine, site: int, target: Any, source: Any, size: int, valid
     if not lanes.size:
         return
     data = np.zeros((len(lanes), size), np.uint8)
+    sources: np.ndarray | None = None
     counts = valid[lanes]
     for amount in np.unique(counts[counts > 0]).tolist():
         exact = amount & (amount - 1) == 0
@@ -60,9 +63,11 @@ def copy_async(x: Machine, site: int, target: Any, source: Any, size: int, valid
         if x.check:
             check_read(x, site, "global", offset, chosen, amount)
             measure(x, site, "global", offset, chosen, amount)
+        if amount == size and len(chosen) == len(lanes) and x.memory.shadow is not None:
+            sources = x.memory.shadow.copy_begins(offset[chosen], amount)
         data[np.searchsorted(lanes, chosen), :amount] = x.memory.bytes[offset[chosen][:, None] + np.arange(amount)]
     state = _state(x)
-    state.pending.append(Copy(site, lanes, place[lanes], data, state.committed[lanes]))
+    state.pending.append(Copy(site, lanes, place[lanes], data, state.committed[lanes], sources))
     shared = x.shared
     shared.pending_count += 1
     if shared.shadowed:
@@ -101,7 +106,8 @@ def wait_group(x: Machine, allowed: int | None, mask: Any) -> None:
             _complete(x, copy, done)
         if not done.all():
             rest = ~done
-            kept.append(Copy(copy.site, copy.lanes[rest], copy.place[rest], copy.data[rest], copy.group[rest]))
+            sources = None if copy.sources is None else copy.sources[rest]
+            kept.append(Copy(copy.site, copy.lanes[rest], copy.place[rest], copy.data[rest], copy.group[rest], sources))
     x.shared.pending_count += len(kept) - len(state.pending)
     state.pending = kept
 
@@ -110,6 +116,8 @@ def _complete(x: Machine, copy: Copy, done: np.ndarray) -> None:
     size = copy.data.shape[1]
     place, lanes = copy.place[done], copy.lanes[done]
     x.shared.bytes[place[:, None] + np.arange(size)] = copy.data[done]
+    if copy.sources is not None and x.memory.shadow is not None:
+        x.memory.shadow.copy_ends(copy.sources[done])
     if x.shared.shadowed:
         g = x.shared.granules(place, size)
         np.subtract.at(x.shared.pending, g, 1)

@@ -94,11 +94,12 @@ def count_traffic(x: Machine, site: int, offset: np.ndarray, item: int) -> None:
 
 def deliver_later(
     x: Machine, site: int, thread: int, barrier_place: int, start: int, size: int, place: np.ndarray, values: np.ndarray,
-    how: Delivery = _PLAIN,
+    how: Delivery = _PLAIN, sources: np.ndarray | None = None,
 ) -> None:  # fmt: skip
     """Counts a copy's bytes at the mbarrier at `barrier_place`; the data appears when a wait sees the phase end.
 
-    `start` and `size` are the bytes of shared memory that the elements `values` at the byte offsets `place` fill.
+    `start` and `size` are the bytes of shared memory that the elements `values` at the byte offsets `place` fill; `sources` are what
+    `GlobalShadow.copy_begins` gave.
     """
     shared = x.shared
     barrier = find_barrier(x, site, thread, barrier_place)
@@ -125,6 +126,8 @@ def deliver_later(
         stamp = int(shared.clock[warp])
 
     def deliver() -> None:
+        if sources is not None and x.memory.shadow is not None:
+            x.memory.shadow.copy_ends(sources)
         memory, where = shared.views[width], place // width
         memory[where] = combine(how.operation, how.element, memory[where], values) if how.operation else values
         if shared.shadowed:
@@ -240,7 +243,7 @@ def load_bulk(x: Machine, site: int, target: Any, source: Any, size: Any, barrie
             check_global_read(x, site, thread, offset if inside is None else offset[inside], 4)
             count_traffic(x, site, offset, 4)
         for to, bar in destinations(x, thread, int(targets[thread]), int(barriers[thread]), chosen):
-            _to_shared(x, site, thread, to, bar, values)
+            _to_shared(x, site, thread, to, bar, values, copy_begins(x, offset, inside, 4))
 
 
 def destinations(x: Machine, thread: int, target: int, barrier: int, ranks: np.ndarray | None) -> list[tuple[int, int]]:
@@ -252,12 +255,21 @@ def destinations(x: Machine, thread: int, target: int, barrier: int, ranks: np.n
     return [(x.at_rank(target, r), x.at_rank(barrier, r)) for r in here if word >> r & 1]
 
 
-def _to_shared(x: Machine, site: int, thread: int, target: int, barrier: int, values: np.ndarray) -> None:
+def copy_begins(x: Machine, offset: np.ndarray, inside: np.ndarray | None, item: int) -> np.ndarray | None:
+    """Marks the elements that a copy reads from global memory until it is delivered."""
+    if x.memory.shadow is None:
+        return None
+    return x.memory.shadow.copy_begins(offset if inside is None else offset[inside], item)
+
+
+def _to_shared(
+    x: Machine, site: int, thread: int, target: int, barrier: int, values: np.ndarray, sources: np.ndarray | None = None
+) -> None:
     start = shared_range(x, site, thread, target, values.nbytes)
     place = shared_range(x, site, thread, barrier, 8, 8)
     if start is not None and place is not None:
         where = start + values.itemsize * np.arange(len(values))
-        deliver_later(x, site, thread, place, start, values.nbytes, where, values)
+        deliver_later(x, site, thread, place, start, values.nbytes, where, values, sources=sources)
 
 
 def copy_to_cluster(x: Machine, site: int, target: Any, source: Any, size: Any, barrier: Any, mask: Any) -> None:

@@ -117,6 +117,9 @@ class GlobalShadow:
         self.row = np.zeros(count, np.int32)
         self.rows = Readers(self.warps)
         self.fresh: np.ndarray | None = None
+        self.copied = np.zeros(count, np.int32)
+        """Asynchronous copies under way that read the granule, in arrays that are followed."""
+        self.copies = 0
         self.clocks: Clocks
         self.first = 0
         self.seen: dict[int, dict[int, int]] = {}
@@ -222,6 +225,26 @@ class GlobalShadow:
         self.rows.group[rows] = reader // self.group_lanes
         self.rows.time[rows, warp], self.rows.lane[rows, warp] = self.read_time[at], reader % 32
         self.rows.site[rows, warp] = self.read_site[at]
+
+    def copy_begins(self, offset: np.ndarray, size: int) -> np.ndarray | None:
+        """An asynchronous copy reads until `copy_ends`, which takes what this returns; None if nothing is to be remembered."""
+        if not self.following or not offset.size or not np.any(self.followed[self._arrays(offset)]):
+            return None
+        g = self.granules(offset, size)
+        np.add.at(self.copied, g, 1)
+        self.copies += 1
+        return g
+
+    def copy_ends(self, granules: np.ndarray | None) -> None:
+        """The copy, or part of it, is over."""
+        if granules is not None:
+            np.subtract.at(self.copied, granules, 1)
+
+    def still_copied(self, offset: np.ndarray, size: int) -> np.ndarray | None:
+        """Which accesses touch what an asynchronous copy may still read."""
+        if not self.copies:
+            return None
+        return np.asarray((self.copied[self.granules(offset, size)] > 0).any(1))
 
     def written_by(self, a: Access, same: np.ndarray, lost: np.ndarray | None) -> Races | None:
         """Notes writers; which of them race. `same` marks those that write what is there already, `lost` those whose

@@ -248,6 +248,11 @@ def check_global_write(
     """Races of writes to global memory; `same` and `lost` as for `GlobalShadow.written_by`."""
     shadow = x.memory.shadow
     assert shadow is not None
+    early = shadow.still_copied(place, size)
+    if early is not None and (early := early & ~same).any():
+        bad = np.nonzero(early)[0]
+        text = f"{what} what an asynchronous copy reads, before the wait that covers it, at {_place(x, 'global', int(place[bad[0]]))}"
+        x.find("async-write", site, who[bad], text)
     races = shadow.written_by(Access(place, size, who, site, x.is_strong(site)), same, lost)
     _report_races(x, site, place, who, races, what, "reads or writes")
 

@@ -167,7 +167,8 @@ def load_tensor(
             place = bulk_copies.shared_range(x, site, thread, bar, 8, 8)
             if start is not None and place is not None:
                 where = start + _shared_places(to & 0xFFFF, len(values), unit, decoded.swizzle)
-                bulk_copies.deliver_later(x, site, thread, place, start, size, where, values)
+                sources = bulk_copies.copy_begins(x, offset, inside, unit)
+                bulk_copies.deliver_later(x, site, thread, place, start, size, where, values, sources=sources)
 
 
 def store_tensor(x: Machine, site: int, map: Any, corner: list[Any], source: Any, operation: str, mask: Any) -> None:

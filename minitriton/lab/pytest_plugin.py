@@ -1,4 +1,5 @@
-"""The pytest fixture `minitriton_check`: a test of a kernel, or of a pass, that fails with the name of the broken pass.
+"""What pytest gets with minitriton: every launch on host arrays is checked by the emulator, and the fixture `minitriton_check`: a test of
+a kernel, or of a pass, that fails with the name of the broken pass.
 
 def test_add(minitriton_check):
     minitriton_check(add, [x, y, out, 4000], grid=(4,), BLOCK=1024)
@@ -9,11 +10,25 @@ def test_my_pass(minitriton_check):
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+CHECK = "MINITRITON_EMULATOR_CHECK"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests see the report of each launch, also the later ones of a kernel, unless the variable says otherwise."""
+    if CHECK not in os.environ:
+        os.environ[CHECK] = "1"
+        config.add_cleanup(_forget_check)
+
+
+def _forget_check() -> None:
+    os.environ.pop(CHECK, None)
 
 
 @pytest.fixture

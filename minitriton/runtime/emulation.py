@@ -63,12 +63,13 @@ def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], argument
     """Launches `kernel` over `grid`.
 
     `knobs.emulator.check` says whether races, uninitialised reads and what is asynchronous are looked after, and costs counted;
-    if so, the `Report` is kept as `kernel.last_report`.
+    if so, the `Report` is kept as `kernel.last_report`, which is None after a launch that was not checked.
     Raises `KernelFault` for what is found, after the kernel has run to its end; a race between programs is a warning.
     """
     from minitriton import emulator
 
     checked = _checks(kernel)
+    kernel.last_report = None
     values = [emulator_value(argument) for argument in arguments]
     metadata = kernel.metadata
     grid = (grid[0] * metadata.num_ctas, *grid[1:])
@@ -90,7 +91,7 @@ def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], argument
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER
         raise
     if checked:
-        kernel.last_report = report
+        kernel.last_report, kernel.checked_on_emulator = report, True
     for line in report.output:
         print(line)
     _complain(report)
@@ -102,7 +103,7 @@ def _checks(kernel: CompiledKernel) -> bool:
         raise MinitritonError(
             f"MINITRITON_EMULATOR_CHECK is {when!r}", help="set one of " + ", ".join(repr(name) for name in _CHECKS)
         )
-    return kernel.last_report is None if when == "first" else _CHECKS[when]
+    return not kernel.checked_on_emulator if when == "first" else _CHECKS[when]
 
 
 _CHECKS = {"first": True, "1": True, "0": False}

@@ -85,6 +85,10 @@ FILES = [
 
 KNOWN_DIFFERENCES = {
     ("TritonGPU/coalesce.mlir", "load_3D_contig_1"): "the wheel orders ties [0, 1, 2]; the wheel is followed",
+    (
+        "TritonGPU/loop-pipeline.mlir",
+        "func public @nested_loops",
+    ): "the loop stores through the pointer it loads from; Triton runs the load ahead",
 }
 """Chunks that are not expected to pass, by a name that they contain, and why."""
 

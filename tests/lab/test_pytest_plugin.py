@@ -4,14 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import broken_passes
+import numpy as np
 import pytest
 from broken_passes import broken
 from checked_kernels import by_descriptor_call, loops_call, mixed_call, of_a_tuple_call
 
+import minitriton as triton
+import minitriton.language as tl
 from minitriton.lab import checker
 from minitriton.lab.comparison import Verdict
 from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.pass_registry import Property
+from minitriton.runtime.emulation import KernelFault
 
 
 def test_a_sound_kernel_passes_and_gives_the_report(minitriton_check: Callable[..., Any]) -> None:
@@ -66,3 +70,33 @@ def test_arguments_may_be_tensor_descriptors(arch: int, minitriton_check: Callab
     report = minitriton_check(**by_descriptor_call(), arch=arch)
     assert report.rows[-1].against_first is Verdict.BIT_EQUAL
     assert Verdict.NOT_RUN not in [row.against_before for row in report.rows], report.text()
+
+
+@triton.jit
+def gather(x_ptr, index_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + tl.load(index_ptr + offsets), tl.load(x_ptr + offsets))
+
+
+def test_every_launch_of_a_kernel_is_checked_under_pytest() -> None:
+    x, out = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    sound, racing = np.arange(128, dtype=np.int32), np.zeros(128, np.int32)
+    first = gather[(1,)](x, sound, out, BLOCK=128).last_report
+    second = gather[(1,)](x, sound[::-1].copy(), out, BLOCK=128).last_report
+    assert first is not second
+    assert second is not None
+    with pytest.raises(KernelFault, match="thread-race"):
+        gather[(1,)](x, racing, out, BLOCK=128)
+
+
+def test_outside_of_pytest_the_report_is_of_the_launch_just_made_or_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("MINITRITON_EMULATOR_CHECK")
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    index = np.arange(64, dtype=np.int32)
+    assert gather[(1,)](x, index, out, BLOCK=64).last_report is not None
+    kernel = gather[(1,)](x, index, out, BLOCK=64)
+    assert kernel.last_report is None
+    monkeypatch.setenv("MINITRITON_EMULATOR_CHECK", "1")
+    assert gather[(1,)](x, index, out, BLOCK=64).last_report is not None

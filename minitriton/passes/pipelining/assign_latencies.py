@@ -8,7 +8,7 @@
 Loads that feed dots count, and in loops that name a number of stages all loads that can be copied asynchronously. Loads that
 other such loads wait for share the stages: with n stages and loads k deep each starts (n - 1) / k stages ahead.
 
-Loads through descriptors always count: the copy unit moves any block.
+Loads through descriptors always count: the copy unit moves any block. Loads of what the loop stores do not (`stored_arrays.py`).
 
 Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/AssignLatencies.cpp.
 """
@@ -47,6 +47,7 @@ from minitriton.passes.pipelining.loops import (
     num_stages,
     reaches_back_further,
 )
+from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
 
 LATENCY = "tt.latency"
 DOTS = (tt.DotOp, tt.DotScaledOp, ttng.WarpGroupDotOp)
@@ -129,7 +130,9 @@ def _is_worth_it(load: Load, facts: AxisInfoAnalysis) -> bool:
 def _assign(loop: scf.ForOp, stages: int, facts: AxisInfoAnalysis) -> None:
     if any(LATENCY in op.attributes for op in body_ops(loop)):
         return
-    levels = {load: level for load, level in _LoadLevels(loop, facts).find().items() if level < stages - 1}
+    found = _LoadLevels(loop, facts).find()
+    stored = loads_of_stored_arrays(loop, list(found)) if found else ()
+    levels = {load: level for load, level in found.items() if level < stages - 1 and load not in stored}
     if levels:
         latency = (stages - 1) // (max(levels.values()) + 1)
         for load in levels:

@@ -1,0 +1,51 @@
+"""Loads that must not run ahead: the loop stores through the pointer argument that they read.
+
+    for i in range(n):                              an iteration may read what the one before has stored;
+        x = tl.load(p + i)                    →     started a stage ahead, the load would read what was there before
+        tl.store(p + i + 1, x * 2)
+
+Where load and store have different arguments, these are taken to be different arrays; `minitriton check` and the emulator find a kernel that
+is given one array twice. Triton moves such loads.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.traits import MemoryEffectKind, get_effects
+
+from minitriton.analysis.operations import ops_in
+from minitriton.analysis.pointer_roots import PointerRoots, points
+from minitriton.dialects import tt
+from minitriton.remarks import remark
+
+
+def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Operation]:
+    """Of the `loads` in a loop: those of arrays that it stores to, with a remark for each."""
+    stores = [(op, pointer) for op in ops_in(loop) if op is not loop for pointer in _written(op)]
+    if not stores:
+        return set()
+    function = loop.parent_op()
+    while function is not None and not isinstance(function, tt.FuncOp):
+        function = function.parent_op()
+    roots = PointerRoots(function if function is not None else loop)
+    stored = {root: op for op, pointer in stores for root in roots.of(pointer)}
+    found: set[Operation] = set()
+    for load in loads:
+        both = next((root for root in roots.of(load.operands[0]) if root in stored), None)
+        if both is not None:
+            found.add(load)
+            through = f"argument {both.index}" if isinstance(both, BlockArgument) else "its pointer"
+            remark(load, f"not started ahead of its iteration: the loop stores through {through} too", stored[both])
+    return found
+
+
+def _written(op: Operation) -> list[SSAValue]:
+    """The pointers through which an op may write global memory."""
+    if isinstance(op, tt.CallOp):
+        return [operand for operand in op.operands if points(operand.type)]
+    if isinstance(op, tt.LoadOp) or op.regions:
+        return []
+    effects = get_effects(op) or ()
+    written = [e.value for e in effects if e.kind is MemoryEffectKind.WRITE and isinstance(e.value, SSAValue)]
+    return [value for value in written if points(value.type)]
