@@ -463,7 +463,9 @@ _OF_TRITON = {
     "CompilationError": ("minitriton.frontend.errors", "CompilationError"),
     "LazyDict": ("minitriton.runtime.launch_hooks", "LazyDict"),
     "compiler": ("minitriton.compiler", None),
+    "code_generator": ("minitriton.frontend.code_generator", None),
     "errors": ("minitriton.frontend.errors", None),
+    "get_cache_key": ("minitriton.runtime.cache", "get_cache_key"),
     "make_backend": ("minitriton.backends.compiler", "make_backend"),
     "triton_key": ("minitriton.runtime.cache", "triton_key"),
 }

@@ -28,6 +28,7 @@ from minitriton.experimental.gluon.missing import missing
 from minitriton.triton_distribution import TRITON_VERSION, found_as
 
 _ELSEWHERE = {
+    "triton.compiler.code_generator": "minitriton.frontend.code_generator",
     "triton.compiler.compiler": "minitriton.compiler",
     "triton.compiler.errors": "minitriton.frontend.errors",
 }

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import minitriton as triton
+import minitriton.language as tl
 from minitriton._C.libtriton import ir, native_specialize_impl
 from minitriton.backends.amd.compiler import HIPBackend
 from minitriton.backends.compiler import BaseBackend, GPUTarget, make_backend
@@ -13,6 +16,12 @@ from minitriton.backends.nvidia.compiler import CUDABackend
 from minitriton.errors import MinitritonError
 from minitriton.experimental.gluon.language._layouts import NVMMASharedLayout
 from minitriton.experimental.gluon.nvidia.hopper import TensorDescriptor
+from minitriton.language import standard
+from minitriton.language.core import is_builtin
+from minitriton.language.extra import cuda
+from minitriton.language.extra.cuda import gdc
+from minitriton.language.extra.cuda import utils as cuda_utils
+from minitriton.runtime.interpreter import InterpretedFunction
 from minitriton.runtime.jit import MockTensor
 
 
@@ -64,3 +73,49 @@ def test_the_type_of_a_gluon_descriptor_names_its_layout() -> None:
 def test_layouts_that_no_hardware_has_are_refused(wrong) -> None:
     with pytest.raises(MinitritonError):
         NVMMASharedLayout(**{"swizzle_byte_width": 128, "element_bitwidth": 16, **wrong})
+
+
+@triton.jit
+def timed(out):
+    tl.store(out, cuda_utils.num_warps() + 100 * cuda.num_threads())
+
+
+def test_what_a_device_has_beyond_the_language_is_found_in_both_of_its_modules() -> None:
+    out = np.zeros(1, np.int32)
+    timed[(1,)](out, num_warps=2)
+    assert out[0] == 2 + 100 * 64
+    assert cuda.gdc_wait is gdc.gdc_wait and is_builtin(gdc.gdc_launch_dependents) and not is_builtin(timed)
+
+
+def test_sorting_is_found_where_triton_has_it() -> None:
+    assert standard.sort is tl.sort and standard.flip is tl.flip and callable(standard.topk)
+    with pytest.raises(AttributeError):
+        _ = standard.no_such_name
+
+
+@triton.jit
+def narrow(x, out):
+    small = cuda_utils.convert_custom_float8_sm80(tl.load(x + tl.arange(0, 4)), tl.float8e4b15)
+    tl.store(out + tl.arange(0, 4), cuda.convert_custom_float8_sm80(small, tl.float32))
+
+
+def test_casts_by_name_are_casts() -> None:
+    values, out = np.array([0.5, -1.25, 0.015625, 1.75], np.float32), np.zeros(4, np.float32)
+    narrow[(1,)](values, out)
+    assert (out == values).all()
+
+
+def test_an_interpreted_function_runs_on_the_interpreter() -> None:
+    out = np.zeros(1, np.int32)
+    kernel = InterpretedFunction(timed.fn)
+    assert kernel.is_interpreted() and not timed.is_interpreted() and not kernel.is_gluon()
+    kernel[(1,)](out, num_warps=4)
+    assert out[0] == 4 + 100 * 128
+
+
+def test_a_backend_names_its_target() -> None:
+    backend = make_backend(GPUTarget("cuda", 90, 32))
+    assert backend.get_target_name(backend.parse_options({})) == "cuda:90"
+    assert backend.pack_metadata(SimpleNamespace(num_warps=4, num_ctas=1, shared=0)) == (4, 1, 0)
+    with pytest.raises(NotImplementedError):
+        BaseBackend(GPUTarget("cuda", 90, 32)).parse_options({})

@@ -43,6 +43,27 @@ class BaseBackend:
         """ "D" for an address divisible by 16, if `align` is asked for."""
         return "D" if kwargs.get("align", False) and arg.data_ptr() % 16 == 0 else ""
 
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        """Whether the backend compiles for `target`."""
+        raise NotImplementedError
+
+    def hash(self) -> str:
+        """Names all that compiles depend on beside their sources and options."""
+        raise NotImplementedError
+
+    def parse_options(self, options: dict[str, Any]) -> Any:
+        """The compile options among `options`."""
+        raise NotImplementedError
+
+    def load_dialects(self, context: Any) -> None:
+        """Adds the backend's dialects to `context`."""
+        raise NotImplementedError
+
+    def get_module_map(self) -> dict[str, Any]:
+        """Modules that stand for others on the backend's targets."""
+        raise NotImplementedError
+
 
 class CUDABackend(BaseBackend):
     """The backend of NVIDIA GPUs: its options, and a name for all that compiles depend on."""
@@ -75,6 +96,14 @@ class CUDABackend(BaseBackend):
         """The compile options among `options`; other names are the kernel's and are passed over."""
         known = CUDAOptions.__dataclass_fields__
         return CUDAOptions.for_target(self.target, **{k: v for k, v in options.items() if k in known})
+
+    def get_target_name(self, options: CUDAOptions) -> str:
+        """The target as the IR names it, `cuda:90`."""
+        return f"cuda:{str(options.arch).removeprefix('sm')}"
+
+    def pack_metadata(self, metadata: Any) -> tuple[int, int, int]:
+        """What launches are given of a kernel's metadata."""
+        return (metadata.num_warps, metadata.num_ctas, metadata.shared)
 
     def get_codegen_implementation(self, options: CUDAOptions) -> dict[str, Any]:
         """Nothing: the frontend knows what its target can do."""

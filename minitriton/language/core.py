@@ -96,6 +96,11 @@ extern = builtin
 """Triton's other name for `builtin`."""
 
 
+def is_builtin(fn: Any) -> bool:
+    """Whether `fn` is an operation of the language."""
+    return getattr(fn, "__triton_builtin__", False) is True
+
+
 class PropagateNan(enum.Enum):
     """Whether the smaller or larger of a NaN and a number is the number (`NONE`) or NaN (`ALL`)."""
 

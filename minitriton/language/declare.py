@@ -151,9 +151,9 @@ def constexpr_function(fn: Callable[..., Any]) -> ConstexprFunction:
     return ConstexprFunction(fn)
 
 
-def must_use_result(value: Any, why: bool | str = True) -> Any:
-    """Marks a function whose result must not be dropped; as `@must_use_result("why")` or `@must_use_result`."""
-    if isinstance(value, str):
-        return lambda fn: must_use_result(fn, value)
-    value._must_use_result = why
-    return value
+def must_use_result(x: Any, s: bool | str = True) -> Any:
+    """Marks a function `x` whose result must not be dropped, `s` being why; as `@must_use_result("why")` or `@must_use_result`."""
+    if isinstance(x, str):
+        return lambda fn: must_use_result(fn, x)
+    x._must_use_result = s
+    return x

@@ -18,7 +18,7 @@ from minitriton.compiler import ASTSource, CompiledKernel, compile, default_targ
 from minitriton.errors import MinitritonError, place_of_caller
 from minitriton.frontend.function import JITCallable, KernelParam
 from minitriton.identity import is_same, key_of
-from minitriton.language.declare import ConstexprFunction, constexpr_function
+from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, constexpr_function
 from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.arguments import Argument, Specialization, collect_arguments, dtype_name
 from minitriton.runtime.arguments import specialize as specialization_of
@@ -33,7 +33,7 @@ from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
 __all__ = [
-    "ConstexprFunction", "JITCallable", "JITFunction", "JitFunctionInfo", "KernelInterface", "KernelParam", "MockTensor",
+    "BoundConstexprFunction", "ConstexprFunction", "JITCallable", "JITFunction", "JitFunctionInfo", "KernelInterface", "KernelParam", "MockTensor",
     "TensorWrapper", "constexpr_function", "get_full_name", "get_jit_fn_file_line", "jit", "mangle_type",
     "native_specialize_impl", "reinterpret", "type_canonicalisation_dict",
 ]  # fmt: skip
@@ -99,6 +99,14 @@ class JITFunction(JITCallable, KernelInterface):
         self._last_launcher: tuple[Any, Any] = (None, None)
         self.device_caches = DeviceCaches(self._forget_paths)
         self._interpreted: dict[Any, Any] = {}
+
+    def is_gluon(self) -> bool:
+        """Whether it is written in Gluon."""
+        return False
+
+    def is_interpreted(self) -> bool:
+        """Whether launches run the TTIR on the interpreter."""
+        return interpreting()
 
     def repr(self, specialization: Any) -> str:
         return self._fn_name if self._repr is None else self._repr(specialization)
@@ -166,7 +174,7 @@ class JITFunction(JITCallable, KernelInterface):
             prepare=self._prepare,
             on_host=self._launch_on_host,
             slow=self._launch_slowly,
-            always_on_host=interpreting(),
+            always_on_host=self.is_interpreted(),
             kernel=self.__name__,
         )
         first = dispatcher.first()
@@ -361,7 +369,7 @@ class JITFunction(JITCallable, KernelInterface):
 
     def _launch_on_host(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
         """Runs over arrays in host memory: the kernel's PTX, or its TTIR where the environment asks for that."""
-        return (self._interpret if interpreting() else self._emulate)(grid, args, options)
+        return (self._interpret if self.is_interpreted() else self._emulate)(grid, args, options)
 
     def _emulate(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
         from minitriton.runtime.emulation import run_on_emulator
@@ -400,7 +408,7 @@ class JITFunction(JITCallable, KernelInterface):
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         bound, options = self._bind(args, kwargs)
-        on_host = interpreting() or belongs_on_host(bound)
+        on_host = self.is_interpreted() or belongs_on_host(bound)
         return (self._launch_on_host if on_host else self._launch_slowly)(grid, bound, options)
 
     def _with_debug(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -24,16 +24,32 @@ def _find(tool: str) -> str | None:
     return None
 
 
-def get_sass(cubin: bytes) -> str:
-    """The disassembly of `cubin`. Raises `MinitritonError` where no disassembler is installed."""
-    for tool, arguments in (("nvdisasm", ["-c"]), ("cuobjdump", ["-sass"])):
+def extract(file_path: str | Path, fun: str | None = None) -> str:
+    """The disassembly of a cubin's file. Raises `MinitritonError` as `get_sass` does."""
+    return get_sass(Path(file_path).read_bytes(), fun)
+
+
+def path_to_cuobjdump() -> tuple[str | None, str]:
+    """Where `cuobjdump` is (None: nowhere), and its version."""
+    path = _find("cuobjdump")
+    if path is None:
+        return None, ""
+    said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
+    return path, said.rpartition(" V")[2].strip()
+
+
+def get_sass(cubin: bytes, fun: str | None = None) -> str:
+    """The disassembly of `cubin`, or of its function `fun`. Raises `MinitritonError` where no disassembler is installed."""
+    for tool, arguments in (("nvdisasm", ["-c"]), ("cuobjdump", ["-sass"]))[1 if fun else 0 :]:
         path = _find(tool)
         if path is None:
             continue
         with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
             file.write(cubin)
             file.flush()
-            done = subprocess.run([path, *arguments, file.name], capture_output=True, text=True)
+            done = subprocess.run(
+                [path, *arguments, *(["-fun", fun] if fun else []), file.name], capture_output=True, text=True
+            )
         if done.returncode == 0:
             return done.stdout
     raise MinitritonError(

@@ -14,7 +14,7 @@ from minitriton.errors import MinitritonError
 from minitriton.runtime.active_driver import ActiveDriver as CudaDriver
 from minitriton.runtime.c_types import c_type
 
-__all__ = ["CudaDriver", "include_dirs", "library_dirs", "ty_to_cpp"]
+__all__ = ["CudaDriver", "include_dirs", "libcuda_dirs", "library_dirs", "ty_to_cpp"]
 
 include_dirs = [str(Path(__file__).parent / "include")]
 """Folders of `cuda.h`: the part of it that ahead-of-time kernels need."""
@@ -38,6 +38,10 @@ def library_dirs() -> list[str]:
         link.unlink(missing_ok=True)
         link.symlink_to(library)
     return [str(folder), str(library.parent)]
+
+
+libcuda_dirs = library_dirs
+"""Triton's name for it."""
 
 
 def _loaded_driver() -> Path:

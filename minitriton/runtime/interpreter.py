@@ -1,0 +1,23 @@
+"""`InterpretedFunction`, under the module path that programs import it from.
+
+Here `@jit` makes a `JITFunction` in any case, which runs on the interpreter where TRITON_INTERPRET asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minitriton.runtime.jit import JITFunction
+
+__all__ = ["InterpretedFunction"]
+
+
+class InterpretedFunction(JITFunction):
+    """A kernel all launches of which run its TTIR on the interpreter, whatever the environment says."""
+
+    def __init__(self, fn: Callable[..., Any], **options: Any) -> None:
+        super().__init__(fn, **options)
+
+    def is_interpreted(self) -> bool:
+        return True
