@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         "--signature", default="", help="argument types in order: TYPE[:16] or NAME=VALUE (constexpr), comma-separated"
     )
     compile.add_argument("--emit", default="ptx", choices=EMITTED, metavar="STAGE", help=", ".join(EMITTED))
-    compile.add_argument("--arch", type=int, default=90, help="compute capability times ten (80, 86, 89, 90)")
+    compile.add_argument("--arch", type=int, default=90, help="compute capability times ten (80, 86, 89, 90, 100, 120)")
     compile.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
     )

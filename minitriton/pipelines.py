@@ -32,7 +32,7 @@ def ttir_passes(target: GPUTarget) -> list[str]:
     return [
         "inline",
         "triton-rewrite-tensor-pointer",
-        *([] if target.arch >= 90 else ["triton-rewrite-tensor-descriptor-to-pointer"]),
+        *([] if target.features.has_tma else ["triton-rewrite-tensor-descriptor-to-pointer"]),
         "canonicalize",
         "triton-combine",
         "triton-reorder-broadcast",
@@ -51,7 +51,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         f"convert-triton-to-tritongpu{{target={target.ttg_target} num-warps={options.num_warps} "
         f"threads-per-warp={target.warp_size} num-ctas={options.num_ctas}}}"
     )
-    dot_operands = f"tritongpu-optimize-dot-operands{{hoist-layout-conversion={_text(target.arch >= 80)}}}"
+    dot_operands = f"tritongpu-optimize-dot-operands{{hoist-layout-conversion={_text(target.features.has_cp_async)}}}"
     limit = [] if options.maxnreg is None else [f"limit-registers{{registers={options.maxnreg}}}"]
     return [
         convert,
@@ -59,7 +59,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "minitriton-enumerate-indices",
         "tritongpu-coalesce",
         "minitriton-coalesce-by-width",
-        f"tritongpu-F32DotTC{{emu-tf32={_text(target.arch >= 80)}}}",
+        f"tritongpu-F32DotTC{{emu-tf32={_text(target.features.has_tf32)}}}",
         *_on_hopper(target, "triton-nvidia-gpu-plan-cta"),
         "tritongpu-remove-layout-conversions",
         "tritongpu-optimize-thread-locality",
@@ -95,7 +95,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
 
 def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
     """Loads of later iterations run while earlier ones compute, where the target has asynchronous copies."""
-    if target.arch < 80:
+    if not target.features.has_cp_async:
         return ()
     stages = f"{{num-stages={options.num_stages}}}"
     return (f"tritongpu-assign-latencies{stages}", "tritongpu-schedule-loops", f"tritongpu-pipeline{stages}")
@@ -103,7 +103,7 @@ def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
 
 def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
     """`passes` where the target has tensor copies and asynchronous tensor cores, else none."""
-    return passes if target.arch >= 90 else ()
+    return passes if target.features.has_tma else ()
 
 
 def llvm_passes() -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton import knobs
+from minitriton.architectures import ARCHITECTURES, Architecture
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.option_types import OPTION_TYPES, checked
 
@@ -34,8 +35,13 @@ class GPUTarget:
 
     @property
     def sm(self) -> str:
-        """The PTX target name: `sm_90a` for Hopper (wgmma and setmaxnreg are arch-specific), else `sm_XY`."""
-        return f"sm_{self.arch}a" if self.arch == 90 else f"sm_{self.arch}"
+        """The PTX target name: `sm_90a` for Hopper (wgmma and setmaxnreg are arch-specific), `sm_80` for Ampere."""
+        return self.features.sm
+
+    @property
+    def features(self) -> Architecture:
+        """What the architecture can do: what to ask instead of its number."""
+        return ARCHITECTURES[self.arch]
 
     @property
     def ttg_target(self) -> str:
@@ -45,7 +51,7 @@ class GPUTarget:
     @property
     def max_shared_memory(self) -> int:
         """Bytes of shared memory that one block can opt in to (CUDA programming guide, table of capabilities)."""
-        return {70: 96, 75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227}[self.arch] * 1024
+        return self.features.max_shared_memory
 
     def with_arch(self, arch: str) -> GPUTarget:
         """The target that `arch` names (`sm80`), of the same backend. Raises `MinitritonError` for anything else."""
@@ -55,7 +61,7 @@ class GPUTarget:
         return self if int(named[1]) == self.arch else GPUTarget(self.backend, int(named[1]), self.warp_size)
 
 
-SUPPORTED_ARCHITECTURES = (70, 75, 80, 86, 87, 89, 90)
+SUPPORTED_ARCHITECTURES = tuple(ARCHITECTURES)
 
 _ARCHITECTURE = re.compile(r"(?:sm)?(\d+)a?")
 
@@ -140,13 +146,11 @@ class CUDAOptions:
             )
         target = target.with_arch(given.get("arch") or f"sm{target.arch}")
         values: dict[str, Any] = {"arch": f"sm{target.arch}", "enable_fp_fusion": knobs.language.default_fp_fusion}
-        if target.arch >= 89:
-            values["supported_fp8_dtypes"] = ("fp8e4b15", "fp8e4nv", "fp8e5")
-        if target.arch >= 90:
-            values["deprecated_fp8_dot_operand_dtypes"] = ("fp8e4b15",)
-            values["max_num_imprecise_acc_default"] = 2**30
+        values["supported_fp8_dtypes"] = target.features.fp8_types
+        values["deprecated_fp8_dot_operand_dtypes"] = target.features.deprecated_fp8_types
+        values["max_num_imprecise_acc_default"] = target.features.max_num_imprecise_acc
         values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
-        if checked("num_ctas", values.get("num_ctas", 1)) != 1 and target.arch < 90:
+        if checked("num_ctas", values.get("num_ctas", 1)) != 1 and not target.features.has_clusters:
             raise UnsupportedOption(
                 f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",
                 help="set num_ctas=1, or compile for sm90",

@@ -82,6 +82,14 @@ class Dear(Fact):
     """Computing an element takes several times as long as an addition."""
 
 
+@dataclass(frozen=True)
+class DeviceFunction(Fact):
+    """The functions of CUDA's libdevice that compute an element in f32 and in f64: how the op is lowered if nothing better is known."""
+
+    f32: str
+    f64: str
+
+
 class ViewOfTensor(Fact):
     """The result has the elements of the operands, each once, in another shape."""
 

@@ -16,7 +16,7 @@ from xdsl.traits import Pure
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.arith_float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.declared import declared
-from minitriton.dialects.facts import Dear
+from minitriton.dialects.facts import Dear, DeviceFunction
 from minitriton.dialects.layout_facts import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt_constraints import var
@@ -47,7 +47,7 @@ class AcosOp(FloatUnaryOp):
     """Arc cosine."""
 
     name = "math.acos"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_acosf", "__nv_acos"))
 
 
 @op_definition
@@ -55,7 +55,7 @@ class AsinOp(FloatUnaryOp):
     """Arc sine."""
 
     name = "math.asin"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_asinf", "__nv_asin"))
 
 
 @op_definition
@@ -63,7 +63,7 @@ class AtanOp(FloatUnaryOp):
     """Arc tangent."""
 
     name = "math.atan"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_atanf", "__nv_atan"))
 
 
 @op_definition
@@ -71,7 +71,7 @@ class CbrtOp(FloatUnaryOp):
     """Cube root."""
 
     name = "math.cbrt"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_cbrtf", "__nv_cbrt"))
 
 
 @op_definition
@@ -94,7 +94,7 @@ class CoshOp(FloatUnaryOp):
     """Hyperbolic cosine."""
 
     name = "math.cosh"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_coshf", "__nv_cosh"))
 
 
 @op_definition
@@ -118,7 +118,7 @@ class ExpM1Op(FloatUnaryOp):
     """`exp(x) - 1`."""
 
     name = "math.expm1"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_expm1f", "__nv_expm1"))
 
 
 @op_definition
@@ -141,7 +141,7 @@ class Log10Op(FloatUnaryOp):
     """Logarithm to base 10."""
 
     name = "math.log10"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_log10f", "__nv_log10"))
 
 
 @op_definition
@@ -149,7 +149,7 @@ class Log1pOp(FloatUnaryOp):
     """`log(1 + x)`."""
 
     name = "math.log1p"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_log1pf", "__nv_log1p"))
 
 
 @op_definition
@@ -203,7 +203,7 @@ class SinhOp(FloatUnaryOp):
     """Hyperbolic sine."""
 
     name = "math.sinh"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_sinhf", "__nv_sinh"))
 
 
 @op_definition
@@ -219,7 +219,7 @@ class TanOp(FloatUnaryOp):
     """Tangent."""
 
     name = "math.tan"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_tanf", "__nv_tan"))
 
 
 @op_definition
@@ -227,7 +227,7 @@ class TanhOp(FloatUnaryOp):
     """Hyperbolic tangent."""
 
     name = "math.tanh"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), DeviceFunction("__nv_tanhf", "__nv_tanh"))
 
 
 @op_definition

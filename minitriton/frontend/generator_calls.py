@@ -126,7 +126,12 @@ class CallVisitor(LoopVisitor):
             if function.has_body:
                 result = function.fn(*args, **kwargs, _semantic=Semantic(self, node))
             else:
-                emitter = EMITTERS[function]
+                emitter = EMITTERS.get(function)
+                if emitter is None:
+                    raise LanguageTypeError(
+                        f"{function.__name__} is declared, but nothing emits it",
+                        "add it to the table EMITTERS in minitriton/frontend/emitters.py (docs/add-an-op.md)",
+                    )
                 result = emitter(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
         except CompilationError:
             raise

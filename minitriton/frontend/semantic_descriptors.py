@@ -110,10 +110,10 @@ def _reduce(kind: str, dtypes: tuple[str, ...]) -> Callable[..., None]:
         indices = _indices(b, desc, offsets)
         if desc.dtype.name not in dtypes:
             raise LanguageTypeError(f"Unsupported dtype {desc.dtype} for atomic {kind}", f"use {', '.join(dtypes)}")
-        if kind in ("min", "max") and desc.dtype.is_floating() and b.target.arch < _TENSOR_COPIES:
+        if kind in ("min", "max") and desc.dtype.is_floating() and not b.target.features.has_tma:
             raise LanguageTypeError(
                 f"16-bit float types require native tma support for atomic {kind}",
-                f"the target is sm_{b.target.arch}, tensor copies begin with sm_{_TENSOR_COPIES}",
+                f"the target is sm_{b.target.arch}, which has no tensor copies",
             )
         block = _block(desc, value)
         if ir_type(block.type) != ir_type(desc.block_type):
@@ -126,7 +126,6 @@ def _reduce(kind: str, dtypes: tuple[str, ...]) -> Callable[..., None]:
     return emit
 
 
-_TENSOR_COPIES = 90
 """The first architecture with tensor copies."""
 _WORDS = ("uint32", "int32", "uint64", "int64")
 descriptor_atomic_add = _reduce("add", ("uint32", "int32", "uint64", "fp32", "fp16", "bf16"))

@@ -42,6 +42,10 @@ Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
 """Sees an op, its operands and what it gave each time it has run; what it returns is taken for the op's result."""
 
 
+_FILES = {"arith": "minitriton/interpreter/arith_integers.py", "math": "minitriton/interpreter/math_functions.py"}
+"""Where the meanings of a dialect are."""
+
+
 class Code:
     """A block, prepared: what to call, where its operands lie in the frame, where its results go."""
 
@@ -172,7 +176,8 @@ class Machine:
             raise NoMeaning(
                 f"the interpreter has no meaning for {op.name}",
                 source_location(op.location),
-                help="launch the kernel without MINITRITON_INTERPRET, so that its PTX runs, or add a meaning to minitriton.interpreter",
+                help="launch the kernel without MINITRITON_INTERPRET, so that its PTX runs, or add a meaning: "
+                f"{_FILES.get(op.name.partition('.')[0], 'a file of minitriton/interpreter/')} (docs/add-an-op.md)",
             )
         return make_with_machine(op, self)
 

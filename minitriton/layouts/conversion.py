@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from minitriton.architectures import architecture_of
 from minitriton.errors import LoweringError
 from minitriton.layouts import f2
 from minitriton.layouts.algebra import action_remove_broadcasted_regs
@@ -39,8 +40,6 @@ from minitriton.layouts.warp_shuffle import decompose, plan_warp_shuffle
 
 Shape = Sequence[int]
 THREAD_DIMS = ("register", "lane", "warp")
-LDMATRIX_CAPABILITY = 75
-STMATRIX_CAPABILITY = 90
 
 
 @lru_cache(maxsize=4096)
@@ -120,7 +119,8 @@ def plan_conversion(
     (`MemoryAccess.matrices`). At 0 all accesses are plain. The amount of scratch depends on it: the least that the accesses need,
     or, in fewer rounds, up to `scratch_limit` bytes.
     """
-    available = MatrixInstructions(load=capability >= LDMATRIX_CAPABILITY, store=capability >= STMATRIX_CAPABILITY)
+    target = architecture_of(capability)
+    available = MatrixInstructions(load=target.has_ldmatrix, store=target.has_stmatrix)
     layouts = to_linear_layout(src, shape), to_linear_layout(dst, shape)
     plan = _plan(*layouts, bitwidth, available)
     if isinstance(plan, SharedMemoryRoundTrip) and plan.rounds > 1 and scratch_limit >= 2 * plan.scratch_bytes:

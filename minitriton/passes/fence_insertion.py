@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
+from minitriton.architectures import architecture_of
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.region_flow import Loop, RegionFlow
 from minitriton.dialects.synchronization import TensorCoreReads
@@ -109,7 +110,7 @@ class FenceInsertion(Pass):
     compute_capability: int = 90
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.compute_capability < 90:
+        if not architecture_of(self.compute_capability).has_tma:
             return
         for dot in [found for found in ops_in(op) if TensorCoreReads.of(found)]:
             _insert_fence(dot)

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.analysis.allocation import allocate
 from minitriton.analysis.proxy_fences import insert_proxy_fences
 from minitriton.analysis.scratch_size import triton_scratch_bytes
+from minitriton.architectures import architecture_of
 from minitriton.pass_registry import Pass, Property, register_pass
 
 
@@ -27,5 +28,5 @@ class ProxyFenceInsertion(Pass):
     compute_capability: int = 90
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.compute_capability >= 90:
+        if architecture_of(self.compute_capability).has_tma:
             insert_proxy_fences(op, allocate(op, triton_scratch_bytes))

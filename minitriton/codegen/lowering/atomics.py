@@ -67,7 +67,7 @@ def atomic_scratch(op: Operation) -> int:
 
 def _widths(f: FunctionLowering, op: Operation, kind: str, element: Attribute, accesses: Accesses) -> None:
     """Narrows the accesses to what one instruction can do."""
-    vectors = f.module.capability >= 90 and kind == "fadd" and element in (F16, BF16, F32)
+    vectors = f.module.target.has_vector_atomics and kind == "fadd" and element in (F16, BF16, F32)
     packed = 2 if element is F16 and kind == "fadd" else 1
     limit = MAX_VECTOR_BITS // bit_width(element) if vectors else packed
     accesses.narrow(limit)
@@ -80,7 +80,7 @@ def atomic_rmw(f: FunctionLowering, op: Operation) -> None:
     element = f.element_type(value)
     accesses = Accesses(f, pointer, mask, max(8, bit_width(element)))
     _widths(f, op, kind, element, accesses)
-    if element is BF16 and f.module.capability < 90:
+    if element is BF16 and not f.module.target.has_bf16_atomics:
         accesses.narrow(1)
         _finish(f, op, accesses, [_by_compare_and_swap(f, op, n, mask) for n in accesses.starts])
         return

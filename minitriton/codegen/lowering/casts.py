@@ -77,7 +77,7 @@ def sitofp(f: FunctionLowering, op: Operation) -> None:
         element is BF16
         and isinstance(source, IntegerType)
         and source.width.data == 8
-        and f.module.capability >= 90
+        and f.module.target.has_bf16_arithmetic
         and f.count(op.operands[0]) >= 4
     )
 
@@ -111,7 +111,7 @@ def _conversion(f: FunctionLowering, op: Operation, source: str, result: str, to
     eight_bits = source if result in _FLOAT_WIDTH else result
     if eight_bits not in ("f8E4M3FN", "f8E5M2"):
         raise f.unsupported(op, f"{source} to {result} is not a conversion of NVIDIA GPUs", help="use fp8e4nv or fp8e5")
-    native = f.module.capability >= 89
+    native = f.module.target.has_fp8_conversions
     if eight_bits == "f8E4M3FN" and not native:
         raise f.unsupported(op, "fp8e4nv needs compute capability 8.9", help="use fp8e5 on this GPU")
     if source == eight_bits:

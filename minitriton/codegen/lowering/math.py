@@ -19,10 +19,11 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math
 from minitriton.codegen.lowering.elementwise import Emit, apply, each_lane, operands_of, width
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.registry import lowers, lowers_all
 from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm
+from minitriton.dialects.facts import DeviceFunction
 
 LOG2_E = 1.4426950408889634
 
@@ -104,6 +105,23 @@ def math(f: FunctionLowering, op: Operation) -> None:
         f.values[result] = apply(f, reps, through_f32)
 
 
+@lowers_all(DeviceFunction)
+def device_function(f: FunctionLowering, op: Operation) -> None:
+    """A function of libdevice for every element; narrower floats go through f32."""
+    names = DeviceFunction.of(op)
+    assert names is not None
+    result = op.results[0]
+    element = scalar_type(result.type)
+
+    def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+        if element in (F32, F64):
+            return each_lane(b, names.f64 if element is F64 else names.f32, v, element)
+        wide = each_lane(b, names.f32, [b.cast(L.FPExtOp, x, F32) for x in v], F32)
+        return b.cast(L.FPTruncOp, wide, element)
+
+    f.values[result] = apply(f, operands_of(f, op), emit)
+
+
 @lowers("math.absi")
 def absi(f: FunctionLowering, op: Operation) -> None:
     """The absolute value; that of the smallest integer is itself."""
@@ -121,7 +139,7 @@ def clampf(f: FunctionLowering, op: Operation) -> None:
     x, low, high = operands_of(f, op)
     nan = str(getattr(op.properties.get("propagateNan"), "data", "none")) == "all"
     element = scalar_type(op.results[0].type)
-    if f.module.capability >= 90 and element in (F16, F32) and _opposite(low, high):
+    if f.module.target.has_symmetric_clamp and element in (F16, F32) and _opposite(low, high):
         suffix = f"{'.nan' if nan else ''}.xorsign.abs.{'f' if element is F32 else 'f16'}"
         f.values[op.results[0]] = apply(f, [x, high], _each(f"llvm.nvvm.fmin{suffix}"))
         return

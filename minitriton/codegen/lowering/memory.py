@@ -93,7 +93,7 @@ def memory_type(element: Attribute) -> Attribute:
 
 
 def _policy(f: FunctionLowering, evict: str) -> SSAValue | None:
-    if evict not in nvvm.CreatePolicyOp.KINDS or f.module.capability < 80:
+    if evict not in nvvm.CreatePolicyOp.KINDS or not f.module.target.has_cache_policies:
         return None
     return f.b.value(nvvm.CreatePolicyOp, (), I64, {"kind": string_attr(evict)})
 

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.allocation import Allocation
 from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.architectures import architecture_of
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import families  # noqa: F401  (fills the table)
 from minitriton.codegen.scratch import capability_of
@@ -38,6 +39,7 @@ class ModuleLowering:
         self.num_ctas = _integer(module, "ttg.num-ctas", 1)
         self.lane_bits = threads_per_warp(module).bit_length() - 1
         self.capability = capability_of(module)
+        self.target = architecture_of(self.capability)
         self.globals: dict[str, Operation] = {}
         self.external_functions: set[str] = set()
         self._strings: dict[bytes, str] = {}

@@ -203,7 +203,7 @@ def shuffle(f: FunctionLowering, value: SSAValue, offset: SSAValue, kind: str) -
 
 def _redux_kind(f: FunctionLowering, op: Operation) -> str | None:
     inner = single_combiner(op)
-    if inner is None or f.module.capability < 80:
+    if inner is None or not f.module.target.has_redux:
         return None
     type_ = inner.results[0].type
     return _REDUX.get(inner.name) if isinstance(type_, IntegerType) and type_.width.data <= 32 else None

@@ -26,9 +26,6 @@ from minitriton.layouts.plans import MemoryAccess
 from minitriton.layouts.properties import allocation_shape_per_cta
 from minitriton.layouts.to_linear import to_linear_layout
 
-LDMATRIX_CAPABILITY = 75
-STMATRIX_CAPABILITY = 90
-
 
 def shared_encoding(type_: Attribute) -> SharedEncoding:
     """The encoding of a memory descriptor."""
@@ -58,15 +55,15 @@ def slice_offset(type_: MemDescType, offsets: tuple[int, ...]) -> int:
 
 
 def access_plan(
-    f: FunctionLowering, registers: Attribute, memory: MemDescType, view: SharedView, matrix_capability: int
+    f: FunctionLowering, registers: Attribute, memory: MemDescType, view: SharedView, by_matrix: bool
 ) -> tuple[MemoryAccess, int]:
-    """How a tensor and a view meet, and the view's offset in bytes."""
+    """How a tensor and a view meet, and the view's offset in bytes; `by_matrix` allows the instructions for matrices of 8x8."""
     encoding = layout_of(registers)
     assert isinstance(encoding, DistributedEncoding)
     bits = element_bits(memory)
     offset = slice_offset(memory, view.offsets)
     arguments = (encoding, shared_encoding(memory), memory.get_shape(), bits, buffer_shape(memory), offset)
-    plan = local_matrix_access(*arguments) if f.module.capability >= matrix_capability else None
+    plan = local_matrix_access(*arguments) if by_matrix else None
     return plan or local_access(*arguments), offset * bits // 8
 
 
@@ -83,7 +80,7 @@ def memdesc(value: SSAValue) -> MemDescType:
 
 
 def _store(f: FunctionLowering, source: SSAValue, target: MemDescType, view: SharedView) -> None:
-    plan, offset = access_plan(f, source.type, target, view, STMATRIX_CAPABILITY)
+    plan, offset = access_plan(f, source.type, target, view, f.module.target.has_stmatrix)
     store_shared(f, plan, to_memory(f, f.vector(source)), view.base, slice_offset=offset)
 
 
@@ -107,7 +104,7 @@ def local_load(f: FunctionLowering, op: Operation) -> None:
     source, result = op.operands[0], op.results[0]
     type_ = memdesc(source)
     view = _view(f, source)
-    plan, offset = access_plan(f, result.type, type_, view, LDMATRIX_CAPABILITY)
+    plan, offset = access_plan(f, result.type, type_, view, f.module.target.has_ldmatrix)
     element = f.element_type(result)
     loaded = load_shared(f, plan, memory_type(element), view.base, slice_offset=offset)
     f.values[result] = from_memory(f, loaded, element)

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.def_use_slices import connected_ops, forward_ops
+from minitriton.architectures import architecture_of
 from minitriton.dialects import tt, ttg
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import NvidiaMma
@@ -69,11 +70,12 @@ def mma_layout(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> NvidiaMma | None:
 
 def _version(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> int:
     """The newest tensor cores that can do `dot`; 0 for none."""
-    if arch < 80:
+    target = architecture_of(arch)
+    if not target.mma_version:
         return 0
     a, b = (cast(TensorType, operand.type).element_type for operand in (dot.a, dot.b))
     result = cast(TensorType, dot.result.type).element_type
-    if any(isinstance(element, Float64Type) for element in (a, b, result)) and arch not in (80, 90):
+    if any(isinstance(element, Float64Type) for element in (a, b, result)) and not target.has_f64_mma:
         return 0
     precise = isinstance(dot, tt.DotOp) and dot.input_precision.data is tt.InputPrecision.TF32
     if isinstance(a, Float32Type) and isinstance(b, Float32Type):
@@ -81,7 +83,7 @@ def _version(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> int:
             return 0
     elif not (_has_mma(a) and _has_mma(b)):
         return 0
-    return 3 if 90 <= arch < 100 and _fits_wgmma(dot) else 2
+    return 3 if target.has_wgmma and _fits_wgmma(dot) else 2
 
 
 def _has_mma(element: Attribute) -> bool:

@@ -1,0 +1,97 @@
+"""What each GPU architecture can do: the one place that knows. Everything else asks.
+
+    ARCHITECTURES[90].has_tma            True
+    architecture_of(91).has_wgmma        True: a number that is not in the list has what the next lower one has
+
+A new architecture is one entry of `ARCHITECTURES`. One whose own tensor cores are not supported says what it shares with others: sm_100a and sm_120a
+run `mma.sync`. Sources: CUDA programming guide, table of technical specifications; PTX ISA, "Target ISA Notes" of each instruction.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from functools import cache
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The answers of one compute capability."""
+
+    sm: str
+    """The PTX target: `sm_90a` has instructions that no other architecture promises to have."""
+    shared_memory_kib: int
+    """Shared memory that one block can opt in to."""
+    mma_version: int = 0
+    """Tensor cores: 0 none that are used, 2 `mma.sync` with all types since sm_80, 3 also `wgmma`."""
+    has_f64_mma: bool = False
+    has_ldmatrix: bool = False
+    has_stmatrix: bool = False
+    has_cp_async: bool = False
+    has_redux: bool = False
+    has_cache_policies: bool = False
+    has_tf32: bool = False
+    has_fp8_conversions: bool = False
+    has_clusters: bool = False
+    has_tma: bool = False
+    has_vector_atomics: bool = False
+    has_bf16_atomics: bool = False
+    has_bf16_arithmetic: bool = False
+    has_symmetric_clamp: bool = False
+    """`min.xorsign.abs` clamps between a number and its negative."""
+    fp8_types: tuple[str, ...] = ("fp8e5", "fp8e4b15")
+    deprecated_fp8_types: tuple[str, ...] = ()
+    """Those that dots take with a warning."""
+    max_num_imprecise_acc: int = 0
+    """How many fp8 products `wgmma` may add up before the sum goes to f32."""
+    widest_access_bits: int = 128
+    """The widest load or store of one thread."""
+
+    @property
+    def has_wgmma(self) -> bool:
+        """Products of a warp group, asynchronous, from shared memory."""
+        return self.mma_version == 3
+
+    @property
+    def max_shared_memory(self) -> int:
+        """Bytes of shared memory that one block can opt in to."""
+        return self.shared_memory_kib * 1024
+
+
+_VOLTA = Architecture("sm_70", 96)
+_TURING = replace(_VOLTA, sm="sm_75", shared_memory_kib=64, has_ldmatrix=True)
+_AMPERE = replace(
+    _TURING, sm="sm_80", shared_memory_kib=163, mma_version=2, has_f64_mma=True, has_cp_async=True, has_redux=True,
+    has_cache_policies=True, has_tf32=True,
+)  # fmt: skip
+_ADA = replace(
+    _AMPERE, sm="sm_89", shared_memory_kib=99, has_f64_mma=False, has_fp8_conversions=True,
+    fp8_types=("fp8e4b15", "fp8e4nv", "fp8e5"),
+)  # fmt: skip
+_HOPPER = replace(
+    _ADA, sm="sm_90a", shared_memory_kib=227, mma_version=3, has_f64_mma=True, has_stmatrix=True, has_clusters=True,
+    has_tma=True, has_vector_atomics=True, has_bf16_atomics=True, has_bf16_arithmetic=True, has_symmetric_clamp=True,
+    deprecated_fp8_types=("fp8e4b15",), max_num_imprecise_acc=2**30,
+)  # fmt: skip
+
+ARCHITECTURES: dict[int, Architecture] = {
+    70: _VOLTA,
+    75: _TURING,
+    80: _AMPERE,
+    86: replace(_AMPERE, sm="sm_86", shared_memory_kib=99, has_f64_mma=False),
+    87: replace(_AMPERE, sm="sm_87", has_f64_mma=False),
+    89: _ADA,
+    90: _HOPPER,
+    100: replace(_HOPPER, sm="sm_100a", mma_version=2, max_num_imprecise_acc=0),
+    120: replace(
+        _HOPPER, sm="sm_120a", shared_memory_kib=99, mma_version=2, has_f64_mma=False, max_num_imprecise_acc=0
+    ),
+}
+"""By compute capability times ten."""
+
+
+@cache
+def architecture_of(capability: int) -> Architecture:
+    """The architecture of a compute capability (times ten): its own, else the next lower one that is known, else the lowest."""
+    known = sorted(ARCHITECTURES)
+    return ARCHITECTURES[known[max(bisect_right(known, capability) - 1, 0)]]

@@ -1,0 +1,92 @@
+"""The pages on adding ops, followed literally: their snippets applied to a copy of the package, their kernels run."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from minitriton.codegen.device_library import find_libdevice
+
+ROOT = Path(__file__).parents[2]
+_STEP = re.compile(
+    r"`(minitriton/[\w/]+\.py)`, (?:at the (end)|before `([^`]+)`):\n\n( *)```python\n(.*?)\n *```", re.DOTALL
+)
+_KERNEL = re.compile(r"^```python\n(import numpy.*?)^```", re.DOTALL | re.MULTILINE)
+
+PAGES = ("add-an-op.md", "frontend.md")
+
+
+def applied(page: str, package: Path, leave_out: str = "") -> list[str]:
+    """Applies the steps of a page to a copy of the package, but for that in file `leave_out`; the files that they touch."""
+    steps = _STEP.findall((ROOT / "docs" / page).read_text())
+    for file, _, marker, indent, snippet in steps:
+        if file == leave_out:
+            continue
+        path = package.parent / file
+        text, added = (
+            path.read_text(),
+            textwrap.indent(snippet, "").replace("\n" + indent, "\n").removeprefix(indent) + "\n",
+        )
+        if marker:
+            assert text.count(marker) == 1, f"{page}: {marker!r} is not one place in {file}"
+            text = text.replace(marker, added + marker)
+        else:
+            text += added
+        path.write_text(text)
+    return [file for file, *_ in steps]
+
+
+def kernel_of(page: str) -> str:
+    found = _KERNEL.findall((ROOT / "docs" / page).read_text())
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "minitriton", tmp_path / "minitriton", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "minitriton"
+
+
+def run(page: str, package: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    script = package.parent / "kernel.py"
+    script.write_text(kernel_of(page))
+    settings = {"PYTHONPATH": str(package.parent), "TRITON_CACHE_DIR": str(package.parent / "cache"), **environment}
+    command = [sys.executable, str(script)]
+    return subprocess.run(command, env={**os.environ, **settings}, cwd=package.parent, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_followed_literally_gives_a_kernel_that_runs(page: str, package: Path) -> None:
+    assert len(set(applied(page, package))) <= 5
+    interpreted = run(page, package, MINITRITON_INTERPRET="1")
+    assert interpreted.returncode == 0, interpreted.stderr
+    if find_libdevice() is None:
+        pytest.skip("there is no libdevice here")
+    emulated = run(page, package)
+    assert emulated.returncode == 0, emulated.stderr
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "interpret"),
+    [("minitriton/frontend/emitters.py", "0"), ("minitriton/interpreter/math_functions.py", "1")],
+)
+def test_what_is_left_out_is_named_with_its_file(leave_out: str, interpret: str, package: Path) -> None:
+    applied("add-an-op.md", package, leave_out)
+    failed = run("add-an-op.md", package, **({"MINITRITON_INTERPRET": "1"} if interpret == "1" else {}))
+    assert failed.returncode != 0
+    assert leave_out in failed.stderr
+
+
+def test_an_op_without_a_lowering_names_the_folder(package: Path) -> None:
+    applied("add-an-op.md", package)
+    path = package / "dialects/math.py"
+    path.write_text(path.read_text().replace(', DeviceFunction("__nv_asinhf", "__nv_asinh")', ""))
+    failed = run("add-an-op.md", package)
+    assert "no lowering to LLVM for 'math.asinh'" in failed.stderr
+    assert "minitriton/codegen/lowering/math.py" in failed.stderr
