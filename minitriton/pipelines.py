@@ -110,6 +110,7 @@ def llvm_passes() -> list[str]:
     """Settles how shared memory is used, places memory, orders the accesses of it, and lowers to the LLVM dialect."""
     return [
         "tritongpu-combine-tensor-select-and-if",
+        "tritongpu-allocate-warp-groups",
         "hold-wgmma-registers",
         "minitriton-conversion-rounds",
         "minitriton-separate-buffers",

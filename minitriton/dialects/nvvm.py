@@ -276,18 +276,39 @@ class InlinePtxOp(IRDLOperation):
 
 @op_definition
 class BarrierOp(IRDLOperation):
-    """Waits for the threads of the block, or for the `number_of_threads` that use barrier `barrier_id` (1 to 15)."""
+    """Waits for the threads of the block, or for the `number_of_threads` that use barrier `barrier_id` (1 to 15).
+
+    With `divergent`, warps may wait at different instructions for each other (PTX `barrier.sync` instead of `bar.sync`).
+    """
 
     name = "nvvm.barrier"
 
     barrier_id = opt_prop_def(IntegerAttr)
     number_of_threads = opt_prop_def(IntegerAttr)
+    divergent = opt_prop_def(UnitAttr)
 
     def verify_(self) -> None:
         if self.barrier_id is not None and not 0 <= self.barrier_id.value.data < 16:
             raise VerifyException("nvvm.barrier: a block has barriers 0 to 15")
         if self.number_of_threads is not None and self.number_of_threads.value.data % 32:
             raise VerifyException("nvvm.barrier: the number of threads must be a multiple of the warp size")
+
+
+@op_definition
+class SetMaxRegisterOp(IRDLOperation):
+    """Every thread of the warp group has `count` registers from now on (PTX `setmaxnreg`); `action` is `inc` or `dec`."""
+
+    name = "nvvm.setmaxregister"
+    ACTIONS: ClassVar = ("inc", "dec")
+
+    count = prop_def(IntegerAttr)
+    action = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        one_of(self, "action", self.ACTIONS)
+        count = self.count.value.data
+        if count % 8 or not 24 <= count <= 256:
+            raise VerifyException("nvvm.setmaxregister: registers are a multiple of 8 from 24 to 256")
 
 
 NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma), vars(nvvm_cluster)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import minitriton.passes.accelerate_matmul
 import minitriton.passes.allocate_global_scratch
 import minitriton.passes.allocate_shared_memory
+import minitriton.passes.allocate_warp_groups
 import minitriton.passes.canonicalize
 import minitriton.passes.coalesce
 import minitriton.passes.coalesce_async_copy

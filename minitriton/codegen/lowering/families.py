@@ -20,6 +20,7 @@ from minitriton.codegen.lowering import (
     shared,
     tma,
     views,
+    warp_specialize,
     wgmma,
 )
 
@@ -43,5 +44,6 @@ __all__ = [
     "shared",
     "tma",
     "views",
+    "warp_specialize",
     "wgmma",
 ]

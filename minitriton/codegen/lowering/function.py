@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TensorType, UnregisteredOp
+from xdsl.dialects.builtin import IntegerAttr, TensorType, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.codegen import registers
@@ -28,6 +28,7 @@ from minitriton.errors import LoweringError, MinitritonError
 if TYPE_CHECKING:
     from minitriton.codegen.lowering.control_flow import Crossing
     from minitriton.codegen.lowering.module import ModuleLowering
+    from minitriton.codegen.lowering.warp_specialize import Workers
 
 
 class FunctionLowering:
@@ -43,6 +44,9 @@ class FunctionLowering:
         self.shared_base_value: SSAValue | None = None
         self.global_scratch: SSAValue | None = None
         self.is_kernel = True
+        self.workers: Workers | None = None
+        self.own_barrier: tuple[int, int] | None = None
+        """The barrier of the warps that run this code and how many threads these are; None if it is all threads of the block."""
         self._facts: dict[int, TensorFacts] = {}
         self._indices: dict[tuple[int, int], tuple[SSAValue | None, int]] = {}
         self._equal: dict[tuple[int, ...], tuple[list[int], list[int]] | None] = {}
@@ -95,6 +99,10 @@ class FunctionLowering:
         if self._thread is None:
             self._thread = self.b.once("tid", nvvm.ThreadIdXOp, I32)
         return self._thread
+
+    def start_at(self, warp: int) -> None:
+        """Threads count from 0 at this warp of the block. Called once, in the prologue, before anything asks for a thread."""
+        self._thread = self.b.sub(self.thread_id(), self.b.i32(warp << self.module.lane_bits))
 
     def lane_id(self) -> SSAValue:
         """The thread's number in its warp."""
@@ -209,7 +217,11 @@ class FunctionLowering:
 
     def barrier(self) -> None:
         """All threads of this function wait for each other."""
-        self.b.operation(nvvm.BarrierOp, (), ())
+        if self.own_barrier is None:
+            self.b.operation(nvvm.BarrierOp, (), ())
+            return
+        number, threads = (IntegerAttr(value, 32) for value in self.own_barrier)
+        self.b.operation(nvvm.BarrierOp, (), (), {"barrier_id": number, "number_of_threads": threads})
 
     def mark_loop(self, op: Operation) -> None:
         """Hands the loop annotations of `op` to the branch just made."""

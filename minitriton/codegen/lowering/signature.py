@@ -30,6 +30,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.program import placed_global_scratch
 from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.warp_specialize import dispatch, release_workers, workers_of
 from minitriton.codegen.op_making import make
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects.tt import TensorDescType
@@ -68,10 +69,16 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
     f.is_kernel = kernel
     if not kernel:
         f.shared_base_value = prologue.args[-3]
+    f.workers = workers_of(f, function) if kernel else None
+    if f.workers is not None:
+        f.own_barrier = (0, f.num_warps << module.lane_bits)
     lower_blocks(f, source)
     f.b.location = function.location
     f.b.move_to(prologue)
-    f.b.branch(body)
+    if f.workers is None:
+        f.b.branch(body)
+    else:
+        dispatch(f, f.workers, body)
     results = [f.lowered_type(type_) for type_ in signature.outputs]
     output = VOID if not results else results[0] if len(results) == 1 else struct_type(*results)
     result = make(
@@ -128,6 +135,8 @@ def _argument_attributes(types: Sequence[Attribute], count: int) -> ArrayAttr[Di
 @lowers("tt.return")
 def return_(f: FunctionLowering, op: Operation) -> None:
     """Several results are returned in a struct."""
+    if f.workers is not None:
+        release_workers(f, f.workers)
     values = [f.vector(value) for value in op.operands]
     if len(values) > 1:
         values = [f.b.struct(values, struct_type(*(value.type for value in values)))]

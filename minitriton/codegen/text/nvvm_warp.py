@@ -28,16 +28,24 @@ def _special_register(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"{w.define(op.results[0])} = call i32 @{intrinsic}()")
 
 
+@writes("nvvm.setmaxregister")
+def _set_max_register(w: FunctionWriter, op: Operation) -> None:
+    name = f"llvm.nvvm.setmaxnreg.{data_of(op, 'action')}.sync.aligned.u32"
+    w.module.declare(name, "void", "i32")
+    w.emit(f"call void @{name}(i32 {integer_of(op, 'count')})")
+
+
 @writes("nvvm.barrier")
 def _barrier(w: FunctionWriter, op: Operation) -> None:
     number = integer_of(op, "barrier_id")
     threads = integer_of(op, "number_of_threads")
+    aligned = "" if "divergent" in op.properties else ".aligned"
     if threads:
-        w.module.declare("llvm.nvvm.barrier.cta.sync.aligned.count", "void", "i32, i32")
-        w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 {number}, i32 {threads})")
+        w.module.declare(f"llvm.nvvm.barrier.cta.sync{aligned}.count", "void", "i32, i32")
+        w.emit(f"call void @llvm.nvvm.barrier.cta.sync{aligned}.count(i32 {number}, i32 {threads})")
     else:
-        w.module.declare("llvm.nvvm.barrier.cta.sync.aligned.all", "void", "i32")
-        w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 {number})")
+        w.module.declare(f"llvm.nvvm.barrier.cta.sync{aligned}.all", "void", "i32")
+        w.emit(f"call void @llvm.nvvm.barrier.cta.sync{aligned}.all(i32 {number})")
 
 
 @writes("nvvm.bar.warp.sync")
