@@ -8,7 +8,8 @@ print(report.listing())
 
 from __future__ import annotations
 
-from minitriton.emulator.launch import MappedArray, run
+from minitriton.emulator.kernel_arguments import MappedArray
+from minitriton.emulator.launch import run
 from minitriton.emulator.parser import parse
 from minitriton.emulator.program import EmulationError, Module
 from minitriton.emulator.report import Finding, Report, Traffic

@@ -6,22 +6,19 @@ report = run(ptx, "vector_add", (4,), [x, y, out, 4000], shared_bytes=0)     wri
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from minitriton import tensor_map
 from minitriton.emulator.global_memory import GlobalMemory
 from minitriton.emulator.global_shadow import Rerun
+from minitriton.emulator.kernel_arguments import Binding
 from minitriton.emulator.machine import Machine, Polling
 from minitriton.emulator.parser import parse
-from minitriton.emulator.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
+from minitriton.emulator.program import EmulationError, Module
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import Program, translate
-from minitriton.tensor_map import TensorMap
 
 LANES_AT_ONCE = 8192
 """Threads run side by side: enough to hide Python's cost an instruction, few enough to stay in the cache."""
@@ -31,16 +28,6 @@ POLLS_OF_A_BATCH = 200
 """Atomics in a row that change nothing, before the CTAs of a batch are taken to wait for those of a later one."""
 THREADS_OF_A_GPU = 132 * 2048
 """Threads that an H100 runs at once: programs of a larger grid cannot wait for each other."""
-SCRATCH = 1 << 20
-"""Bytes behind a pointer that is left out, such as Triton's global scratch."""
-
-
-@dataclass(frozen=True)
-class MappedArray:
-    """An argument that is a tensor map of `array`: `map` with the array's device address put in."""
-
-    array: np.ndarray
-    map: TensorMap
 
 
 @functools.lru_cache(maxsize=64)
@@ -59,18 +46,20 @@ def run(
     check: bool = True,
     names: Sequence[str] = (),
     resident: bool = False,
+    scratch: int = 0,
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
     `args` are NumPy arrays, which become device memory and receive results, `MappedArray`s, and numbers, in the order of the kernel's
-    parameters; pointers left out at the end get scratch memory. `shared_bytes` is the dynamic shared memory of a
+    parameters; pointers left out at the end, such as Triton's global scratch, get `scratch` bytes each, or are an error if the kernel reads them.
+    `shared_bytes` is the dynamic shared memory of a
     CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted. `names` are what
     findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
     while True:
         try:
-            return _launch(module, kernel, grid, args, shared_bytes, check, names, resident)
+            return _launch(module, kernel, grid, args, shared_bytes, check, names, resident, scratch)
         except Polling:
             # What is waited for may be the work of a CTA of a later batch; on a GPU both may run at once.
             resident = True
@@ -87,6 +76,7 @@ def _launch(
     check: bool,
     names: Sequence[str],
     resident: bool,
+    scratch: int,
 ) -> Report:
     """One attempt. Leaves the arguments as they were and raises `Polling` where CTAs wait that are not all `resident`, `Rerun`
     where the program then knows of more arrays whose reads are to be followed."""
@@ -98,7 +88,7 @@ def _launch(
         raise EmulationError(f"kernel `{name}` states no .reqntid, so its number of threads is not known")
     program = translate(entry, module.variables, check)
     memory = GlobalMemory()
-    parameters = _bind(entry, args, memory, names)
+    parameters = Binding(module, entry, args, names, scratch).lay_out(memory)
     symbols: dict[str, int] = {p.name: p.offset for p in entry.parameters}
     for variable in [*module.variables.values(), *entry.variables]:
         if variable.space in ("global", "const"):
@@ -171,65 +161,3 @@ def _cluster_order(grid: tuple[int, int, int], cluster: tuple[int, int, int]) ->
     (gx, gy, gz), (cx, cy, cz) = grid, cluster
     numbers = np.arange(gx * gy * gz).reshape(gz // cz, cz, gy // cy, cy, gx // cx, cx)
     return numbers.transpose(0, 2, 4, 1, 3, 5).ravel()
-
-
-def _bind(kernel: Kernel, args: Sequence[Any], memory: GlobalMemory, names: Sequence[str]) -> np.ndarray:
-    """Lays arguments out as the kernel's parameter bytes; arrays get device addresses."""
-    if len(args) > len(kernel.parameters):
-        raise EmulationError(
-            f"kernel `{kernel.name}` has {len(kernel.parameters)} parameters, but {len(args)} arguments were given"
-        )
-    for parameter in kernel.parameters[len(args) :]:
-        if not parameter.is_pointer:
-            raise EmulationError(f"no argument for the parameter `{parameter.name}` of kernel `{kernel.name}`")
-    end = max((p.offset + p.size for p in kernel.parameters), default=0)
-    data = bytearray(-(-max(end, 8) // 8) * 8)
-    for parameter in kernel.parameters[len(args) :]:
-        if _is_read(kernel, parameter):
-            address = memory.add(SCRATCH, parameter.name, initialised=False)
-            data[parameter.offset : parameter.offset + 8] = address.to_bytes(8, "little")
-    owners = [a.array if isinstance(a, MappedArray) else a for a in args]
-    arrays = [(_label(n, names), a) for n, a in enumerate(owners) if isinstance(a, np.ndarray)]
-    addresses = iter(memory.add_arrays(arrays))
-    for parameter, value in zip(kernel.parameters, args, strict=False):
-        if isinstance(value, np.ndarray):
-            content = next(addresses).to_bytes(8, "little")
-        elif isinstance(value, MappedArray):
-            content = _map_bytes(parameter, replace(value.map, address=next(addresses)))
-        else:
-            content = _bytes(parameter, value)
-        data[parameter.offset : parameter.offset + parameter.size] = content
-    return np.frombuffer(bytes(data), np.uint8)
-
-
-def _map_bytes(parameter: Parameter, map: TensorMap) -> bytes:
-    if parameter.size != tensor_map.SIZE:
-        raise EmulationError(
-            f"the parameter `{parameter.name}` has {parameter.size} bytes, a tensor map {tensor_map.SIZE}"
-        )
-    try:
-        return map.encode()
-    except ValueError as error:
-        raise EmulationError(f"the tensor map for `{parameter.name}`: {error}") from None
-
-
-def _is_read(kernel: Kernel, parameter: Parameter) -> bool:
-    wanted = Symbol(parameter.name)
-    return any(isinstance(o, Address) and o.base == wanted for i in kernel.instructions for o in i.operands)
-
-
-def _label(position: int, names: Sequence[str]) -> str:
-    return names[position] if position < len(names) else f"argument {position}"
-
-
-def _bytes(parameter: Parameter, value: Any) -> bytes:
-    if value is None:
-        return bytes(parameter.size)
-    if isinstance(value, bytes):
-        return value.ljust(parameter.size, b"\0")[: parameter.size]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) or parameter.type[0] == "f":
-        formats = {8: "<d", 4: "<f", 2: "<e"}
-        return struct.pack(formats[parameter.size], value)
-    return (int(value) & (1 << 8 * parameter.size) - 1).to_bytes(parameter.size, "little")

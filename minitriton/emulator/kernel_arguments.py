@@ -1,0 +1,119 @@
+"""A launch's arguments as the bytes of the kernel's parameters; arrays become device memory.
+
+[x, 4000, 0.5] for (.param .u64 p0, .param .u32 p1, .param .f32 p2)   →   address of x, a0 0f 00 00, 00 00 00 3f
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from minitriton import tensor_map
+from minitriton.emulator.global_memory import GlobalMemory
+from minitriton.emulator.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
+from minitriton.errors import SourceLocation
+from minitriton.tensor_map import TensorMap
+
+_FLOATS = {8: "<d", 4: "<f", 2: "<e"}
+
+
+@dataclass(frozen=True)
+class MappedArray:
+    """An argument that is a tensor map of `array`: `map` with the array's device address put in."""
+
+    array: np.ndarray
+    map: TensorMap
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a launch gives to `kernel`: arguments, their names, and bytes for each pointer that is left out."""
+
+    module: Module
+    kernel: Kernel
+    arguments: Sequence[Any]
+    names: Sequence[str] = ()
+    scratch: int = 0
+
+    def lay_out(self, memory: GlobalMemory) -> np.ndarray:
+        """The parameters' bytes. Raises `EmulationError` at the parameter whose argument is missing or of another kind."""
+        kernel, args = self.kernel, self.arguments
+        if len(args) > len(kernel.parameters):
+            raise EmulationError(
+                f"kernel `{kernel.name}` has {len(kernel.parameters)} parameters, but {len(args)} arguments were given"
+            )
+        end = max((p.offset + p.size for p in kernel.parameters), default=0)
+        data = bytearray(-(-max(end, 8) // 8) * 8)
+        for parameter in kernel.parameters[len(args) :]:
+            if not parameter.is_pointer or (not self.scratch and _is_read(kernel, parameter)):
+                raise self._fail(parameter, f"no argument was given for it; there were {len(args)}", _MISSING)
+            if _is_read(kernel, parameter):
+                address = memory.add(self.scratch, parameter.name, initialised=False)
+                data[parameter.offset : parameter.offset + 8] = address.to_bytes(8, "little")
+        owners = [a.array if isinstance(a, MappedArray) else a for a in args]
+        arrays = [(self._label(n), a) for n, a in enumerate(owners) if isinstance(a, np.ndarray)]
+        addresses = iter(memory.add_arrays(arrays))
+        for parameter, value in zip(kernel.parameters, args, strict=False):
+            if isinstance(value, np.ndarray):
+                if not parameter.is_pointer:
+                    raise self._fail(parameter, f"a .{parameter.type} was given an array")
+                content = next(addresses).to_bytes(8, "little")
+            elif isinstance(value, MappedArray):
+                content = self._map_bytes(parameter, replace(value.map, address=next(addresses)))
+            else:
+                content = self._bytes(parameter, value)
+            data[parameter.offset : parameter.offset + parameter.size] = content
+        return np.frombuffer(bytes(data), np.uint8)
+
+    def _label(self, position: int) -> str:
+        return self.names[position] if position < len(self.names) else f"argument {position}"
+
+    def _fail(self, parameter: Parameter, what: str, help: str | None = None) -> EmulationError:
+        position = self.kernel.parameters.index(parameter)
+        name = f"{self._label(position)} " if position < len(self.names) else ""
+        place = self.module.text.find(parameter.name)
+        line = self.module.text.count("\n", 0, place) + 1
+        text = f"parameter {position} ({name}`{parameter.name}`) of kernel `{self.kernel.name}`: {what}"
+        source = self.module.text.splitlines()[line - 1] if place >= 0 else None
+        return EmulationError(text, SourceLocation("<ptx>", line), source_line=source, help=help)
+
+    def _map_bytes(self, parameter: Parameter, map: TensorMap) -> bytes:
+        if parameter.size != tensor_map.SIZE:
+            raise self._fail(parameter, f"it has {parameter.size} bytes, a tensor map {tensor_map.SIZE}")
+        try:
+            return map.encode()
+        except ValueError as error:
+            raise self._fail(parameter, f"its tensor map: {error}") from None
+
+    def _bytes(self, parameter: Parameter, value: Any) -> bytes:
+        if value is None:
+            return bytes(parameter.size)
+        if isinstance(value, bytes | bytearray):
+            if len(value) > parameter.size:
+                raise self._fail(parameter, f"it has {parameter.size} bytes, {len(value)} were given")
+            return bytes(value).ljust(parameter.size, b"\0")
+        if isinstance(value, np.generic):
+            value = value.item()
+        if not isinstance(value, bool | int | float) or parameter.count > 1:
+            wanted = "an array, an address or None" if parameter.is_pointer else "a number or bytes"
+            raise self._fail(parameter, f"a .{parameter.type} takes {wanted}, not {type(value).__name__}")
+        if parameter.type[0] == "f" or (isinstance(value, float) and parameter.type[0] == "b"):
+            if parameter.size not in _FLOATS:
+                raise self._fail(parameter, f"a .{parameter.type} takes no number {value!r}")
+            return struct.pack(_FLOATS[parameter.size], value)
+        bits = 8 * parameter.size
+        if isinstance(value, float) or not -(1 << bits - 1) <= value < 1 << bits:
+            raise self._fail(parameter, f"{value!r} is no integer of {bits} bits")
+        return (value & (1 << bits) - 1).to_bytes(parameter.size, "little")
+
+
+_MISSING = "give every argument; `scratch=` says how many bytes a compiler's own scratch pointers at the end get"
+
+
+def _is_read(kernel: Kernel, parameter: Parameter) -> bool:
+    wanted = Symbol(parameter.name)
+    return any(isinstance(o, Address) and o.base == wanted for i in kernel.instructions for o in i.operands)
