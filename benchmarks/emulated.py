@@ -102,7 +102,7 @@ def run(
             for argument in launch.arguments
             if isinstance(argument, HostTensor) or argument != 1 or isinstance(argument, float)
         ]
-        report = emulator.run(kernel.asm["ptx"], None, launch.grid, arguments, kernel.metadata.shared)
+        report = emulator.run(kernel.asm["ptx"], None, launch.grid, arguments, kernel.metadata.shared, scratch=1 << 20)
         assert report.ok, report.findings
         assembled = resources_of(kernel.asm["cubin"]) if resources else {}
         costs.append({"kernel": launch.kernel, **cost(report), **assembled})

@@ -164,7 +164,9 @@ def _run_own(case: Case, path: Path, names: Sequence[str]) -> dict[str, Outcome]
 
 def _emulated(ptx: str, case: Case, shared: int) -> Outcome:
     arguments = case.launch.arguments
-    report, failed = _attempt("emulator", lambda: emulator.run(ptx, None, case.grid, arguments.fresh(), shared))
+    report, failed = _attempt(
+        "emulator", lambda: emulator.run(ptx, None, case.grid, arguments.fresh(), shared, scratch=1 << 20)
+    )
     if failed is not None:
         return failed
     return Outcome(

@@ -27,6 +27,7 @@ from minitriton.lab.gpu import run_on_gpu
 from minitriton.lab.locate import locate, locate_store
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
+from minitriton.lab.soundness import KERNEL_RACES
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Pass, Property, Step
 from minitriton.pipelines import pipeline_for
@@ -162,8 +163,16 @@ class _Watch(Hook):
             findings=None if outcome.findings is None else tuple(f.text for f in outcome.findings),
             error=outcome.gap,
         )  # fmt: skip
-        row.new_findings = row.findings or ()
+        row.new_findings = tuple(f.text for f in outcome.findings or () if f.kind not in KERNEL_RACES)
+        self._note_races(row, outcome)
         return row
+
+    def _note_races(self, row: PassRow, outcome: Outcome) -> None:
+        """Races of the kernel itself, which the first run on the emulator shows: numbers that come of them are no pass's fault."""
+        if self.report.races is None and outcome.level is Level.EMULATOR and outcome.findings is not None:
+            self.report.races = tuple(f.text for f in outcome.findings if f.kind in KERNEL_RACES)
+            self.report.races_between_threads = any(f.kind == "thread-race" for f in outcome.findings)
+        row.of_a_race = bool(self.report.races) and outcome.level is not Level.INTERPRETER
 
     def run_on_gpu(self, ptx: str) -> None:
         """Appends the row of the PTX on the GPU."""
@@ -197,8 +206,9 @@ class _Watch(Hook):
         known = {f.kind for f in self.last_run.findings or ()}
         if self.last_run.level is Level.INTERPRETER:
             # What the kernel itself does between its programs shows on the emulator first and is no pass's fault.
-            known.add("global-race")
+            known |= KERNEL_RACES
         row.new_findings = tuple(f.text for f in outcome.findings or () if f.kind not in known)
+        self._note_races(row, outcome)
         if row.wrong and self.skipped:
             row.error = f"{row.error or ''} (or one of those that could not be run: {', '.join(self.skipped)})".strip()
         return row

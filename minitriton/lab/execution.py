@@ -34,6 +34,9 @@ from minitriton.runtime.descriptor_arguments import expanded_arguments
 from minitriton.runtime.emulation import emulator_value
 from minitriton.target import CUDAOptions, GPUTarget
 
+SCRATCH = 1 << 20
+"""Bytes behind a pointer that the PTX takes for its own use."""
+
 
 class Level(StrEnum):
     """What ran a program."""
@@ -169,7 +172,7 @@ class Launch:
                 values = [emulator_value(argument) for argument in passed]
             names = [argument.name for argument in passed]
             grid = (self.grid[0] * self.options.num_ctas, *self.grid[1:])
-            report = emulator.run(ptx, None, grid, values, self.shared, names=names)
+            report = emulator.run(ptx, None, grid, values, self.shared, names=names, scratch=SCRATCH)
         except MinitritonError as error:
             return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])
         except Exception as error:

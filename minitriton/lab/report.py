@@ -48,6 +48,8 @@ class PassRow:
     error: str | None = None
     """The fault that stopped the run, the pass's own failure, or why it could not be run."""
     new_findings: tuple[str, ...] = ()
+    of_a_race: bool = False
+    """Whether the kernel itself races, so that numbers of this level mean nothing."""
     culprit: Culprit | None = None
     reproducer: Path | None = None
 
@@ -59,6 +61,8 @@ class PassRow:
     @property
     def wrong(self) -> bool:
         """Whether this pass changed the numbers for the worse: one that comes back to those of the first run did not."""
+        if self.of_a_race:
+            return False
         return self.against_before is Verdict.WRONG and self.against_first not in (Verdict.BIT_EQUAL, Verdict.CLOSE)
 
 
@@ -68,11 +72,20 @@ class CheckReport:
 
     kernel: str
     rows: list[PassRow] = field(default_factory=list)
+    races: tuple[str, ...] | None = None
+    """Races of the kernel itself; None where no run looked for them."""
+    races_between_threads: bool = False
+    """Whether some are within a program; those between programs may be meant."""
 
     @property
     def ok(self) -> bool:
-        """Whether no pass is broken."""
-        return all(row.ok for row in self.rows)
+        """Whether no pass is broken, and the threads of a program of the kernel do not race."""
+        return all(row.ok for row in self.rows) and not self.races_between_threads and not self.numbers_of_a_race
+
+    @property
+    def numbers_of_a_race(self) -> bool:
+        """Whether a race of the kernel has changed its numbers."""
+        return any(row.of_a_race and row.against_before is Verdict.WRONG for row in self.rows)
 
     @property
     def broken(self) -> list[PassRow]:
@@ -93,17 +106,42 @@ class CheckReport:
         lines = [line.rstrip() for line in lines]
         for row in self.broken:
             lines += ["", *_details(row)]
+        if self.races:
+            lines += [
+                "",
+                "your kernel races here: no barrier or atomic of the program orders these accesses",
+                *(f"  {r}" for r in self.races),
+            ]
+        others = self._other_findings()
+        lines += ["", *(f"not sound: {finding}" for finding in others)] if others else []
         gaps = [row.error for row in self.rows if row.against_before is Verdict.NOT_RUN and row.error]
         lines += ["", *(f"not executable: {gap}" for gap in dict.fromkeys(gaps))] if gaps else []
         lines += ["", f"{self.kernel}: {self._summary()}"]
         return "\n".join(lines)
+
+    def _other_findings(self) -> list[str]:
+        """What made rows unsound and is not told elsewhere, each once; lines of PTX differ between rows."""
+        told = {_first_line(f) for row in self.broken for f in row.new_findings} | {
+            _first_line(f) for f in self.races or ()
+        }
+        found: dict[str, str] = {}
+        for row in self.rows:
+            for finding in row.findings or ():
+                found.setdefault(_first_line(finding), finding)
+        return [finding for line, finding in found.items() if line not in told]
 
     def _summary(self) -> str:
         not_run = sum(row.against_before is Verdict.NOT_RUN for row in self.rows)
         left_out = f"; {not_run} could not be run" if not_run else ""
         if self.ok:
             return f"{len(self.rows)} steps, none wrong{left_out}"
+        if not self.broken:
+            return f"{len(self.rows)} steps, no pass wrong; the kernel races{left_out}"
         return f"broken: {', '.join(row.name for row in self.broken)}{left_out}"
+
+
+def _first_line(finding: str) -> str:
+    return finding.partition("\n")[0]
 
 
 def _cells(row: PassRow) -> tuple[str, ...]:

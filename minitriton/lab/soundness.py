@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from minitriton.emulator import Finding
 
 
+KERNEL_RACES = frozenset({"thread-race", "global-race"})
+"""Faults of order that a kernel's own program has: in global memory, where no pass puts barriers."""
+
+
 @dataclass(frozen=True)
 class Unsound:
     """One fault of order: `kind` tells faults of different causes apart, `text` names op and place."""

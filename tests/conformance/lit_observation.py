@@ -37,7 +37,7 @@ def emulate(function: RunnableFunction, ptx: str, shared: int, arguments: Argume
             values.append(emulator_value(expanded_arguments([passed], [next(metadata)])[0]))
         else:
             values.append(value)
-    return emulator.run(ptx, None, (num_ctas(function.module), 1, 1), values, shared)
+    return emulator.run(ptx, None, (num_ctas(function.module), 1, 1), values, shared, scratch=1 << 20)
 
 
 def said(lines: list[str]) -> set[str]:

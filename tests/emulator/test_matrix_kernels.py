@@ -26,7 +26,7 @@ BY_NAME = {m.case.name: m for m in MATRIX_CASES}
 def run(one: MatrixCase, ptx: str, shared: int) -> tuple[dict[int, tuple[np.ndarray, np.ndarray]], emulator.Report]:
     """Found and wanted outputs by position, and the report."""
     arguments = one.case.inputs(np.random.default_rng(0))
-    report = emulator.run(ptx, None, one.case.grid, arguments, shared)
+    report = emulator.run(ptx, None, one.case.grid, arguments, shared, scratch=1 << 20)
     wanted = one.case.expected(*one.case.inputs(np.random.default_rng(0)))
     return {p: (arguments[p], w) for p, w in wanted.items()}, report
 

@@ -50,7 +50,9 @@ def test_an_unfinished_text_is_refused() -> None:
 
 def test_a_launch_must_fit_the_kernel() -> None:
     text = HEAD.replace(".param .u64 p0", ".param .u32 p0") + "ret;\n}\n"
-    with pytest.raises(EmulationError, match="no argument for the parameter `p0`"):
+    with pytest.raises(
+        EmulationError, match=r"<ptx>:\d+: error: parameter 0 \(`p0`\) of kernel `k`: no argument was given for it"
+    ):
         emulator.run(text, "k", (1,), [])
     with pytest.raises(EmulationError, match="has no kernel `other`"):
         emulator.run(text, "other", (1,), [1])

@@ -122,7 +122,9 @@ def test_a_fence_taken_out_of_a_real_kernel_is_missed(name: str, compiler: str) 
     missed = []
     for fence in FENCE.finditer(ptx):
         arguments = case.inputs(np.random.default_rng(0))
-        report = emulator.run(ptx[: fence.start()] + ptx[fence.end() :], None, case.grid, arguments, shared)
+        report = emulator.run(
+            ptx[: fence.start()] + ptx[fence.end() :], None, case.grid, arguments, shared, scratch=1 << 20
+        )
         assert {f.kind for f in report.findings} <= {"proxy-fence"}
         for finding in report.findings:
             assert finding.line and finding.source is not None

@@ -27,7 +27,7 @@ def emulated(case: Case, ptx: str, shared: int, host: list[Any]) -> list[Any]:
     arguments = [a.copy() if isinstance(a, np.ndarray) else a for a in host]
     runtime = [a for a in arguments if not (isinstance(a, int) and a == 1)]
     grid = (case.grid[0] * case.num_ctas, *case.grid[1:])
-    report = emulator.run(ptx, None, grid, runtime, shared)
+    report = emulator.run(ptx, None, grid, runtime, shared, scratch=1 << 20)
     assert report.ok, "\n".join(map(str, report.findings))
     return arguments
 

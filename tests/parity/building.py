@@ -99,7 +99,7 @@ def emulate(case: Case, ptx: str, shared: int, seed: int = 0) -> dict[int, np.nd
     outputs = case.expected(*case.inputs(np.random.default_rng(seed)))
     runtime = [a for a in arguments if not (isinstance(a, int) and a == 1)]
     grid = (case.grid[0] * case.num_ctas, *case.grid[1:])
-    report = emulator.run(ptx, case.kernel, grid, runtime, shared)
+    report = emulator.run(ptx, case.kernel, grid, runtime, shared, scratch=1 << 20)
     assert report.ok, "\n".join(map(str, report.findings))
     return {position: arguments[position] for position in outputs}
 
