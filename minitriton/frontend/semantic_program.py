@@ -58,6 +58,12 @@ def is_hip(b: IRBuilder) -> bool:
     return False
 
 
+_REPEATABLE = frozenset(
+    f"tt.{name}" for name in "splat make_range addptr broadcast expand_dims bitcast int_to_ptr get_program_id".split()
+)
+"""Ops that cost next to nothing and have no effect."""
+
+
 def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tensor]:
     """The emitter of a promise about a value: an attribute on the op that makes it."""
 
@@ -73,10 +79,16 @@ def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tens
         owner = x.handle.owner
         type_: Any = tensor_type((len(values),), i32)
         promise = DenseIntOrFPElementsAttr.from_list(type_, values)
-        if isinstance(owner, Operation):
+        if not isinstance(owner, Operation):
+            if owner is b.block:
+                b.argument_hints.append((x.handle, attribute, promise))
+        elif owner.parent is b.block:
             owner.attributes[attribute] = promise
-        else:
-            b.argument_hints.append((x.handle, attribute, promise))
+        elif owner.name in _REPEATABLE or owner.name.startswith("arith."):
+            # The promise is made in this region only, so it stands on a value that only this region has.
+            again = b.insert(owner.clone())
+            again.attributes[attribute] = promise
+            return tensor(again.results[0], x.type)
         return x
 
     return emit

@@ -1,0 +1,90 @@
+"""What `tl.multiple_of` and its like promise in one branch or loop does not count outside of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitriton as triton
+import minitriton.language as tl
+
+
+@triton.jit
+def promises_in_one_branch(x, out, start, aligned, KIND: tl.constexpr):
+    offsets = start + tl.arange(0, 256)
+    if aligned > 0:
+        if KIND == "multiple_of":
+            offsets = tl.multiple_of(offsets, 16)
+        elif KIND == "assume":
+            tl.assume(start % 16 == 0)
+        else:
+            offsets = tl.max_contiguous(tl.multiple_of(offsets, 16), 256)
+        tl.store(out + tl.arange(0, 256), tl.load(x + offsets))
+    else:
+        tl.store(out + tl.arange(0, 256), tl.load(x + offsets) + 1)
+
+
+@triton.jit
+def promises_in_a_loop_that_may_not_run(x, out, start, aligned, KIND: tl.constexpr):
+    offsets = start + tl.arange(0, 256)
+    for _ in range(aligned):
+        tl.store(out + tl.arange(0, 256), tl.load(x + tl.multiple_of(offsets, 16)))
+    if aligned == 0:
+        tl.store(out + tl.arange(0, 256), tl.load(x + offsets) + 1)
+
+
+@triton.jit
+def promises_behind_a_return(x, out, start, aligned, KIND: tl.constexpr):
+    offsets = start + tl.arange(0, 256)
+    if aligned == 0:
+        tl.store(out + tl.arange(0, 256), tl.load(x + offsets) + 1)
+        return
+    tl.store(out + tl.arange(0, 256), tl.load(x + tl.multiple_of(offsets, 16)))
+
+
+@triton.jit
+def scattered_in_one_branch(x, out, start, aligned, KIND: tl.constexpr):
+    offsets = tl.load(out + tl.arange(0, 256)).to(tl.int32) + start
+    if aligned > 0:
+        if KIND == "constancy":
+            found = tl.load(x + tl.max_constancy(offsets, 4))
+        else:
+            found = tl.load(x + tl.max_contiguous(tl.multiple_of(offsets, 4), 4))
+        tl.store(out + tl.arange(0, 256), found)
+    else:
+        tl.store(out + tl.arange(0, 256), tl.load(x + offsets) + 1)
+
+
+KERNELS: list[tuple[Any, str]] = [
+    (promises_in_one_branch, "multiple_of"),
+    (promises_in_one_branch, "assume"),
+    (promises_in_one_branch, "max_contiguous"),
+    (promises_in_a_loop_that_may_not_run, ""),
+    (promises_behind_a_return, ""),
+]
+
+
+@pytest.mark.parametrize(("kernel", "kind"), KERNELS, ids=[f"{k.__name__}-{kind}" for k, kind in KERNELS])
+def test_a_promise_counts_only_where_it_is_made(kernel: Any, kind: str) -> None:
+    x = np.arange(512, dtype=np.float32)
+    for start, aligned in ((3, 0), (16, 1)):
+        out = np.zeros(256, np.float32)
+        kernel[(1,)](x, out, start, aligned, kind)
+        np.testing.assert_array_equal(out, x[start : start + 256] + 1 - aligned)
+
+
+@pytest.mark.parametrize("kind", ["constancy", "contiguity"])
+def test_a_promise_about_scattered_elements_counts_only_where_it_is_made(kind: str) -> None:
+    x = np.arange(1024, dtype=np.float32)
+    out = np.random.default_rng(0).permutation(256).astype(np.float32)
+    expected = out + 5 + 1
+    scattered_in_one_branch[(1,)](x, out, 5, 0, kind)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_promise_in_a_branch_counts_there() -> None:
+    x, out = np.zeros(512, np.float32), np.zeros(256, np.float32)
+    ptx = promises_in_one_branch.warmup(x, out, 3, 0, "multiple_of", grid=(1,)).asm["ptx"]
+    assert "ld.global.v2.b32" in ptx or "ld.global.v4.b32" in ptx
