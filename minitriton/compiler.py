@@ -30,8 +30,9 @@ from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory_advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.compiled_parts import AsmDict, make_metadata
+from minitriton.deep_stack import on_deep_stack
 from minitriton.dumps import dump_stages, environment_hooks, is_set, reproducer_path
-from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.errors import MinitritonError, OutOfResources, SourceLocation
 from minitriton.file_names import stem_of
 from minitriton.overrides import Overrides, overrides_for
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
@@ -109,6 +110,18 @@ def compile(
 
     `assemble` has the cubin made too where an assembler is at hand; else it is made when it is first asked for. A cached result is used unless `hooks` are given or `TRITON_ALWAYS_COMPILE` is set. Raises `MinitritonError`s that name the kernel's line.
     """
+    place = SourceLocation(src.fn.file_name, src.fn.begin_line) if isinstance(src, ASTSource) else None
+    what = f"kernel {src.name!r}" if isinstance(src, (ASTSource, IRSource)) else str(src)
+    return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble), what, place)
+
+
+def _compile_or_load(
+    src: ASTSource | IRSource | str | Path,
+    target: GPUTarget | None,
+    options: dict[str, Any] | CUDAOptions | None,
+    hooks: list[Hook] | None,
+    assemble: bool,
+) -> CompiledKernel:
     from minitriton.dialects.context import make_context
 
     target = target or default_target()

@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "minitriton"
 
 LAYERS = {
-    "errors": 0, "architectures": 0, "identity": 0, "locks": 0, "option_types": 0, "file_names": 0, "target": 0, "layouts": 0, "language": 0, "host_functions": 0, "knobs": 0, "hook_types": 0, "tensor_map": 0,
+    "errors": 0, "architectures": 0, "identity": 0, "locks": 0, "option_types": 0, "file_names": 0, "target": 0, "layouts": 0, "language": 0, "host_functions": 0, "knobs": 0, "hook_types": 0, "tensor_map": 0, "deep_stack": 0,
     "dialects": 1, "pass_registry": 1, "remarks": 1,
     "rewriting": 2, "analysis": 2,
     "frontend": 3, "passes": 3, "codegen": 3, "interpreter": 3,

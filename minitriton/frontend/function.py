@@ -21,7 +21,8 @@ from functools import cached_property
 from typing import Any
 
 from minitriton import locks
-from minitriton.errors import MinitritonError
+from minitriton.deep_stack import on_deep_stack
+from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.frontend.dependencies import DependenciesFinder, PlainFunction
 from minitriton.frontend.errors import UnsupportedReference, location_of
 from minitriton.identity import loose_key_of
@@ -48,6 +49,8 @@ _CANONICAL_NAMES = {
     "int": "i32",
 }
 """Short names of scalar types, by all their spellings in annotations."""
+
+_UNFINISHED = "recursion:"
 
 _SHORT_NAMES = frozenset(_CANONICAL_NAMES.values())
 
@@ -187,11 +190,21 @@ class JITCallable:
     @property
     def cache_key(self) -> str:
         """A digest of the source and of everything it depends on."""
+        if self.hash is not None and not self.hash.startswith(_UNFINISHED):
+            return self.hash
+        place = SourceLocation(self.file_name, self.begin_line)
+        return on_deep_stack(self._key_made, f"function {self.__name__!r}", place)
+
+    def _key_made(self) -> str:
         with locks.FUNCTIONS:
             if self.hash is None:
                 # A placeholder ends the recursion of functions that call each other.
-                self.hash = f"recursion:{self._fn_name}"
-                self.hash = self._digest()
+                self.hash = f"{_UNFINISHED}{self._fn_name}"
+                try:
+                    self.hash = self._digest()
+                except BaseException:
+                    self.hash = None
+                    raise
             return self.hash
 
     def _digest(self) -> str:
@@ -199,7 +212,6 @@ class JITCallable:
         try:
             finder.visit(self.parse())
         except PlainFunction as error:
-            self.hash = None
             place = location_of(finder.node, self.file_name, self.begin_line) if finder.node is not None else None
             raise UnsupportedReference(
                 self.src,

@@ -168,7 +168,7 @@ class GeneratorBase:
             self.current = node
         try:
             result = handler(self, node)
-        except CompilationError:
+        except (CompilationError, RecursionError):
             raise
         except Exception as error:
             if DEBUG_FRONTEND:

@@ -133,7 +133,7 @@ class CallVisitor(LoopVisitor):
                         "add it to the table EMITTERS in minitriton/frontend/emitters.py (docs/add-an-op.md)",
                     )
                 result = emitter(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
-        except CompilationError:
+        except (CompilationError, RecursionError):
             raise
         except Exception as error:
             if DEBUG_FRONTEND:
@@ -177,6 +177,8 @@ class CallVisitor(LoopVisitor):
                     )
         try:
             record = self.functions.get(fn, bound)
+        except RecursionError:
+            raise
         except Exception as error:
             if DEBUG_FRONTEND:
                 raise
