@@ -59,7 +59,8 @@ def is_hip(b: IRBuilder) -> bool:
 
 
 _REPEATABLE = frozenset(
-    f"tt.{name}" for name in "splat make_range addptr broadcast expand_dims bitcast int_to_ptr get_program_id".split()
+    f"tt.{name}"
+    for name in ["splat", "make_range", "addptr", "broadcast", "expand_dims", "bitcast", "int_to_ptr", "get_program_id"]
 )
 """Ops that cost next to nothing and have no effect."""
 

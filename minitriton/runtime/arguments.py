@@ -11,6 +11,7 @@ tuples). Out: `(type, specialisation)` as Triton 3.6.0 gives them (`python/src/s
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -68,22 +69,103 @@ class DeviceArray:
     element: str
 
 
+def offers(arg: Any, name: str) -> bool:
+    """Whether `arg` has an attribute, asked without running code of its class: torch raises for
+    `__cuda_array_interface__` of a tensor that requires a gradient. Only who answers by `__getattr__` is asked itself."""
+    classes = type(arg).__mro__
+    if any(name in cls.__dict__ for cls in classes) or name in getattr(arg, "__dict__", ()):
+        return True
+    if not any("__getattr__" in cls.__dict__ for cls in classes):
+        return False
+    try:
+        return hasattr(arg, name)
+    except Exception:
+        return False
+
+
+def plain_argument(arg: Any) -> Any:
+    """`arg` as launches take it: a NumPy scalar as Python's number, and of a tensor of a class that hooks into torch's functions
+    the tensor below, so that what it is can be asked without running those hooks."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and isinstance(arg, numpy.generic):
+        return arg.item()
+    if torch is None or not issubclass(type(arg), torch.Tensor) or not has_hooks(type(arg)):
+        return arg
+    if _dispatch_hook(type(arg)) is not _dispatch_hook(torch.Tensor):
+        return arg
+    with torch._C.DisableTorchFunctionSubclass():
+        return arg.as_subclass(torch.Tensor)
+
+
+def has_hooks(tensor_class: Any) -> bool:
+    """Whether tensors of this class are told of every function of torch that is called on them."""
+    torch: Any = sys.modules["torch"]
+    if tensor_class is torch.Tensor:
+        return False
+    told = getattr(tensor_class, "__torch_function__", None)
+    if told is not None and told is not getattr(torch._C, "_disabled_torch_function_impl", None):
+        return True
+    return _dispatch_hook(tensor_class) is not _dispatch_hook(torch.Tensor)
+
+
+def _dispatch_hook(tensor_class: Any) -> Any:
+    return getattr(tensor_class, "__torch_dispatch__", None)
+
+
+def refuse_without_memory(name: str, arg: Any) -> None:
+    """Raises `MinitritonError` for a tensor with elements that lies nowhere, before a launch."""
+    if not offers(arg, "data_ptr") or not offers(arg, "numel"):
+        return
+    try:
+        address = tensor_address(arg)
+        if not getattr(arg, "is_nested", False) and (address or arg.numel() == 0):
+            return
+    except MinitritonError as error:
+        error.message = f"parameter {name!r}: {error.message}"
+        raise
+    raise MinitritonError(f"parameter {name!r}: {_no_memory(arg)}", help=_NO_MEMORY_HELP)
+
+
+def tensor_address(arg: Any) -> int:
+    """`arg.data_ptr()`. Raises `MinitritonError` where torch says that there is none."""
+    try:
+        return arg.data_ptr()
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise MinitritonError(f"{_no_memory(arg)} ({reason})", help=_NO_MEMORY_HELP) from None
+
+
+def _no_memory(arg: Any) -> str:
+    return f"a {type(arg).__name__} has no memory that a kernel could be given"
+
+
+_NO_MEMORY_HELP = (
+    "fake, functional, meta, sparse and nested tensors and those of vmap or grad stand for values: launch outside of what makes "
+    "them, or wrap the launch in a custom operator (torch.library.triton_op)"
+)
+
+
 def data_address(arg: Any) -> int:
     """The address of an array argument's first element. Raises `MinitritonError` for what is no array."""
-    pointer = getattr(arg, "data_ptr", None)
-    if pointer is not None:
-        return pointer()
-    return foreign_array(arg).address
+    return tensor_address(arg) if offers(arg, "data_ptr") else foreign_array(arg).address
 
 
 def foreign_array(arg: Any) -> DeviceArray:
     """Address and element type of an array that is no torch tensor (CUDA array interface, NumPy's, or DLPack)."""
-    interface = getattr(arg, "__cuda_array_interface__", None) or getattr(arg, "__array_interface__", None)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(arg, numpy.ma.MaskedArray):
+        raise MinitritonError(
+            "a masked array cannot be passed to a kernel, which would not see its mask",
+            help="pass x.filled(value), or x.data and the mask (~x.mask) as an array of its own",
+        )
+    interface = None
+    for name in ("__cuda_array_interface__", "__array_interface__"):
+        interface = interface or (getattr(arg, name, None) if offers(arg, name) else None)
     if interface is not None:
         dtype = getattr(arg, "dtype", None)
         element = dtype_name(dtype) if dtype is not None else _typestr_name(interface["typestr"])
         return DeviceArray(interface["data"][0], element)
-    if hasattr(arg, "__dlpack__"):
+    if offers(arg, "__dlpack__"):
         return _from_dlpack(arg)
     raise MinitritonError(
         f"cannot pass an argument of type {type(arg).__name__} to a kernel",
@@ -136,25 +218,22 @@ def _from_dlpack(arg: Any) -> DeviceArray:
 
 def is_array(arg: Any) -> bool:
     """Whether `arg` is passed as a pointer."""
-    return (
-        hasattr(arg, "data_ptr")
-        or hasattr(arg, "__cuda_array_interface__")
-        or hasattr(arg, "__array_interface__")
-        or hasattr(arg, "__dlpack__")
-    )
+    return any(offers(arg, name) for name in _ARRAY_PROTOCOLS)
+
+
+_ARRAY_PROTOCOLS = ("data_ptr", "__cuda_array_interface__", "__array_interface__", "__dlpack__")
 
 
 def is_host_array(arg: Any) -> bool:
     """Whether `arg` is an array in host memory: a NumPy array, a CPU tensor, or an array that says so by DLPack."""
-    if hasattr(arg, "__cuda_array_interface__") and not hasattr(arg, "is_cuda"):
+    if offers(arg, "data_ptr"):
+        device = getattr(arg, "device", None)
+        return getattr(device, "type", device) == "cpu"
+    if offers(arg, "__cuda_array_interface__"):
         return False
-    device = getattr(arg, "device", None)
-    kind = getattr(device, "type", device)
-    if hasattr(arg, "data_ptr"):
-        return kind == "cpu"
-    if hasattr(arg, "__dlpack_device__"):
+    if offers(arg, "__dlpack_device__"):
         return arg.__dlpack_device__()[0] == _DLPACK_CPU
-    return hasattr(arg, "__array_interface__")
+    return offers(arg, "__array_interface__")
 
 
 class IntegerOverflow(MinitritonError, OverflowError):
@@ -174,13 +253,16 @@ def specialize(arg: Any, is_const: bool, specialize_value: bool, align: bool) ->
     The key is "D" for a number or address divisible by 16, the value itself for a constexpr, else "" or None.
     """
     handler = _HANDLERS.get(type(arg))
+    if handler is None:
+        arg = plain_argument(arg)
+        handler = _HANDLERS.get(type(arg))
     if handler is not None:
         return handler(arg, is_const, specialize_value, align)
     if isinstance(arg, tuple):
         return _specialize_tuple(arg)
     if _is_constexpr_value(arg):
         return ("constexpr", arg)
-    if hasattr(arg, "cache_key"):
+    if offers(arg, "cache_key"):
         return ("constexpr", arg)
     if _is_tensor_descriptor(arg):
         return _specialize_descriptor(arg)
@@ -217,8 +299,8 @@ def _specialize_int(arg: int, is_const: bool, specialize_value: bool, align: boo
 
 
 def _specialize_array(arg: Any, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
-    if hasattr(arg, "data_ptr"):
-        address, element = arg.data_ptr(), dtype_name(arg.dtype)
+    if offers(arg, "data_ptr"):
+        address, element = tensor_address(arg), dtype_name(arg.dtype)
     else:
         array = foreign_array(arg)
         address, element = array.address, array.element
@@ -245,7 +327,7 @@ def _is_constexpr_value(arg: Any) -> bool:
 
 
 def _is_tensor_descriptor(arg: Any) -> bool:
-    return hasattr(arg, "base") and hasattr(arg, "block_shape")
+    return offers(arg, "block_shape") and offers(arg, "base")
 
 
 _HANDLERS: dict[type, Callable[[Any, bool, bool, bool], Specialization]] = {

@@ -24,9 +24,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from minitriton.errors import MinitritonError
 from minitriton.identity import PLAIN, key_of
 from minitriton.language.dtypes import dtype
-from minitriton.runtime.arguments import data_address, is_array, lies_on_host
+from minitriton.runtime.arguments import (
+    data_address,
+    has_hooks,
+    is_array,
+    lies_on_host,
+    plain_argument,
+    refuse_without_memory,
+)
 from minitriton.runtime.driver import NO_CONTEXT, has_gpu
 from minitriton.runtime.loading import full_grid, make_current, stream_functions
 
@@ -66,11 +74,28 @@ class Dispatcher:
 
     def general(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Takes the path of these argument types, generating it at first."""
+        args = self.plain(args)
         types = tuple(map(type, args))
         path = self.paths.get(types)
         if path is None:
             path = self.paths[types] = self._generate(types)
         return path(grid, *args, **options)
+
+    def plain(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, those of run-time parameters as launches take them."""
+        return tuple(
+            a if n in self.constexprs or a.__class__ in _PLAIN else plain_argument(a)
+            for n, a in zip(self.names, args, strict=True)
+        )
+
+    def refusal(self, error: RuntimeError, args: tuple[Any, ...]) -> Exception:
+        """The error for arguments of which one had no address, or `error` itself if that is not the reason."""
+        for name, arg in zip(self.names, args, strict=True):
+            try:
+                refuse_without_memory(name, arg)
+            except MinitritonError as refused:
+                return refused
+        return error
 
     def first(self) -> Callable[..., Any]:
         """`dispatch(grid, *args, **options)` before any arguments have been seen."""
@@ -137,6 +162,8 @@ class Dispatcher:
         _mt_key = ({"".join(k + ", " for k in code.key)}_mt_device)
     except AttributeError:
         return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)
+    except RuntimeError as error:
+        raise _mt_dispatcher.refusal(error, ({self._listed})) from None
     if _mt_options:
         _mt_key = (_mt_key, *_mt_options.items())
     try:
@@ -168,6 +195,7 @@ class Dispatcher:
         return self._define("path", body, {"_mt_by_place": self._launch_by_place})
 
     def _launch_by_place(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        args = self.plain(args)
         on_host = self.always_on_host or belongs_on_host(args)
         return (self.on_host if on_host else self.slow)(grid, args, options)
 
@@ -188,7 +216,7 @@ class _Code:
         """Adds one parameter; False where its type has no fast form."""
         if is_constexpr:
             self.key.extend([f"{name} if {name}.__class__ in _mt_plain else _mt_key_of({name})", f"{name}.__class__"])
-        elif issubclass(kind, tensor_type):
+        elif issubclass(kind, tensor_type) and not has_hooks(kind):
             self._add_address(name, f"{name}.data_ptr()", f"{name}.dtype")
             self.tensors.append(name)
         elif kind in (int, float, bool, type(None)):
@@ -198,7 +226,7 @@ class _Code:
             if kind is int:
                 self.key.append(_INT_CLASS.format(n=name))
             self.passed.append(name)
-        elif hasattr(kind, "__cuda_array_interface__"):
+        elif hasattr(kind, "__cuda_array_interface__") and not issubclass(kind, tensor_type):
             self.checks.append(f"{name}.__class__ is not _mt_class_{name}")
             self.classes[f"_mt_class_{name}"] = kind
             self._add_address(name, f"_mt_address({name})", f"str({name}.dtype)")

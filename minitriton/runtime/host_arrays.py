@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.errors import MinitritonError
-from minitriton.runtime.arguments import is_host_array
+from minitriton.runtime.arguments import is_host_array, offers
 from minitriton.runtime.driver import has_gpu, torch_module
 
 
@@ -48,9 +48,9 @@ def host_view(array: Any, runs_on: str) -> np.ndarray:
             f"the {runs_on} takes arrays in host memory, and this launch mixes them with device arrays",
             help="move all arguments to the CPU, or all to the GPU",
         )
-    if hasattr(array, "__array_interface__"):
-        return np.asarray(array)
-    return _over_tensor(array) if hasattr(array, "data_ptr") else np.from_dlpack(array)
+    if offers(array, "data_ptr"):
+        return _over_tensor(array)
+    return np.asarray(array) if offers(array, "__array_interface__") else np.from_dlpack(array)
 
 
 def _over_tensor(tensor: Any) -> np.ndarray:

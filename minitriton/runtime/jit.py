@@ -20,7 +20,14 @@ from minitriton.frontend.function import JITCallable, KernelParam
 from minitriton.identity import is_same, key_of
 from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, constexpr_function
 from minitriton.runtime._async_compile import FutureKernel, active_mode
-from minitriton.runtime.arguments import Argument, Specialization, collect_arguments, dtype_name
+from minitriton.runtime.arguments import (
+    Argument,
+    Specialization,
+    collect_arguments,
+    dtype_name,
+    plain_argument,
+    refuse_without_memory,
+)
 from minitriton.runtime.arguments import specialize as specialization_of
 from minitriton.runtime.compile_hooks import JitFunctionInfo, call_hook, deserialize
 from minitriton.runtime.descriptor_arguments import expanded_arguments
@@ -205,7 +212,8 @@ class JITFunction(JITCallable, KernelInterface):
         except TypeError as error:
             raise TypeError(f"{self.__name__}() {error}") from None
         bound.apply_defaults()
-        return tuple(bound.arguments.values()), options
+        values = zip(self.params, bound.arguments.values(), strict=True)
+        return tuple(v if p.is_constexpr else plain_argument(v) for p, v in values), options
 
     def _specialize(self, args: tuple[Any, ...]) -> list[Specialization]:
         found: list[Specialization] = []
@@ -336,6 +344,7 @@ class JITFunction(JITCallable, KernelInterface):
                 )
 
     def _prepare(self, args: tuple[Any, ...], options: dict[str, Any], device: int) -> Entry:
+        self._refuse_without_memory(args)
         specialization = self._specialize(args)
         kernel = self._compile(specialization, args, dict(options), device)
         constexpr = frozenset(p.name for p in self.params if p.is_constexpr)
@@ -356,6 +365,7 @@ class JITFunction(JITCallable, KernelInterface):
         from minitriton.runtime.loading import current_stream, passed_values
 
         device, stream = current_stream()
+        self._refuse_without_memory(args)
         specialization = self._specialize(args)
         kernel = self._compile(specialization, args, dict(options), device)
         if kernel is None:
@@ -376,6 +386,7 @@ class JITFunction(JITCallable, KernelInterface):
         from minitriton.runtime.host_arrays import refuse_forgotten_tensors
 
         refuse_forgotten_tensors(self.__name__, self.arg_names, args)
+        self._refuse_without_memory(args)
         specialization = self._specialize(args)
         kernel = self._compile(specialization, args, dict(options), _device_at_hand(), assemble=False)
         if kernel is None:
@@ -385,6 +396,11 @@ class JITFunction(JITCallable, KernelInterface):
         metadata = self._launch_metadata(kernel, 0, size, args)
         launch_with_hooks(lambda: run_on_emulator(kernel, size, arguments), metadata)
         return kernel
+
+    def _refuse_without_memory(self, args: tuple[Any, ...]) -> None:
+        for parameter, arg in zip(self.params, args, strict=True):
+            if not parameter.is_constexpr:
+                refuse_without_memory(parameter.name, arg)
 
     def _runtime_arguments(
         self, kernel: CompiledKernel, specialization: list[Specialization], args: tuple[Any, ...]
@@ -423,6 +439,7 @@ class JITFunction(JITCallable, KernelInterface):
 
         target = default_target()
         options = self._with_debug(options)
+        self._refuse_without_memory(args)
         specialization = self._specialize(args)
         source = self._source(specialization, args)
         key = f"{self._key(specialization)} {key_of(sorted(options.items(), key=_name))}"

@@ -46,7 +46,9 @@ def functions_that_call_each_other(count: int) -> str:
 
 def calls_inside_of_calls(depth: int) -> str:
     called = "f(" * depth + "n" + ")" * depth
-    return f"@triton.jit\ndef f(x):\n    return x + 1\n\n@triton.jit\ndef kernel(out, n):\n    tl.store(out, {called})\n"
+    return (
+        f"@triton.jit\ndef f(x):\n    return x + 1\n\n@triton.jit\ndef kernel(out, n):\n    tl.store(out, {called})\n"
+    )
 
 
 def branches_in_turn(count: int) -> str:
