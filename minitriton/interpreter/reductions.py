@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Operation, Region
 
 from minitriton.interpreter.shapes import integer
@@ -29,7 +30,7 @@ def region_on_arrays(region: Region, machine: Machine) -> Combine:
     """A region of scalar ops as a function of arrays of one shape."""
     first = region.first_block
     assert first is not None
-    if region.first_block is region.last_block and not any(op.regions for op in first.ops):
+    if _is_straight(region, machine, frozenset()):
         code = machine.code(first)
         return code.run
 
@@ -40,6 +41,22 @@ def region_on_arrays(region: Region, machine: Machine) -> Combine:
         return [np.array(column).reshape(shape) for column in zip(*rows, strict=True)]
 
     return each
+
+
+def _is_straight(region: Region, machine: Machine, callers: frozenset[str]) -> bool:
+    """Whether `region` and the functions that it calls have no control flow."""
+    if region.first_block is not region.last_block or region.first_block is None:
+        return False
+    for op in region.first_block.ops:
+        if op.regions:
+            return False
+        callee = op.properties.get("callee")
+        if isinstance(callee, SymbolRefAttr):
+            name = callee.string_value()
+            function = machine.functions.get(name)
+            if function is None or name in callers or not _is_straight(function.regions[0], machine, callers | {name}):
+                return False
+    return True
 
 
 def _reduce(op: Operation, machine: Machine) -> Callable[..., Any]:
