@@ -133,7 +133,10 @@ def _run_own(case: Case, path: Path, names: Sequence[str]) -> dict[str, Outcome]
 
     def interpreted(stage: str) -> Outcome:
         _, problem = _attempt(
-            stage, lambda: interpret(module, source.name, arguments.fresh(), case.grid, inline_assembly=evaluate)
+            stage,
+            lambda: interpret(
+                module, source.name, arguments.fresh(), case.grid, inline_assembly=evaluate, capability=target.arch
+            ),
         )
         return problem or Outcome(arguments.contents())
 

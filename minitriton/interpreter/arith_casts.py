@@ -7,13 +7,17 @@ arith.extui i1 true to i32 = 1                   arith.extsi i1 true to i32 = -1
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects.tt_enums import RoundingMode
-from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_i1, same, unsigned_dtype
+from minitriton.interpreter import formats
+from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder, is_i1, same, unsigned_dtype
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
 
 Unary = Callable[[Array], Array]
 
@@ -99,6 +103,21 @@ def _float_to_float(op: Operation) -> Unary:
     return lambda a: encode(decode(a))
 
 
+def _converted(op: Operation, machine: Machine) -> Unary:
+    """`tt.fp_to_fp`, as the target rounds."""
+    source, target = _types(op)
+    rounding = getattr(op.properties.get("rounding"), "data", None)
+    by_hand = machine.capability < _FP8_CONVERSIONS and element_of(target).name == "f8E5M2"
+    if source == target or not by_hand or rounding == RoundingMode.RTZ:
+        return _float_to_float(op)
+    decode = decoder(source)
+    return lambda a: formats.encode_e5m2_without_hardware(decode(a))
+
+
+_FP8_CONVERSIONS = 89
+"""The first compute capability (times ten) with instructions that convert to 8-bit floats (PTX ISA, "cvt")."""
+
+
 def _bitcast(op: Operation) -> Unary:
     source, target = _types(op)
     before, after = dtype_of(source), dtype_of(target)
@@ -125,9 +144,10 @@ PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
     "arith.fptoui": _to_integer(True),
     "arith.extf": _float_to_float,
     "arith.truncf": _float_to_float,
-    "tt.fp_to_fp": _float_to_float,
     "arith.bitcast": _bitcast,
     "tt.bitcast": _bitcast,
     "tt.int_to_ptr": _address,
     "tt.ptr_to_int": _address,
 }
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {"tt.fp_to_fp": _converted}

@@ -91,8 +91,12 @@ def _rounding_tables(name: str) -> tuple[np.ndarray, np.ndarray]:
     return magnitudes, (magnitudes[1:] + magnitudes[:-1]) / 2
 
 
-def encode_small(name: str, numbers: Array, *, toward_zero: bool = False) -> Array:
-    """The bit patterns of the numbers rounded to a small format."""
+def encode_small(name: str, numbers: Array, *, toward_zero: bool = False, saturate: bool = True) -> Array:
+    """The bit patterns of the numbers rounded to a small format.
+
+    What is too large becomes the largest finite number, or infinity if the format has one and `saturate` is not asked for. Towards
+    zero only infinity is infinite.
+    """
     small = SMALL_FLOATS[name]
     magnitudes, halfway = _rounding_tables(name)
     exact = np.asarray(numbers, np.float64)
@@ -104,6 +108,9 @@ def encode_small(name: str, numbers: Array, *, toward_zero: bool = False) -> Arr
         tie = size == halfway[np.minimum(index, len(halfway) - 1)]
         index = index + (tie & (index % 2 == 1) & (index < len(halfway)))
     index = np.clip(index, 0, small.finite - 1)
+    if small.infinite and (toward_zero or not saturate):
+        beyond = np.inf if toward_zero else magnitudes[-1] + (magnitudes[-1] - magnitudes[-2]) / 2
+        index = np.where(size >= beyond, small.finite, index)
     negative = np.signbit(exact) & ~(small.unsigned_zero & (index == 0))
     patterns = index | np.where(negative, small.sign_bit, 0)
     if small.nan is not None:
@@ -145,6 +152,12 @@ def to_float16(numbers: Array, *, toward_zero: bool = False) -> Array:
         return near
     too_far = np.abs(near.astype(np.float64)) > np.abs(exact.astype(np.float64))
     return (near.view(np.uint16) - too_far.astype(np.uint16)).view(np.float16)
+
+
+def encode_e5m2_without_hardware(numbers: Array) -> Array:
+    """As GPUs before compute capability 8.9 round to e5m2: to f16 towards zero, then its upper byte to nearest even, infinities
+    included (Triton's `ElementwiseOpToLLVM.cpp` of third_party/nvidia)."""
+    return encode_small("f8E5M2", to_float16(numbers, toward_zero=True), saturate=False)
 
 
 def decode_e8m0(patterns: Array) -> Array:

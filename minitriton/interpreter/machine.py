@@ -95,8 +95,11 @@ class Machine:
         *,
         barriers_placed: bool = False,
         inline_assembly: Assembly | None = None,
+        capability: int | None = None,
     ) -> None:
         self.observer = observer
+        self.capability = capability or _capability_of(module)
+        """The compute capability times ten of the GPU whose arithmetic is meant."""
         self.inline_assembly = inline_assembly
         self.functions: dict[str, Operation] = {}
         for op in module.ops:
@@ -230,6 +233,7 @@ def interpret(
     observer: Observer | None = None,
     barriers_placed: bool = False,
     inline_assembly: Assembly | None = None,
+    capability: int | None = None,
 ) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
@@ -241,10 +245,13 @@ def interpret(
     The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.membar` has seen it: then each access to shared memory
     must be behind a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
     `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused.
+    `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.
     """
     size = (*grid, 1, 1)[:3]
     cut = (int(size[0]), int(size[1]), int(size[2]))
-    machine = Machine(module, cut, observer, barriers_placed=barriers_placed, inline_assembly=inline_assembly)
+    machine = Machine(
+        module, cut, observer, barriers_placed=barriers_placed, inline_assembly=inline_assembly, capability=capability
+    )
     values = _arguments(machine, name, args)
     with np.errstate(all="ignore"):
         for z in range(machine.grid[2]):
@@ -252,6 +259,12 @@ def interpret(
                 for x in range(machine.grid[0]):
                     machine.start_program((x, y, z))
                     machine.call(name, values)
+
+
+def _capability_of(module: ModuleOp) -> int:
+    named = module.attributes.get("ttg.target")
+    text = named.data.rpartition(":")[2] if isinstance(named, StringAttr) else ""
+    return int(text) if text.isdecimal() else 90
 
 
 def _arguments(machine: Machine, name: str, args: Sequence[Any]) -> list[Array]:

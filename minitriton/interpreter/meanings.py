@@ -58,6 +58,7 @@ PURE: dict[str, Callable[[Operation], Meaning]] = {
 }
 
 WITH_MACHINE: dict[str, Callable[[Operation, Machine], Meaning]] = {
+    **arith_casts.WITH_MACHINE,
     **memory_ops.WITH_MACHINE,
     **atomics.WITH_MACHINE,
     **descriptors.WITH_MACHINE,

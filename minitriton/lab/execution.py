@@ -121,6 +121,7 @@ class Launch:
                 observer=observer,
                 barriers_placed=barriers_placed,
                 inline_assembly=evaluate,
+                capability=self.target.arch,
             )
         except NoMeaning as error:
             return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])

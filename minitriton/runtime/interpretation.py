@@ -29,7 +29,9 @@ def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOpti
     return PassManager(Pipeline.parse(",".join(passes))).run(context, module)
 
 
-def run_on_interpreter(module: ModuleOp, source: ASTSource, args: tuple[Any, ...], grid: tuple[int, int, int]) -> None:
+def run_on_interpreter(
+    module: ModuleOp, source: ASTSource, args: tuple[Any, ...], grid: tuple[int, int, int], target: GPUTarget
+) -> None:
     """Runs `module` over `grid`. Raises `MinitritonError` for device arrays and for accesses outside of every array."""
     from minitriton.emulator.inline_assembly import evaluate
     from minitriton.interpreter import interpret
@@ -37,7 +39,7 @@ def run_on_interpreter(module: ModuleOp, source: ASTSource, args: tuple[Any, ...
     values: list[Any] = []
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
-    interpret(module, source.name, values, grid, inline_assembly=evaluate)
+    interpret(module, source.name, values, grid, inline_assembly=evaluate, capability=target.arch)
 
 
 def _collect(kind: Any, arg: Any, values: list[Any]) -> None:

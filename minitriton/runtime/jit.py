@@ -448,7 +448,7 @@ class JITFunction(JITCallable, KernelInterface):
             module = interpretable_module(source, target, self._full_options(target, options))
             self._interpreted[key] = module
         self._check_globals()
-        run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args))
+        run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args), target)
 
 
 _name = operator.itemgetter(0)

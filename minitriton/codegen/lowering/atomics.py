@@ -22,8 +22,7 @@ from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import TensorFacts
-from minitriton.codegen.types import BF16, F16, F32, bit_width, lane_type, scalar_type, vector_type
-from minitriton.dialects import llvm as ours
+from minitriton.codegen.types import BF16, F16, F32, I16, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
@@ -143,7 +142,7 @@ def _predicates(
 
 
 def _by_compare_and_swap(f: FunctionLowering, op: Operation, register: int, mask: SSAValue | None) -> SSAValue:
-    """LLVM's loop around `cas`, for additions that the GPU cannot do."""
+    """A loop around `atom.cas.b16`, for additions that the GPU cannot do: no byte but the element's own is touched."""
     b = f.b
     pointer, value = op.operands[0], op.operands[1]
     element = f.element_type(value)
@@ -153,21 +152,27 @@ def _by_compare_and_swap(f: FunctionLowering, op: Operation, register: int, mask
     terms = [term for term in (own, given) if term is not None]
     address = registers.element(b, f.values[pointer], register)
     operand = registers.element(b, f.values[value], register)
-    properties = {
-        "bin_op": string_attr("fadd"),
-        "ordering": string_attr({"relaxed": "monotonic"}.get(_name(op, "sem"), _name(op, "sem"))),
-        "syncscope": string_attr({"gpu": "device", "cta": "block"}.get(_name(op, "scope"), "")),
-    }
-    if not terms:
-        return b.value(ours.AtomicRMWOp, (address, operand), element, properties)
-    predicate = terms[0] if len(terms) == 1 else b.and_(terms[0], terms[1])
-    inside, after = f.new_block(), f.new_block((element,))
-    b.cond_branch(predicate, inside, after, (), (b.poison(element),))
+    inside, again, after = f.new_block(), f.new_block((I16,)), f.new_block((I16,))
+    if terms:
+        predicate = terms[0] if len(terms) == 1 else b.and_(terms[0], terms[1])
+        b.cond_branch(predicate, inside, after, (), (b.poison(I16),))
+    else:
+        b.branch(inside)
     b.move_to(inside)
-    old = b.value(ours.AtomicRMWOp, (address, operand), element, properties)
-    b.branch(after, (old,))
+    b.branch(again, (b.load(address, I16, 2),))
+    b.move_to(again)
+    seen = again.args[0]
+    total = b.bitcast(b.fadd(b.bitcast(seen, element), operand), I16)
+    properties = {
+        "operation": string_attr("cas.b16"),
+        "sem": string_attr(_name(op, "sem")),
+        "scope": string_attr(_name(op, "scope")),
+        "operandSegmentSizes": segments(1, 2, 0),
+    }
+    found = b.value(nvvm.AtomicOp, (address, seen, total), I16, properties)
+    b.cond_branch(b.icmp("eq", found, seen), after, again, (found,), (found,))
     b.move_to(after)
-    return after.args[0]
+    return b.bitcast(after.args[0], element)
 
 
 # Old values -----------------------------------------------------------------------------------------------------------

@@ -98,16 +98,24 @@ def fp_to_fp(f: FunctionLowering, op: Operation) -> None:
     source, result = element_type(op.operands[0].type).name, element_type(op.results[0].type).name
     rounding = op.properties.get("rounding")
     towards_zero = str(getattr(rounding, "data", "rtne")).lower() == "rtz"
-    emit = _conversion(f, op, source, result, towards_zero)
+    emit = _conversion(f, op, source, result, towards_zero, scalar_type(op.results[0].type))
     f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
 
 
-def _conversion(f: FunctionLowering, op: Operation, source: str, result: str, towards_zero: bool) -> Emit:
-    element = scalar_type(op.results[0].type)
+def _conversion(
+    f: FunctionLowering, op: Operation, source: str, result: str, towards_zero: bool, element: Attribute
+) -> Emit:
+    """From `source` to `result`, whose scalar type in LLVM is `element`; between 8-bit floats by way of f16."""
     if source in _FLOAT_WIDTH and result in _FLOAT_WIDTH:
         if towards_zero and _FLOAT_WIDTH[result] < _FLOAT_WIDTH[source]:
             return lambda b, v: _towards_zero(b, resized(b, v[0], F32), element)
         return lambda b, v: resized(b, v[0], element)
+    if source not in _FLOAT_WIDTH and result not in _FLOAT_WIDTH:
+        if source == result:
+            return lambda b, v: v[0]
+        read = _conversion(f, op, source, "f16", False, F16)
+        write = _conversion(f, op, "f16", result, towards_zero, I8)
+        return lambda b, v: write(b, [read(b, v)])
     eight_bits = source if result in _FLOAT_WIDTH else result
     if eight_bits not in ("f8E4M3FN", "f8E5M2"):
         raise f.unsupported(op, f"{source} to {result} is not a conversion of NVIDIA GPUs", help="use fp8e4nv or fp8e5")
