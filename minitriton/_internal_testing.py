@@ -36,7 +36,7 @@ tma_dtypes = sorted(set(dtypes_with_bfloat16) - {"int64", "uint64", "float64"})
 
 
 def is_interpreter() -> bool:
-    return os.environ.get("TRITON_INTERPRET", "0") == "1"
+    return knobs.runtime.interpret
 
 
 def get_current_target() -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.metadata
 import importlib.util
 import linecache
 import os
@@ -27,6 +28,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.cache_command import add_cache_command
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError, PipelineError, SourceLocation
 from minitriton.explorer.command import add_explorer_commands
@@ -36,6 +38,7 @@ from minitriton.lab.command import add_check_command
 from minitriton.lab.sweeping.command import add_sweep_commands
 from minitriton.pass_manager import Hook, Pipeline, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.stages import STAGES
+from minitriton.target import known_architectures
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -67,14 +70,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="minitriton", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
+    version = f"minitriton {importlib.metadata.version('minitriton')}, compatible with Triton 3.6.0"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     compile = commands.add_parser("compile", help="compile a kernel, or IR text, and print a stage")
     compile.add_argument("source", help="FILE.py:kernel, or a .ttir, .ttgir, .llir or .ptx file")
     compile.add_argument(
-        "--signature", default="", help="argument types in order: TYPE[:16] or NAME=VALUE (constexpr), comma-separated"
+        "--signature",
+        default="",
+        help="argument types in order: TYPE[:16], NAME=TYPE[:16] or NAME=VALUE (constexpr), comma-separated",
     )
     compile.add_argument("--emit", default="ptx", choices=EMITTED, metavar="STAGE", help=", ".join(EMITTED))
-    compile.add_argument("--arch", type=int, default=90, help="compute capability times ten (80, 86, 89, 90, 100, 120)")
+    compile.add_argument("--arch", type=int, default=90, help=f"compute capability times ten ({known_architectures()})")
     compile.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
     )
@@ -92,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     passes.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     passes.set_defaults(run=_passes)
     add_check_command(commands)
+    add_cache_command(commands)
     add_sweep_commands(commands)
     add_explorer_commands(commands)
     add_fuzz_command(commands)
@@ -203,17 +211,17 @@ def ast_source(kernel: Any, signature: str) -> Any:
     names: list[str] = list(kernel.arg_names)
     for item in _split(signature):
         name, given, value = item.partition("=")
-        if given and name in names:
+        if given and name in names and not _is_type(value):
             types[name], constexprs[name] = "constexpr", _literal(value)
             continue
-        if given:
+        if given and name not in names:
             raise MinitritonError(
                 f"the kernel has no parameter {name!r}, given as {item!r}", help="parameters: " + ", ".join(names)
             )
-        free = [n for n in names if n not in types]
+        free = [name] if given else [n for n in names if n not in types]
         if not free:
             raise MinitritonError(f"more types than parameters at {item!r}", help="parameters: " + ", ".join(names))
-        kind, _, hint = item.partition(":")
+        kind, _, hint = (value if given else item).partition(":")
         if hint not in ("", "1", "16"):
             raise MinitritonError(
                 f"unknown hint {hint!r} in {item!r}", help=":16 says divisible by 16, :1 says equal to 1"
@@ -231,6 +239,17 @@ def ast_source(kernel: Any, signature: str) -> Any:
                 )
             types[parameter.name], constexprs[parameter.name] = "constexpr", parameter.default
     return ASTSource(kernel, {n: types[n] for n in names}, constexprs, attrs)
+
+
+def _is_type(text: str) -> bool:
+    """Whether the value of NAME=VALUE is the type of a parameter, as in `x=*fp16` or `n=i32:16`."""
+    from minitriton.language.signatures import str_to_ty
+
+    kind = text.partition(":")[0].strip()
+    try:
+        return kind.startswith("*") or (not kind.startswith("constexpr") and str_to_ty(kind) is not None)
+    except MinitritonError:
+        return False
 
 
 def _split(text: str) -> list[str]:
@@ -337,6 +356,10 @@ def _write(arguments: argparse.Namespace, content: str | bytes) -> None:
                 f"cannot write {arguments.output}: {error.strerror}", help="-o takes the path of a file in a folder"
             ) from None
     elif isinstance(content, bytes):
+        if sys.stdout.isatty():
+            raise MinitritonError(
+                f"{arguments.emit} is binary, and standard output is a terminal", help="write it to a file by -o FILE"
+            )
         sys.stdout.buffer.write(content)
     else:
         print(content)

@@ -13,7 +13,6 @@ import gc
 import hashlib
 import importlib
 import json
-import os
 import re
 import sys
 import time
@@ -30,8 +29,9 @@ from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory_advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.compiled_parts import AsmDict, make_metadata
+from minitriton.damaged_files import parse_json
 from minitriton.deep_stack import on_deep_stack
-from minitriton.dumps import dump_stages, environment_hooks, is_set, reproducer_path
+from minitriton.dumps import dump_stages, environment_hooks, reproducer_path
 from minitriton.errors import MinitritonError, OutOfResources, SourceLocation
 from minitriton.file_names import stem_of
 from minitriton.overrides import Overrides, overrides_for
@@ -212,7 +212,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def default_target() -> GPUTarget:
     """The current device's architecture; without a GPU, Hopper (or `TRITON_OVERRIDE_ARCH=smXY`)."""
-    override = os.environ.get("TRITON_OVERRIDE_ARCH")
+    override = knobs.runtime.override_arch
     if override:
         arch = re.fullmatch(r"(?:sm)?(\d+)a?", override)
         if arch is None:
@@ -231,7 +231,7 @@ def default_target() -> GPUTarget:
 def _environment_switches() -> Switches:
     return Switches(
         line_info=not knobs.compilation.disable_line_info,
-        optimize_llvm=not is_set("DISABLE_LLVM_OPT"),
+        optimize_llvm=not knobs.compilation.disable_llvm_opt,
         local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
     )
 
@@ -461,7 +461,7 @@ def _load(source: Any, key: str) -> CompiledKernel | None:
     if files is None:
         return None
     try:
-        metadata: dict[str, Any] = json.loads(files.pop("metadata.json"))
+        metadata: dict[str, Any] = parse_json(files.pop("metadata.json"))
         metadata["target"] = GPUTarget(**metadata["target"])
         texts: dict[str, Any] = {
             name.rsplit(".", 1)[1]: data if name.endswith(".cubin") else data.decode() for name, data in files.items()

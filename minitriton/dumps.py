@@ -9,7 +9,6 @@ TRITON_REPRODUCER_PATH=PREFIX          PREFIX.make_ttgir.repro.mlir: the IR befo
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,12 @@ from minitriton.pass_manager import Hook, representation_text
 from minitriton.pass_registry import Step
 
 
-def is_set(variable: str) -> bool:
-    """Whether an environment variable is set to something other than 0."""
-    return os.environ.get(variable, "0") not in ("", "0")
-
-
 class _DumpBefore(Hook):
     """Prints the IR before each pass to standard error, or to the file `MLIR_DUMP_PATH`."""
 
     def before(self, step: Step, value: Any) -> None:
         text = f"// -----// IR Dump Before {step.name} //----- //\n{representation_text(value)}\n"
-        path = os.environ.get("MLIR_DUMP_PATH")
+        path = knobs.compilation.dump_passes_path
         if path:
             with open(path, "a") as file:
                 file.write(text)
@@ -41,13 +35,13 @@ class _DumpBefore(Hook):
 
 def environment_hooks(name: str) -> list[Hook]:
     """`MLIR_ENABLE_DUMP=1` (or `=kernel_name`) dumps the IR before each pass; a cached kernel is then compiled again."""
-    wanted = os.environ.get("MLIR_ENABLE_DUMP", "0")
+    wanted = knobs.compilation.dump_passes
     return [_DumpBefore()] if wanted == "1" or wanted == name else []
 
 
 def reproducer_path(stage: str) -> Path | None:
     """Where the reproducer of a stage of modules is wanted, or None."""
-    prefix = os.environ.get("TRITON_REPRODUCER_PATH")
+    prefix = knobs.compilation.reproducer_path
     return Path(f"{prefix}.make_{stage}.repro.mlir") if prefix and stage != "ptx" else None
 
 

@@ -129,12 +129,29 @@ class env_str(env_base):
         return self.default if found is None else found
 
 
-class env_str_callable_default(env_base):
-    """Its default is computed when it is read, since it depends on another knob."""
+class env_path(env_base):
+    """A path; a variable that is empty counts as unset. Its default is computed when it is read: it may depend on another knob."""
 
     def get(self) -> str:
-        found = os.environ.get(self.key)
-        return self.default() if found is None else found
+        return os.environ.get(self.key) or self.default()
+
+
+env_str_callable_default = env_path
+"""Triton's name of it."""
+
+
+class env_size(env_base):
+    """A number of bytes: digits, and K, M or G for powers of 1024."""
+
+    def get(self) -> int:
+        text = os.environ.get(self.key)
+        return self.transform(self.default if text is None else text)
+
+    def transform(self, value: Any) -> int:
+        found = re.fullmatch(r"\s*(\d{1,15})\s*([KMG]?)i?B?\s*", str(value), re.IGNORECASE)
+        if found is None:
+            raise MinitritonError(f"{self.key} is {value!r}, which is no size", help=f"write it as in {self.key}=2G")
+        return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
 
 
 class env_bool(env_base):
@@ -166,6 +183,17 @@ class env_opt_str(env_base):
         return os.environ.get(self.key)
 
 
+class env_opt_path(env_base):
+    """The first of several variables that names a path; empty ones count as unset."""
+
+    def __init__(self, *keys: str) -> None:
+        super().__init__(keys[0])
+        self.keys = keys
+
+    def get(self) -> str | None:
+        return next((found for key in self.keys if (found := os.environ.get(key))), None)
+
+
 class env_opt_bool(env_base):
     def get(self) -> bool | None:
         return _boolean(self.key, None)
@@ -185,8 +213,11 @@ class env_class(env_base):
         module, colon, name = text.partition(":")
         if not colon:
             raise MinitritonError(f"{self.key} is {text!r}", help="write it as module:Class")
-        found = getattr(importlib.import_module(module), name)
-        if self.base not in {c.__name__ for c in found.mro()}:
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise MinitritonError(f"{self.key} is {text!r}: {error}", help="write it as module:Class") from None
+        if not isinstance(found, type) or self.base not in {c.__name__ for c in found.mro()}:
             raise MinitritonError(f"{self.key} names {text!r}, which does not derive from {self.base}")
         return found
 
@@ -214,6 +245,11 @@ _OWN_TOOLS = Path(__file__).parent / "backends" / "nvidia" / "bin"
 """Where Triton keeps its tools; here lies a `ptxas` that starts the machine's."""
 
 
+def cuda_homes() -> list[str]:
+    """Where a CUDA toolkit may lie: `CUDA_HOME`, `CUDA_PATH`, the usual place."""
+    return [home for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda") if home]
+
+
 class env_nvidia_tool(env_base):
     """A program of the CUDA toolkit: named by its variable, at Triton's path, on the PATH, or below CUDA_HOME."""
 
@@ -225,8 +261,7 @@ class env_nvidia_tool(env_base):
         return self.transform(os.environ.get(self.key))
 
     def transform(self, value: str | None) -> NvidiaTool:
-        homes = [h for h in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda") if h]
-        in_toolkits = [str(Path(home) / "bin" / self.binary) for home in homes]
+        in_toolkits = [str(Path(home) / "bin" / self.binary) for home in cuda_homes()]
         candidates = [value, str(_OWN_TOOLS / self.binary), shutil.which(self.binary), *in_toolkits]
         for path in candidates:
             tool = NvidiaTool.from_path(path) if path else None
@@ -334,11 +369,20 @@ class redis_knobs(base_knobs):
     port = env_int("TRITON_REDIS_PORT", 6379)
 
 
+def _own_cache_dir() -> str:
+    """`minitriton` below the user's cache folder (XDG Base Directory Specification); below `TRITON_HOME` if that is set."""
+    if os.environ.get("TRITON_HOME"):
+        return os.path.join(cache.home_dir, ".cache", "minitriton")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "minitriton")
+
+
 class cache_knobs(base_knobs):
-    home_dir = env_str("TRITON_HOME", os.path.expanduser("~/"))
-    dump_dir = env_str_callable_default("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
-    override_dir = env_str_callable_default("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override"))
-    dir = env_str_callable_default("TRITON_CACHE_DIR", lambda: cache.get_triton_dir("cache"))
+    home_dir = env_path("TRITON_HOME", lambda: os.path.expanduser("~/"))
+    dump_dir = env_path("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
+    override_dir = env_path("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override"))
+    dir = env_path("TRITON_CACHE_DIR", _own_cache_dir)
+    size = env_size("MINITRITON_CACHE_SIZE", "2G")
+    """Bytes that compiled kernels may take; the least recently used go first. 0: no limit."""
     manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
     remote_manager_class = env_class("TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend")
 
@@ -357,6 +401,10 @@ class compilation_knobs(base_knobs):
     disable_line_info = env_bool("TRITON_DISABLE_LINE_INFO")
     enable_remarks = env_bool("MLIR_ENABLE_REMARK")
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
+    disable_llvm_opt = env_bool("DISABLE_LLVM_OPT")
+    dump_passes = env_str("MLIR_ENABLE_DUMP", "0")
+    dump_passes_path = env_opt_path("MLIR_DUMP_PATH")
+    reproducer_path = env_opt_path("TRITON_REPRODUCER_PATH")
     allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
     instrumentation_mode: str = ""
     listener: CompilationListener | None = None
@@ -370,7 +418,7 @@ class autotuning_knobs(base_knobs):
 class runtime_knobs(base_knobs):
     interpret = env_bool("TRITON_INTERPRET")
     debug: bool = False
-    override_arch = env_opt_str("TRITON_OVERRIDE_ARCH")
+    override_arch = env_opt_path("TRITON_OVERRIDE_ARCH")
 
     launch_enter_hook: Any = HookChain()
     launch_exit_hook: Any = HookChain(reversed=True)
@@ -394,9 +442,12 @@ class nvidia_knobs(base_knobs):
     dump_nvptx = env_bool("NVPTX_ENABLE_DUMP")
     disable_ptxas_opt = env_bool("DISABLE_PTXAS_OPT")
     ptxas_options = env_opt_str("PTXAS_OPTIONS")
+    assembler = env_opt_path("MINITRITON_ASSEMBLER")
+    """nvjitlink, ptxas or driver, in place of the first that is at hand."""
+    ptxas_path = env_opt_path("MINITRITON_PTXAS", "TRITON_PTXAS_PATH")
     mock_ptx_version = env_opt_str("TRITON_MOCK_PTX_VERSION")
     dump_ptxas_log = env_bool("TRITON_DUMP_PTXAS_LOG")
-    libdevice_path = env_opt_str("TRITON_LIBDEVICE_PATH")
+    libdevice_path = env_opt_path("MINITRITON_LIBDEVICE", "TRITON_LIBDEVICE_PATH")
     libcuda_path = env_opt_str("TRITON_LIBCUDA_PATH")
 
 
@@ -422,6 +473,9 @@ class proton_knobs(base_knobs):
 
 class emulator_knobs(base_knobs):
     """minitriton's own: launches on host arrays."""
+
+    interpret = env_bool("MINITRITON_INTERPRET")
+    """Whether launches run the TTIR on the interpreter; so does `TRITON_INTERPRET`."""
 
     check = env_str("MINITRITON_EMULATOR_CHECK", "first")
     """Which launches look after races, uninitialised reads and waits, and count costs: "first" of each compiled kernel, "1"

@@ -24,6 +24,9 @@ from minitriton.errors import IRError, MinitritonError, PipelineError
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
 from minitriton.pipeline_spec import format_pipeline, format_step, parse_pipeline
 
+_TEXT = frozenset({Property.LLVM_IR, Property.PTX})
+"""What only translations take."""
+
 
 @dataclass(frozen=True)
 class Pipeline:
@@ -100,6 +103,11 @@ class Pipeline:
             missing = step.requires - holds
             if missing:
                 raise self._broken_contract(index, step, missing)
+            if isinstance(step, Pass) and holds & _TEXT:
+                raise PipelineError(
+                    f"pass {step.name!r} (number {index + 1}) takes a module, and there is {', '.join(holds & _TEXT)} by then",
+                    help="run it before translate-to-llvm-ir",
+                )
             holds = step.after(holds)
         return holds
 

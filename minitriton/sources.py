@@ -7,7 +7,6 @@ hash of everything that its result depends on, and how to make the first IR. Nam
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 
 from minitriton import knobs
+from minitriton.damaged_files import parse_json, read_regular
 from minitriton.errors import IRError, MinitritonError
 from minitriton.identity import key_of
 from minitriton.stages import STAGES
@@ -149,7 +149,7 @@ class IRSource:
                 help="use a file named *." + ", *.".join(STAGES),
             )
         try:
-            self.src = self.path.read_text()
+            self.src = read_regular(self.path).decode()
         except OSError as error:
             raise MinitritonError(
                 f"cannot read {str(path)!r}: {error.strerror}", help="give the path of a file that exists"
@@ -220,10 +220,11 @@ class IRSource:
         if not beside.exists():
             return {}
         try:
-            found = json.loads(beside.read_text())
-        except ValueError:
+            found = parse_json(read_regular(beside))
+        except (OSError, ValueError):
             return {}
-        return {"shared": found["shared"]} if isinstance(found.get("shared"), int) else {}
+        shared = found.get("shared") if isinstance(found, dict) else None
+        return {"shared": shared} if isinstance(shared, int) else {}
 
     def runtime_parameters(self) -> list[str]:
         """The type names of the parameters that a launch passes."""

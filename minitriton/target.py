@@ -30,8 +30,9 @@ class GPUTarget:
         if self.backend != "cuda":
             raise MinitritonError(f"unknown backend {self.backend!r}", help='minitriton targets "cuda" only')
         if self.arch not in SUPPORTED_ARCHITECTURES:
-            known = ", ".join(str(a) for a in SUPPORTED_ARCHITECTURES)
-            raise MinitritonError(f"unsupported architecture sm_{self.arch}", help=f"supported: {known}")
+            raise MinitritonError(
+                f"unsupported architecture sm_{self.arch}", help=f"supported: {known_architectures()}"
+            )
 
     @property
     def sm(self) -> str:
@@ -62,6 +63,12 @@ class GPUTarget:
 
 
 SUPPORTED_ARCHITECTURES = tuple(ARCHITECTURES)
+
+
+def known_architectures() -> str:
+    """`70, 75, ...`, for messages."""
+    return ", ".join(map(str, SUPPORTED_ARCHITECTURES))
+
 
 _ARCHITECTURE = re.compile(r"(?:sm)?(\d+)a?")
 
@@ -146,6 +153,8 @@ class CUDAOptions:
             )
         target = target.with_arch(given.get("arch") or f"sm{target.arch}")
         values: dict[str, Any] = {"arch": f"sm{target.arch}", "enable_fp_fusion": knobs.language.default_fp_fusion}
+        if knobs.language.fp32_default:
+            values["default_dot_input_precision"] = knobs.language.fp32_default
         values["supported_fp8_dtypes"] = target.features.fp8_types
         values["deprecated_fp8_dot_operand_dtypes"] = target.features.deprecated_fp8_types
         values["max_num_imprecise_acc_default"] = target.features.max_num_imprecise_acc

@@ -102,7 +102,7 @@ def test_a_copy_goes_its_own_way(settings: group) -> None:
 def test_the_cache_follows_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
     monkeypatch.setenv("TRITON_HOME", "/home/of/kernels")
-    assert knobs.cache.dir == "/home/of/kernels/.triton/cache"
+    assert knobs.cache.dir == "/home/of/kernels/.cache/minitriton"
 
 
 def test_hooks_run_once_each_in_their_order() -> None:

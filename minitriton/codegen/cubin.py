@@ -8,7 +8,6 @@ when the kernel is loaded, so `assembler_available()` is asked first. `PTXAS_OPT
 from __future__ import annotations
 
 import math
-import os
 import re
 import shutil
 import subprocess
@@ -25,22 +24,14 @@ from minitriton.target import GPUTarget
 
 def find_ptxas() -> str | None:
     """`MINITRITON_PTXAS` or `TRITON_PTXAS_PATH` if set, else the one on the PATH or in a CUDA toolkit."""
-    for variable in ("MINITRITON_PTXAS", "TRITON_PTXAS_PATH"):
-        given = os.environ.get(variable)
-        if given:
-            return given
-    found = shutil.which("ptxas")
-    if found:
-        return found
-    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
-        if home and (Path(home) / "bin" / "ptxas").exists():
-            return str(Path(home) / "bin" / "ptxas")
-    return None
+    found = knobs.nvidia.ptxas_path or shutil.which("ptxas")
+    in_toolkits = (Path(home) / "bin" / "ptxas" for home in knobs.cuda_homes())
+    return found or next((str(path) for path in in_toolkits if path.exists()), None)
 
 
 def chosen_assembler() -> str | None:
     """`"ptxas"`, `"nvjitlink"` or None (the driver compiles the PTX when it is loaded); `MINITRITON_ASSEMBLER` overrides."""
-    given = os.environ.get("MINITRITON_ASSEMBLER")
+    given = knobs.nvidia.assembler
     if given in ("nvjitlink", "ptxas"):
         return given
     if given == "driver":

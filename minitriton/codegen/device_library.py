@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError
 
 PREFIX = "__nv_"
@@ -25,12 +25,10 @@ _FILE = "libdevice.10.bc"
 
 
 def _candidates() -> Iterator[Path]:
-    for variable in ("MINITRITON_LIBDEVICE", "TRITON_LIBDEVICE_PATH"):
-        if given := os.environ.get(variable):
-            yield Path(given)
-    for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
-        if home:
-            yield Path(home) / "nvvm" / "libdevice" / _FILE
+    if given := knobs.nvidia.libdevice_path:
+        yield Path(given)
+    for home in knobs.cuda_homes():
+        yield Path(home) / "nvvm" / "libdevice" / _FILE
     for package, inside in (("nvidia", "cuda_nvcc/nvvm/libdevice"), ("triton", "backends/nvidia/lib")):
         spec = importlib.util.find_spec(package)
         for place in (spec.submodule_search_locations or ()) if spec else ():

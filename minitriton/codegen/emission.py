@@ -27,6 +27,7 @@ from minitriton.codegen.ptx import (
     parse_llvm_ir,
     ptx_version,
 )
+from minitriton.dialects.ttg_module import TARGET, target_arch
 from minitriton.errors import PipelineError
 from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget
@@ -43,8 +44,8 @@ intrinsics whose old names both understand."""
 class LLVMModule:
     """A module inside LLVM. `str()` gives its text as of now, in a form that Triton's LLVM reads too."""
 
-    def __init__(self, module: llvm.ModuleRef) -> None:
-        self.module = module
+    def __init__(self, module: llvm.ModuleRef, arch: int | None) -> None:
+        self.module, self.arch = module, arch
         self._text: str | None = None
 
     def __str__(self) -> str:
@@ -58,6 +59,12 @@ class LLVMModule:
 
 
 def _text(source: Any, arch: int, version: int) -> str:
+    made_for = getattr(source, "arch", None)
+    if made_for is not None and made_for > arch:
+        raise PipelineError(
+            f"the module is for sm_{made_for}, and sm_{arch} lacks instructions of it",
+            help=f"give optimize-llvm-ir and emit-ptx arch={made_for}, or convert-triton-to-tritongpu target=cuda:{arch}",
+        )
     if isinstance(source, str) and not isinstance(source, CheckedLLVMIR):
         llvm_session.check_in_child(source, machine=(GPUTarget("cuda", arch).sm, f"+ptx{version}"))
     if isinstance(source, (str, LLVMModule)):
@@ -93,7 +100,9 @@ class TranslateToLLVMIR(Translation):
             ptx_version=self.ptx_version,
             reflect_ftz=self.reflect_ftz,
         )
-        return CheckedLLVMIR(text)
+        checked = CheckedLLVMIR(text)
+        checked.arch = target_arch(source) if TARGET in source.attributes else None
+        return checked
 
 
 @register_pass
@@ -119,7 +128,7 @@ class OptimizeLLVMIR(Translation):
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
             module = parse_llvm_ir(_text(source, self.arch, DEFAULT_PTX_VERSION), machine)
             optimize(module, machine, self.level, [Path(library) for library in self.libraries])
-        return LLVMModule(module)
+        return LLVMModule(module, getattr(source, "arch", None))
 
 
 @register_pass

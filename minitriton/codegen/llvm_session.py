@@ -49,7 +49,12 @@ def target_machine(cpu: str, features: str) -> llvm.TargetMachine:
 
 
 class CheckedLLVMIR(str):
-    """LLVM IR text that may be given to LLVM in this process: minitriton wrote it, or `check_in_child` has passed it."""
+    """LLVM IR text that may be given to LLVM in this process: minitriton wrote it, or `check_in_child` has passed it.
+
+    `arch` is the compute capability times ten whose instructions it may have; LLVM ends the process at those of a later one.
+    """
+
+    arch: int | None = None
 
 
 MOST_SECONDS = 50

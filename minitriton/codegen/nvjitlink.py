@@ -10,12 +10,12 @@ import ctypes
 import functools
 import glob
 import importlib.util
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError
 
 _INPUT_PTX = 2
@@ -40,10 +40,8 @@ def _candidates() -> Iterator[str]:
     for root in (spec.submodule_search_locations or []) if spec else []:
         for pattern in ("cu*/lib/libnvJitLink.so.*", "nvjitlink/lib/libnvJitLink.so.*"):
             yield from sorted(glob.glob(str(Path(root) / pattern)), reverse=True)
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        home = os.environ.get(variable)
-        if home:
-            yield from glob.glob(str(Path(home) / "lib64" / "libnvJitLink.so.*"))
+    for home in knobs.cuda_homes():
+        yield from glob.glob(str(Path(home) / "lib64" / "libnvJitLink.so.*"))
     yield from ("libnvJitLink.so.13", "libnvJitLink.so.12")
 
 

@@ -46,9 +46,18 @@ def ptx_version(options: CUDAOptions) -> int:
     return version
 
 
+_FIRST_VERSION = {70: 70, 75: 70, 80: 70, 86: 71, 87: 74, 89: 78, 90: 80, 100: 86, 120: 87}
+"""The PTX that first knows each target (PTX ISA, "Release Notes"; 9.0 on as sm_90a): LLVM ends the process for an older one."""
+
+
 def machine_for(target: GPUTarget, options: CUDAOptions) -> llvm.TargetMachine:
-    """LLVM's code generator for `target`, writing the PTX version of `options`."""
-    return llvm_session.target_machine(target.sm, f"+ptx{ptx_version(options)}")
+    """LLVM's code generator for `target`, writing the PTX version of `options`. Raises if that does not know the target."""
+    version, first = ptx_version(options), _FIRST_VERSION.get(target.arch, DEFAULT_PTX_VERSION)
+    if version < first:
+        raise MinitritonError(
+            f"PTX version {version} does not know {target.sm}", help=f"give ptx_version={first} or more, or none"
+        )
+    return llvm_session.target_machine(target.sm, f"+ptx{version}")
 
 
 def parse_llvm_ir(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:

@@ -13,8 +13,9 @@ from xdsl.dialects.builtin import Float8E4M3FNType, Float32Type, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import MemoryEffectKind, get_effects
 
+from minitriton.dialects import tt_inference
 from minitriton.dialects.tt_types import PointerType, element_type
-from minitriton.dialects.tt_verify_base import has_encoding, shape_of, types_of, width_of
+from minitriton.dialects.tt_verify_base import has_encoding, inferred_complaint, shape_of, types_of, width_of
 from minitriton.dialects.ttg_attributes import layout_of
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 
@@ -53,6 +54,9 @@ def _combine_complaint(op: Any) -> str | None:
     name = f"'{op.name}' op"
     if not op.operands:
         return f"{name} must have at least 1 operand"
+    rank, axis = len(shape_of(op.operands[0].type)), op.axis.value.data
+    if not 0 <= axis < rank:
+        return f"{name} axis {axis} is not one of the {rank} dimensions of its operands"
     if len({shape_of(type_) for type_ in op.operand_types}) > 1:
         what = "operands and results" if op.name == "tt.scan" else "operands"
         return f"{name} requires the same shape for all {what}"
@@ -60,6 +64,10 @@ def _combine_complaint(op: Any) -> str | None:
         return f"{name} requires the same shape for all operands and results"
     if len(op.operands) != len(op.results):
         return f"{name} must have the same number of inputs as outputs"
+    if op.name == "tt.reduce":
+        wrong = inferred_complaint(op, lambda: [tt_inference.infer_reduce(t, axis) for t in op.operand_types])
+        if wrong is not None:
+            return wrong
     elements = [element_type(type_) for type_ in op.operand_types]
     if elements != [element_type(type_) for type_ in op.result_types]:
         return f"{name} operand types and result types must agree"

@@ -97,6 +97,7 @@ def target_text(op: Operation) -> str | None:
 def target_arch(op: Operation) -> int:
     """The compute capability times ten that the module is compiled for. Raises `IRError` if it says none."""
     text = target_text(op)
-    if text is None or not text.startswith("cuda:"):
+    number = (text or "").removeprefix("cuda:")
+    if text is None or not text.startswith("cuda:") or not (number.isascii() and number.isdigit() and len(number) < 4):
         raise IRError("the module has no CUDA target", help='add the module attribute ttg.target = "cuda:90"')
-    return int(text.removeprefix("cuda:"))
+    return int(number)

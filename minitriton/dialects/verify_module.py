@@ -31,12 +31,13 @@ def verify_symbols(module: ModuleOp, refuse: Callable[[Operation, str], IRError]
 
 def verify_attributes(module: ModuleOp, refuse: Callable[[Operation, str], IRError]) -> None:
     """Raises what `refuse(op, message)` makes."""
-    complaint = _complaint(module)
+    complaint = attributes_complaint(module)
     if complaint is not None:
         raise refuse(module, f"'builtin.module' op {complaint}")
 
 
-def _complaint(module: ModuleOp) -> str | None:
+def attributes_complaint(module: ModuleOp) -> str | None:
+    """What is wrong with the attributes of a module, or None."""
     for name, value in module.attributes.items():
         if name in _POWERS or name in _RANGES:
             if not isinstance(value, IntegerAttr):

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
+from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
     from minitriton.explorer.recording import Recording
@@ -29,7 +30,7 @@ def add_explorer_commands(commands: Any) -> None:
     diff.add_argument(
         "--context", type=int, default=2, metavar="N", help="lines around a change (default: %(default)s)"
     )
-    diff.add_argument("--arch", type=int, default=90, help="compute capability times ten (80, 86, 89, 90)")
+    diff.add_argument("--arch", type=int, default=90, help=f"compute capability times ten ({known_architectures()})")
     diff.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
     diff.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
     diff.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")

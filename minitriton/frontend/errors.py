@@ -52,7 +52,7 @@ class CompilationError(MinitritonError):
             parts.insert(0, f"{self.location}: error: {self.message}")
         if self.help:
             parts.append(f"help: {self.help}")
-        if self.error_message:
+        if self.error_message and self.location is None:
             parts.append(self.error_message)
         return "\n".join(parts)
 

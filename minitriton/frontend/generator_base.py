@@ -6,13 +6,13 @@ Names are looked up among locals, then globals (only those a kernel may use), th
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, ClassVar
 
 from xdsl.ir import SSAValue
 
+from minitriton import knobs
 from minitriton.errors import SourceLocation
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.error_help import INSTEAD, help_for
@@ -171,7 +171,7 @@ class GeneratorBase:
         except (CompilationError, RecursionError):
             raise
         except Exception as error:
-            if DEBUG_FRONTEND:
+            if knobs.compilation.front_end_debugging:
                 raise
             raise self.error(
                 node if place is not None else self.current, self.describe(error), help_for(error, self.lscope)
@@ -217,7 +217,7 @@ class GeneratorBase:
                 why = f": {self.lost[name]}" if name in self.lost else ""
                 raise NameError(f"{name} is not defined{why}", name=name)
             return value
-        if not (name in BUILTIN_NAMES or _usable_global(value)) and not _ALLOW_ALL_GLOBALS:
+        if not (name in BUILTIN_NAMES or _usable_global(value)) and not knobs.compilation.allow_non_constexpr_globals:
             raise GlobalVariableError(
                 f"Cannot access global variable {name} from within @jit'ed function. Triton kernels can only access "
                 "global variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`). Note that "
@@ -267,10 +267,4 @@ def _usable_global(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
 
 
-def _set(name: str) -> bool:
-    return os.environ.get(name, "0").lower() not in ("", "0", "false", "off")
-
-
-_ALLOW_ALL_GLOBALS = _set("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
-DEBUG_FRONTEND = _set("TRITON_FRONT_END_DEBUGGING")
 """Whether errors inside the frontend keep their own traceback."""

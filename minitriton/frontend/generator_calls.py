@@ -11,13 +11,14 @@ import ast
 import inspect
 from typing import Any
 
+from minitriton import knobs
 from minitriton.dialects import tt
 from minitriton.frontend.emitters import EMITTERS
 from minitriton.frontend.error_help import call_help, help_for
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
 from minitriton.frontend.function import JITCallable, compiled_function
 from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
-from minitriton.frontend.generator_base import DEBUG_FRONTEND, flatten_all, is_static, rebuild, wrapped
+from minitriton.frontend.generator_base import flatten_all, is_static, rebuild, wrapped
 from minitriton.frontend.generator_expressions import BoundMethod
 from minitriton.frontend.generator_loops import LoopVisitor
 from minitriton.language import core
@@ -106,7 +107,7 @@ class CallVisitor(LoopVisitor):
         try:
             result = function(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
         except Exception as error:
-            if DEBUG_FRONTEND or not isinstance(function, ConstexprFunction):
+            if knobs.compilation.front_end_debugging or not isinstance(function, ConstexprFunction):
                 raise
             raise self.error(node, str(error)) from error
         return wrapped(result)
@@ -136,7 +137,7 @@ class CallVisitor(LoopVisitor):
         except (CompilationError, RecursionError):
             raise
         except Exception as error:
-            if DEBUG_FRONTEND:
+            if knobs.compilation.front_end_debugging:
                 raise
             error.add_note(_where_documented(function))
             raise self.error(node, str(error), help_for(error, self.lscope) or call_help(function, error)) from error
@@ -180,7 +181,7 @@ class CallVisitor(LoopVisitor):
         except RecursionError:
             raise
         except Exception as error:
-            if DEBUG_FRONTEND:
+            if knobs.compilation.front_end_debugging:
                 raise
             raise self._error_in_call(node, error) from error
         return self._insert_call(record, bound)

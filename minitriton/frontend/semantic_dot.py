@@ -9,6 +9,7 @@ import math
 import warnings
 from typing import Any
 
+from minitriton import knobs
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
@@ -60,6 +61,8 @@ def dot(
 
 
 def _precision(b: IRBuilder, given: Any, allow_tf32: Any) -> str:
+    if given is None:
+        given = knobs.language.fp32_default or None
     if given is None:
         return "tf32" if "tf32" in b.options.allowed_dot_input_precisions and allow_tf32 in (None, True) else "ieee"
     if str(given).lower() not in b.options.allowed_dot_input_precisions:

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def run(given: argparse.Namespace) -> int:
     from minitriton.fuzz import campaign
     from minitriton.fuzz.report import as_json, as_text
 
+    if given.out is not None:
+        make_folder(given.out)
     oracles = chosen_oracles(given.oracles)
     if given.only is not None:
         return _run_one(given.seed, given.only, oracles)
@@ -66,10 +69,22 @@ def run(given: argparse.Namespace) -> int:
     summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds)
     print(as_text(summary))
     if given.out is not None:
-        given.out.mkdir(parents=True, exist_ok=True)
         (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")
         _shrink_findings(given, summary, oracles)
     return 0 if summary.ok else 1
+
+
+def make_folder(path: Path) -> None:
+    """Makes the folder of `--out`, before a run has taken its time. Raises `MinitritonError` where it cannot be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise MinitritonError(
+            f"cannot write to {path}: {why}", help="--out takes a folder that can be written"
+        ) from None
 
 
 def chosen_oracles(text: str) -> list[str]:

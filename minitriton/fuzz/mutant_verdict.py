@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import resource
 import shutil
 import tempfile
@@ -26,6 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from minitriton.errors import MinitritonError
 from minitriton.fuzz.agreement import Finding
 from minitriton.fuzz.campaign import KernelReport
 from minitriton.fuzz.mutants import TEXTS, Mutant, mutant
@@ -59,6 +61,10 @@ def judge(seed: int, number: int, kinds: Sequence[str]) -> KernelReport:
         shutil.rmtree(outer, ignore_errors=True)
     seconds = time.process_time() - start
     return KernelReport(number, seconds, () if finding is None else (finding,), (), (), (), (f"{kind}: {outcome}",))
+
+
+def _below(cls: type) -> list[type]:
+    return [one for direct in cls.__subclasses__() for one in (direct, *_below(direct))]
 
 
 @contextlib.contextmanager
@@ -106,9 +112,12 @@ def _judged(made: Mutant, code: Any, said: str) -> tuple[str, Finding | None]:
         return "internal", Finding("internal", f"{made.kind}: {line[-120:]}", _shown(made, said))
     if code in (0, None):
         return "accepted", None
-    if ("is broken" in said and "it failed: " in said) or " failed: " in said:
+    failures = {name for name in _FAILED.findall(said) if name not in _OURS}
+    if failures:
         return "internal", Finding("internal", f"{made.kind}: {_why(said)}", _shown(made, said))
-    if "is broken" in said and made.kind not in ("llir", "ptx"):
+    # A pass that refuses what the lowering cannot do says so at the op; `check` counts it as one that broke the kernel.
+    refuses = bool(_FAILED.findall(said)) or "cannot be lowered to PTX" in said
+    if "is broken" in said and not refuses and made.kind not in ("llir", "ptx"):
         return "wrong", Finding("wrong", f"{made.kind}: {_why(said)}", _shown(made, said))
     if made.kind in TEXTS and made.path is not None and not _is_located(made, said):
         return "unlocated", Finding("unlocated", f"{made.kind}: {_why(said)}", _shown(made, said))
@@ -119,6 +128,9 @@ def _is_located(made: Mutant, said: str) -> bool:
     return made.path is not None and any(name in said for name in (made.path.name, *_PLACES))
 
 
+_FAILED = re.compile(r"(?:it|the interpreter|the emulator) failed: (\w+)")
+_OURS = {cls.__name__ for cls in [MinitritonError, *_below(MinitritonError)]}
+"""Errors that are raised on purpose."""
 _PLACES = ("<ptx>:", ".py:", "the assembler refuses the PTX")
 """What an error may name instead of the file: PTX that was made of it, a place that it says of itself, or all of it."""
 

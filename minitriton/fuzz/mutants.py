@@ -104,7 +104,6 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("minitriton", "cache", "size"),
     ("minitriton", "cache", "path"),
     ("minitriton", "--version"),
-    ("minitriton", "fuzz", "--count", "1", "--jobs", "0", "--oracles", "interpreter,ttgir", "--seconds", "1"),
     ("minitriton-opt", "DIR/k.ttir", "-canonicalize", "-convert-triton-to-tritongpu=target=cuda:90 num-warps=4", "-o", "DIR/out"),
     ("minitriton-opt", "DIR/k.ttir", "--pass-pipeline=builtin.module(inline,cse{})", "-split-input-file", "--mlir-timing"),
     ("minitriton-opt", "DIR/k.ttir", "-triton-loop-unroll", "--reproducer=DIR/r.mlir", "--verify-each"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.fuzz.command import make_folder
 
 
 def add_mutate_command(commands: Any) -> None:
@@ -43,6 +44,8 @@ def run(given: argparse.Namespace) -> int:
     from minitriton.fuzz import campaign
     from minitriton.fuzz.mutant_verdict import judge
 
+    if given.out is not None:
+        make_folder(given.out)
     kinds = chosen_kinds(given.kinds)
     if given.only is not None:
         return _run_one(given, kinds)
@@ -57,7 +60,6 @@ def run(given: argparse.Namespace) -> int:
     )
     print(account(summary))
     if given.out is not None:
-        given.out.mkdir(parents=True, exist_ok=True)
         (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")
     return 0 if summary.ok else 1
 

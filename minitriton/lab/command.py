@@ -7,11 +7,13 @@ minitriton check add.ttgir                                                      
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
 from minitriton.pass_registry import load_own_passes
+from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
     from minitriton.lab.parameters import Parameters
@@ -46,7 +48,7 @@ def add_check_command(commands: Any) -> None:
     check.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
     check.add_argument("--seed", type=int, default=0, help="of made-up contents")
     check.add_argument(
-        "--arch", type=int, help="compute capability times ten (80, 86, 89, 90; default: the IR's, else 90)"
+        "--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: the IR's, else 90)"
     )
     check.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
     check.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
@@ -69,7 +71,7 @@ def run(given: argparse.Namespace) -> int:
     source, parameters = _source(given)
     target = GPUTarget("cuda", given.arch or architecture_of(source) or 90, 32)
     options = CUDAOptions.for_target(target, **{**named(given.option), **source.parse_options()})
-    grid = tuple(_integer(part, "--grid") for part in given.grid.split(","))
+    grid = grid_of(given.grid)
     report = check(
         source,
         _arguments(given, source, parameters, grid, target, options),
@@ -133,7 +135,7 @@ def _arguments(
     from minitriton.lab.execution import Launch
 
     value = source.make_ir(target, options, make_context())
-    sizes = {name: _integer(size, "--size") for name, size in named(given.size).items()}
+    sizes = {name: _count(size, "--size") for name, size in named(given.size).items()}
 
     def run_once(arguments: Any) -> None:
         launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
@@ -187,8 +189,30 @@ def named(items: list[str]) -> dict[str, Any]:
     return found
 
 
-def _integer(value: Any, option: str) -> int:
+MOST_PROGRAMS = 1 << 16
+"""Of a grid."""
+MOST_ELEMENTS = 1 << 28
+"""Of an array."""
+
+
+def grid_of(text: str) -> tuple[int, ...]:
+    """The grid that `4`, `4,2` or `4,2,1` says. Raises `MinitritonError` for any other text."""
+    sizes = tuple(_count(part, "--grid") for part in text.split(","))
+    if len(sizes) > 3:
+        raise MinitritonError(f"--grid has {len(sizes)} dimensions, a GPU has 3", help="write x, x,y or x,y,z")
+    if math.prod(sizes) > MOST_PROGRAMS:
+        raise MinitritonError(
+            f"--grid {text} is {math.prod(sizes)} programs", help=f"give a grid of at most {MOST_PROGRAMS}"
+        )
+    return sizes
+
+
+def _count(value: Any, option: str) -> int:
+    """A number of programs, or of an array's elements. Raises `MinitritonError`."""
     try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise MinitritonError(f"{option} takes integers, got {value!r}") from None
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise MinitritonError(f"{option} takes integers, got {str(value)[:40]!r}") from None
+    if not 1 <= number <= MOST_ELEMENTS:
+        raise MinitritonError(f"{option} takes integers from 1 to {MOST_ELEMENTS}, got {str(value)[:40]}")
+    return number

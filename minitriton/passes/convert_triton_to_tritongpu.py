@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr,
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import tt
+from minitriton.dialects.verify_module import attributes_complaint
 from minitriton.errors import PassError
 from minitriton.layouts import builders, inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Slice
@@ -82,6 +83,9 @@ class ConvertTritonToTritonGPU(Pass):
         op.attributes["ttg.num-warps"] = IntegerAttr(self.num_warps, i32)
         op.attributes["ttg.target"] = StringAttr(self.target)
         op.attributes["ttg.threads-per-warp"] = IntegerAttr(self.threads_per_warp, i32)
+        complaint = attributes_complaint(op)
+        if complaint is not None:
+            raise PassError(complaint, help="correct the options of convert-triton-to-tritongpu")
         _Converter(launch).convert_op(op)
 
 

@@ -13,17 +13,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.printer import Printer
 
 from minitriton.analysis.axis_fact import AxisInfo
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.axis_info_explain import location_of
+from minitriton.dialects.printer import TritonPrinter
+from minitriton.dialects.printer_aliases import AliasTable
+from minitriton.dialects.printer_names import ValueNames
 from minitriton.errors import SourceLocation
 from minitriton.pass_registry import Pass, Property, register_pass
 
@@ -45,16 +46,18 @@ class AlignmentRemark:
 def alignment_remarks(module: ModuleOp) -> Iterator[AlignmentRemark]:
     """A remark for each result of each op inside the functions of `module`, in textual order."""
     analysis = AxisInfoAnalysis(module)
+    names = ValueNames(module)
     for function in module.ops:
         for op in function.walk():
             for result in op.results:
-                yield AlignmentRemark(result, analysis.get(result), location_of(result), _first_line(op))
+                yield AlignmentRemark(result, analysis.get(result), location_of(result), _first_line(op, names))
 
 
-def _first_line(op: Operation) -> str:
-    stream = StringIO()
-    Printer(stream).print_op(op)
-    return stream.getvalue().split("\n", 1)[0]
+def _first_line(op: Operation, names: ValueNames) -> str:
+    """The op as the module's text has it: `%2 = arith.addi %0, %1 : tensor<128xi32>`."""
+    printer = TritonPrinter(names, AliasTable(enabled=False), False)
+    printer.print_op(op)
+    return printer.text.strip().split("\n", 1)[0]
 
 
 @register_pass

@@ -10,6 +10,7 @@ import hashlib
 import json
 from typing import Any
 
+from minitriton.damaged_files import parse_json
 from minitriton.file_names import stem_of
 from minitriton.identity import loose_key_of
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
@@ -37,7 +38,7 @@ class TimingsFile:
         if files is None or self.name not in files:
             return None
         try:
-            return {Config(**config): timing for config, timing in json.loads(files[self.name])["configs_timings"]}
+            return {Config(**config): timing for config, timing in parse_json(files[self.name])["configs_timings"]}
         except (KeyError, ValueError, TypeError):
             return None
 

@@ -1,8 +1,9 @@
-"""The on-disk cache of compiled kernels: content-addressed, safe with many processes, self-healing.
+"""The on-disk cache of compiled kernels: content-addressed, safe with many processes, self-healing, bounded.
 
 In: a key (the SHA-256 of everything that determines the result) and the files of one kernel. Out: those files again, in
 any later process. One entry is one folder, written under a temporary name and renamed into place, so a reader sees all of
-it or none; its `manifest.json` holds a checksum of each file, and an entry that does not match is deleted and rebuilt.
+it or none; its `manifest.json` holds a checksum of each file, and an entry that does not match is deleted and rebuilt. Entries
+take `knobs.cache.size` bytes at most, the least recently used going first (`cache_eviction`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,12 +19,12 @@ from typing import Any
 
 import minitriton
 from minitriton import knobs
-
-_MANIFEST = "manifest.json"
+from minitriton.damaged_files import parse_json, read_regular
+from minitriton.runtime.cache_eviction import MANIFEST, note_store, note_use, take_away
 
 
 def cache_directory() -> Path:
-    """`knobs.cache.dir`: `TRITON_CACHE_DIR` if set, else `~/.triton/cache` (`TRITON_HOME` moves the home)."""
+    """`knobs.cache.dir`: `TRITON_CACHE_DIR` if set, else `minitriton` in the user's cache folder."""
     return Path(knobs.cache.dir)
 
 
@@ -55,11 +57,13 @@ class KernelCache:
         """The files of `key`, or None. A damaged entry is removed and reported as absent."""
         folder = self.root / key
         try:
-            manifest: dict[str, str] = json.loads((folder / _MANIFEST).read_text())
-            files = {name: (folder / name).read_bytes() for name in manifest}
+            manifest: dict[str, str] = parse_json(read_regular(folder / MANIFEST))
+            if any(os.path.basename(name) != name for name in manifest):
+                raise ValueError("a name that leaves the entry")
+            files = {name: read_regular(folder / name) for name in manifest}
             sound = all(hashlib.sha256(files[name]).hexdigest() == digest for name, digest in manifest.items())
         except FileNotFoundError:
-            if not (folder / _MANIFEST).exists() and not folder.exists():
+            if not (folder / MANIFEST).exists() and not folder.exists():
                 return None
             sound, files = False, {}
         except (OSError, ValueError, AttributeError, TypeError):
@@ -67,11 +71,12 @@ class KernelCache:
         if not sound:
             self.remove(key)
             return None
+        note_use(folder)
         return files
 
     def remove(self, key: str) -> None:
         """Takes the entry of `key` away, if there is one."""
-        shutil.rmtree(self.root / key, ignore_errors=True)
+        take_away(self.root / key)
 
     def store(self, key: str, files: dict[str, bytes]) -> None:
         """Publishes `files` under `key`. A cache that cannot be written (full or read-only disk) is left alone."""
@@ -84,10 +89,12 @@ class KernelCache:
             for name, content in files.items():
                 (scratch / name).write_bytes(content)
             manifest = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-            (scratch / _MANIFEST).write_text(json.dumps(manifest))
+            (scratch / MANIFEST).write_text(json.dumps(manifest))
             scratch.rename(self.root / key)
         except OSError:
             shutil.rmtree(scratch, ignore_errors=True)
+            return
+        note_store(self.root, sum(map(len, files.values())), knobs.cache.size)
 
     def path(self, key: str) -> Path:
         """Where the entry of `key` lies (whether or not it exists)."""

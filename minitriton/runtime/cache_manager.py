@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton import knobs
+from minitriton.damaged_files import parse_json, read_regular
 
 
 class CacheManager(ABC):
@@ -77,7 +78,10 @@ class FileCacheManager(CacheManager):
     def get_group(self, filename: str) -> dict[str, str] | None:
         """The files put as group `filename`, by name, or None."""
         path = self._path(group_name(filename))
-        return json.loads(path.read_text())["child_paths"] if path.exists() else None
+        try:
+            return parse_json(read_regular(path))["child_paths"]
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
         return self.put(json.dumps({"child_paths": group}), group_name(filename), binary=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import os
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -466,7 +465,7 @@ def _target_of(device: int) -> GPUTarget:
     """What kernels for `device` are compiled for."""
     from minitriton.runtime.driver import get_driver, has_gpu
 
-    return get_driver().target(device) if has_gpu() and "TRITON_OVERRIDE_ARCH" not in os.environ else default_target()
+    return get_driver().target(device) if has_gpu() and knobs.runtime.override_arch is None else default_target()
 
 
 def _collect(
@@ -506,7 +505,7 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def interpreting() -> bool:
     """Whether the environment asks for the interpreter."""
-    return any(os.environ.get(name, "0") not in ("", "0") for name in ("MINITRITON_INTERPRET", "TRITON_INTERPRET"))
+    return knobs.emulator.interpret or knobs.runtime.interpret
 
 
 def mangle_type(arg: Any, specialize: bool = False) -> str:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError
 
 
 def _find(tool: str) -> str | None:
-    given = os.environ.get(f"TRITON_{tool.upper()}_PATH")
-    if given:
-        return given
-    found = shutil.which(tool)
-    if found:
-        return found
-    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
-        if root and (Path(root) / "bin" / tool).exists():
-            return str(Path(root) / "bin" / tool)
-    return None
+    found = knobs.env_opt_path(f"TRITON_{tool.upper()}_PATH").get() or shutil.which(tool)
+    in_toolkits = (Path(home) / "bin" / tool for home in knobs.cuda_homes())
+    return found or next((str(path) for path in in_toolkits if path.exists()), None)
 
 
 def extract(file_path: str | Path, fun: str | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,6 +53,75 @@ WRONG_COMPILES = [
     (":double", ["--signature", "*fp32,N=64", "--pipeline", "inline"], "has no stage 'ptx'", "help: "),
     (":double", ["--signature", "*fp32,N=64", "-o", "/nonexistent/k.ptx"], "cannot write /nonexistent/k.ptx", "help: "),
 ]
+
+
+WRONG_CHECKS = [
+    (["--grid", "0"], "--grid takes integers from 1", "got 0"),
+    (["--grid", "2,-1"], "--grid takes integers from 1", "got -1"),
+    (["--grid", "2,2,2,2"], "--grid has 4 dimensions", "help: write x, x,y or x,y,z"),
+    (["--grid", "70000,70000"], "4900000000 programs", "help: "),
+    (["--grid", "x"], "--grid takes integers, got 'x'", ""),
+    (["--size", "x=-1"], "--size takes integers from 1", "got -1"),
+    (["--size", "x=1e999"], "--size takes integers, got", ""),
+    (["--size", "nope=4"], "the launch has no argument 'nope'", "help: its arguments: x"),
+    (["--size", "x"], "expected NAME=VALUE, got 'x'", ""),
+]
+
+
+@pytest.mark.parametrize("row", WRONG_CHECKS, ids=[" ".join(row[0]) for row in WRONG_CHECKS])
+def test_a_wrong_check_is_explained(row: tuple[list[str], str, str], kernels: str, fails: Callable[..., str]) -> None:
+    arguments, *pieces = row
+    fails(cli.main, ["check", f"{kernels}:double", "--signature", "*fp32,N=64", *arguments], *pieces)
+
+
+@pytest.mark.parametrize("command", ["fuzz", "mutate"])
+def test_a_folder_that_cannot_be_written_is_said_before_the_run(
+    command: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    fails(cli.main, [command, "--out", str(tmp_path / "file" / "findings")], "cannot write to ", "help: --out takes")
+
+
+def test_a_cubin_is_not_written_to_a_terminal(
+    kernels: str, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("minitriton.codegen.cubin.ptx_to_cubin", lambda *_: b"\x7fELF")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    command = ["compile", f"{kernels}:double", "--signature", "*fp32,N=64", "--emit", "cubin"]
+    fails(cli.main, command, "cubin is binary, and standard output is a terminal", "help: write it to a file by -o")
+
+
+def test_a_parameter_may_be_named_with_its_type(kernels: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compile", f"{kernels}:double", "--emit", "ttir", "--signature"]
+    assert cli.main([*command, "N=64,x=*fp16:16"]) == 0
+    by_name = capsys.readouterr().out
+    assert "!tt.ptr<f16> {tt.divisibility = 16 : i32}" in by_name
+    assert cli.main([*command, "*fp16:16,N=64"]) == 0
+    assert capsys.readouterr().out == by_name
+
+
+def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        cli.main(["--version"])
+    assert exit.value.code == 0
+    assert re.fullmatch(r"minitriton \d\S*, compatible with Triton 3\.6\.0\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("command", ["compile", "check"])
+def test_help_and_error_name_the_same_architectures(
+    command: str, kernels: str, capsys: pytest.CaptureFixture[str], fails: Callable[..., str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    known = re.search(r"times ten \(([\d,\s]+)", capsys.readouterr().out)
+    assert known is not None
+    listed = ", ".join(re.findall(r"\d+", known[1]))
+    fails(cli.main, [command, f"{kernels}:double", "--signature", "*fp32,N=64", "--arch", "60"], f"supported: {listed}")
+
+
+def test_a_message_of_the_front_end_stands_once(kernels: str, fails: Callable[..., str]) -> None:
+    said = fails(cli.main, ["compile", f"{kernels}:wrong", "--signature", "i32"], "Unsupported ptr type")
+    assert said.count("Unsupported ptr type") == 1
 
 
 @pytest.mark.parametrize("row", WRONG_COMPILES, ids=[" ".join([row[0], *row[1]]) for row in WRONG_COMPILES])

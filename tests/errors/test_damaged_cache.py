@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,13 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "missing manifest": lambda e: (e / "manifest.json").unlink(),
     "manifest of garbage": lambda e: (e / "manifest.json").write_bytes(b"\xff\xfe\x00"),
     "manifest of another shape": lambda e: (e / "manifest.json").write_text("[1, 2]"),
+    "manifest nested too deeply": lambda e: (e / "manifest.json").write_text("[" * 200_000),
+    "a pipe for a manifest": lambda e: ((e / "manifest.json").unlink(), os.mkfifo(e / "manifest.json")),
+    "a folder for a manifest": lambda e: ((e / "manifest.json").unlink(), (e / "manifest.json").mkdir()),
+    "a pipe for the PTX": lambda e: ((e / "doubles.ptx").unlink(), os.mkfifo(e / "doubles.ptx")),
+    "a manifest that leaves the entry": lambda e: (e / "manifest.json").write_text('{"../../x": "0"}'),
+    "a file for the entry": lambda e: (shutil.rmtree(e), e.write_text("")),
+    "metadata nested too deeply": lambda e: ((e / "metadata.json").write_text("[" * 200_000), reseal(e)),
     "empty manifest": lambda e: (e / "manifest.json").write_text("{}"),
     "metadata that is no JSON": lambda e: ((e / "metadata.json").write_text("{"), reseal(e)),
     "metadata of another shape": lambda e: ((e / "metadata.json").write_text("[]"), reseal(e)),

@@ -206,3 +206,53 @@ def test_llvm_ir_that_no_one_has_looked_at_is_tried_in_a_child_first(fails: Call
         "LLVM cannot compile",
         "unsupported characters",
     )
+
+
+@pytest.mark.parametrize("options", [{"ptx_version": 70}, {"ptx_version": 78}])
+def test_a_ptx_version_that_does_not_know_the_target_is_refused(
+    options: dict[str, int], tmp_path: Path, refused: Callable[..., MinitritonError]
+) -> None:
+    (tmp_path / "k.ttir").write_text(FUNCTION.replace("BODY", ""))
+    refused(
+        lambda: triton.compile(tmp_path / "k.ttir", GPUTarget("cuda", 90), options), "does not know sm_90a", "help: "
+    )
+
+
+@pytest.fixture
+def compiled_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str, str], list[str]]:
+    """The command that compiles a kernel by its target's own pipeline, with a piece of that replaced."""
+    kernel = tmp_path / "k.py"
+    kernel.write_text("import triton\n@triton.jit\ndef k(x):\n    pass\n")
+    command = ["compile", f"{kernel}:k", "--signature", "*fp32"]
+
+    def make(before: str, after: str) -> list[str]:
+        assert cli.main([*command, "--emit", "pipeline"]) == 0
+        pipeline = capsys.readouterr().out.strip()
+        assert before in pipeline
+        return [*command, "--pipeline", pipeline.replace(before, after)]
+
+    return make
+
+
+def test_code_for_a_later_gpu_is_not_emitted_for_an_earlier_one(
+    fails: Callable[..., str], compiled_with: Callable[[str, str], list[str]]
+) -> None:
+    command = compiled_with("optimize-llvm-ir", "optimize-llvm-ir{arch=80}")
+    fails(cli.main, command, "the module is for sm_90", "help: ")
+
+
+def test_a_pass_on_modules_does_not_follow_a_translation(
+    fails: Callable[..., str], compiled_with: Callable[[str, str], list[str]]
+) -> None:
+    command = compiled_with("emit-ptx", "cse,emit-ptx")
+    fails(cli.main, command, "pass 'cse' (number ", "help: ")
+
+
+def test_a_reduction_along_no_dimension_is_refused() -> None:
+    reduction = """%0 = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+    %1 = "tt.reduce"(%0) <{axis = 1 : i32}> ({
+    ^bb0(%a: i32, %b: i32):
+      tt.reduce.return %a : i32
+    }) : (tensor<8xi32>) -> i32"""
+    with pytest.raises(IRError, match=r"4:10: error: .tt\.reduce. op axis 1 is not one of the 1 dimensions"):
+        parse_module(with_body(reduction), "k.ttir")

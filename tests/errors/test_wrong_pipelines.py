@@ -12,6 +12,7 @@ import minitriton.language as tl
 from minitriton.errors import PipelineError
 
 TO_TTGIR = "convert-triton-to-tritongpu{target=cuda:90 num-warps=4}"
+BEFORE = "inline,triton-rewrite-tensor-pointer"
 
 
 @triton.jit
@@ -33,7 +34,7 @@ WRONG = [
     ("convert-triton-to-tritongpu{num-wraps=4}", "has no option 'num-wraps'", "help: its options: target, num-warps"),
     ("convert-triton-to-tritongpu{num-warps=four}", "cannot be 'four'", "help: give a value of type int"),
     (f"tritongpu-coalesce,{TO_TTGIR}", "'tritongpu-coalesce' (number 1) needs", "help: run one of these before it"),
-    (f"{TO_TTGIR},{TO_TTGIR}", "(number 2) needs", "destroyed"),
+    (f"{BEFORE},{TO_TTGIR},{TO_TTGIR}", "(number 4) needs", "destroyed"),
     ("inline,emit-ptx", "pass 'emit-ptx' (number 2) needs: LLVM IR", "help: run one of these before it"),
 ]
 
@@ -45,8 +46,14 @@ def test_a_wrong_pipeline_is_refused_before_it_runs(row: tuple[str, ...], refuse
 
 
 def test_options_that_a_pass_cannot_work_with_are_refused(refused: Callable[..., Any]) -> None:
-    refused(lambda: compiled("convert-triton-to-tritongpu{target=cuda:90 num-warps=3}"), "power of two", "help: ")
-    refused(lambda: compiled("convert-triton-to-tritongpu"), "requires 'target' option", "help: write target=cuda:90")
+    refused(
+        lambda: compiled(f"{BEFORE},convert-triton-to-tritongpu{{target=cuda:90 num-warps=3}}"), "power of 2", "help: "
+    )
+    refused(
+        lambda: compiled(f"{BEFORE},convert-triton-to-tritongpu"),
+        "requires 'target' option",
+        "help: write target=cuda:90",
+    )
 
 
 @pytest.mark.parametrize("stage", ["ptx", "llir", "cubin", "sass", "nonsense"])
