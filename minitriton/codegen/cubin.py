@@ -66,7 +66,8 @@ def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
     passed += [*assembler_settings(), *(options.ptx_options or "").split()]
     try:
         if chosen_assembler() == "nvjitlink":
-            return _link(ptx, [f"-arch={target.sm}", *flags, *(f"-Xptxas={flag}" for flag in passed)])
+            flags = [f"-arch={target.sm}", *flags, *(f"-Xptxas={flag}" for flag in passed)]
+            return _link(ptx, flags, getattr(options, "shared", 0) or 0)
         return _run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *passed])
     except MinitritonError as error:
         raise _with_ptx_line(error, ptx) from None
@@ -78,21 +79,27 @@ FULL_OCCUPANCY_REGISTERS = 32
 WORTH_LIMITING = 48
 """Kernels of up to this many registers are assembled again with a limit of `FULL_OCCUPANCY_REGISTERS`."""
 
-_WGMMA = "wgmma.mma_async"
-"""An instruction whose registers are given: under a limit that is too low for it ptxas refuses the kernel."""
-
 _REGISTERS_OF_SM = 65536
 _REGISTER_STEP = 8
 """Registers of a thread are allotted in multiples of this (CUDA programming guide, "Technical Specifications")."""
 
 
-def register_limit(registers: int, threads: int) -> int | None:
+_SHARED_BYTES_OF_SM = 228 << 10
+_RESERVED_SHARED_BYTES = 1 << 10
+"""What the system takes of the shared memory of each block."""
+
+
+def register_limit(registers: int, threads: int, shared: int = 0) -> int | None:
     """The limit under which a kernel of blocks of `threads` that takes `registers` is worth assembling again, or None.
 
     Full occupancy where that is near; else one block more on the SM, where an eighth of the registers buys a third more threads
     (256 threads with 72: three blocks, with 64: four; cross entropy 16384x32768 ran 1.08 times as fast with a limit of 64,
-    measured on an H200, 2026-11-22). A second assembly takes as long as the first: it has to be worth it.
+    measured on an H200, 2026-11-22). A second assembly takes as long as the first: it has to be worth it, and is not where the
+    `shared` bytes of a block leave no room for one more.
     """
+    room = _SHARED_BYTES_OF_SM // (shared + _RESERVED_SHARED_BYTES)
+    if room <= _REGISTERS_OF_SM // (-(-registers // _REGISTER_STEP) * _REGISTER_STEP * threads):
+        return None
     if FULL_OCCUPANCY_REGISTERS < registers <= WORTH_LIMITING:
         return FULL_OCCUPANCY_REGISTERS
     if registers <= FULL_OCCUPANCY_REGISTERS:
@@ -103,7 +110,7 @@ def register_limit(registers: int, threads: int) -> int | None:
     return limit if 8 * limit >= 7 * allotted and 3 * (blocks + 1) >= 4 * blocks else None
 
 
-def _link(ptx: str, flags: list[str]) -> bytes:
+def _link(ptx: str, flags: list[str], shared: int) -> bytes:
     """Assembles by nvJitLink, and again under a register limit where that puts more threads on an SM without spilling.
 
     nvJitLink assembles relocatable code, for which ptxas schedules loads early and spends registers on it, without regard
@@ -114,10 +121,10 @@ def _link(ptx: str, flags: list[str]) -> bytes:
     free = nvjitlink.assemble(ptx, flags)
     _show(free.log)
     entry = re.search(r"\.entry ([\w$]+)[^{]*?\.reqntid ([\d, ]+)[^\n]*\n", ptx)
-    if entry is None or ".maxnreg" in ptx or _WGMMA in ptx:
+    if entry is None or ".maxnreg" in ptx:
         return free.cubin
     taken = kernel_resources(free.cubin, entry[1])
-    limit = register_limit(taken.registers, math.prod(int(n) for n in entry[2].split(",") if n.strip()))
+    limit = register_limit(taken.registers, math.prod(int(n) for n in entry[2].split(",") if n.strip()), shared)
     if limit is None:
         return free.cubin
     try:

@@ -35,6 +35,7 @@ from minitriton.runtime.dispatch import Dispatcher, Entry, belongs_on_host, reso
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
 from minitriton.runtime.native_specialization import native_specialize_impl
+from minitriton.runtime.repeated_launches import MOST_REPEATED, launch_key
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -105,6 +106,7 @@ class JITFunction(JITCallable, KernelInterface):
         self._last_launcher: tuple[Any, Any] = (None, None)
         self.device_caches = DeviceCaches(self._forget_paths)
         self._interpreted: dict[Any, Any] = {}
+        self._repeated: dict[Any, tuple[CompiledKernel, tuple[Any, ...]]] = {}
 
     def is_gluon(self) -> bool:
         """Whether it is written in Gluon."""
@@ -365,12 +367,22 @@ class JITFunction(JITCallable, KernelInterface):
 
         device, stream = current_stream()
         self._refuse_without_memory(args)
-        specialization = self._specialize(args)
-        kernel = self._compile(specialization, args, dict(options), device)
-        if kernel is None:
-            return None
+        key = launch_key(device, args, self._with_debug(options))
+        known = self._repeated.get(key)
+        if known is None or not any(known[0] is each for each in self.device_caches[device][0].values()):
+            specialization = self._specialize(args)
+            kernel = self._compile(specialization, args, dict(options), device)
+            if kernel is None:
+                return None
+            values = passed_values(self._runtime_arguments(kernel, specialization, args))
+            if key is not None:
+                if len(self._repeated) >= MOST_REPEATED:
+                    self._repeated.clear()
+                self._repeated[key] = (kernel, values)
+        else:
+            kernel, values = known
+        self._check_globals()
         size = resolve_grid(grid, self.arg_names, args)
-        values = passed_values(self._runtime_arguments(kernel, specialization, args))
         launcher = kernel.run
         metadata = self._launch_metadata(kernel, stream, size, args)
         launch_with_hooks(lambda: launcher.launch(*size, stream, values), metadata)

@@ -87,6 +87,11 @@ def test_registers_are_limited_where_it_puts_many_more_threads_on_an_sm(
     assert cubin.register_limit(registers, threads) == limit
 
 
+def test_registers_are_not_limited_where_shared_memory_has_no_room_for_another_block() -> None:
+    assert cubin.register_limit(136, 256, shared=64 << 10) == 128
+    assert cubin.register_limit(136, 256, shared=144 << 10) is None
+
+
 class Resources:
     """Stands for nvJitLink: cubins are `registers:local bytes`, and nothing is logged (as where its cache answers)."""
 
