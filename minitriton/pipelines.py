@@ -112,6 +112,7 @@ def llvm_passes() -> list[str]:
         "tritongpu-combine-tensor-select-and-if",
         "tritongpu-allocate-warp-groups",
         "hold-wgmma-registers",
+        "minitriton-wait-where-loops-ran",
         "minitriton-conversion-rounds",
         "minitriton-separate-buffers",
         "minitriton-exchange-between-ctas",

@@ -54,4 +54,5 @@ import minitriton.passes.test_print_alias
 import minitriton.passes.test_print_alignment
 import minitriton.passes.test_print_allocation
 import minitriton.passes.test_print_membar
-import minitriton.passes.tma_lowering  # noqa: F401
+import minitriton.passes.tma_lowering
+import minitriton.passes.wait_where_loops_ran  # noqa: F401

@@ -1,0 +1,106 @@
+"""`minitriton-wait-where-loops-ran`: the wait for the products of a loop stands where the loop has run, not where it was skipped.
+
+In: TTGIR in which a wait takes the accumulator of a loop of asynchronous products. Out: loop and wait under the condition that the loop
+runs at all.
+
+    %r = scf.for %i = %lo to %hi ... (%c = %0)           %w = scf.if (%lo < %hi) {
+    %w = ttng.warp_group_dot_wait %r {pendings = 0}        %r = scf.for %i = %lo to %hi ... (%c = %0)
+                                                    =>     ttng.warp_group_dot_wait %r {pendings = 0}
+                                                         } else {
+                                                           %0
+                                                         }
+
+Where both ways meet before the wait, the accumulator is what a product in flight writes on one and zeros that were moved there on the
+other. ptxas takes the move for a write to registers of a product that runs, and then runs all products of the loop one by one (its
+message C7515).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import arith, ttng
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.rewriting.constants import int_constant
+
+
+@register_pass
+@dataclass(frozen=True)
+class WaitWhereLoopsRan(Pass):
+    """Waits for the products of a loop only where the loop runs."""
+
+    name: ClassVar[str] = "minitriton-wait-where-loops-ran"
+    requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite every wait that follows such a loop."""
+        for wait in [found for found in ops_in(op) if isinstance(found, ttng.WarpGroupDotWaitOp)]:
+            loop = _loop_in_flight(wait)
+            if loop is not None:
+                _guard(wait, loop)
+
+
+def _loop_in_flight(wait: Operation) -> scf.ForOp | None:
+    """The loop before `wait` whose products are still running, if it may be skipped."""
+    for value in wait.operands:
+        if not isinstance(value, OpResult) or not isinstance(value.op, scf.ForOp) or value.op.parent is not wait.parent:
+            continue
+        loop = value.op
+        if int_constant(loop.lb) is not None and int_constant(loop.ub) is not None:
+            continue
+        if any(not _is_known_before(other, loop) for other in wait.operands):
+            continue
+        end = loop.body.block.last_op
+        assert end is not None
+        carried = end.operands[value.index]
+        while isinstance(carried, OpResult) and isinstance(carried.op, ttng.WarpGroupDotWaitOp):
+            carried = carried.op.operands[carried.index]
+        if isinstance(carried, OpResult) and isinstance(carried.op, ttng.WarpGroupDotOp):
+            return loop
+    return None
+
+
+def _is_known_before(value: SSAValue, loop: Operation) -> bool:
+    """Whether `value` is a result of the loop or defined before it."""
+    if not isinstance(value, OpResult) or value.op is loop:
+        return True
+    here = cast(Block, loop.parent).find_ancestor_op_in_block(value.op)
+    return here is None or here.is_before_in_block(loop)
+
+
+def _guard(wait: Operation, loop: scf.ForOp) -> None:
+    block = cast(Block, loop.parent)
+    ran = arith.CmpiOp(loop.lb, loop.ub, "ult" if "unsignedCmp" in loop.properties else "slt")
+    types = [result.type for result in loop.results]
+    then, skipped = Block(), Block([scf.YieldOp(*loop.operands[3:])])
+    choice = scf.IfOp(ran.result, types, Region(then), Region(skipped))
+    block.insert_ops_before([ran, choice], loop)
+    for result, new in zip(loop.results, choice.results, strict=True):
+        new.name_hint = result.name_hint
+        result.replace_all_uses_with(new)
+    values: list[SSAValue] = [_inside(value, choice, loop) for value in wait.operands]
+    inside = ttng.WarpGroupDotWaitOp(values, pendings=wait.properties["pendings"].value.data)  # pyright: ignore
+    ended = dict(zip(values, inside.results, strict=True))
+    loop.detach()
+    end = scf.YieldOp(*(ended.get(result, result) for result in loop.results))
+    then.add_ops([loop, inside, end])
+    for op in (ran, choice):
+        op.location = loop.location
+    for op in (inside, end, skipped.last_op):
+        assert op is not None
+        op.location = wait.location
+    for result, value in zip(wait.results, wait.operands, strict=True):
+        result.replace_all_uses_with(value)
+    cast(Block, wait.parent).erase_op(wait)
+
+
+def _inside(value: SSAValue, choice: Operation, loop: Operation) -> SSAValue:
+    """What `value` is where the loop has just ended."""
+    return loop.results[value.index] if isinstance(value, OpResult) and value.op is choice else value
