@@ -1,0 +1,288 @@
+"""Kernel speed over families of shapes on a GPU, minitriton beside Triton: the worst of each kernel, and of all.
+
+    python benchmarks/speed_families.py [KERNEL ...] [--quick] [--rounds N] [--json FILE] [--markdown FILE]
+
+The launches are those of `speed_shapes.py`. All kernels are compiled ahead, by as many processes as there are cores. Then each launch is
+run once by either compiler, the results compared bit by bit, and timed in rounds that begin with the one and the other in turn; the
+ratio is Triton's time over minitriton's, the median of the rounds. `--quick`: two launches of each kernel, one round.
+
+Launches are run by a process of their own: one that fails, crashes or hangs is a row that says so, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+from cases import load_kernels
+from speed_shapes import LAUNCHES, Array, Launch
+
+COMPILERS = ("minitriton", "triton")
+TORCH_NAMES = {
+    "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "i32": "int32", "i8": "int8",
+    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2",
+}  # fmt: skip
+LIMIT = 90
+"""Seconds after which a launch counts as hanging."""
+
+
+def compile_ahead(index: int) -> str | None:
+    """Compiles launch `index` with both compilers into their caches; what went wrong, if something did."""
+    import torch
+
+    launch = LAUNCHES[index]
+    arguments = [getattr(torch, TORCH_NAMES[a.dtype]) if isinstance(a, Array) else a for a in launch.arguments]
+    try:
+        for compiler in COMPILERS:
+            kernel = getattr(load_kernels(launch.file, compiler), launch.kernel)
+            kernel.warmup(*arguments, grid=launch.grid, num_warps=launch.num_warps, **launch.constexprs)
+    except Exception as error:
+        return f"{compiler}: {type(error).__name__}: {error}"[:300]
+    return None
+
+
+def make(array: Array, torch: Any) -> Any:
+    """The tensor of an argument; a result is filled with ones in every bit, so that what is not written shows."""
+    dtype = getattr(torch, TORCH_NAMES[array.dtype])
+    if array.fill == "below":
+        return torch.randint(0, array.limit, array.shape, device="cuda", dtype=torch.int32).to(dtype)
+    if array.fill == "random":
+        if dtype.is_floating_point:
+            return torch.randn(array.shape, device="cuda").to(dtype)
+        return torch.randint(-100, 100, array.shape, device="cuda", dtype=torch.int32).to(dtype)
+    found = torch.zeros(array.shape, device="cuda", dtype=torch.int32 if array.dtype == "i32" else dtype)
+    if array.fill == "result":
+        found.view(torch.uint8).fill_(0xFF)
+    return found
+
+
+def measure(index: int, rounds: int) -> dict[str, Any]:
+    """Microseconds of each compiler, the ratio, and whether results have the same bits (or how far they are apart)."""
+    import torch
+    from triton.testing import do_bench
+
+    launch = LAUNCHES[index]
+    torch.manual_seed(index)
+    inputs = [make(a, torch) if isinstance(a, Array) else a for a in launch.arguments]
+    runs: dict[str, Any] = {}
+    results: dict[str, list[Any]] = {}
+    for compiler in COMPILERS:
+        kernel = getattr(load_kernels(launch.file, compiler), launch.kernel)
+        own = [
+            a.clone() if isinstance(given, Array) and given.fill in ("result", "zeros") else a
+            for a, given in zip(inputs, launch.arguments, strict=True)
+        ]
+
+        def run(kernel: Any = kernel, own: list[Any] = own) -> None:
+            kernel[launch.grid](*own, num_warps=launch.num_warps, **launch.constexprs)
+
+        run()
+        torch.cuda.synchronize()
+        runs[compiler] = run
+        results[compiler] = [
+            a.clone() for a, given in zip(own, launch.arguments, strict=True) if a is not given and _is_result(given)
+        ]
+    times: dict[str, list[float]] = {compiler: [] for compiler in COMPILERS}
+    for turn in range(rounds):
+        for compiler in COMPILERS if turn % 2 else reversed(COMPILERS):
+            times[compiler].append(do_bench(runs[compiler], warmup=3, rep=15, return_mode="median") * 1e3)
+    return {
+        **{compiler: statistics.median(taken) for compiler, taken in times.items()},
+        "ratio": statistics.median(t / m for m, t in zip(times["minitriton"], times["triton"], strict=True)),
+        "apart": max(_apart(a, b, torch) for a, b in zip(results["minitriton"], results["triton"], strict=True)),
+    }
+
+
+def _is_result(given: Any) -> bool:
+    return isinstance(given, Array) and given.fill in ("result", "zeros")
+
+
+def _apart(a: Any, b: Any, torch: Any) -> float:
+    """0 for the same bits, else the largest difference relative to the largest number."""
+    if torch.equal(a.view(torch.uint8), b.view(torch.uint8)):
+        return 0.0
+    a, b = (each.float().nan_to_num() for each in (a, b))
+    return max(((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item(), 1e-30)
+
+
+def serve(connection: Any, rounds: int) -> None:
+    """Answers each index that comes with its row."""
+    while (index := connection.recv()) is not None:
+        try:
+            connection.send(measure(index, rounds))
+        except Exception as error:
+            message = str(error).strip().splitlines() or [""]
+            failed = {"failed": f"{type(error).__name__}: {message[0]}"[:200]}
+            connection.send(failed | ({} if _gpu_works() else {"is_over": True}))
+
+
+def _gpu_works() -> bool:
+    """Whether this process may go on: after a bad access the GPU does nothing more for it."""
+    import torch
+
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return False
+    return True
+
+
+class Runner:
+    """A process that runs launches; replaced where it ended, hangs, or has lost the GPU."""
+
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
+        self.process: Any = None
+
+    def row(self, index: int) -> dict[str, Any]:
+        """What `measure` found, or `failed` with the reason."""
+        if self.process is None:
+            context = multiprocessing.get_context("spawn")
+            self.connection, other = context.Pipe()
+            self.process = context.Process(target=serve, args=(other, self.rounds), daemon=True)
+            self.process.start()
+            other.close()
+        found: dict[str, Any]
+        try:
+            self.connection.send(index)
+            found = (
+                self.connection.recv()
+                if self.connection.poll(LIMIT)
+                else {"failed": f"hangs for {LIMIT} s", "is_over": True}
+            )
+        except (EOFError, OSError):
+            self.process.join(5)
+            found = {"failed": f"the process ended with status {self.process.exitcode}", "is_over": True}
+        if found.pop("is_over", False):
+            self.close()
+        return found
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+
+def chosen(names: list[str], quick: bool) -> list[int]:
+    """The launches of kernels whose name contains one of `names`; if `quick` the first and the last of each kernel."""
+    found: dict[str, list[int]] = {}
+    for index, launch in enumerate(LAUNCHES):
+        if not names or any(name in launch.kernel for name in names):
+            found.setdefault(launch.kernel, []).append(index)
+    kept = [[of_kernel[0], of_kernel[-1]] if quick else of_kernel for of_kernel in found.values()]
+    return [index for of_kernel in kept for index in dict.fromkeys(of_kernel)]
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """In Markdown, for each kernel the worst, median and best ratio, and where the worst is; the worst kernel first."""
+    by_kernel: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_kernel.setdefault(row["kernel"], []).append(row)
+    lines = [
+        "| kernel | shapes | worst | median | best | same bits | the worst is |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    summaries: list[tuple[float, str]] = []
+    for kernel, of_kernel in by_kernel.items():
+        timed = [row for row in of_kernel if "ratio" in row]
+        failed = len(of_kernel) - len(timed)
+        if not timed:
+            summaries.append((0.0, f"| {kernel} | 0 of {len(of_kernel)} | failed | | | | {of_kernel[0]['failed']} |"))
+            continue
+        ratios = sorted(row["ratio"] for row in timed)
+        worst = min(timed, key=lambda row: row["ratio"])
+        same = sum(row["apart"] == 0 for row in timed)
+        count = f"{len(timed)} of {len(of_kernel)}" if failed else str(len(timed))
+        summaries.append(
+            (
+                ratios[0],
+                f"| {kernel} | {count} | {ratios[0]:.3f} | {statistics.median(ratios):.3f} | {ratios[-1]:.3f} | {same} | {worst['label']} |",
+            )
+        )
+    lines += [line for _, line in sorted(summaries)]
+    timed = [row for row in rows if "ratio" in row]
+    if timed:
+        ratios = [row["ratio"] for row in timed]
+        below = ", ".join(f"{sum(r < bound for r in ratios)} below {bound}" for bound in (1.0, 0.98, 0.95, 0.9))
+        lines.append(
+            f"\nAll {len(timed)} launches of {len(by_kernel)} kernels: worst {min(ratios):.3f}, median {statistics.median(ratios):.3f}, "
+            f"geometric mean {statistics.geometric_mean(ratios):.3f}; {below}; {len(rows) - len(timed)} failed."
+        )
+    return "\n".join(lines)
+
+
+def compile_all(indices: list[int]) -> None:
+    """Fills the caches, and says what does not compile."""
+    start = time.perf_counter()
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(compile_ahead, index): index for index in indices}
+        for done in as_completed(running):
+            wrong = done.exception() or done.result()
+            if wrong:
+                print(f"{LAUNCHES[running[done]].name}: {wrong}", flush=True)
+    print(f"compiled in {time.perf_counter() - start:.0f} s", flush=True)
+
+
+def _has_gpu() -> bool:
+    try:
+        import torch
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+def described(launch: Launch) -> dict[str, Any]:
+    return {"kernel": launch.kernel, "label": f"{launch.label}, {launch.num_warps} warps"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", help="only kernels whose name contains one of these")
+    parser.add_argument("--quick", action="store_true", help="two launches of each kernel, one round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="also write the rows to this file")
+    parser.add_argument("--markdown", help="also write the table to this file")
+    arguments = parser.parse_args()
+    if not _has_gpu():
+        sys.exit(
+            "speed is measured on a GPU beside Triton: install torch and triton (`pip install -e .[bench]`) where there is one"
+        )
+    indices = chosen(arguments.names, arguments.quick)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        compile_all(indices)
+        runner = Runner(1 if arguments.quick else arguments.rounds)
+        rows: list[dict[str, Any]] = []
+        try:
+            for index in indices:
+                row = {**described(LAUNCHES[index]), **runner.row(index)}
+                rows.append(row)
+                shown = row.get("failed") or (
+                    f"{row['minitriton']:9.1f} µs {row['triton']:9.1f} µs  {row['ratio']:6.3f}  {row['apart']:.0e}"
+                )
+                print(f"{row['kernel'] + ' ' + row['label']:64} {shown}", flush=True)
+                if arguments.json:
+                    Path(arguments.json).write_text(json.dumps(rows, indent=1))
+        finally:
+            runner.close()
+            text = table(rows)
+            print("\n" + text)
+            if arguments.markdown:
+                Path(arguments.markdown).write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
