@@ -54,7 +54,7 @@ def _minitriton(kernel: Any, program: Program) -> dict[str, float]:
 
     target = GPUTarget("cuda", 90, 32)
     start = time.process_time()
-    source = ASTSource(kernel, program.signature, program.constexprs)
+    source = ASTSource(kernel, program.signature, program.constexprs, program.attributes)
     options = {"num_warps": program.num_warps}
     compiled = minitriton.compile(source, target, options, hooks=[ProcessorTime()], assemble=False)
     to_ptx = time.process_time() - start
@@ -72,7 +72,7 @@ def _triton(kernel: Any, program: Program) -> dict[str, float]:
 
     children = _children_seconds()
     start = time.process_time()
-    source = ASTSource(kernel, program.signature, program.constexprs)
+    source = ASTSource(kernel, program.signature, program.constexprs, program.attributes)
     triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": program.num_warps})
     return {"to PTX": time.process_time() - start, "assembler": _children_seconds() - children}
 

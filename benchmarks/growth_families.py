@@ -24,6 +24,14 @@ class Program:
     signature: dict[str, str]
     constexprs: dict[str, int] = field(default_factory=dict)
     num_warps: int = 4
+    aligned: tuple[str, ...] = ()
+    """Pointers that are divisible by 16."""
+
+    @property
+    def attributes(self) -> dict[tuple[int, ...], list[list[object]]]:
+        """What is known of the arguments, by position."""
+        names = list(self.signature)
+        return {(names.index(name),): [["tt.divisibility", 16]] for name in self.aligned}
 
 
 @dataclass(frozen=True)
@@ -337,10 +345,15 @@ def tiles(n: int) -> Program:
 
 def masked_tiles(n: int) -> Program:
     """One tile of `n` elements, copied under a mask."""
-    return _kernel(
-        ["x = tl.load(x_ptr + offsets, mask=offsets < n)", "tl.store(x_ptr + offsets, x * y, mask=offsets < n)"],
-        block=n,
-    )
+    lines = [
+        "@triton.jit",
+        "def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):",
+        "    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+        "    mask = offsets < n",
+        "    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) * 2, mask=mask)",
+    ]
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    return Program(HEAD + "\n".join(lines) + "\n", signature, {"BLOCK": n}, aligned=("x_ptr", "y_ptr"))
 
 
 def pointwise(n: int) -> Program:

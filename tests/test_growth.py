@@ -42,7 +42,7 @@ def work_of(program: Program, folder: Path, name: str) -> int:
     path = folder / f"{name}.py"
     path.write_text(program.text)
     kernel = load_kernels(str(path.with_suffix("")), "minitriton").kernel
-    source = ASTSource(kernel, program.signature, program.constexprs)
+    source = ASTSource(kernel, program.signature, program.constexprs, program.attributes)
     options = {"num_warps": program.num_warps}
     return calls_in(lambda: minitriton.compile(source, HOPPER, options, hooks=[], assemble=False))
 
