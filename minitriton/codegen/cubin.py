@@ -18,6 +18,7 @@ from typing import Any
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
+from minitriton.codegen.occupancy import register_limits
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.target import GPUTarget
 
@@ -66,51 +67,17 @@ def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
     passed += [*assembler_settings(), *(options.ptx_options or "").split()]
     try:
         if chosen_assembler() == "nvjitlink":
-            flags = [f"-arch={target.sm}", *flags, *(f"-Xptxas={flag}" for flag in passed)]
-            return _link(ptx, flags, getattr(options, "shared", 0) or 0)
+            return _link(
+                ptx,
+                [f"-arch={target.sm}", *flags, *(f"-Xptxas={flag}" for flag in passed)],
+                getattr(options, "shared", 0) or 0,
+            )
         return _run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *passed])
     except MinitritonError as error:
         raise _with_ptx_line(error, ptx) from None
 
 
-FULL_OCCUPANCY_REGISTERS = 32
-"""Registers a thread with which an SM still holds as many threads as it can (65,536 registers, 2,048 threads)."""
-
-WORTH_LIMITING = 48
-"""Kernels of up to this many registers are assembled again with a limit of `FULL_OCCUPANCY_REGISTERS`."""
-
-_REGISTERS_OF_SM = 65536
-_REGISTER_STEP = 8
-"""Registers of a thread are allotted in multiples of this (CUDA programming guide, "Technical Specifications")."""
-
-
-_SHARED_BYTES_OF_SM = 228 << 10
-_RESERVED_SHARED_BYTES = 1 << 10
-"""What the system takes of the shared memory of each block."""
-
-
-def register_limit(registers: int, threads: int, shared: int = 0) -> int | None:
-    """The limit under which a kernel of blocks of `threads` that takes `registers` is worth assembling again, or None.
-
-    Full occupancy where that is near; else one block more on the SM, where an eighth of the registers buys a third more threads
-    (256 threads with 72: three blocks, with 64: four; cross entropy 16384x32768 ran 1.08 times as fast with a limit of 64,
-    measured on an H200, 2026-11-22). A second assembly takes as long as the first: it has to be worth it, and is not where the
-    `shared` bytes of a block leave no room for one more.
-    """
-    room = _SHARED_BYTES_OF_SM // (shared + _RESERVED_SHARED_BYTES)
-    if room <= _REGISTERS_OF_SM // (-(-registers // _REGISTER_STEP) * _REGISTER_STEP * threads):
-        return None
-    if FULL_OCCUPANCY_REGISTERS < registers <= WORTH_LIMITING:
-        return FULL_OCCUPANCY_REGISTERS
-    if registers <= FULL_OCCUPANCY_REGISTERS:
-        return None
-    allotted = -(-registers // _REGISTER_STEP) * _REGISTER_STEP
-    blocks = _REGISTERS_OF_SM // (allotted * threads)
-    limit = _REGISTERS_OF_SM // ((blocks + 1) * threads) // _REGISTER_STEP * _REGISTER_STEP
-    return limit if 8 * limit >= 7 * allotted and 3 * (blocks + 1) >= 4 * blocks else None
-
-
-def _link(ptx: str, flags: list[str], shared: int) -> bytes:
+def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> bytes:
     """Assembles by nvJitLink, and again under a register limit where that puts more threads on an SM without spilling.
 
     nvJitLink assembles relocatable code, for which ptxas schedules loads early and spends registers on it, without regard
@@ -124,16 +91,16 @@ def _link(ptx: str, flags: list[str], shared: int) -> bytes:
     if entry is None or ".maxnreg" in ptx:
         return free.cubin
     taken = kernel_resources(free.cubin, entry[1])
-    limit = register_limit(taken.registers, math.prod(int(n) for n in entry[2].split(",") if n.strip()), shared)
-    if limit is None:
-        return free.cubin
-    try:
-        limited = nvjitlink.assemble(ptx[: entry.end()] + f".maxnreg {limit}\n" + ptx[entry.end() :], flags)
-    except MinitritonError:
-        # A product of tensor cores takes all its registers at once; a limit below that is refused.
-        return free.cubin
-    spills = kernel_resources(limited.cubin, entry[1]).local_bytes > taken.local_bytes
-    return free.cubin if spills else limited.cubin
+    threads = math.prod(int(n) for n in entry[2].split(",") if n.strip())
+    for limit in register_limits(taken.registers, threads, shared_bytes):
+        try:
+            limited = nvjitlink.assemble(ptx[: entry.end()] + f".maxnreg {limit}\n" + ptx[entry.end() :], flags)
+        except MinitritonError:
+            # A product of tensor cores takes all its registers at once; a limit below that is refused.
+            continue
+        if kernel_resources(limited.cubin, entry[1]).local_bytes <= taken.local_bytes:
+            return limited.cubin
+    return free.cubin
 
 
 def _run_ptxas(ptx: str, flags: list[str]) -> bytes:

@@ -67,31 +67,6 @@ def test_nvjitlink_gets_options_of_ptxas_in_its_own_spelling(monkeypatch: pytest
     assert given == ["-arch=sm_90a", "-lineinfo", "-Xptxas=--fmad=false", "-Xptxas=--warn-on-spills"]
 
 
-@pytest.mark.parametrize(
-    ("registers", "threads", "limit"),
-    [
-        (32, 128, None),
-        (33, 128, 32),
-        (48, 256, 32),
-        (72, 256, 64),  # three blocks on the SM become four
-        (98, 128, None),  # four would become five
-        (72, 128, None),  # seven would become eight: little more
-        (80, 256, None),  # 64 would take too many
-        (127, 256, None),
-        (136, 256, 128),  # one block becomes two
-    ],
-)
-def test_registers_are_limited_where_it_puts_many_more_threads_on_an_sm(
-    registers: int, threads: int, limit: int | None
-) -> None:
-    assert cubin.register_limit(registers, threads) == limit
-
-
-def test_registers_are_not_limited_where_shared_memory_has_no_room_for_another_block() -> None:
-    assert cubin.register_limit(136, 256, shared=64 << 10) == 128
-    assert cubin.register_limit(136, 256, shared=144 << 10) is None
-
-
 class Resources:
     """Stands for nvJitLink: cubins are `registers:local bytes`, and nothing is logged (as where its cache answers)."""
 
@@ -130,3 +105,20 @@ def test_a_kernel_that_the_limit_is_too_low_for_goes_without(monkeypatch: pytest
     monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
     ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
     assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == b"40:16"
+
+
+@pytest.mark.parametrize(
+    ("spilling", "taken"), [(set[int](), b"48:0"), ({48}, b"64:0"), ({48, 64}, b"71:0")], ids=["none", "first", "both"]
+)
+def test_the_next_limit_is_tried_where_one_spills(
+    spilling: set[int], taken: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        limit = next((n for n in (48, 64) if f".maxnreg {n}" in ptx), 71)
+        return nvjitlink.Assembled(f"{limit}:{8 if limit in spilling else 0}".encode())
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 256\n{\n}\n"
+    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
