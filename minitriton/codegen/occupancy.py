@@ -48,12 +48,10 @@ FULL_OCCUPANCY_REGISTERS = 32
 WORTH_LIMITING = 48
 """Kernels of up to this many registers are assembled again with a limit of `FULL_OCCUPANCY_REGISTERS`."""
 
-MOST_LIMITS = 2
-"""How often a kernel is assembled again at most: each time takes as long as the first."""
-
 
 def register_limits(registers: int, threads: int, shared_bytes: int = 0) -> list[int]:
-    """The limits that are worth trying for a kernel that takes `registers` when left alone, that of most blocks first.
+    """The limits that are worth trying for a kernel that takes `registers` when left alone: that of most blocks, then that of
+    fewest. They are two at most, since each assembly takes as long as the first.
 
     An assembler that steps down to fewer registers where more blocks fit, as `ptxas` does, leaves this many:
 
@@ -72,7 +70,8 @@ def register_limits(registers: int, threads: int, shared_bytes: int = 0) -> list
         limit = max(registers_for(blocks, threads), FULL_OCCUPANCY_REGISTERS)
         if limit < allotted and _is_worth_it(limit, allotted, blocks, now):
             found[limit] = None
-    return list(found)[:MOST_LIMITS]
+    limits = list(found)
+    return limits if len(limits) <= 2 else [limits[0], limits[-1]]
 
 
 def _is_worth_it(limit: int, allotted: int, blocks: int, now: int) -> bool:
