@@ -24,7 +24,6 @@ from types import ModuleType
 from typing import Any
 
 import minitriton
-from minitriton.experimental.gluon.missing import missing
 from minitriton.triton_distribution import TRITON_VERSION, found_as
 
 _ELSEWHERE = {
@@ -87,8 +86,6 @@ class TritonFinder(importlib.abc.MetaPathFinder):
             return None
         module = _counterpart("mini" + fullname) or _counterpart(_ELSEWHERE.get(fullname))
         if module is None:
-            if fullname.startswith("triton.experimental.gluon."):
-                raise missing(fullname.removeprefix("triton.experimental."))
             return None
         is_package = hasattr(module, "__path__") or any(name.startswith(fullname + ".") for name in _ELSEWHERE)
         return importlib.machinery.ModuleSpec(fullname, _AliasLoader(module), is_package=is_package)

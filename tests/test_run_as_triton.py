@@ -212,7 +212,7 @@ GLUON = textwrap.dedent("""
     for attempt in attempts():
         try:
             attempt()
-        except ImportError as error:
+        except (AttributeError, ImportError) as error:
             print(str(error).splitlines()[0].partition(":")[0])
 """)
 
@@ -222,3 +222,14 @@ def test_gluon_says_that_it_does_not_exist_yet(tmp_path: Path) -> None:
     done = run(tmp_path, "uses_gluon.py")
     names = ["gluon.jit", "gluon.language.load", "gluon.jit", "gluon.language.nvidia"]
     assert done.stdout.splitlines() == [f"{name} does not exist in minitriton" for name in names], done.stderr
+
+
+def test_modules_without_gluon_s_names_do_not_disturb_pickle(tmp_path: Path) -> None:
+    (tmp_path / "pickles.py").write_text(
+        "import pickle, triton.experimental.gluon.language, triton.experimental.gluon.nvidia\n"
+        "def load(): pass\n"
+        "load.__module__ = None\n"
+        "print(pickle.loads(pickle.dumps(load)) is load, hasattr(triton.experimental.gluon, 'jit'))\n"
+    )
+    done = run(tmp_path, "pickles.py")
+    assert done.stdout.split() == ["True", "False"], done.stderr

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from minitriton.experimental.gluon.missing import missing
+from minitriton.experimental.gluon.missing import missing, watch_imports
+
+watch_imports()
 
 
 def __getattr__(name: str) -> Any:
