@@ -3,7 +3,15 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test fuzz golden lint types setup clean
+# The explorer's page, built from web/ into the package (needs Node), and tested in Chromium (Debian's chromium and chromium-driver).
+page:
+	cd web && npm ci --no-audit --no-fund --silent && npm run --silent check && npm run --silent build
+
+test-page: setup
+	$(BIN)/python -m pip install --quiet -e '.[browser]'
+	MINITRITON_BROWSER=required $(BIN)/python -m pytest tests/browser
+
+.PHONY: page test-page demo test fuzz golden lint types setup clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

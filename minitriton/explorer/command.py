@@ -1,7 +1,8 @@
-"""`minitriton diff`: what each pass does to a kernel, in the terminal.
+"""`minitriton diff`: what each pass does to a kernel, in the terminal; `minitriton explore`: the same on a page.
 
 minitriton diff examples/kernels/softmax.py:softmax --signature '...'                            the passes, and how much each changed
 minitriton diff examples/kernels/softmax.py:softmax --signature '...' --pass tritongpu-coalesce   that pass, before and after
+minitriton explore examples/kernels/softmax.py:softmax --signature '...' --html softmax.html
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
@@ -23,19 +25,32 @@ if TYPE_CHECKING:
 def add_explorer_commands(commands: Any) -> None:
     """Adds the subcommands to an `argparse` set of them."""
     diff = commands.add_parser("diff", help="what each pass changes, op by op")
-    diff.add_argument("source", help="FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus")
-    diff.add_argument("--signature", default="", help="argument types, as of `minitriton compile`")
     diff.add_argument("--pass", dest="pass_name", metavar="NAME[:N]", help="one pass before and after (its N-th run)")
     diff.add_argument("--all", action="store_true", help="list passes that changed nothing, too")
     diff.add_argument(
         "--context", type=int, default=2, metavar="N", help="lines around a change (default: %(default)s)"
     )
-    diff.add_argument("--arch", type=int, default=90, help=f"compute capability times ten ({known_architectures()})")
-    diff.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
-    diff.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
-    diff.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     diff.add_argument("--json", action="store_true", help="machine-readable")
+    _add_program_arguments(diff)
     diff.set_defaults(run=run_diff)
+    explore = commands.add_parser(
+        "explore", help="every pass of a compile on a page: before, after, and the source beside it"
+    )
+    explore.add_argument(
+        "--html", type=Path, required=True, metavar="OUT.html", help="the file to write; it needs no network"
+    )
+    _add_program_arguments(explore)
+    explore.set_defaults(run=run_explore)
+
+
+def _add_program_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is compiled, and how."""
+    parser.add_argument("source", help="FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus")
+    parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile`")
+    parser.add_argument("--arch", type=int, default=90, help=f"compute capability times ten ({known_architectures()})")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
+    parser.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    parser.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
 
 
 def run_diff(given: argparse.Namespace) -> int:
@@ -59,6 +74,21 @@ def run_diff(given: argparse.Namespace) -> int:
     else:
         print(difference_text(difference, colour=_is_coloured(), context=given.context))
     return 0
+
+
+def run_explore(given: argparse.Namespace) -> int:
+    """Writes the page. 1 if a pass failed, which the page shows, else 0."""
+    from minitriton.explorer.page_file import html
+
+    recording = recording_of(given)
+    try:
+        given.html.write_text(html(recording))
+    except OSError as error:
+        raise MinitritonError(
+            f"cannot write {given.html}: {error.strerror}", help="name a file in a folder that is there"
+        ) from None
+    print(f"{given.html}: {len(recording.steps) - 1} passes, {given.html.stat().st_size / 1e6:.1f} MB")
+    return 1 if recording.steps[-1].error else 0
 
 
 def recording_of(given: argparse.Namespace) -> Recording:

@@ -1,0 +1,56 @@
+// A difference as two texts of as many lines, filled up where the other side has more, and folded where both are alike.
+import type { Shown } from "./pane";
+import type { Row, State, Step } from "./payload";
+
+const CONTEXT = 3;
+
+const LEAST_IN_COMMON = 0.1;
+
+/** Whether the two sides have enough in common to stand line by line: a step to another representation has not. */
+export function areAlike(step: Step): boolean {
+  const common = step.rows.filter(([, a, b]) => a !== null && b !== null).length;
+  return common > LEAST_IN_COMMON * step.rows.length;
+}
+
+export function sideBySide(step: Step, before: State, after: State, fold: boolean): [Shown[], Shown[]] {
+  const left: Shown[] = [];
+  const right: Shown[] = [];
+  for (const [rows, folded] of runs(step.rows, fold)) {
+    if (folded) {
+      const text = `⋯ ${rows.length} lines alike`;
+      left.push({ text, number: null, kind: "fold" });
+      right.push({ text, number: null, kind: "fold" });
+      continue;
+    }
+    for (const [kind, a, b] of rows) {
+      left.push(lineOf(before, a, a === null ? "filler" : kind));
+      right.push(lineOf(after, b, b === null ? "filler" : kind));
+    }
+  }
+  return [left, right];
+}
+
+export function whole(state: State): Shown[] {
+  return state.text.map((text, number) => ({ text, number, kind: "same" }));
+}
+
+function lineOf(state: State, at: number | null, kind: string): Shown {
+  return at === null ? { text: "", number: null, kind } : { text: state.text[at] ?? "", number: at, kind };
+}
+
+/** Runs of rows, those to be folded told from those to be shown. */
+function runs(rows: readonly Row[], fold: boolean): [Row[], boolean][] {
+  const near = rows.map(() => !fold);
+  rows.forEach(([kind], at) => {
+    if (kind === "same") return;
+    for (let k = Math.max(0, at - CONTEXT); k <= Math.min(rows.length - 1, at + CONTEXT); k++) near[k] = true;
+  });
+  const found: [Row[], boolean][] = [];
+  rows.forEach((row, at) => {
+    const folded = !near[at];
+    const last = found.at(-1);
+    if (last && last[1] === folded) last[0].push(row);
+    else found.push([[row], folded]);
+  });
+  return found;
+}
