@@ -183,9 +183,31 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
             values = combine(f, op, values, others)
             continue
         # All lanes keep the result, and must keep the same: fma(x, x, y*y) of one is not fma(y, y, x*x) of another.
+        if _depends_on_order(op):
+            values, others = _in_order(f, values, others, bit)
         with f.b.never_fused():
             values = combine(f, op, values, others)
     return values
+
+
+def _depends_on_order(op: Operation) -> bool:
+    """Whether the region may round differently for exchanged operands, as the means of Welford's algorithm do."""
+    return single_combiner(op) is None and any(
+        inner.name in _ROUNDED or inner.name.startswith("math.") for inner in op.walk() if inner is not op
+    )
+
+
+_ROUNDED = {"arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "tt.extern_elementwise", "tt.call"}
+
+
+def _in_order(
+    f: FunctionLowering, own: list[SSAValue], others: list[SSAValue], bit: int
+) -> tuple[list[SSAValue], list[SSAValue]]:
+    """Both operands as the lane whose `bit` is 0 has them."""
+    upper = f.b.icmp("ne", f.b.and_(f.lane_id(), f.b.i32(1 << bit)), f.b.i32(0))
+    pairs = list(zip(own, others, strict=True))
+    first = [f.b.select(upper, other, mine) for mine, other in pairs]
+    return first, [f.b.select(upper, mine, other) for mine, other in pairs]
 
 
 def shuffle_xor(f: FunctionLowering, value: SSAValue, mask: int) -> SSAValue:
