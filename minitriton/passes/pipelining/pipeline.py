@@ -14,9 +14,11 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects import ttg
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.expander import expand
 from minitriton.passes.pipelining.loops import loops_in, num_stages
@@ -59,6 +61,7 @@ class Pipeline(Pass):
         if changed:
             _expand_loops(op)
         for loop in list(loops_in(op)):
+            changed |= _is_in_partition(loop)
             if num_stages(loop, self.num_stages) >= 1:
                 changed |= run_dots_asynchronously(loop)
         if changed:
@@ -67,6 +70,14 @@ class Pipeline(Pass):
         for loop in list(loops_in(op)):
             if num_stages(loop, self.num_stages) > 1:
                 pipeline_stores(loop)
+
+
+def _is_in_partition(loop: Operation) -> bool:
+    """Whether `loop` is part of warp-specialized code, whose makers leave folding to this pass."""
+    around = loop.parent_op()
+    while around is not None and not isinstance(around, ttg.WarpSpecializeOp):
+        around = around.parent_op()
+    return around is not None
 
 
 def _expand_loops(module: ModuleOp) -> None:
