@@ -16,6 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
+from requirements_here import need_gpu
 
 BATCH, BATCHES = 200, 200
 
@@ -36,6 +37,7 @@ def microseconds_per_launch(kernel: Any, arguments: tuple[Any, ...]) -> float:
 
 
 def main() -> None:
+    need_gpu()
     import torch
 
     x, y, out = (torch.zeros(32, device="cuda") for _ in range(3))

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
 from matmul_cases import Product, products
+from requirements_here import need_gpu
 
 ROUNDS = 3
 
@@ -74,6 +75,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
+    need_gpu()
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = True

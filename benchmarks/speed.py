@@ -22,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
+from requirements_here import need_gpu
 from workload import Tensors, WithOptions, Workload
 from workloads import workloads
 
@@ -126,6 +127,7 @@ def main() -> None:
     parser.add_argument("--variant", action="append", default=[], help="also measure minitriton with this option")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
+    need_gpu()
     variant = dict(option_of(text) for text in arguments.variant)
     limit = copy_limit()
     print(f"copy limit {limit:.0f} GB/s\n")

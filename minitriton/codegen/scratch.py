@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import StringAttr
@@ -42,6 +43,6 @@ def capability_of(op: Operation) -> int:
     while (parent := op.parent_op()) is not None:
         op = parent
     target = op.attributes.get("ttg.target")
-    if not isinstance(target, StringAttr) or not target.data.startswith("cuda:"):
+    if not isinstance(target, StringAttr) or not re.fullmatch(r"cuda:[0-9]{2,3}", target.data):
         raise LoweringError('the module names no target: it needs the attribute ttg.target = "cuda:90" (or another)')
     return int(target.data.removeprefix("cuda:"))

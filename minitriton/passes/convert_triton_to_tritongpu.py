@@ -79,6 +79,8 @@ class ConvertTritonToTritonGPU(Pass):
                 "'convert-triton-to-tritongpu' requires 'target' option to be set", help="write target=cuda:90"
             )
         launch = Launch(self.num_warps, self.threads_per_warp, self.num_ctas)
+        if max(self.num_warps, self.threads_per_warp, self.num_ctas) > 1024 or len(self.target) > 100:
+            raise PassError("no GPU has as many threads", help="write target=cuda:90 num-warps=4")
         op.attributes["ttg.num-ctas"] = IntegerAttr(self.num_ctas, i32)
         op.attributes["ttg.num-warps"] = IntegerAttr(self.num_warps, i32)
         op.attributes["ttg.target"] = StringAttr(self.target)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,6 +58,18 @@ def test_options_that_a_pass_cannot_work_with_are_refused(refused: Callable[...,
         "requires 'target' option",
         "help: write target=cuda:90",
     )
+    many = f"{BEFORE},convert-triton-to-tritongpu{{target=cuda:90 num-warps={2**64}}}"
+    refused(lambda: compiled(many), "no GPU has as many threads", "help: ")
+
+
+def test_benchmarks_say_what_they_need() -> None:
+    folder = Path(__file__).parents[2] / "benchmarks"
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    for name in ("speed", "launch_overhead", "matmul"):
+        done = subprocess.run(
+            [sys.executable, str(folder / f"{name}.py")], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 1 and "this benchmark needs " in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("stage", ["ptx", "llir", "cubin", "sass", "nonsense"])
