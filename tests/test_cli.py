@@ -152,6 +152,19 @@ def test_verification_after_each_pass_changes_nothing(capsys: pytest.CaptureFixt
     assert compiled(capsys, "--verify-each") == compiled(capsys)
 
 
+def test_passes_can_be_left_out_moved_and_added(capsys: pytest.CaptureFixture[str]) -> None:
+    edits = ["--skip", "canonicalize#2", "--move", "sccp before symbol-dce#2", "--insert", "symbol-dce after inline"]
+    steps = [step.name for step in Pipeline.parse(compiled(capsys, *edits, "--emit", "pipeline").strip()).steps]
+    usual = [step.name for step in Pipeline.parse(compiled(capsys, "--emit", "pipeline").strip()).steps]
+    assert steps[:2] == ["inline", "symbol-dce"]
+    assert steps.count("canonicalize") == usual.count("canonicalize") - 1
+    assert steps.index("sccp") < usual.index("sccp")
+
+
+def test_an_edit_that_says_not_where_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "says not where" in refused(capsys, "compile", ADD, "--signature", SIGNATURE, "--move", "sccp")
+
+
 def test_a_printed_pipeline_given_back_makes_the_same_ptx(capsys: pytest.CaptureFixture[str]) -> None:
     pipeline = compiled(capsys, "--emit", "pipeline").strip()
     assert compiled(capsys, "--pipeline", pipeline) == compiled(capsys)

@@ -20,9 +20,9 @@ from minitriton.analysis.axis_info_rules_choice import EQ, NE, SGE, SGT, SLE, SL
 from minitriton.analysis.axis_info_types import integer_width
 from minitriton.analysis.integer_range_fact import IntegerRange
 from minitriton.analysis.integer_range_rules import exactly, restricted
+from minitriton.dialects.facts import MayNotReturn
 
 ASSUME = "llvm.intr.assume"
-_MAY_NOT_RETURN = frozenset({"tt.assert", "tt.call", "tt.elementwise_inline_asm", "scf.while"})
 
 MIRRORED = {EQ: EQ, NE: NE, SLT: SGT, SLE: SGE, SGT: SLT, SGE: SLE, ULT: UGT, ULE: UGE, UGT: ULT, UGE: ULE}
 """The predicate of `r ? l` that says the same as that of `l ? r`."""
@@ -46,7 +46,7 @@ def promises(block: Block) -> list[Promise]:
     for op in block.ops:
         if op.name == ASSUME:
             found.extend(p for p in _of_condition(op.operands[0]) if _defined_in(p.value, block))
-        elif op.name in _MAY_NOT_RETURN:
+        elif MayNotReturn.of(op) is not None:
             break
     return found
 

@@ -28,6 +28,7 @@ from xdsl.traits import (
     is_speculatable,
 )
 
+from minitriton.dialects.facts import Division
 from minitriton.rewriting.constants import int_constant
 
 
@@ -199,9 +200,10 @@ def is_safe_to_speculate(op: Operation) -> bool:
 
     A division is safe if its divisor is a constant that cannot trap; a loop if it surely ends.
     """
-    if op.name in _DIVISIONS:
+    division = Division.of(op)
+    if division is not None:
         divisor = int_constant(op.operands[1])
-        return divisor is not None and divisor != 0 and not (divisor == -1 and op.name in _SIGNED_DIVISIONS)
+        return divisor is not None and divisor != 0 and not (divisor == -1 and division.overflows)
     if isinstance(op, scf.ForOp):
         return int_constant(op.step) == 1 and all(is_safe_to_speculate(inner) for inner in nested_ops(op))
     if op.get_trait(ConditionallySpeculatable) is None:
@@ -209,7 +211,3 @@ def is_safe_to_speculate(op: Operation) -> bool:
     if op.regions:
         return all(is_safe_to_speculate(inner) for inner in nested_ops(op))
     return is_speculatable(op)
-
-
-_SIGNED_DIVISIONS = frozenset({"arith.divsi", "arith.ceildivsi", "arith.floordivsi"})
-_DIVISIONS = _SIGNED_DIVISIONS | {"arith.divui", "arith.ceildivui", "arith.remsi", "arith.remui"}

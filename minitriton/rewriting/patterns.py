@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from xdsl.ir import Operation
 
 if TYPE_CHECKING:
-    from minitriton.rewriting.greedy import Rewriter
+    from minitriton.rewriting.rewriter import Rewriter
 
 Pattern: TypeAlias = "Callable[[Any, Rewriter], bool]"
 PatternT = TypeVar("PatternT", bound=Callable[..., bool])

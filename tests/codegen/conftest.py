@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from minitriton.analysis.allocation import allocate
 from minitriton.analysis.membar import insert_barriers
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.lowering.module import lower_module
+from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.text import parse_module

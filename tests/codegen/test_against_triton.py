@@ -12,7 +12,7 @@ from minitriton.analysis.allocation import allocate
 from minitriton.analysis.membar import insert_barriers
 from minitriton.codegen import ptx
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.lowering.module import lower_module
+from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.text import parse_module
 from minitriton.target import CUDAOptions, GPUTarget

@@ -16,7 +16,7 @@ from minitriton.analysis.allocation import allocate
 from minitriton.codegen import ptx
 from minitriton.codegen.convert_triton_gpu_to_llvm import ConvertTritonGPUToLLVM
 from minitriton.codegen.llvm_text import write_module
-from minitriton.codegen.lowering.module import lower_module
+from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.codegen.text.values import float_text, string_text, symbol_text
 from minitriton.dialects.context import make_context

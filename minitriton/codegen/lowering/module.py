@@ -1,11 +1,4 @@
-"""Lowers a module: its functions, and the globals they share.
-
-In: a TTGIR module whose shared memory is allocated and whose barriers are in place. Out: a module of the `llvm` and `nvvm`
-dialects with one `llvm.func` for each `tt.func`.
-
-    tt.func public @add(%x: !tt.ptr<f32>, %n: i32)
-        ->  llvm.func @add(%x: !llvm.ptr<1>, %n: i32, %scratch: !llvm.ptr<1>, %profile: !llvm.ptr<1>) attributes {nvvm.kernel, ...}
-"""
+"""What all functions of a module share while they are lowered: facts, globals, the places of shared memory."""
 
 from __future__ import annotations
 
@@ -19,7 +12,6 @@ from minitriton.analysis.allocation import Allocation
 from minitriton.analysis.axis_info import AxisInfoAnalysis
 from minitriton.architectures import architecture_of
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering import families  # noqa: F401  (fills the table)
 from minitriton.codegen.scratch import capability_of
 from minitriton.codegen.types import I8, SHARED, VOID
 from minitriton.dialects.ttg_module import threads_per_warp
@@ -87,23 +79,6 @@ class ModuleLowering:
                 value=StringAttr(data.decode("latin-1")),
             )
         return name
-
-
-def lower_module(module: ModuleOp, allocation: Allocation) -> ModuleOp:
-    """The LLVM-level module of a TTGIR module."""
-    from minitriton.codegen.lowering.signature import lower_function
-
-    state = ModuleLowering(module, allocation)
-    functions = [lower_function(state, op) for op in module.ops if op.name == "tt.func"]
-    others = [op.clone() for op in module.ops if op.name.startswith("llvm.") and _symbol(op) not in state.globals]
-    result = ModuleOp([*others, *state.globals.values(), *functions], attributes=dict(module.attributes))
-    result.location = module.location
-    return result
-
-
-def _symbol(op: Operation) -> str:
-    name = op.properties.get("sym_name")
-    return name.data if isinstance(name, StringAttr) else ""
 
 
 def _integer(module: ModuleOp, name: str, default: int) -> int:

@@ -10,16 +10,14 @@ The walk sets the builder's location before it calls the rule of an op, so a rul
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Operation
 
 from minitriton.dialects.facts import Fact
 
-if TYPE_CHECKING:
-    from minitriton.codegen.lowering.function import FunctionLowering
-
-Lowering = Callable[["FunctionLowering", Any], None]
+Lowering = Callable[[Any, Any], None]
+"""Takes the `FunctionLowering` and an op of the class that the rule is for."""
 
 LOWERINGS: dict[str, Lowering] = {}
 """The rule for each op, by the op's name."""
