@@ -42,6 +42,7 @@ from minitriton.fuzz.tree import (
     Kernel,
     Literal,
     Name,
+    Return,
     Scalar,
     Stmt,
     Store,
@@ -135,6 +136,9 @@ class Analysis(AccessAnalysis):
             self.atomic(statement)
         elif isinstance(statement, If):
             self._if(statement)
+        elif isinstance(statement, Return):
+            # What follows is judged as if every program went on: a bound that holds for all holds for those that do.
+            need(self.depth <= 1, "a return in a branch of the kernel itself")
         else:
             self._loop(statement)
 

@@ -8,7 +8,7 @@ from minitriton.fuzz.elements import BOOL, ELEMENTS, INT32
 from minitriton.fuzz.facts import Value, need
 from minitriton.fuzz.steps import ELEMENTWISE, cast_to, choose, computes, fitted, is_tile, step
 from minitriton.fuzz.tile_steps import STEPS
-from minitriton.fuzz.tree import Apply, Assign, Atomic, Expr, For, Helper, If, Literal, Name, While
+from minitriton.fuzz.tree import Apply, Assign, Atomic, Expr, For, Helper, If, Literal, Name, Return, While
 
 
 def _update(b: Builder, name: str) -> Assign:
@@ -57,6 +57,7 @@ def emit_loop(b: Builder) -> None:
     need(len(b.loops) < 2, "loops too deep")
     pick = b.random
     changed = [_accumulator(b) for _ in range(pick.choice([1, 1, 2]))]
+    names = _alike(b, changed[0]) if pick.random() < 0.35 else ()
     stop, step_size = _bound(b), pick.choice([1, 1, 1, 2, 3])
     pointers = None
     if pick.random() < 0.3:
@@ -75,12 +76,15 @@ def emit_loop(b: Builder) -> None:
                 emit_load(b, pick.choice(b.shapes))
             for _ in range(pick.randint(0, 3)):
                 step(b, STEPS if pick.random() < 0.3 else ELEMENTWISE)
-            if len(b.loops) == 1 and pick.random() < 0.15:
+            if len(b.loops) == 1 and pick.random() < 0.25:
                 b.attempt(lambda: emit_loop(b))
             if pick.random() < 0.2:
                 b.attempt(lambda: emit_branch(b))
             for name in dict.fromkeys(changed):
                 b.add(_update(b, name))
+            if pick.random() < 0.25:
+                b.attempt(lambda: _rearrange(b, changed[0]))
+            _exchange(b, names)
             if pointers is not None:
                 b.add(Assign(pointers, apply("addptr", pointers, b.number(pick.choice([1, 4, 16, 32])))))
             if pick.random() < 0.15:
@@ -94,6 +98,49 @@ def emit_loop(b: Builder) -> None:
         if kind == "tl.static_range" and not isinstance(stop, Literal):
             kind = "range"
         b.add(For(variable, start, stop, step_size, tuple(body), kind))
+
+
+def _alike(b: Builder, name: str) -> tuple[str, ...]:
+    """Names of values of the type of `name`, which is the first: what a loop hands from one to the other."""
+    value = b.type_of(name)
+    op, zero = ("full_float", 0.0) if value.element.is_float else ("full_int", b.random.choice([0, 1, 3]))
+    made = [b.emit(apply(op, attrs=(value.shape, zero, value.element.name))) for _ in range(b.random.choice([1, 1, 2]))]
+    return (name, *made)
+
+
+def _exchange(b: Builder, names: tuple[str, ...]) -> None:
+    """In a loop: `a = c`, in turn for all of `names` or one of them, and branches known at compile time that would change one."""
+    for target, source in zip(names, names[1:] + names[:1], strict=True):
+        if b.random.random() < 0.6:
+            b.add(Assign(target, Name(source)))
+        if b.random.random() < 0.5:
+            side = (_update(b, source),)
+            b.add(If(Literal(b.random.random() < 0.3), side, (Assign(target, Name(source)),)))
+
+
+def _rearrange(b: Builder, name: str) -> None:
+    """The elements of a tile in another order: permuted, and reshaped back to what it was."""
+    value = b.type_of(name)
+    shape = value.shape
+    need(len(shape) > 0, "a tile")
+    if len(shape) == 1:
+        rows = 1 << b.random.randrange(shape[0].bit_length())
+        tile: Expr = apply("reshape", name, attrs=((rows, shape[0] // rows),))
+        order: tuple[int, ...] = (1, 0)
+    else:
+        tile, order = Name(name), tuple(b.random.sample(range(len(shape)), len(shape)))
+    b.add(Assign(name, apply("reshape", apply("permute", tile, attrs=(order,)), attrs=(shape,))))
+
+
+def emit_return(b: Builder) -> None:
+    """An early end: `if c: store; return`."""
+    need(not b.loops, "not in a loop")
+    condition = _condition(b)
+    with b.inner_block() as body:
+        if b.random.random() < 0.7:
+            b.attempt(lambda: emit_store(b, choose(b, lambda v: True)))
+        b.add(Return())
+    b.add(If(condition, tuple(body)))
 
 
 def emit_accumulated_reduction(b: Builder) -> None:

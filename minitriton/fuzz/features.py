@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from minitriton.fuzz.tree import (
     Apply,
+    Assign,
     Atomic,
     For,
     If,
     Kernel,
     Literal,
+    Name,
+    Return,
     Stmt,
     Store,
     While,
@@ -42,7 +45,11 @@ def _of_statement(statement: Stmt) -> set[str]:
     elif isinstance(statement, While):
         found.add("loop: while")
     elif isinstance(statement, If):
-        found.add("branch")
+        found.add("branch: at compile time" if isinstance(statement.condition, Literal) else "branch")
+    elif isinstance(statement, Return):
+        found.add("early return")
+    elif isinstance(statement, Assign) and isinstance(statement.value, Name):
+        found.add("another name for a value")
     elif isinstance(statement, Store):
         found.add("store: masked" if statement.mask is not None else "store: whole")
     elif isinstance(statement, Atomic):

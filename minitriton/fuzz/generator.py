@@ -10,7 +10,14 @@ import random
 from minitriton.fuzz.accesses import emit_load, emit_store, program_number
 from minitriton.fuzz.analysis import analyse
 from minitriton.fuzz.builder import Builder
-from minitriton.fuzz.control_steps import emit_accumulated_reduction, emit_atomic, emit_branch, emit_call, emit_loop
+from minitriton.fuzz.control_steps import (
+    emit_accumulated_reduction,
+    emit_atomic,
+    emit_branch,
+    emit_call,
+    emit_loop,
+    emit_return,
+)
 from minitriton.fuzz.elements import ELEMENTS, INT32, INT64
 from minitriton.fuzz.facts import Unsound
 from minitriton.fuzz.steps import choose, step
@@ -49,34 +56,37 @@ def generate(seed: int) -> Kernel:
 def _generate(seed: int, rng: random.Random) -> Kernel:
     grid = rng.choice([(1,), (2,), (2,), (3,), (4,), (2, 2), (1, 3)])
     num_warps = rng.choice([1, 2, 4, 4, 4, 8])
+    is_small = rng.random() < 0.2
     b = Builder(seed, rng, grid, num_warps, rng.random() < 0.75)
-    b.shapes = _shapes(rng)
+    b.shapes = _shapes(rng, 32 * num_warps if is_small else 1 << 10)
     for _ in range(rng.randint(2, 4)):
         b.attempt(lambda: emit_load(b, rng.choice(b.shapes)))
     if rng.random() < 0.3:
         b.attempt(lambda: b.emit(_scalar_value(b)))
     for _ in range(rng.randint(3, 10)):
         pick = rng.random()
-        if pick < 0.08:
+        if pick < 0.12:
             b.attempt(lambda: emit_loop(b))
-        elif pick < 0.11:
+        elif pick < 0.15:
             b.attempt(lambda: emit_accumulated_reduction(b))
-        elif pick < 0.17:
+        elif pick < 0.21:
             b.attempt(lambda: emit_branch(b))
-        elif pick < 0.2:
+        elif pick < 0.25:
             b.attempt(lambda: emit_call(b))
-        elif pick < 0.23:
+        elif pick < 0.28:
             b.attempt(lambda: emit_atomic(b))
+        elif pick < 0.3:
+            b.attempt(lambda: emit_return(b))
         else:
             step(b, STEPS)
     _stores(b)
     return b.finished()
 
 
-def _shapes(rng: random.Random) -> list[tuple[int, ...]]:
-    """A few shapes that go together: one whole, and parts of it."""
+def _shapes(rng: random.Random, largest: int) -> list[tuple[int, ...]]:
+    """A few shapes that go together, of at most `largest` elements: one whole, and parts of it."""
     rank = rng.choice([1, 1, 1, 2, 2, 2, 3])
-    most = {1: 10, 2: 10, 3: 9}[rank]
+    most = min(largest, 512 if rank == 3 else 1024)
     while True:
         shape = tuple(
             1 << rng.choice([0, 1, 2, 3, 4, 4, 5, 5, 6, 7, 8] if rank < 3 else [0, 1, 2, 3, 4]) for _ in range(rank)
@@ -84,7 +94,7 @@ def _shapes(rng: random.Random) -> list[tuple[int, ...]]:
         size = 1
         for n in shape:
             size *= n
-        if 2 <= size <= 1 << most:
+        if 2 <= size <= most:
             break
     found = [shape, shape, shape]
     if rank > 1:

@@ -20,6 +20,7 @@ from minitriton.fuzz.tree import (
     Kernel,
     Literal,
     Name,
+    Return,
     Stmt,
     Store,
     Unpack,
@@ -120,6 +121,8 @@ def _statement(statement: Stmt, depth: int) -> Iterator[str]:
         yield f"{space}while {statement.variable} < {text(statement.stop)}:"
         yield from _block(statement.body, depth + 1)
         yield f"{space}    {statement.variable} += {statement.step}"
+    elif isinstance(statement, Return):
+        yield f"{space}return"
     elif isinstance(statement, If):
         yield f"{space}if {_bare(statement.condition)}:"
         yield from _inner(statement.then, depth)

@@ -185,7 +185,7 @@ def _simpler_statement(statement: Stmt) -> Iterator[Stmt]:
             yield replace(statement, kind="range")
         for body in _simpler_block(statement.body):
             yield replace(statement, body=body)
-    else:
+    elif isinstance(statement, If):
         for condition in _simpler(statement.condition):
             yield replace(statement, condition=condition)
         for body in _simpler_block(statement.then):

@@ -101,7 +101,12 @@ class If:
     otherwise: tuple[Stmt, ...] = ()
 
 
-Stmt = Assign | Unpack | Store | Atomic | For | While | If
+@dataclass(frozen=True)
+class Return:
+    """The end of the program, inside an `If` of the kernel's own body."""
+
+
+Stmt = Assign | Unpack | Store | Atomic | For | While | If | Return
 
 
 @dataclass(frozen=True)
@@ -186,7 +191,7 @@ def expressions(statement: Stmt) -> tuple[Expr, ...]:
         return (statement.pointer, statement.value, *mask)
     if isinstance(statement, For | While):
         return (statement.start, statement.stop)
-    return (statement.condition,)
+    return (statement.condition,) if isinstance(statement, If) else ()
 
 
 def parts(expression: Expr) -> Iterator[Expr]:
@@ -220,6 +225,8 @@ def rewritten(kernel: Kernel, change: Callable[[Expr], Expr]) -> Kernel:
             return replace(s, pointer=expression(s.pointer), value=expression(s.value), mask=mask)
         if isinstance(s, For | While):
             return replace(s, start=expression(s.start), stop=expression(s.stop), body=tuple(map(statement, s.body)))
+        if isinstance(s, Return):
+            return s
         then, otherwise = tuple(map(statement, s.then)), tuple(map(statement, s.otherwise))
         return replace(s, condition=expression(s.condition), then=then, otherwise=otherwise)
 

@@ -63,6 +63,7 @@ def test_the_generator_reaches_the_language() -> None:
         "op: where", "op: flip", "reduction: axis 0", "reduction: axis 1", "reduction: axis all", "branch",
         "loop: range", "loop: tl.range", "loop: tl.static_range", "loop: while", "loop: bound at run time",
         "call: inlined", "call: noinline", "skewed pointer", "NaN and infinity", "warps: 1", "warps: 8", "grid: 2x2",
+        "early return", "another name for a value", "branch: at compile time",
     }  # fmt: skip
     assert wanted <= found
     elements = {feature.removeprefix("element: ") for feature in found if feature.startswith("element: ")}
