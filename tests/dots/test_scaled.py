@@ -8,6 +8,7 @@ from narrow_floats import as_bf16, from_bf16, random_codes, values
 
 import minitriton as triton
 import minitriton.language as tl
+from minitriton.errors import MinitritonError
 
 
 @triton.jit
@@ -88,3 +89,32 @@ def test_a_scale_of_255_is_not_a_number_unless_the_kernel_says_fast_math(fast: b
     scaled[(1,)](a, sa, np.ascontiguousarray(b.T), sb, c, 64, 32, 64, *types, fast)
     assert (np.isinf(c[5]) if fast else np.isnan(c[5])).all()
     assert np.isfinite(np.delete(c, 5, 0)).all()
+
+
+@triton.jit
+def nvfp4(a, sa, b, c, PACKED_ALONG_K: tl.constexpr):
+    r, half, groups = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 4)
+    x = tl.load(a + r[:, None] * 32 + half[None, :]) if PACKED_ALONG_K else tl.load(a + half[:, None] * 64 + r[None, :])
+    s = tl.load(sa + r[:, None] * 4 + groups[None, :]).to(tl.float8e4nv, bitcast=True)
+    y = tl.load(b + r[:, None] * 64 + r[None, :]).to(tl.bfloat16, bitcast=True)
+    product = tl.dot_scaled(x, s, "e2m1", y, None, "bf16", lhs_k_pack=PACKED_ALONG_K)
+    tl.store(c + r[:, None] * 64 + r[None, :], product)
+
+
+def test_nvfp4_has_an_e4m3_for_each_16_elements() -> None:
+    a, x = operand("e2m1", 64, 64)
+    codes = random_codes(rng, "e4m3", 64, 4)
+    codes[5, 1] = 0x7F
+    b, y = operand("bf16", 64, 64)
+    c = np.zeros((64, 64), np.float32)
+    nvfp4[(1,)](a, codes, np.ascontiguousarray(b.T), c, True)
+    wanted = (x * np.repeat(values("e4m3")[codes], 16, axis=1)) @ y.T
+    assert np.isnan(c[5]).all()
+    np.testing.assert_allclose(np.delete(c, 5, 0), np.delete(wanted, 5, 0), rtol=1e-2, atol=0.5)
+
+
+def test_fp4_packed_along_m_is_refused_at_its_place() -> None:
+    arguments = [np.zeros((32, 64), np.uint8), np.zeros((64, 4), np.uint8), np.zeros((64, 64), np.uint16)]
+    with pytest.raises(MinitritonError, match=r"test_scaled.py:\d+:\d+.*packed along M or N") as caught:
+        nvfp4[(1,)](*arguments, np.zeros((64, 64), np.float32), False)
+    assert "lhs_k_pack=True" in (caught.value.help or "")

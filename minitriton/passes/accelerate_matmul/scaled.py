@@ -8,7 +8,7 @@
     %x   = arith.select (%s == 255), nan, arith.mulf %a16, %rep           without fastMath
     %d   = tt.dot %x, %b16, %c
 
-Scales lie row by row of the result on either side: those of b are transposed. Answers to
+Scales of nvfp4 are e4m3, one for each 16 elements; Triton 3.6.0 has no product of them on sm_90. Scales lie row by row of the result on either side: those of b are transposed. Answers to
 lib/Dialect/TritonGPU/Transforms/DecomposeScaledBlocked.cpp and `transposeDotOp` of AccelerateMatmul.cpp; OCP Microscaling Formats
 (MX) v1.0, section 5.4, for what a scale means.
 """
@@ -21,8 +21,10 @@ from typing import cast
 from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from minitriton.analysis.locations import user_location
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.tt_types import tensor_type
+from minitriton.errors import IRError
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, NvidiaMma, Slice
 from minitriton.layouts.inference import fp4_to_fp_dst, reshape_dst
@@ -30,8 +32,6 @@ from minitriton.passes.tensor_layouts import layout_of_value, shape_of, with_lay
 from minitriton.rewriting.constants import float_attr, int_attr
 from minitriton.rewriting.rewriter import Rewriter
 
-GROUP = 32
-"""Elements along k that share a scale."""
 NAN_SCALE = 0xFF
 
 
@@ -70,7 +70,11 @@ def decompose_scaled(op: tt.DotScaledOp, rewriter: Rewriter) -> bool:
     if layout is None or isinstance(layout, NvidiaMma):
         return False
     if not (op.lhs_k_pack.value.data and op.rhs_k_pack.value.data):
-        return False
+        raise IRError(
+            "tt.dot_scaled: this target has no product of fp4 numbers that are packed along M or N",
+            user_location(op.location),
+            help="pack two neighbours along K to a byte (lhs_k_pack=True, rhs_k_pack=True)",
+        )
     formats = (op.a_elem_type.data, op.b_elem_type.data)
     compute = f16 if tt.ScaleDotElemType.FP16 in formats else bf16
     operands: list[SSAValue] = []
@@ -138,13 +142,18 @@ class _Side:
             return value
         if self.index == 1:
             scale = self._add(tt.TransOp(scale, order=(*range(rank - 2), rank - 1, rank - 2)))
-        repeated = self._repeated(self._as_float(scale), k_dim)
+        group = shape_of(value)[k_dim] // shape_of(scale)[k_dim]
+        repeated = self._repeated(self._as_float(scale), k_dim, group)
         factor = self._add(ttg.ConvertLayoutOp(repeated, value.type))
         product = self._add(arith.MulfOp(value, factor))
-        return product if self.dot.fast_math.value.data else self._nan_where(product, scale, k_dim)
+        # A scale that is a float is NaN by itself.
+        done = self.dot.fast_math.value.data or isinstance(cast(TensorType, scale.type).element_type, AnyFloat)
+        return product if done else self._nan_where(product, scale, k_dim, group)
 
     def _as_float(self, scale: SSAValue) -> SSAValue:
-        """2 to the power of (scale - 127), in the type of the product; f16 has too few exponents and goes by f32."""
+        """The scale in the type of the product: of nvfp4 an e4m3, else 2 to the power of (scale - 127); f16 has too few exponents and goes by f32."""
+        if isinstance(cast(TensorType, scale.type).element_type, AnyFloat):
+            return self._add(tt.FpToFpOp(scale, _of_element(scale, self.compute)))
         wide = f32 if self.compute == f16 else self.compute
         bits, mantissa = (32, 23) if wide == f32 else (16, 7)
         integer = IntegerType(bits)
@@ -157,8 +166,8 @@ class _Side:
             number = self._add(arith.TruncFOp(number, _of_element(number, self.compute)))
         return number
 
-    def _repeated(self, value: SSAValue, dim: int) -> SSAValue:
-        """Each element of `value` 32 times along `dim`."""
+    def _repeated(self, value: SSAValue, dim: int, times: int) -> SSAValue:
+        """Each element of `value` so many times along `dim`."""
         shape = shape_of(value)
         rank = len(shape)
         warps, lanes = ttg.num_warps(self.dot), ttg.threads_per_warp(self.dot)
@@ -166,19 +175,19 @@ class _Side:
         value = self._add(ttg.ConvertLayoutOp(value, with_layout(value.type, Slice(rank, blocked))))
         value = self._add(tt.ExpandDimsOp(value, axis=rank))
         type_ = cast(TensorType, value.type)
-        value = self._add(tt.BroadcastOp(value, tensor_type((*shape, GROUP), type_.element_type, type_.encoding)))
+        value = self._add(tt.BroadcastOp(value, tensor_type((*shape, times), type_.element_type, type_.encoding)))
         order = [*range(dim + 1), rank, *range(dim + 1, rank)]
         value = self._add(tt.TransOp(value, order=order))
-        merged = tuple(size * GROUP if d == dim else size for d, size in enumerate(shape))
+        merged = tuple(size * times if d == dim else size for d, size in enumerate(shape))
         layout = reshape_dst(shape_of(value), _layout(value), merged)
         assert layout is not None, "merging neighbouring dimensions keeps a layout linear"
         return self._add(tt.ReshapeOp(value, tensor_type(merged, type_.element_type, ttg.encoding_attr(layout))))
 
-    def _nan_where(self, product: SSAValue, scale: SSAValue, dim: int) -> SSAValue:
+    def _nan_where(self, product: SSAValue, scale: SSAValue, dim: int, group: int) -> SSAValue:
         """NaN where the scale is one."""
         limit = self.rewriter.constant(int_attr(scale.type, NAN_SCALE))
         is_nan = self._add(arith.CmpiOp(scale, limit, "eq"))
-        condition = self._repeated(is_nan, dim)
+        condition = self._repeated(is_nan, dim, group)
         condition = self._add(ttg.ConvertLayoutOp(condition, with_layout(condition.type, _layout(product))))
         nan = self.rewriter.constant(float_attr(product.type, float("nan")))
         return self._add(arith.SelectOp(condition, nan, product))
