@@ -48,7 +48,7 @@ class KernelFault(MinitritonError, RuntimeError):
     """
 
     def __init__(self, finding: Finding, report: Report) -> None:
-        self.report = report
+        self.finding, self.report = finding, report
         times = f" ({finding.count} times)" if finding.count > 1 else ""
         place = finding.source
         line = linecache.getline(place.file, place.line) or None if place is not None else None
@@ -57,6 +57,9 @@ class KernelFault(MinitritonError, RuntimeError):
             help = f"at line {finding.line} of the PTX: {finding.text}" + (f"; {help}" if help else "")
         kind = "device-side assert triggered" if finding.kind == "assert" else finding.kind
         super().__init__(f"{kind}: {finding.message}{times}", place, help=help, source_line=line)
+
+    def __reduce__(self) -> tuple[type, tuple[Finding, Report]]:
+        return type(self), (self.finding, self.report)
 
 
 def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], arguments: list[Argument]) -> None:
