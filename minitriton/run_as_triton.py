@@ -1,5 +1,5 @@
-"""`python -m minitriton.run_as_triton SCRIPT [ARGS]` or `-m MODULE [ARGS]`: runs a program for which `import triton`
-means minitriton.
+"""`python -m minitriton.run_as_triton [--cpu] SCRIPT [ARGS]` or `-m MODULE [ARGS]`: runs a program for which `import triton`
+means minitriton; with `--cpu`, and no GPU, its CUDA devices are the CPU (`cuda_on_cpu`).
 
     import triton.language as tl      →  minitriton.language, the same module object
 
@@ -132,7 +132,9 @@ def _triton_modules() -> dict[str, ModuleType]:
 def main(argv: list[str] | None = None) -> int:
     """The command. Exit code 2 for a wrong command line, else the program's own."""
     argv = sys.argv[1:] if argv is None else argv
-    usage = "usage: python -m minitriton.run_as_triton (SCRIPT | -m MODULE) [ARGS...]"
+    usage = "usage: python -m minitriton.run_as_triton [--cpu] (SCRIPT | -m MODULE) [ARGS...]"
+    on_cpu = argv[:1] == ["--cpu"]
+    argv = argv[1:] if on_cpu else argv
     if not argv or argv[0] in ("-h", "--help"):
         print(usage)
         return 0 if argv else 2
@@ -143,8 +145,7 @@ def main(argv: list[str] | None = None) -> int:
     if not as_module and not Path(argv[0]).exists():
         print(f"no such script: {argv[0]}", file=sys.stderr)
         return 2
-    install()
-    _tell_child_processes()
+    begin(on_cpu=on_cpu)
     if as_module:
         sys.argv = argv[1:]
         sys.path.insert(1, "")
@@ -154,6 +155,16 @@ def main(argv: list[str] | None = None) -> int:
     sys.path.insert(1, str(Path(argv[0]).resolve().parent))
     runpy.run_path(argv[0], run_name="__main__")
     return 0
+
+
+def begin(*, on_cpu: bool = False) -> None:
+    """What a program finds: `import triton` means minitriton here and in its child processes; `on_cpu` maps CUDA devices to the CPU here."""
+    install()
+    _tell_child_processes()
+    if on_cpu:
+        from minitriton import cuda_on_cpu
+
+        cuda_on_cpu.install()
 
 
 def _tell_child_processes() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.runtime.emulation_cost import TIMING, estimated_time
 from minitriton.tools.memcheck import cuda_memcheck
 from minitriton.tools.nvidia_smi import nvsmi, set_gpu_clock
 
@@ -78,7 +79,12 @@ def do_bench(
     quantiles: Any = None,
     return_mode: str = "mean",
 ) -> Any:
-    """Milliseconds that `fn` takes on the GPU, its L2 cache cold. `warmup` and `rep` are milliseconds of running."""
+    """Milliseconds that `fn` takes on the GPU, its L2 cache cold. `warmup` and `rep` are milliseconds of running.
+
+    Under `run_as_triton --cpu`, where there is no GPU, the emulator's estimate of one run (`runtime.emulation_cost`).
+    """
+    if TIMING.by_count:
+        return _summary([estimated_time(fn)], quantiles, return_mode)
     driver = _timing_driver()
     device = driver.get_device_interface()
     fn()
@@ -114,6 +120,8 @@ def do_bench_cudagraph(
     fn: Callable[[], Any], rep: float = 20, grad_to_none: Any = None, quantiles: Any = None, return_mode: str = "mean"
 ) -> Any:
     """Milliseconds of `fn` replayed from a CUDA graph, so that launch overhead does not count."""
+    if TIMING.by_count:
+        return _summary([estimated_time(fn)], quantiles, return_mode)
     _timing_driver()
     import torch  # pyright: ignore[reportMissingImports]
 
@@ -184,6 +192,20 @@ class Benchmark:
     colors: Any = field(default=None)
 
 
+@dataclass
+class PlainTable:
+    """What a sweep measured, where pandas is not installed: printed, neither plotted nor saved."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+
+    def to_string(self) -> str:
+        """One line a row, without the columns of minima and maxima."""
+        kept = [n for n, name in enumerate(self.columns) if not name.endswith(("-min", "-max"))]
+        lines = [self.columns, *self.rows]
+        return "\n".join("  ".join(f"{line[n]!s:>12}"[:24] for n in kept) for line in lines)
+
+
 class Mark:
     """A benchmark function with its sweeps; `run()` measures them."""
 
@@ -192,8 +214,6 @@ class Mark:
         self.benchmarks = benchmarks
 
     def _measure(self, bench: Benchmark, diff_col: bool, **kwargs: Any) -> Any:
-        import pandas  # pyright: ignore[reportMissingImports]
-
         columns = [*bench.x_names]
         for name in bench.line_names:
             columns.extend([name, f"{name}-min", f"{name}-max"])
@@ -206,6 +226,10 @@ class Mark:
                 found = self.fn(**point, **{bench.line_arg: line}, **bench.args, **kwargs)
                 row.extend(found if isinstance(found, (tuple, list)) else (found, None, None))
             rows.append(row)
+        try:
+            import pandas  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            return PlainTable(columns, rows)
         table = pandas.DataFrame(rows, columns=columns)
         if diff_col and len(bench.line_names) == 2:
             first, second = bench.line_names
@@ -255,6 +279,10 @@ class Mark:
         tables: list[Any] = []
         for bench in benchmarks:
             table = self._measure(bench, diff_col, **kwargs)
+            if isinstance(table, PlainTable):
+                print(f"{bench.plot_name}:\n{table.to_string()}")
+                tables.append(table)
+                continue
             if bench.plot_name and (show_plots or save_path) and len(bench.x_names) == 1:
                 self._plot(bench, table, save_path, show_plots)
             shown = table[[c for c in table.columns if not c.endswith(("-min", "-max"))]]

@@ -1,4 +1,4 @@
-"""What pytest gets with minitriton: every launch on host arrays is checked by the emulator, and the fixture `minitriton_check`: a test of
+"""What pytest gets with minitriton: `pytest --as-triton` (`--triton-cpu`) runs tests written for Triton; every launch on host arrays is checked by the emulator, and the fixture `minitriton_check`: a test of
 a kernel, or of a pass, that fails with the name of the broken pass.
 
 def test_add(minitriton_check):
@@ -18,6 +18,25 @@ from typing import Any
 import pytest
 
 CHECK = "MINITRITON_EMULATOR_CHECK"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--as-triton` and `--triton-cpu`."""
+    group = parser.getgroup("minitriton")
+    group.addoption("--as-triton", action="store_true", help="`import triton` means minitriton, as under run_as_triton")
+    group.addoption(
+        "--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU where there is no GPU"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before any conftest or test imports triton."""
+    given = early_config.known_args_namespace
+    if given.as_triton or given.triton_cpu:
+        from minitriton.run_as_triton import begin
+
+        begin(on_cpu=given.triton_cpu)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -19,6 +19,7 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.runtime.arguments import Argument, is_array
 from minitriton.runtime.descriptor_arguments import TENSOR_MAP_TYPE
+from minitriton.runtime.emulation_cost import TIMING
 from minitriton.runtime.host_arrays import host_view
 from minitriton.runtime.launcher import PACK_CODES, half_bits
 
@@ -95,6 +96,7 @@ def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], argument
         raise
     if checked:
         kernel.last_report, kernel.checked_on_emulator = report, True
+        TIMING.note(report)
     for line in report.output:
         print(line)
     _complain(report)

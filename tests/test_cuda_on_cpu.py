@@ -1,0 +1,110 @@
+"""`run_as_triton --cpu`, and the options of the pytest plugin: programs for a GPU on a machine without one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from minitriton.runtime.driver import has_gpu
+
+pytestmark = pytest.mark.skipif(has_gpu(), reason="there is a GPU")
+
+KERNEL = textwrap.dedent("""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def add(x, y, out, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+""")
+
+TORCH_PROGRAM = KERNEL + textwrap.dedent("""
+    import torch
+
+    assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+    torch.manual_seed(0)
+    x, y = torch.rand(1000, device="cuda"), torch.rand(1000).cuda()
+    out = torch.empty_like(x, device=torch.device("cuda", 0))
+    assert x.is_cuda and out.is_cuda
+    kept = y.cpu()
+    add[(8,)](x, y, out, 1000, BLOCK=128)
+    torch.cuda.synchronize()
+    assert torch.equal(out.to("cuda"), x + kept)
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        start.record()
+        end.record()
+    assert start.elapsed_time(end) == 0
+    assert torch.cuda.get_device_capability() == (9, 0)
+    print("ran on", x.device, torch.randn(2, generator=torch.Generator(device="cuda").manual_seed(1), device="cuda").shape)
+""")
+
+TIMED = KERNEL + textwrap.dedent("""
+    import numpy as np
+
+    @triton.testing.perf_report(triton.testing.Benchmark(
+        x_names=["n"], x_vals=[1000, 4000], line_arg="provider", line_vals=["triton"], line_names=["Triton"], ylabel="ms", plot_name="times", args={}))
+    def sweep(n, provider):
+        x, out = np.ones(n, np.float32), np.zeros(n, np.float32)
+        return triton.testing.do_bench(lambda: add[(triton.cdiv(n, 128),)](x, x, out, n, BLOCK=128), quantiles=[0.5, 0.2, 0.8])
+
+    sweep.run(print_data=True)
+    x, out = np.ones(4000, np.float32), np.zeros(4000, np.float32)
+    few = triton.testing.do_bench(lambda: add[(1,)](x, x, out, 4000, BLOCK=128))
+    many = triton.testing.do_bench(lambda: add[(32,)](x, x, out, 4000, BLOCK=128))
+    assert 0 < few < many, (few, many)
+""")
+
+TESTS = """
+import numpy as np
+import triton
+from program import add
+
+def test_add():
+    assert triton.__name__ == "minitriton"
+    x, out = np.ones(100, np.float32), np.zeros(100, np.float32)
+    add[(1,)](x, x, out, 100, BLOCK=128)
+    assert out.sum() == 200
+"""
+
+
+def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "MINITRITON_EMULATOR_CHECK"}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=folder, env=environment)
+
+
+def test_a_torch_program_for_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "program.py").write_text(TORCH_PROGRAM)
+    done = python(tmp_path, "-m", "minitriton.run_as_triton", "--cpu", "program.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "ran on cpu torch.Size([2])\n"
+
+
+def test_benchmarks_answer_with_the_emulators_estimate(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(TIMED)
+    done = python(tmp_path, "-m", "minitriton.run_as_triton", "--cpu", "program.py")
+    assert done.returncode == 0, done.stderr
+    assert "times:" in done.stdout
+    assert "4000" in done.stdout
+
+
+def test_without_the_option_there_is_nothing_to_time_on(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(TIMED)
+    done = python(tmp_path, "-m", "minitriton.run_as_triton", "program.py")
+    assert "do_bench times kernels on a GPU, and there is none" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--as-triton", "--triton-cpu"])
+def test_plain_pytest_runs_tests_written_for_triton(option: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(KERNEL)
+    (tmp_path / "test_program.py").write_text(TESTS)
+    done = python(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", option)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
