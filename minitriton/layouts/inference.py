@@ -109,11 +109,14 @@ def reshape_dst(src_shape: Shape, src: DistributedEncoding, dst_shape: Shape) ->
     """
     if prod(src_shape) != prod(dst_shape):
         return None
-    if isinstance(src, Blocked):
-        found = reshape_blocked(src, tuple(src_shape), tuple(dst_shape))
-        if found is not None:
-            return found
-    return linear_encoding_of(reshape_layout(to_linear_layout(src, src_shape), dst_shape))
+    found = reshape_blocked(src, tuple(src_shape), tuple(dst_shape)) if isinstance(src, Blocked) else None
+    if found is not None and src.num_ctas == 1:
+        return found
+    layout = reshape_layout(to_linear_layout(src, src_shape), dst_shape)
+    # Where CTAs hold copies, the default layouts of the two shapes may give a CTA different elements.
+    if found is not None and to_linear_layout(found, dst_shape) == layout:
+        return found
+    return linear_encoding_of(layout)
 
 
 def memdesc_reshape_dst(src_shape: Shape, src: SharedEncoding, dst_shape: Shape) -> SharedEncoding | None:

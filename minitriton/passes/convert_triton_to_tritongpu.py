@@ -267,6 +267,19 @@ def _layout(value: SSAValue) -> DistributedEncoding:
     return layout
 
 
+def _reshape(converter: _Converter, op: Operation) -> None:
+    """The default layouts of both shapes go together, but where CTAs of a cluster hold copies."""
+    result = op.results[0]
+    if _has_layouts(op.results):
+        return
+    if converter.launch.num_ctas == 1 or "allow_reorder" in op.properties:
+        set_type(result, default_type(result.type, converter.launch))
+        return
+    layout = inference.reshape_dst(shape_of(op.operands[0]), _source_layout(op), shape_of(result))
+    assert layout is not None, "a reshape keeps the number of elements"
+    converter.set_result_layout(result, layout)
+
+
 def _join(converter: _Converter, op: Operation) -> None:
     if not _has_layouts(op.results):
         layout = inference.join_dst(_source_layout(op), shape_of(op.operands[0]))
@@ -340,6 +353,7 @@ _RULES: dict[str, Callable[[_Converter, Operation], None]] = {
     "tt.expand_dims": _expand_dims,
     "tt.func": _func,
     "tt.join": _join,
+    "tt.reshape": _reshape,
     "tt.reduce": _reduce,
     "tt.split": _split,
     "tt.trans": _trans,
