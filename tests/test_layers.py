@@ -12,9 +12,9 @@ LAYERS = {
     "dialects": 1, "pass_registry": 1, "remarks": 1,
     "rewriting": 2, "analysis": 2,
     "frontend": 3, "passes": 3, "codegen": 3, "interpreter": 3,
-    "pipeline_spec": 4, "pass_manager": 4, "pipelines": 4, "compiled_parts": 4, "sources": 4, "dumps": 4, "stages": 4, "overrides": 4, "emulator": 4, "compiler": 4,
-    "compiler": 5, "runtime": 5, "backends": 5, "_utils": 5, "emulator": 5,
-    "opt": 6, "cli": 6, "cache_command": 6, "demo": 6, "testing": 6, "tools": 6, "lab": 6, "explorer": 6, "fuzz": 6, "run_as_triton": 6, "triton_distribution": 6, "_internal_testing": 6, "_filecheck": 6, "__main__": 6, "_alias": 6, "_C": 6, "experimental": 6, "cuda_on_cpu": 6,
+    "pipeline_spec": 4, "pass_manager": 4, "pipelines": 4, "compiled_parts": 4, "sources": 4, "dumps": 4, "stages": 4, "overrides": 4, "emulator": 4,
+    "compiler": 5, "runtime": 5, "backends": 5, "_utils": 5,
+    "opt": 6, "cli": 6, "cache_command": 6, "demo": 6, "testing": 6, "tools": 6, "lab": 6, "explorer": 6, "fuzz": 6, "run_as_triton": 6, "cuda_on_cpu": 6, "triton_distribution": 6, "_internal_testing": 6, "_filecheck": 6, "__main__": 6, "_alias": 6, "_C": 6, "experimental": 6,
 }  # fmt: skip
 
 APART = {"layouts", "language", "frontend", "passes", "codegen", "interpreter", "emulator", "runtime"}
