@@ -68,6 +68,9 @@ def test_our_ptx_of_it_runs_on_the_emulator(ttgir: str, tmp_path: Path) -> None:
     kernel = minitriton.compile(str(path), target=GPUTarget("cuda", 90, 32))
     assert kernel.asm["ptx"].count("setmaxnreg") > 1
     a, b, c, expected = operands()
-    report = run(kernel.asm["ptx"], "specialized", (1,), [a, b, c, 128, 64, 192], kernel.metadata.shared)
+    scratch = kernel.metadata.global_scratch_size
+    report = run(
+        kernel.asm["ptx"], "specialized", (1,), [a, b, c, 128, 64, 192], kernel.metadata.shared, scratch=scratch
+    )
     assert report.ok, [str(finding) for finding in report.findings]
     np.testing.assert_allclose(c, expected, atol=0.02, rtol=0.01)
