@@ -26,8 +26,8 @@ from minitriton.frontend import (
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.semantic_extra import EXTRA_EMITTERS
+from minitriton.language import conditions, descriptors, math, target_info
 from minitriton.language import core as tl
-from minitriton.language import descriptors, math, target_info
 from minitriton.language.dtypes import dtype as language_dtype
 from minitriton.language.values import tensor
 
@@ -54,6 +54,8 @@ EMITTERS: dict[Any, Emitter] = {
     tl.dot: semantic_dot.dot,
     tl.dot_scaled: semantic_dot_scaled.dot_scaled,
     tl.where: semantic_arithmetic.where,
+    conditions.logical_and: semantic_arithmetic.logical_and,
+    conditions.logical_or: semantic_arithmetic.logical_or,
     tl.add: semantic_arithmetic.add,
     tl.sub: semantic_arithmetic.sub,
     tl.mul: semantic_arithmetic.mul,
