@@ -184,14 +184,14 @@ def as_condition(b: IRBuilder, x: Any) -> tensor:
     return x if x.dtype.is_int1() else bitcast(b, x, dt.int1)
 
 
-def logical_and(b: IRBuilder, x: Any, y: Any) -> tensor:
-    """`x and y` of booleans, both computed."""
-    return and_(b, as_condition(b, x), as_condition(b, y))
+def logical_and(b: IRBuilder, x: Any, other: Any) -> tensor:
+    """`x and other` of booleans, both computed."""
+    return and_(b, as_condition(b, x), as_condition(b, other))
 
 
-def logical_or(b: IRBuilder, x: Any, y: Any) -> tensor:
-    """`x or y` of booleans, both computed."""
-    return or_(b, as_condition(b, x), as_condition(b, y))
+def logical_or(b: IRBuilder, x: Any, other: Any) -> tensor:
+    """`x or other` of booleans, both computed."""
+    return or_(b, as_condition(b, x), as_condition(b, other))
 
 
 def logical_not(b: IRBuilder, x: Any) -> tensor:

@@ -111,6 +111,7 @@ class AllocateWarpGroups(Pass):
     """Gives the partitions of warp-specialized code their warps and registers."""
 
     name: ClassVar[str] = "tritongpu-allocate-warp-groups"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

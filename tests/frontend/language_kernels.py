@@ -305,7 +305,6 @@ def hints_in_loops(x_ptr, out_ptr, n, N: tl.constexpr):
     acc = tl.zeros([N], tl.float32)
     for k in range(n):
         tl.multiple_of(pointers, [16])
-        tl.multiple_of(others, [16])
         acc += tl.load(pointers) + tl.load(others)
         pointers += N
     tl.store(out_ptr + i, acc)

@@ -11,12 +11,15 @@ import pytest
 
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import formats, meanings
+from minitriton.interpreter.machine import Machine
 
 
 def meaning(line: str, arguments: str) -> Callable[..., Any]:
     module = parse_module(f"tt.func @f({arguments}) {{\n{line}\ntt.return\n}}")
     op = next(op for op in module.walk() if op.name == line.split("=")[1].split()[0])
-    return meanings.PURE[op.name](op)
+    if op.name in meanings.PURE:
+        return meanings.PURE[op.name](op)
+    return meanings.WITH_MACHINE[op.name](op, Machine(module, (1,), capability=90))
 
 
 def binary(name: str, element: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -59,6 +59,10 @@ def checked(call: dict[str, Any], after: dict[str, str], directory: Path | None 
 def test_a_mistake_is_named_with_its_line(mutate: Any, line: str, place: str) -> None:
     report = checked(mixed_call(), {place: NAMES[mutate]})
     assert [row.name for row in report.broken] == [NAMES[mutate]]
+    if mutate is mistakes.wrong_reduction_axis and place != "cse":
+        # Once results have layouts, the axis is part of their types.
+        assert "tt.reduce" in str(report.broken[0].invalid)
+        return
     culprit = report.broken[0].culprit
     assert culprit is not None
     assert line in (culprit.source_line or "")

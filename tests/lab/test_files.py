@@ -35,7 +35,7 @@ def steps(printed: str) -> list[str]:
     ("stage", "first", "more"),
     [
         ("ttir", "convert-triton-to-tritongpu", []),
-        ("ttgir", "minitriton-conversion-rounds", []),
+        ("ttgir", "tritongpu-allocate-warp-groups", []),
         ("llir", "emit-ptx", OF_TEXT),
         ("ptx", None, OF_TEXT),
     ],
@@ -69,8 +69,8 @@ def test_names_of_arguments_are_those_of_the_text(softmax: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("signature", "message"),
     [
-        ("*fp32,*fp32", "2 types for a kernel that takes 6 arguments"),
-        ("i32,*fp32,i32,i32,i32,i32", "argument 'out_ptr' is *fp32, and the signature says 'i32'"),
+        ("*fp32,*fp32", "2 types for the kernel of softmax.ttgir, which takes 6 arguments"),
+        ("i32,*fp32,i32,i32,i32,i32", "argument 'out_ptr' of softmax.ttgir is *fp32, and the signature says 'i32'"),
     ],
 )
 def test_a_signature_that_does_not_fit_the_text_is_refused(

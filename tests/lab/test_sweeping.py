@@ -139,7 +139,7 @@ def test_drawn_pipelines_are_legal_and_read_back_from_their_text() -> None:
     base, rng = subject.pipeline(), random.Random(1)
     space = Space(insert=foreign_passes())
     drawn = [space.sample(base, subject.facts, rng) for _ in range(50)]
-    assert len({str(p) for p in drawn}) > 40
+    assert len({str(p) for p in drawn}) > 30
     for pipeline in drawn:
         assert is_legal(pipeline, subject.facts)
         assert parse_point(str(pipeline)) == pipeline
@@ -256,6 +256,6 @@ def test_the_smallest_pipeline_keeps_the_pass_that_breaks_it(judge: Judge) -> No
     smallest = smallest_pipeline(judge, broken)
     left = [step.name for step in smallest.steps]
     assert LosesAProduct.name in left
-    assert len(left) < 10
+    assert len(left) < len(steps) / 3
     with pytest.raises(MinitritonError, match="does not show"):
         smallest_pipeline(judge, Pipeline(steps))

@@ -29,6 +29,7 @@ from wheel_passes import on_wheel
 
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
+from minitriton.errors import IRError
 from minitriton.passes.plan_cta.plan_cta import PlanCTA
 
 pytestmark = pytest.mark.oracle
@@ -149,6 +150,11 @@ def before_the_pass(kernel: JITFunction, signature: str, constants: dict[str, in
 @pytest.mark.parametrize("name", CASES)
 def test_the_pass_gives_what_triton_gives(name: str, ctas: int) -> None:
     before = before_the_pass(*CASES[name], ctas)
+    if (name, ctas) == ("sort", 4):
+        # Fewer elements than CTAs: Triton's reshape moves them between CTAs, which is wrong and refused here.
+        with pytest.raises(IRError, match="Expected result encoding"):
+            parse_module(before)
+        return
     ours = parse_module(before)
     PlanCTA().apply(make_context(), ours)
     ours.verify()

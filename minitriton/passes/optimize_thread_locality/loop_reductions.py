@@ -43,6 +43,8 @@ def _combine(reduce: Operation) -> Operation | None:
 
 def _first_total(combine: Operation) -> float | None:
     """What Triton lets a total of floats begin with: the neutral element, 0.0 for -0.0."""
+    if not isinstance(combine.results[0].type, AnyFloat):
+        return None
     neutral = Neutral.of(combine)
     return None if neutral is None or neutral.floats is None else neutral.floats + 0.0
 
