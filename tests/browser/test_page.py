@@ -25,8 +25,9 @@ def opened(browser: Any, page: Path) -> Iterator[Any]:
     yield browser
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    urls = {one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"}
-    assert all(url.startswith(("file:", "data:")) for url in urls)
+    sent = [one["params"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+    urls = {one["request"]["url"] for one in sent if one.get("documentURL", "").startswith("file:")}
+    assert urls and all(url.startswith(("file:", "data:")) for url in urls)
 
 
 def wait_for(condition: Any, seconds: float = 10.0) -> None:
