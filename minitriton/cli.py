@@ -299,7 +299,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         )
         hooks = hooks or [Hook()]
     try:
-        kernel = compile(source, target, options, hooks=hooks)
+        kernel = compile(source, target, options, hooks=hooks, until=_last_stage(arguments.emit, hooks))
     finally:
         report.print()
     if arguments.emit == "pipeline":
@@ -311,6 +311,13 @@ def _compile(arguments: argparse.Namespace) -> int:
     else:
         _write(arguments, kernel.asm[arguments.emit])
     return 0
+
+
+def _last_stage(emitted: str, hooks: list[Hook]) -> str | None:
+    """Behind which stage nothing needs to be run for `emitted`. The pipeline is known before any pass has run."""
+    if emitted == "pipeline":
+        return None if hooks else STAGES[0]
+    return emitted if emitted in STAGES else None
 
 
 class _Report:

@@ -39,7 +39,7 @@ from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import Switches, pipeline_for
 from minitriton.sources import ASTSource, IRSource, entry_of_text
-from minitriton.stages import FIRST_FACTS, split
+from minitriton.stages import FIRST_FACTS, STAGES, split
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
@@ -105,14 +105,18 @@ def compile(
     *,
     hooks: list[Hook] | None = None,
     assemble: bool = True,
+    until: str | None = None,
 ) -> CompiledKernel:
     """Compiles `src` for `target` (default: the current device, else Hopper) and returns the kernel.
 
-    `assemble` has the cubin made too where an assembler is at hand; else it is made when it is first asked for. A cached result is used unless `hooks` are given or `TRITON_ALWAYS_COMPILE` is set. Raises `MinitritonError`s that name the kernel's line.
+    `assemble` has the cubin made too where an assembler is at hand; else it is made when it is first asked for. `until` names a stage
+    (`ttir`, `ttgir`, `llir`, `ptx`) behind which nothing is run: such a kernel has `asm` up to there, and is not kept in the cache. A cached result is used unless `hooks` are given or `TRITON_ALWAYS_COMPILE` is set. Raises `MinitritonError`s that name the kernel's line.
     """
     place = SourceLocation(src.fn.file_name, src.fn.begin_line) if isinstance(src, ASTSource) else None
     what = f"kernel {src.name!r}" if isinstance(src, (ASTSource, IRSource)) else str(src)
-    return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble), what, place)
+    if until is not None and until not in STAGES:
+        raise MinitritonError(f"there is no stage {until!r} to stop at", help="its stages: " + ", ".join(STAGES))
+    return on_deep_stack(lambda: _compile_or_load(src, target, options, hooks, assemble, until), what, place)
 
 
 def _compile_or_load(
@@ -121,6 +125,7 @@ def _compile_or_load(
     options: dict[str, Any] | CUDAOptions | None,
     hooks: list[Hook] | None,
     assemble: bool,
+    until: str | None,
 ) -> CompiledKernel:
     from minitriton.dialects.context import make_context
 
@@ -145,11 +150,12 @@ def _compile_or_load(
     is_hit = kernel is not None
     if kernel is None:
         with _no_garbage_collection():
-            kernel = _compile(request, context, key, hooks)
-        if assemble:
+            kernel = _compile(request, context, key, hooks, until)
+        is_whole = until in (None, STAGES[-1])
+        if assemble and is_whole:
             kernel.assemble_if_possible()
         start = time.perf_counter()
-        if not has_own_stages:
+        if not has_own_stages and is_whole:
             kernel.store()
         kernel.stage_seconds["store"] = time.perf_counter() - start
     elif assemble:
@@ -236,7 +242,7 @@ def _environment_switches() -> Switches:
     )
 
 
-def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -> CompiledKernel:
+def _compile(request: _Request, context: Context, key: str, hooks: list[Hook], until: str | None) -> CompiledKernel:
     source, target, options, overrides = request.source, request.target, request.options, request.overrides
     since = time.perf_counter()
     value = source.make_ir(target, options, context)
@@ -245,7 +251,12 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
     facts = _LoweringFacts(target, options.num_stages)
     if source.ext != "ptx":
         parts, facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, source.ext)
-        stages = {stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks]) for stage, part in parts}
+        wanted = STAGES[: STAGES.index(until) + 1 if until else None]
+        stages = {
+            stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks])
+            for stage, part in parts
+            if stage in wanted
+        }
         if knobs.runtime.add_stages_inspection_hook is not None:
             _let_inspect(knobs.runtime.add_stages_inspection_hook, stages, target, options)
         for stage, run in stages.items():
@@ -261,7 +272,9 @@ def _compile(request: _Request, context: Context, key: str, hooks: list[Hook]) -
     metadata = {**asdict(options), **facts.metadata, "hash": key, "target": target, "triton_version": "3.6.0"}
     metadata["name"] = source.entry if ptx is None else entry_of_text(ptx, "ptx")[0]
     metadata.setdefault("tensordesc_meta", [])
-    if "shared" not in metadata:
+    if "shared" not in metadata and isinstance(value, ModuleOp):
+        metadata["shared"] = None  # Only the lowering knows.
+    elif "shared" not in metadata:
         metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
     return CompiledKernel(source, texts, metadata, key, seconds)
 

@@ -109,6 +109,24 @@ def test_a_stage_can_be_written_to_a_file_and_compiled_on_from_there(
         assert compiled(capsys, source=str(path)) == wanted, stage
 
 
+@pytest.mark.parametrize(
+    ("stage", "last", "next_one"),
+    [
+        ("ttir", "rewrite-tensor-pointer", "convert-triton-to-tritongpu"),
+        ("ttgir", "tritongpu-coalesce", "place-shared-memory"),
+        ("llir", "convert-triton-gpu-to-llvm", "emit-ptx"),
+        ("ptx", "emit-ptx", "nothing else"),
+    ],
+)
+def test_nothing_runs_behind_the_stage_that_is_asked_for(
+    capsys: pytest.CaptureFixture[str], stage: str, last: str, next_one: str
+) -> None:
+    assert main(["compile", ADD, "--signature", SIGNATURE, "--emit", stage, "--timings"]) == 0
+    table = capsys.readouterr().err
+    assert last in table
+    assert next_one not in table
+
+
 def test_a_kernel_s_file_means_minitriton_where_triton_is_imported_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,8 +209,3 @@ def snapshot(value: Any, level: str, identities: Identities) -> Snapshot:
         return Snapshot(level, tuple(lines), sum(1 for _ in value.walk()))
     read: Callable[[str], list[Line]] = lines_of_ptx if level == "ptx" else lines_of_llvm_ir
     return Snapshot(level, tuple(read(str(value))), None)
-
-
-def defining_line(lines: tuple[Line, ...], name: str) -> int | None:
-    """The index of the line that defines the value `name`."""
-    return next((at for at, line in enumerate(lines) if name in line.defines), None)

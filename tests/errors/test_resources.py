@@ -13,6 +13,8 @@ import minitriton.language as tl
 from minitriton import cli
 from minitriton.compiler import ASTSource, default_target
 from minitriton.errors import OutOfResources
+from minitriton.pass_manager import Hook
+from minitriton.pass_registry import Step
 from minitriton.target import GPUTarget
 
 HUGE = """#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
@@ -107,3 +109,18 @@ def test_a_wrong_override_of_the_architecture_is_refused(
 def test_the_architecture_can_be_overridden(value: str, arch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_OVERRIDE_ARCH", value)
     assert default_target() == GPUTarget("cuda", arch)
+
+
+def test_what_does_not_fit_can_be_read_up_to_the_stage_where_it_is_placed_and_is_not_lowered(
+    refused: Callable[..., Any],
+) -> None:
+    ran: list[str] = []
+
+    class Noting(Hook):
+        def before(self, step: Step, value: Any) -> None:
+            ran.append(step.name)
+
+    kernel = triton.compile(source(256), GPUTarget("cuda", 90), until="ttgir")
+    assert list(kernel.asm) == ["ttir", "ttgir"]
+    refused(lambda: triton.compile(source(256), GPUTarget("cuda", 90), hooks=[Noting()]), "shared memory, Required:")
+    assert ran[-1] == "place-shared-memory"

@@ -112,13 +112,13 @@ def _add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _references(given: argparse.Namespace, kernels: list[str]) -> list[Reference]:
     load_own_passes()
-    from minitriton.lab.command import named
+    from minitriton.lab.command import grid_of, named
     from minitriton.lab.sweeping.references import references
 
     return references(
         kernels,
         signature=given.signature,
-        grid=_grid(given.grid),
+        grid=grid_of(given.grid or "2"),
         numbers=tuple(named(given.arg).items()),
         sizes=tuple(named(given.size).items()),
         options=tuple(named(given.option).items()),
@@ -222,16 +222,6 @@ def run_corpus(given: argparse.Namespace) -> int:
     for family in [given.family] if given.family else corpus.families():
         print(f"{family}: " + ", ".join(case.name for case in corpus.cases(family)))
     return 0
-
-
-def _grid(text: str) -> tuple[int, ...]:
-    try:
-        sizes = tuple(int(part) for part in text.split(",")) if text else (2,)
-    except ValueError:
-        sizes = ()
-    if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
-        raise MinitritonError(f"{text!r} is no grid", help="give one to three positive numbers, as in --grid 4,2")
-    return sizes
 
 
 def _show(text: str) -> None:
