@@ -1,0 +1,143 @@
+"""The fields of an op, read fast: `op.ptr`, `op.mask`, `op.axis` at the price of an index.
+
+xDSL finds out at each read which operands belong to a field: 1.4 µs for `addptr.ptr`, 3.6 µs for `load.mask`, whose segment sizes it decodes. Here the question is answered when
+the op is defined, and segment sizes are decoded once for each different one: 0.1 µs and 0.3 µs (2026-11-22, on two busy cores).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.operations import (
+    AfterVariadicSingleAccessor,
+    BeforeVariadicSingleAccessor,
+    OptionalAttrAccessor,
+    OptionalPropertyAccessor,
+    PropertyAccessor,
+    SameOptionalAccessor,
+    SingleAttrAccessor,
+    UniqueVariadicAccessor,
+    VariadicAttrAccessor,
+    VarIRConstruct,
+)
+
+_Values = Callable[[Any], tuple[Any, ...]]
+
+_ITEM: Callable[[tuple[Any, ...], int], Any] = tuple.__getitem__
+_VALUES: dict[VarIRConstruct, _Values] = {
+    VarIRConstruct.OPERAND: attrgetter("_operands"),
+    VarIRConstruct.RESULT: attrgetter("results"),
+    VarIRConstruct.REGION: attrgetter("regions"),
+}
+
+
+def quicken(cls: type[IRDLOperation]) -> None:
+    """Replaces the fields that xDSL gave `cls` by such as answer at once."""
+    for name, accessor in list(vars(cls).items()):
+        field = _MAKERS.get(type(accessor))
+        if field is not None and getattr(accessor, "construct", None) in (None, *_VALUES):
+            setattr(cls, name, field(accessor))
+
+
+def _at(values: _Values, index: int) -> property:
+    return property(lambda op: _ITEM(values(op), index))
+
+
+def _first(accessor: BeforeVariadicSingleAccessor) -> property:
+    return _at(_VALUES[accessor.construct], accessor.idx)
+
+
+def _last(accessor: AfterVariadicSingleAccessor) -> property:
+    return _at(_VALUES[accessor.construct], accessor.idx - accessor.num_defs)
+
+
+def _optional(accessor: SameOptionalAccessor) -> property:
+    values, index, all_there = _VALUES[accessor.construct], accessor.idx, accessor.num_defs
+
+    def get(op: Any) -> Any:
+        found = values(op)
+        return _ITEM(found, index) if len(found) == all_there else None
+
+    return property(get)
+
+
+def _variadic(accessor: UniqueVariadicAccessor) -> property:
+    values, first, others = _VALUES[accessor.construct], accessor.idx, accessor.num_defs - 1
+
+    def get(op: Any) -> Any:
+        found = values(op)
+        return found[first : first + len(found) - others]
+
+    return property(get)
+
+
+# Fields of ops that say in a property how many values each field has -------------------------------------------------------
+
+_ends: dict[bytes, tuple[int, ...]] = {}
+
+
+def _ends_of(sizes: bytes) -> tuple[int, ...]:
+    """Where each field begins, and where the last ends, of segment sizes as 32-bit integers."""
+    ends = [0]
+    for size in struct.unpack(f"<{len(sizes) // 4}i", sizes):
+        ends.append(ends[-1] + size)
+    return _ends.setdefault(sizes, tuple(ends))
+
+
+def _segment(accessor: Any, field: Callable[[Any, int, int], Any]) -> property:
+    values, index = _VALUES[accessor.construct], accessor.idx
+    place, name = "properties" if accessor.option.as_property else "attributes", accessor.option.attribute_name
+    holder: Callable[[Any], dict[str, Any]] = attrgetter(place)
+
+    def get(op: Any) -> Any:
+        sizes = holder(op)[name].data.data
+        ends = _ends.get(sizes) or _ends_of(sizes)
+        return field(values(op), ends[index], ends[index + 1])
+
+    return property(get)
+
+
+def _segment_single(accessor: SingleAttrAccessor) -> property:
+    return _segment(accessor, lambda values, first, end: _ITEM(values, first))
+
+
+def _segment_optional(accessor: OptionalAttrAccessor) -> property:
+    return _segment(accessor, lambda values, first, end: None if first == end else _ITEM(values, first))
+
+
+def _segment_variadic(accessor: VariadicAttrAccessor) -> property:
+    return _segment(accessor, lambda values, first, end: values[first:end])
+
+
+# Properties ---------------------------------------------------------------------------------------------------------------
+
+
+def _property(accessor: PropertyAccessor) -> property:
+    name = accessor.property_name
+
+    def put(op: Any, value: Any) -> None:
+        op.properties[name] = value
+
+    return property(lambda op: op.properties[name], put)
+
+
+def _optional_property(accessor: OptionalPropertyAccessor) -> property:
+    name, default = accessor.property_name, accessor.default_value
+    return property(lambda op: op.properties.get(name, default), accessor.__set__)
+
+
+_MAKERS: dict[type, Callable[[Any], property]] = {
+    BeforeVariadicSingleAccessor: _first,
+    AfterVariadicSingleAccessor: _last,
+    SameOptionalAccessor: _optional,
+    UniqueVariadicAccessor: _variadic,
+    SingleAttrAccessor: _segment_single,
+    OptionalAttrAccessor: _segment_optional,
+    VariadicAttrAccessor: _segment_variadic,
+    PropertyAccessor: _property,
+    OptionalPropertyAccessor: _optional_property,
+}

@@ -1,0 +1,120 @@
+"""Which tables of ops the package has: literals that list ops by name or by class.
+
+    python tests/op_tables.py [--list]
+
+A table is a dict, set, tuple or list literal (also within `frozenset(...)`, `|` unions and `isinstance(x, (...))`) with at least two elements or
+keys that name ops: strings such as `"tt.load"`, or classes such as `tt.LoadOp`, `LoadOp`. What an op is belongs to its class, as a fact of `minitriton/dialects/`;
+what it becomes is registered at the function that says so.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DIALECTS = (
+    "tt",
+    "ttg",
+    "ttng",
+    "arith",
+    "math",
+    "scf",
+    "cf",
+    "ub",
+    "llvm",
+    "nvvm",
+    "gpu",
+    "nvgpu",
+    "nvws",
+    "builtin",
+    "func",
+)
+_NAME = re.compile(rf"({'|'.join(DIALECTS)})\.[a-z_0-9.]+")
+_CLASS = re.compile(r"[A-Z][A-Za-z0-9]*Op")
+
+
+@dataclass(frozen=True)
+class Table:
+    """One literal: its file, the first name it is bound to (or where it stands), its line, how many ops it lists, and whether by name."""
+
+    file: str
+    holder: str
+    line: int
+    ops: int
+    by_name: bool
+
+    @property
+    def key(self) -> str:
+        return f"{self.file}:{self.holder}"
+
+
+def tables(root: Path = ROOT / "minitriton") -> Iterator[Table]:
+    """All tables below `root`."""
+    for path in sorted(root.rglob("*.py")):
+        yield from _of_tree(ast.parse(path.read_text()), str(path.relative_to(root)))
+
+
+def _of_tree(tree: ast.AST, file: str) -> Iterator[Table]:
+    def visit(node: ast.AST, holder: str, inside: bool) -> Iterator[Table]:
+        found = None if inside else _table(node)
+        if found:
+            yield Table(file, holder, getattr(node, "lineno", 0), *found)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, _holder(node, holder), inside or found is not None)
+
+    yield from visit(tree, "", False)
+
+
+def _holder(node: ast.AST, outer: str) -> str:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return f"{outer}.{node.name}".strip(".")
+    if isinstance(node, ast.Assign | ast.AnnAssign) and "." not in outer:
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        return f"{outer}.{target.id}".strip(".") if isinstance(target, ast.Name) else outer
+    return outer
+
+
+def _table(node: ast.AST) -> tuple[int, bool] | None:
+    """How many ops a literal lists, and whether by name; None for what is no table."""
+    if isinstance(node, ast.Dict):
+        elements = [key for key in node.keys if key is not None]
+    elif isinstance(node, ast.Set | ast.Tuple | ast.List):
+        elements = list(node.elts)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        elements = _united(node)
+    else:
+        return None
+    names = sum(
+        isinstance(each, ast.Constant) and isinstance(each.value, str) and bool(_NAME.fullmatch(each.value))
+        for each in elements
+    )
+    classes = sum(_is_class(each) for each in elements)
+    return (names + classes, names > 0) if names + classes >= 2 else None
+
+
+def _united(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _united(node.left) + _united(node.right)
+    return [node]
+
+
+def _is_class(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(_CLASS.fullmatch(name)) and name != "ModuleOp"
+
+
+if __name__ == "__main__":
+    found = list(tables())
+    if "--list" in sys.argv:
+        for each in found:
+            print(
+                f"{each.file}:{each.line}: {each.holder or '(module)'}: {each.ops} {'names' if each.by_name else 'classes'}"
+            )
+    print(
+        f"{len(found)} tables, {sum(each.by_name for each in found)} of them by name, {sum(each.ops for each in found)} ops"
+    )
