@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import numpy as np
 from cases import CASES, Case, load_kernels
 
-from minitriton.runtime.arguments import specialize
+from minitriton.runtime.launching.arguments import specialize
 
 COMPILERS = ("minitriton", "triton")
 COLUMNS = ("frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "total", "cpu")

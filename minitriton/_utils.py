@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minitriton.language.values import tuple as language_tuple
-from minitriton.runtime.arguments import dtype_name
 from minitriton.runtime.jit import type_canonicalisation_dict
+from minitriton.runtime.launching.arguments import dtype_name
 
 __all__ = [
     "BITWIDTH_DICT", "TRITON_MAX_TENSOR_NUMEL", "canonicalize_dtype", "canonicalize_ptr_dtype", "find_paths_if",

@@ -28,16 +28,16 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.cache_command import add_cache_command
+from minitriton.commands.cache import add_cache_command
+from minitriton.compilation.stages import STAGES
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError, PipelineError, SourceLocation
 from minitriton.explorer.command import add_explorer_commands
 from minitriton.fuzz.command import add_fuzz_command
-from minitriton.fuzz.mutate_command import add_mutate_command
+from minitriton.fuzz.mutation.command import add_mutate_command
 from minitriton.lab.command import add_check_command
 from minitriton.lab.sweeping.command import add_sweep_commands
 from minitriton.pass_manager import Hook, Pipeline, Snapshots, Statistics, Timings, VerifyEach
-from minitriton.stages import STAGES
 from minitriton.target import known_architectures
 
 
@@ -375,8 +375,8 @@ def _write(arguments: argparse.Namespace, content: str | bytes) -> None:
 def _passes(arguments: argparse.Namespace) -> int:
     import dataclasses
 
+    from minitriton.compilation.pipeline_spec import make_step
     from minitriton.pass_registry import known_passes
-    from minitriton.pipeline_spec import make_step
 
     known = known_passes()
     if arguments.name is None:
@@ -397,6 +397,6 @@ def _passes(arguments: argparse.Namespace) -> int:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    from minitriton.demo import run
+    from minitriton.commands.demo import run
 
     return run(full=arguments.full)

@@ -26,20 +26,20 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton import knobs
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.shared_memory_advice import shared_memory_advice
+from minitriton.analysis.shared_memory.advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.compiled_parts import AsmDict, make_metadata
-from minitriton.damaged_files import parse_json
-from minitriton.deep_stack import on_deep_stack
-from minitriton.dumps import dump_stages, environment_hooks, reproducer_path
+from minitriton.compilation.compiled_parts import AsmDict, make_metadata
+from minitriton.compilation.dumps import dump_stages, environment_hooks, reproducer_path
+from minitriton.compilation.overrides import Overrides, overrides_for
+from minitriton.compilation.sources import ASTSource, IRSource, entry_of_text
+from minitriton.compilation.stages import FIRST_FACTS, STAGES, split
 from minitriton.errors import MinitritonError, OutOfResources, SourceLocation
-from minitriton.file_names import stem_of
-from minitriton.overrides import Overrides, overrides_for
+from minitriton.host.damaged_files import parse_json
+from minitriton.host.deep_stack import on_deep_stack
+from minitriton.host.file_names import stem_of
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import Switches, pipeline_for
-from minitriton.sources import ASTSource, IRSource, entry_of_text
-from minitriton.stages import FIRST_FACTS, STAGES, split
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
@@ -428,7 +428,7 @@ class CompiledKernel:
         """
         if self.module is not None:
             return
-        from minitriton.runtime.loading import load
+        from minitriton.runtime.launching.loading import load
 
         load(self)
 
@@ -446,7 +446,7 @@ class CompiledKernel:
         """What launch hooks are told of a launch with these arguments (of all parameters), a `LazyDict`; None if there is no hook."""
         if not knobs.runtime.launch_enter_hook:
             return None
-        from minitriton.runtime.launch_hooks import LazyDict
+        from minitriton.runtime.launching.launch_hooks import LazyDict
 
         self._init_handles()
         metadata = LazyDict({"name": self.name, "function": self.function, "stream": stream})
@@ -457,7 +457,7 @@ class CompiledKernel:
 
     def __getitem__(self, grid: tuple[int, ...]) -> Any:
         """`kernel[grid](*args, stream=None)`: launches with all arguments, with those not declared constexpr, or with those not compiled in."""
-        from minitriton.runtime.loading import direct_launcher
+        from minitriton.runtime.launching.loading import direct_launcher
 
         return direct_launcher(self, grid)
 
@@ -487,7 +487,7 @@ def _load(source: Any, key: str) -> CompiledKernel | None:
 
 _OF_TRITON = {
     "CompilationError": ("minitriton.frontend.errors", "CompilationError"),
-    "LazyDict": ("minitriton.runtime.launch_hooks", "LazyDict"),
+    "LazyDict": ("minitriton.runtime.launching.launch_hooks", "LazyDict"),
     "compiler": ("minitriton.compiler", None),
     "code_generator": ("minitriton.frontend.code_generator", None),
     "errors": ("minitriton.frontend.errors", None),

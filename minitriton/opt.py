@@ -17,12 +17,12 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.compilation.pipeline_spec import make_step, parse_options_text, parse_pipeline
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pass_manager import Hook, PassManager, Pipeline, Snapshots, Timings, VerifyEach, read_reproducer
 from minitriton.pass_registry import Property, Step, load_own_passes
-from minitriton.pipeline_spec import make_step, parse_options_text, parse_pipeline
 
 USAGE = """usage: minitriton-opt [FILE | -] [-PASS | -PASS=OPTIONS | -PASS{OPTIONS}]... [OPTION]...
 

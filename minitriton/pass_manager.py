@@ -20,9 +20,9 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import IRError, MinitritonError, PipelineError
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
-from minitriton.pipeline_spec import format_pipeline, format_step, parse_pipeline
 
 _TEXT = frozenset({Property.LLVM_IR, Property.PTX})
 """What only translations take."""
@@ -186,7 +186,7 @@ class VerifyEach(Hook):
     """Verifies the module after each pass, so that a pass that breaks the IR is named."""
 
     def after(self, step: Step, value: Any) -> None:
-        from minitriton.dialects.verifier import verify
+        from minitriton.dialects.verification.verifier import verify
 
         if isinstance(value, ModuleOp):
             try:

@@ -16,7 +16,7 @@ def remark(op: Operation, text: str, see: Operation | None = None) -> None:
     """Prints a remark about `op` on standard error, if they are asked for; `see` is the other op it is about."""
     if not knobs.compilation.enable_remarks:
         return
-    from minitriton.dialects.verifier import source_location
+    from minitriton.dialects.verification.verifier import source_location
 
     place = source_location(op.location)
     other = source_location(see.location) if see is not None else None

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 import minitriton
-from minitriton.triton_distribution import TRITON_VERSION, found_as
+from minitriton.as_triton.triton_distribution import TRITON_VERSION, found_as
 
 _ELSEWHERE = {
     "triton.compiler.code_generator": "minitriton.frontend.code_generator",
@@ -162,7 +162,7 @@ def begin(*, on_cpu: bool = False) -> None:
     install()
     _tell_child_processes()
     if on_cpu:
-        from minitriton import cuda_on_cpu
+        from minitriton.as_triton import cuda_on_cpu
 
         cuda_on_cpu.install()
 

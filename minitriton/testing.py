@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.runtime.emulation_cost import TIMING, estimated_time
+from minitriton.runtime.on_cpu.emulation_cost import TIMING, estimated_time
 from minitriton.tools.memcheck import cuda_memcheck
 from minitriton.tools.nvidia_smi import nvsmi, set_gpu_clock
 
@@ -81,7 +81,7 @@ def do_bench(
 ) -> Any:
     """Milliseconds that `fn` takes on the GPU, its L2 cache cold. `warmup` and `rep` are milliseconds of running.
 
-    Under `run_as_triton --cpu`, where there is no GPU, the emulator's estimate of one run (`runtime.emulation_cost`).
+    Under `run_as_triton --cpu`, where there is no GPU, the emulator's estimate of one run (`runtime.on_cpu.emulation_cost`).
     """
     if TIMING.by_count:
         return _summary([estimated_time(fn)], quantiles, return_mode)

@@ -88,8 +88,10 @@ class Launched:
         self.calls: list[tuple[Any, ...]] = []
         driver = SimpleNamespace(target=lambda device: triton.target.GPUTarget("cuda", 90))
         monkeypatch.setattr("minitriton.runtime.driver.get_driver", lambda: driver)
-        monkeypatch.setattr("minitriton.runtime.loading.current_stream", lambda: (0, 7))
-        monkeypatch.setattr("minitriton.runtime.dispatch.stream_functions", lambda: (lambda: 0, lambda device: 7))
+        monkeypatch.setattr("minitriton.runtime.launching.loading.current_stream", lambda: (0, 7))
+        monkeypatch.setattr(
+            "minitriton.runtime.launching.dispatch.stream_functions", lambda: (lambda: 0, lambda device: 7)
+        )
         monkeypatch.setattr("minitriton.compiler.CompiledKernel.run", property(self._launcher))
 
     def _launcher(self, kernel: Any) -> Any:

@@ -13,17 +13,17 @@ from cases import CASES, Case, load_kernels
 
 import minitriton
 from minitriton.codegen.cubin import assembler_available
+from minitriton.compilation.stages import FIRST_FACTS
 from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.dialects.context import make_context
+from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.text import parse_module
-from minitriton.dialects.ttg_traits import i32_attr
 from minitriton.errors import PassError, PipelineError
 from minitriton.opt import main as opt
 from minitriton.pass_manager import Hook, PassManager, Pipeline, VerifyEach, representation_text
 from minitriton.pass_registry import Property, known_passes, registered_passes
 from minitriton.pipelines import Switches, pipeline_for
-from minitriton.runtime.arguments import specialize
-from minitriton.stages import FIRST_FACTS
+from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import CUDAOptions, GPUTarget
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)

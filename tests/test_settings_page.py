@@ -36,8 +36,8 @@ OTHERS = {
     "explorer/command.py": "NO_COLOR, which is every program's",
     "demo.py": "puts a variable back that it has set",
     "_C/libtriton/__init__.py": "Triton's `getenv`, for programs",
-    "fuzz/mutant_verdict.py": "puts a variable back that it has set",
-    "fuzz/on_gpu.py": "puts a variable back that it has set",
+    "fuzz/mutation/verdict.py": "puts a variable back that it has set",
+    "fuzz/running/on_gpu.py": "puts a variable back that it has set",
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitriton.tensor_map import DRIVER_TYPES, ELEMENT_BYTES, SIZE, TensorMap, decode, replace_field
+from minitriton.target.tensor_map import DRIVER_TYPES, ELEMENT_BYTES, SIZE, TensorMap, decode, replace_field
 
 CALLS: list[Any] = json.loads((Path(__file__).parent / "driver_tensor_maps.json").read_text())
 """Calls of cuTensorMapEncodeTiled on an H200: arguments, return code, the bytes in hexadecimal."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from minitriton import knobs
-from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.remarks import remark
 
 _NEEDED_BITS = 32

@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from minitriton.dialects.region_flow import Branch, RegionFlow
+from minitriton.dialects.facts.region_flow import Branch, RegionFlow
 from minitriton.remarks import remark
 
 Fact = TypeVar("Fact")

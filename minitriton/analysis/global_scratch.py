@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.ttg_traits import i32_attr
+from minitriton.dialects.facts.gpu_traits import i32_attr
 
 SCRATCH_OFFSET = "ttg.global_scratch_memory_offset"
 SCRATCH_SIZE = "ttg.global_scratch_memory_size"

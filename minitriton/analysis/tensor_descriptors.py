@@ -18,8 +18,8 @@ from xdsl.dialects.builtin import Signedness as Sign
 from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
-from minitriton.dialects.tt_types import TensorDescType
-from minitriton.dialects.ttg_attributes import layout_of
+from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.tt.types import TensorDescType
 from minitriton.errors import IRError
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import Bases, Encoding, NVMMAShared, SwizzledShared

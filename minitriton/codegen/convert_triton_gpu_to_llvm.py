@@ -13,7 +13,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.allocation import read_offsets
+from minitriton.analysis.shared_memory.allocation import read_offsets
 from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.pass_registry import Pass, Property, register_pass
 

@@ -27,7 +27,7 @@ from minitriton.codegen.ptx import (
     parse_llvm_ir,
     ptx_version,
 )
-from minitriton.dialects.ttg_module import TARGET, target_arch
+from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import PipelineError
 from minitriton.pass_registry import Property, Translation, register_pass
 from minitriton.target import CUDAOptions, GPUTarget

@@ -11,9 +11,9 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.allocation import read_allocation
-from minitriton.analysis.membar import insert_barriers
-from minitriton.analysis.proxy_fences import insert_proxy_fences
+from minitriton.analysis.shared_memory.allocation import read_allocation
+from minitriton.analysis.shared_memory.membar import insert_barriers
+from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.pass_registry import Pass, Property, register_pass
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import llvmlite.binding as llvm
 
-from minitriton import locks
 from minitriton.errors import IRError, SourceLocation
+from minitriton.host import locks
 
 TRIPLE = "nvptx64-nvidia-cuda"
 

@@ -16,10 +16,10 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.allocation import allocate, write_attributes
+from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.codegen.scratch import scratch_bytes
-from minitriton.dialects.ttg_module import ALLOCATION_SIZE
-from minitriton.dialects.ttg_traits import i32_attr
+from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.facts.launch import ALLOCATION_SIZE
 from minitriton.pass_registry import Pass, Property, register_pass
 
 

@@ -21,7 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.allocation import SEPARATE, callees_first, function_buffers
+from minitriton.analysis.shared_memory.allocation import SEPARATE, callees_first, function_buffers
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.pass_registry import Pass, Property, register_pass
 

@@ -14,12 +14,12 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import Pure
 
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
-from minitriton.dialects.arith_float import FloatBinaryOp, FloatUnaryOp
+from minitriton.dialects.arith.float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.declared import declared
 from minitriton.dialects.facts import Dear, DeviceFunction
-from minitriton.dialects.layout_facts import Elementwise
+from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_definition import op_definition
-from minitriton.dialects.tt_constraints import var
+from minitriton.dialects.tt.constraints import var
 
 
 class _IntegerUnaryOp(IRDLOperation):

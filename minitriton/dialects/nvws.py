@@ -46,14 +46,14 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, i32_array, i32_attr
 from minitriton.dialects.op_definition import op_definition
-from minitriton.dialects.tt_enums import CacheModifierAttr, EvictionPolicyAttr
-from minitriton.dialects.tt_format import CacheClauses, Pointer
-from minitriton.dialects.tt_memory import NO_MODIFIER, NORMAL
-from minitriton.dialects.tt_types import TensorDescType
-from minitriton.dialects.ttg_memory_ops import LocalDeallocOp
-from minitriton.dialects.ttg_traits import GLOBAL, SHARED, OperandEffects, i32_array, i32_attr
-from minitriton.dialects.ttg_types import AsyncTokenType, MemDescType
+from minitriton.dialects.tt.enums import CacheModifierAttr, EvictionPolicyAttr
+from minitriton.dialects.tt.format import CacheClauses, Pointer
+from minitriton.dialects.tt.memory import NO_MODIFIER, NORMAL
+from minitriton.dialects.tt.types import TensorDescType
+from minitriton.dialects.ttg.memory_ops import LocalDeallocOp
+from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
 
 _TOKEN = AsyncTokenType()
 

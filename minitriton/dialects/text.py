@@ -12,11 +12,11 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from minitriton.dialects.context import make_context
-from minitriton.dialects.parser import TritonParser
-from minitriton.dialects.printer import TritonPrinter
-from minitriton.dialects.printer_aliases import AliasTable
-from minitriton.dialects.printer_names import ValueNames
-from minitriton.dialects.verifier import verify
+from minitriton.dialects.parsing.parser import TritonParser
+from minitriton.dialects.printing.aliases import AliasTable
+from minitriton.dialects.printing.names import ValueNames
+from minitriton.dialects.printing.printer import TritonPrinter
+from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import IRError, SourceLocation
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from minitriton.emulator.kernel_arguments import MappedArray
 from minitriton.emulator.launch import run
-from minitriton.emulator.parser import parse
-from minitriton.emulator.program import EmulationError, Module
+from minitriton.emulator.ptx.parser import parse
+from minitriton.emulator.ptx.program import EmulationError, Module
 from minitriton.emulator.report import Finding, Report, Traffic
 
 __all__ = ["EmulationError", "Finding", "MappedArray", "Module", "Report", "Traffic", "parse", "run"]

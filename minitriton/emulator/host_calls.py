@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import global_memory
 from minitriton.emulator.machine import LOCAL_WINDOW, Machine
+from minitriton.emulator.memory import device as global_memory
 
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(hh|h|ll|l)?([diuoxXcsfFeEgGp%])")
 MOST_LINES = 100_000

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitriton.emulator.launch import run
-from minitriton.emulator.program import EmulationError
+from minitriton.emulator.ptx.program import EmulationError
 from minitriton.interpreter.errors import InterpreterError
 
 THREADS = 128

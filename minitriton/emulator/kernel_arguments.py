@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from minitriton import tensor_map
-from minitriton.emulator.global_memory import GlobalMemory
-from minitriton.emulator.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
+from minitriton.emulator.memory.device import GlobalMemory
+from minitriton.emulator.ptx.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
 from minitriton.errors import SourceLocation
-from minitriton.tensor_map import TensorMap
+from minitriton.target import tensor_map
+from minitriton.target.tensor_map import TensorMap
 
 _FLOATS = {8: "<d", 4: "<f", 2: "<e"}
 

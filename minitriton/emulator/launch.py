@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.global_memory import GlobalMemory
-from minitriton.emulator.global_shadow import Rerun
 from minitriton.emulator.kernel_arguments import Binding
 from minitriton.emulator.machine import Machine, Polling
-from minitriton.emulator.parser import parse
-from minitriton.emulator.program import EmulationError, Module
+from minitriton.emulator.memory.device import GlobalMemory
+from minitriton.emulator.memory.device_shadow import Rerun
+from minitriton.emulator.ptx.parser import parse
+from minitriton.emulator.ptx.program import EmulationError, Module
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import Program, translate
 

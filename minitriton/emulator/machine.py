@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator import global_memory, shared_memory, special_registers
-from minitriton.emulator.barriers import Arrival, BarrierArrivals, check_completed
-from minitriton.emulator.control_flow import Block
-from minitriton.emulator.global_memory import GlobalMemory
-from minitriton.emulator.global_shadow import Rerun
-from minitriton.emulator.ordering import Clocks
-from minitriton.emulator.program import EmulationError, Instruction
+from minitriton.emulator import special_registers
+from minitriton.emulator.memory import device as global_memory
+from minitriton.emulator.memory import shared as shared_memory
+from minitriton.emulator.memory.device import GlobalMemory
+from minitriton.emulator.memory.device_shadow import Rerun
+from minitriton.emulator.memory.ordering import Clocks
+from minitriton.emulator.memory.shared import SharedMemory
+from minitriton.emulator.operations.barriers import Arrival, BarrierArrivals, check_completed
+from minitriton.emulator.ptx.control_flow import Block
+from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
-from minitriton.emulator.shared_memory import SharedMemory
 from minitriton.emulator.translate import Program
 from minitriton.errors import MinitritonError, SourceLocation
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.program import Instruction, Kernel
+from minitriton.emulator.ptx.program import Instruction, Kernel
 from minitriton.errors import SourceLocation
 
 KINDS = (

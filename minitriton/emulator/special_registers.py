@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minitriton.emulator.program import EmulationError
+from minitriton.emulator.ptx.program import EmulationError
 
 if TYPE_CHECKING:
     from minitriton.emulator.machine import Machine

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.bounds import check_sizes
-from minitriton.emulator.control_flow import Block, build_blocks, registers_of
-from minitriton.emulator.modifiers import unknown_modifier
-from minitriton.emulator.program import (
+from minitriton.emulator.memory.bounds import check_sizes
+from minitriton.emulator.memory.proxy_fences import ASYNC_PROXY
+from minitriton.emulator.ptx.control_flow import Block, build_blocks, registers_of
+from minitriton.emulator.ptx.program import (
     EmulationError,
     Immediate,
     Instruction,
@@ -33,7 +33,7 @@ from minitriton.emulator.program import (
     Symbol,
     Variable,
 )
-from minitriton.emulator.proxy_fences import ASYNC_PROXY
+from minitriton.emulator.rules.modifiers import unknown_modifier
 from minitriton.errors import SourceLocation
 
 DTYPES: dict[str, Any] = {
@@ -49,7 +49,7 @@ RULE_MODULES = (
     "warp",
     "synchronize",
     "matrix",
-    "async",
+    "asynchronous",
     "bulk",
     "call",
     "carry",
@@ -309,7 +309,7 @@ class BlockWriter:
 def _load_rules() -> None:
     """Fills `RULES`. Whoever comes while another thread does so waits for the modules, and returns to a full table."""
     for module in RULE_MODULES:
-        importlib.import_module(f"minitriton.emulator.rules_{module}")
+        importlib.import_module(f"minitriton.emulator.rules.{module}")
 
 
 def _lay_out(variables: list[Variable]) -> tuple[dict[str, int], int]:

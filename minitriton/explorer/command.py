@@ -110,10 +110,10 @@ def recording_of(given: argparse.Namespace) -> Recording:
 def _source(given: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """The program, and the options that it is known to want."""
     from minitriton.cli import ast_source, load_kernel
+    from minitriton.compilation.sources import IRSource
     from minitriton.dialects.context import make_context
     from minitriton.lab import corpus
     from minitriton.lab.sweeping.references import Reference
-    from minitriton.sources import IRSource
 
     if given.source.endswith((".ttir", ".ttgir")):
         return IRSource(given.source, make_context()), {}

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minitriton import stages
+from minitriton.compilation import stages
+from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
 from minitriton.explorer.difference import Difference, compare
 from minitriton.explorer.snapshot import Identities, Snapshot, snapshot
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
-from minitriton.pipeline_spec import format_step
 from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 

@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.locations import user_location
-from minitriton.dialects.printer import TritonPrinter
-from minitriton.dialects.printer_aliases import AliasTable
-from minitriton.dialects.printer_names import ValueNames
+from minitriton.dialects.printing.aliases import AliasTable
+from minitriton.dialects.printing.names import ValueNames
+from minitriton.dialects.printing.printer import TritonPrinter
 
 
 @dataclass(frozen=True)

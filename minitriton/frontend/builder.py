@@ -36,7 +36,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.tt_types import pointer_type, tensor_type
+from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.language.dtypes import base_type, block_type, dtype
 from minitriton.language.dtypes import pointer_type as language_pointer

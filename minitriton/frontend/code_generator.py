@@ -33,8 +33,8 @@ from minitriton.frontend.builder import IRBuilder, named_location
 from minitriton.frontend.errors import CompilationError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.functions import CompiledFunctions, flat_types
-from minitriton.frontend.generator_base import rebuild
-from minitriton.frontend.generator_calls import CallVisitor
+from minitriton.frontend.generator.base import rebuild
+from minitriton.frontend.generator.calls import CallVisitor
 from minitriton.frontend.prepared_tree import prepared_tree
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor

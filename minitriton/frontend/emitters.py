@@ -9,23 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minitriton.frontend import (
-    semantic_arithmetic,
-    semantic_atomics,
-    semantic_casts,
-    semantic_descriptors,
-    semantic_dot,
-    semantic_dot_scaled,
-    semantic_math,
-    semantic_memory,
-    semantic_program,
-    semantic_reduce,
-    semantic_shapes,
-    semantic_values,
-)
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.semantic_extra import EXTRA_EMITTERS
+from minitriton.frontend.semantic import arithmetic as semantic_arithmetic
+from minitriton.frontend.semantic import atomics as semantic_atomics
+from minitriton.frontend.semantic import casts as semantic_casts
+from minitriton.frontend.semantic import descriptors as semantic_descriptors
+from minitriton.frontend.semantic import dot as semantic_dot
+from minitriton.frontend.semantic import dot_scaled as semantic_dot_scaled
+from minitriton.frontend.semantic import math as semantic_math
+from minitriton.frontend.semantic import memory as semantic_memory
+from minitriton.frontend.semantic import program as semantic_program
+from minitriton.frontend.semantic import reduce as semantic_reduce
+from minitriton.frontend.semantic import shapes as semantic_shapes
+from minitriton.frontend.semantic import values as semantic_values
+from minitriton.frontend.semantic.extra import EXTRA_EMITTERS
 from minitriton.language import conditions, descriptors, math, target_info
 from minitriton.language import core as tl
 from minitriton.language.dtypes import dtype as language_dtype

@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
-from minitriton import locks
-from minitriton.deep_stack import on_deep_stack
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.frontend.dependencies import DependenciesFinder, PlainFunction
 from minitriton.frontend.errors import UnsupportedReference, location_of
+from minitriton.host import locks
+from minitriton.host.deep_stack import on_deep_stack
 from minitriton.identity import loose_key_of
 from minitriton.language.declare import LibraryFunction
 from minitriton.language.dtypes import constexpr_type, dtype, pointer_type

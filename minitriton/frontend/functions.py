@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, Operation
 from minitriton.frontend.builder import ir_type
 from minitriton.frontend.errors import LanguageError
 from minitriton.frontend.function import JITCallable
-from minitriton.frontend.generator_base import is_static
-from minitriton.frontend.semantic_descriptors import descriptor_ir_type
+from minitriton.frontend.generator.base import is_static
+from minitriton.frontend.semantic.descriptors import descriptor_ir_type
 from minitriton.identity import key_of
 from minitriton.language.aggregates import aggregate_type
 from minitriton.language.descriptors import tensor_descriptor_type

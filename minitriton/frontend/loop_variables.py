@@ -13,8 +13,8 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr
 
 from minitriton.frontend.builder import IRBuilder, constant_of
-from minitriton.frontend.semantic_casts import cast
-from minitriton.frontend.semantic_values import to_tensor
+from minitriton.frontend.semantic.casts import cast
+from minitriton.frontend.semantic.values import to_tensor
 from minitriton.language.iterators import range as language_range
 from minitriton.language.values import tensor, unwrap
 

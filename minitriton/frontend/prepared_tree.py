@@ -15,9 +15,9 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr
 
-from minitriton import locks
 from minitriton.frontend.builder import Place
 from minitriton.frontend.function import JITCallable
+from minitriton.host import locks
 
 
 def prepared_tree(fn: JITCallable) -> ast.FunctionDef:

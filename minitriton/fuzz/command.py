@@ -44,8 +44,8 @@ def add_fuzz_command(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs the kernels and prints the account. 0 if nothing was found, else 1."""
-    from minitriton.fuzz import campaign
-    from minitriton.fuzz.report import as_json, as_text
+    from minitriton.fuzz.running import campaign
+    from minitriton.fuzz.running.report import as_json, as_text
 
     if given.out is not None:
         make_folder(given.out)
@@ -89,7 +89,7 @@ def make_folder(path: Path) -> None:
 
 def chosen_oracles(text: str) -> list[str]:
     """The oracles named, without those that cannot run here, which are said. Raises `MinitritonError` for an unknown one."""
-    from minitriton.fuzz.oracles import ORACLES, available
+    from minitriton.fuzz.running.oracles import ORACLES, available
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
@@ -105,7 +105,7 @@ def chosen_oracles(text: str) -> list[str]:
 
 
 def _run_one(seed: int, number: int, oracles: list[str]) -> int:
-    from minitriton.fuzz.generator import generate, kernel_seed
+    from minitriton.fuzz.generation.generator import generate, kernel_seed
     from minitriton.fuzz.reproducer import compare_again
 
     kernel = generate(kernel_seed(seed, number))
@@ -115,9 +115,9 @@ def _run_one(seed: int, number: int, oracles: list[str]) -> int:
 
 def _shrink_findings(given: argparse.Namespace, summary: Any, oracles: list[str]) -> None:
     """Writes a reproducer for the first kernel of each finding."""
-    from minitriton.fuzz.case import run_case
-    from minitriton.fuzz.generator import generate, kernel_seed
+    from minitriton.fuzz.generation.generator import generate, kernel_seed
     from minitriton.fuzz.reproducer import write_reproducer
+    from minitriton.fuzz.running.case import run_case
     from minitriton.fuzz.shrinking import shrink
 
     for finding, numbers in list(summary.findings.items())[:MOST_SHRUNK]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from minitriton.fuzz.operations import OPERATIONS
-from minitriton.fuzz.reduce_operations import PRELUDE
+from minitriton.fuzz.generation.operations import OPERATIONS
+from minitriton.fuzz.generation.reduce_operations import PRELUDE
 from minitriton.fuzz.tree import (
     Apply,
     Assign,

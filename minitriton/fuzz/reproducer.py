@@ -13,9 +13,9 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from minitriton.fuzz.agreement import Finding
-from minitriton.fuzz.elements import Element
+from minitriton.fuzz.generation.elements import Element
 from minitriton.fuzz.printing import source_of
+from minitriton.fuzz.running.agreement import Finding
 from minitriton.fuzz.tree import Kernel
 
 _TEMPLATE = '''"""{kind}: {signature}
@@ -29,7 +29,7 @@ import sys
 
 import triton
 import triton.language as tl
-from minitriton.fuzz.elements import ELEMENTS
+from minitriton.fuzz.generation.elements import ELEMENTS
 from minitriton.fuzz.reproducer import compare_again
 from minitriton.fuzz.tree import *
 
@@ -79,8 +79,8 @@ def write_reproducer(
 
 def compare_again(kernel: Kernel, oracles: Sequence[str]) -> int:
     """Runs a kernel by the oracles that are at hand and prints what each gave. 0 if all agree, else 1."""
-    from minitriton.fuzz.case import run_case
-    from minitriton.fuzz.oracles import available
+    from minitriton.fuzz.running.case import run_case
+    from minitriton.fuzz.running.oracles import available
 
     result = run_case(kernel, [name for name in oracles if available(name)])
     print(result.source)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from minitriton.fuzz.analysis import analyse
-from minitriton.fuzz.builder import pruned
-from minitriton.fuzz.elements import ELEMENTS
-from minitriton.fuzz.facts import Unsound
+from minitriton.fuzz.generation.builder import pruned
+from minitriton.fuzz.generation.elements import ELEMENTS
+from minitriton.fuzz.judging.analysis import analyse
+from minitriton.fuzz.judging.facts import Unsound
 from minitriton.fuzz.tree import (
     Apply,
     Assign,

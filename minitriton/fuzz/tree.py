@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from minitriton.fuzz.elements import Element
+from minitriton.fuzz.generation.elements import Element
 
 
 @dataclass(frozen=True)

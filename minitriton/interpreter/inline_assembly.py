@@ -17,10 +17,10 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation
 
-from minitriton.dialects.tt_types import PointerType
+from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
-from minitriton.interpreter.shapes import integer
+from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, element_of, shape_of
 
 if TYPE_CHECKING:

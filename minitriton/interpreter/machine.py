@@ -19,22 +19,22 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.analysis.locations import source_location, user_location
-from minitriton.dialects.tt_types import PointerType
-from minitriton.dialects.ttg_module import NUM_WARPS, SHARED_BYTES, num_warps
+from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps
+from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import MinitritonError
 from minitriton.interpreter import meanings
 from minitriton.interpreter.control_flow import next_block
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
-from minitriton.interpreter.mbarriers import Mbarrier
-from minitriton.interpreter.memory import Memory
-from minitriton.interpreter.shared_memory import SharedMemory
-from minitriton.interpreter.tensor_copies import TensorCopies
+from minitriton.interpreter.memory.device import Memory
+from minitriton.interpreter.memory.device.mbarriers import Mbarrier
+from minitriton.interpreter.memory.device.shared import SharedMemory
+from minitriton.interpreter.memory.device.tensor_copies import TensorCopies
 from minitriton.interpreter.values import held_scalar
-from minitriton.interpreter.warp_group_ops import Products
+from minitriton.interpreter.warps.warp_group_ops import Products
 
 if TYPE_CHECKING:
     from minitriton.interpreter.inline_assembly import Assembly
-    from minitriton.interpreter.partitions import Partitions
+    from minitriton.interpreter.warps.partitions import Partitions
 
 Array = Any
 Grid = tuple[int, int, int]
@@ -42,7 +42,10 @@ Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
 """Sees an op, its operands and what it gave each time it has run; what it returns is taken for the op's result."""
 
 
-_FILES = {"arith": "minitriton/interpreter/arith_integers.py", "math": "minitriton/interpreter/math_functions.py"}
+_FILES = {
+    "arith": "minitriton/interpreter/numbers/integers.py",
+    "math": "minitriton/interpreter/numbers/math_functions.py",
+}
 """Where the meanings of a dialect are."""
 
 
@@ -242,7 +245,7 @@ def interpret(
     Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like. `observer` is told of
     every op that runs.
 
-    The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.membar` has seen it: then each access to shared memory
+    The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.shared_memory.membar` has seen it: then each access to shared memory
     must be behind a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
     `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused.
     `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.

@@ -14,31 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute, Operation
 
-from minitriton.dialects.tt_types import TensorDescType
-from minitriton.interpreter import (
-    arith_casts,
-    arith_floats,
-    arith_integers,
-    atomics,
-    clusters,
-    control_flow,
-    descriptors,
-    dots,
-    inline_assembly,
-    libdevice,
-    math_functions,
-    mbarriers,
-    memory_ops,
-    partitions,
-    predication,
-    programs,
-    reductions,
-    shapes,
-    shared_ops,
-    tensor_copies,
-    tokens,
-    warp_group_ops,
-)
+from minitriton.dialects.tt.types import TensorDescType
+from minitriton.interpreter import control_flow, inline_assembly, predication, programs
+from minitriton.interpreter.memory.device import atomics, descriptors, mbarriers, shared_ops, tensor_copies, tokens
+from minitriton.interpreter.memory.device import ops as memory_ops
+from minitriton.interpreter.numbers import casts as arith_casts
+from minitriton.interpreter.numbers import floats as arith_floats
+from minitriton.interpreter.numbers import integers as arith_integers
+from minitriton.interpreter.numbers import libdevice, math_functions
+from minitriton.interpreter.tensors import dots, reductions, shapes
+from minitriton.interpreter.warps import clusters, partitions, warp_group_ops
 
 if TYPE_CHECKING:
     from minitriton.interpreter.machine import Machine

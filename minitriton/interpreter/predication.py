@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.shapes import integer
+from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.ir import Operation
 
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.shapes import integer
+from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, decoder, is_float, unsigned_dtype
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from minitriton.dialects.tt_types import PointerType
-from minitriton.interpreter import formats
+from minitriton.dialects.tt.types import PointerType
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.numbers import formats
 
 Array = Any
 """A NumPy array or a NumPy scalar: tensors and scalars are computed alike."""

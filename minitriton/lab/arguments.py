@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from minitriton.errors import MinitritonError
-from minitriton.interpreter.formats import decode_bf16, decode_small, encode_bf16, encode_small
-from minitriton.interpreter.memory import MemoryFault
-from minitriton.runtime.arguments import Argument
-from minitriton.runtime.descriptor_arguments import is_descriptor_type
+from minitriton.interpreter.memory.device import MemoryFault
+from minitriton.interpreter.numbers.formats import decode_bf16, decode_small, encode_bf16, encode_small
+from minitriton.runtime.launching.arguments import Argument
+from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
 
 _DTYPES = {
     "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,

@@ -17,9 +17,9 @@ from minitriton.lab.checker import check
 from minitriton.lab.report import CheckReport
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import load_own_passes
-from minitriton.runtime.arguments import Argument, dtype_name, is_array
-from minitriton.runtime.descriptor_arguments import is_descriptor_type
-from minitriton.runtime.host_arrays import host_view
+from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
+from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
+from minitriton.runtime.on_cpu.host_arrays import host_view
 from minitriton.target import CUDAOptions, GPUTarget
 
 

@@ -15,11 +15,11 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton import stages
+from minitriton.compilation import stages
 from minitriton.compiler import shared_of_text
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
-from minitriton.file_names import stem_of
+from minitriton.host.file_names import stem_of
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Level, Outcome
@@ -273,7 +273,7 @@ def _count(value: Any) -> int | None:
 
 
 def _invalid(value: Any) -> str | None:
-    from minitriton.dialects.verifier import verify
+    from minitriton.dialects.verification.verifier import verify
 
     if not isinstance(value, ModuleOp):
         return None

@@ -89,9 +89,9 @@ def run(given: argparse.Namespace) -> int:
 def _source(given: argparse.Namespace) -> tuple[Any, Parameters]:
     """The kernel, or the IR text, and what it takes."""
     from minitriton.cli import ast_source, load_kernel
+    from minitriton.compilation.sources import STAGES, IRSource
     from minitriton.dialects.context import make_context
     from minitriton.lab.parameters import parameters_of
-    from minitriton.sources import STAGES, IRSource
 
     if Path(given.kernel).suffix[1:] in STAGES:
         source = IRSource(given.kernel, make_context())

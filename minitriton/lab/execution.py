@@ -17,8 +17,8 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.dialects.tt_func import FuncOp
-from minitriton.dialects.tt_types import TensorDescType
+from minitriton.dialects.tt.func import FuncOp
+from minitriton.dialects.tt.types import TensorDescType
 from minitriton.emulator import Report
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.errors import MinitritonError
@@ -30,8 +30,8 @@ from minitriton.lab.soundness import Unsound, has_barriers, laid_out
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step, Translation
 from minitriton.pipelines import Switches, emission_steps
-from minitriton.runtime.descriptor_arguments import expanded_arguments
-from minitriton.runtime.emulation import emulator_value
+from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
+from minitriton.runtime.on_cpu.emulation import emulator_value
 from minitriton.target import CUDAOptions, GPUTarget
 
 SCRATCH = 1 << 20

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from minitriton.errors import MinitritonError
-from minitriton.interpreter.memory import byte_bounds
+from minitriton.interpreter.memory.device import byte_bounds
 from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.runtime.driver import CudaDriver, get_driver
-from minitriton.runtime.launcher import Launcher, LaunchShape
-from minitriton.runtime.loading import full_grid
+from minitriton.runtime.launching.launcher import Launcher, LaunchShape
+from minitriton.runtime.launching.loading import full_grid
 
 
 def run_on_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:

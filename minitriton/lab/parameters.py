@@ -13,10 +13,10 @@ from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
 
+from minitriton.compilation.sources import ASTSource, IRSource
 from minitriton.dialects import tt
-from minitriton.dialects.ttg_module import TARGET, target_arch
+from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import MinitritonError
-from minitriton.sources import ASTSource, IRSource
 
 
 @dataclass

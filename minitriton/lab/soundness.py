@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.allocation import allocate, write_attributes
-from minitriton.analysis.membar import insert_barriers
-from minitriton.analysis.scratch_size import triton_scratch_bytes
-from minitriton.dialects.ttg_module import SHARED_BYTES
+from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
+from minitriton.analysis.shared_memory.membar import insert_barriers
+from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
+from minitriton.dialects.facts.launch import SHARED_BYTES
 from minitriton.errors import MinitritonError
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from minitriton.architectures import architecture_of
 from minitriton.errors import LoweringError
 from minitriton.layouts import f2
 from minitriton.layouts.algebra import action_remove_broadcasted_regs
@@ -37,6 +36,7 @@ from minitriton.layouts.plans import (
 from minitriton.layouts.swizzling_tiles import Instruction, MatrixInstructions, optimal_swizzling
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.layouts.warp_shuffle import decompose, plan_warp_shuffle
+from minitriton.target.architectures import architecture_of
 
 Shape = Sequence[int]
 THREAD_DIMS = ("register", "lane", "warp")

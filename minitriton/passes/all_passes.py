@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import minitriton.passes.accelerate_matmul
 import minitriton.passes.allocate_global_scratch
-import minitriton.passes.allocate_shared_memory
 import minitriton.passes.allocate_warp_groups
 import minitriton.passes.canonicalize
 import minitriton.passes.coalesce
@@ -21,6 +20,13 @@ import minitriton.passes.enumerate_indices
 import minitriton.passes.exchange_between_ctas
 import minitriton.passes.f32_dot_tc
 import minitriton.passes.fence_insertion
+import minitriton.passes.for_triton_tests.allocate_shared_memory
+import minitriton.passes.for_triton_tests.proxy_fence_insertion
+import minitriton.passes.for_triton_tests.scf_to_cf
+import minitriton.passes.for_triton_tests.test_print_alias
+import minitriton.passes.for_triton_tests.test_print_alignment
+import minitriton.passes.for_triton_tests.test_print_allocation
+import minitriton.passes.for_triton_tests.test_print_membar
 import minitriton.passes.fuse_nested_loops
 import minitriton.passes.hold_wgmma_registers
 import minitriton.passes.inline
@@ -39,7 +45,6 @@ import minitriton.passes.pipelining.pipeline
 import minitriton.passes.pipelining.schedule_loops
 import minitriton.passes.plan_cta.plan_cta
 import minitriton.passes.prefetch
-import minitriton.passes.proxy_fence_insertion
 import minitriton.passes.reduce_data_duplication
 import minitriton.passes.remove_layout_conversions
 import minitriton.passes.reorder_broadcast
@@ -47,12 +52,7 @@ import minitriton.passes.reorder_instructions
 import minitriton.passes.rewrite_tensor_descriptor_to_pointer
 import minitriton.passes.rewrite_tensor_pointer
 import minitriton.passes.sccp
-import minitriton.passes.scf_to_cf
 import minitriton.passes.simplify_integers
 import minitriton.passes.symbol_dce
-import minitriton.passes.test_print_alias
-import minitriton.passes.test_print_alignment
-import minitriton.passes.test_print_allocation
-import minitriton.passes.test_print_membar
 import minitriton.passes.tma_lowering
 import minitriton.passes.wait_where_loops_ran  # noqa: F401

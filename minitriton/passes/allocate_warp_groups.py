@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Region
 
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
+from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
-from minitriton.dialects.ttg_module import MAXNREG, num_warps, threads_per_warp
-from minitriton.dialects.ttg_traits import i32_array, i32_attr
 from minitriton.pass_registry import Pass, Property, register_pass
 
 TOTAL_WARPS = "ttg.total-num-warps"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, i64
 from xdsl.ir import Attribute
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import ttg, ttng
-from minitriton.dialects.ttg_traits import MemDescView
+from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.rewriting.rewriter import Rewriter
 
 

@@ -23,13 +23,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
-from minitriton.analysis.axis_info_types import pointee_bits
-from minitriton.analysis.connected_slice import ConnectedSlices
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis.types import pointee_bits
 from minitriton.analysis.operations import ops_in
+from minitriton.analysis.slices.connected import ConnectedSlices
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.memory_access import DescriptorAccess, MemoryAccess
-from minitriton.dialects.tt_types import PointerType
+from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
+from minitriton.dialects.tt.types import PointerType
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
 from minitriton.layouts.encodings import Bases, Blocked

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
-from minitriton.dialects.ttg_module import num_warps, threads_per_warp
+from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked, SwizzledShared
 from minitriton.layouts.properties import contig_per_thread

@@ -26,12 +26,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
-from minitriton.analysis.axis_info_types import pointee_bits
-from minitriton.analysis.connected_slice import ConnectedSlices
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis.types import pointee_bits
 from minitriton.analysis.float_order import float_order_matters
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
+from minitriton.analysis.slices.connected import ConnectedSlices
 from minitriton.dialects import tt, ttg
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked

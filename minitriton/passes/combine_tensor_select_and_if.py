@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
-from minitriton.dialects.dominance import Dominance
+from minitriton.dialects.verification.dominance import Dominance
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.loop_signature import append_result
 from minitriton.rewriting.regions import is_inside

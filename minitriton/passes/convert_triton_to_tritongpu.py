@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr,
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import tt
-from minitriton.dialects.verify_module import attributes_complaint
+from minitriton.dialects.verification.module import attributes_complaint
 from minitriton.errors import PassError
 from minitriton.layouts import builders, inference
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Slice

@@ -20,12 +20,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleOp, TensorType, i32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_fact import AxisInfo
-from minitriton.analysis.axis_info import AxisInfoAnalysis
-from minitriton.analysis.axis_info_types import pointee_bytes
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis.fact import AxisInfo
+from minitriton.analysis.axis_info.analysis.types import pointee_bytes
 from minitriton.analysis.operations import ops_in
-from minitriton.dialects.memory_access import MemoryAccess
-from minitriton.dialects.tt_types import PointerType, tensor_type
+from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.tt.types import PointerType, tensor_type
 from minitriton.pass_registry import Pass, Property, register_pass
 
 _BREAKS_FACTS = frozenset(
@@ -50,7 +50,7 @@ class EnumerateIndices(Pass):
         accesses = [found for found in ops_in(op) if _is_access(found)]
         if not accesses or not any(_breaks_facts(found) for found in ops_in(op)):
             return
-        from minitriton.analysis.index_evaluation import IndexEvaluation
+        from minitriton.analysis.index.evaluation import IndexEvaluation
 
         evaluation = IndexEvaluation(AxisInfoAnalysis(op))
         for value in dict.fromkeys(value for access in accesses for value in _indices(access)):

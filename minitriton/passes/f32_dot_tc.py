@@ -22,7 +22,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
-from minitriton.dialects.tt_types import tensor_type
+from minitriton.dialects.tt.types import tensor_type
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import float_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily

@@ -19,12 +19,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
-from minitriton.architectures import architecture_of
 from minitriton.dialects import ttg, ttng
-from minitriton.dialects.region_flow import Loop, RegionFlow
-from minitriton.dialects.synchronization import TensorCoreReads
-from minitriton.dialects.ttg_traits import MemDescView
+from minitriton.dialects.facts.gpu_traits import MemDescView
+from minitriton.dialects.facts.region_flow import Loop, RegionFlow
+from minitriton.dialects.facts.synchronization import TensorCoreReads
 from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.target.architectures import architecture_of
 
 
 class _Copies:

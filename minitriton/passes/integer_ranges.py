@@ -1,6 +1,6 @@
 """What integer ranges make possible: unsigned divisions, 32 bits instead of 64, comparisons and masks that are known.
 
-In: TTIR. Out: TTIR that computes the same bits, for all arguments. `x` and `d` stand for integers of which `analysis.integer_range`
+In: TTIR. Out: TTIR that computes the same bits, for all arguments. `x` and `d` stand for integers of which `analysis.integer_range.analysis`
 knows enough.
 
     divsi x, d;  remsi x, d          =>  divui x, d;  remui x, d              x >= 0, d >= 0
@@ -28,10 +28,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from minitriton.analysis.axis_info_rules_choice import SLE, ULE
-from minitriton.analysis.integer_range import FITS_32_BITS, GRID_LIMITS, NON_NEGATIVE_DIVIDEND, IntegerRangeAnalysis
-from minitriton.analysis.integer_range_assume import ASSUME
-from minitriton.analysis.integer_range_rules import compare
+from minitriton.analysis.axis_info.analysis.rules_choice import SLE, ULE
+from minitriton.analysis.integer_range.analysis import (
+    FITS_32_BITS,
+    GRID_LIMITS,
+    NON_NEGATIVE_DIVIDEND,
+    IntegerRangeAnalysis,
+)
+from minitriton.analysis.integer_range.analysis.assume import ASSUME
+from minitriton.analysis.integer_range.analysis.rules import compare
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, math, tt
 from minitriton.pass_registry import Pass, Property, register_pass

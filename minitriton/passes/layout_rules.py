@@ -1,4 +1,4 @@
-"""How a layout travels through an op, as the class of the op says it (`dialects.layout_facts`).
+"""How a layout travels through an op, as the class of the op says it (`dialects.facts.layout`).
 
 In: an op and the layout of an operand (or of a result). Out: the layout that its results (its operands) then have,
 or None where the op says nothing.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from minitriton.dialects.layout_facts import LayoutRule
+from minitriton.dialects.facts.layout import LayoutRule
 from minitriton.layouts.encodings import DistributedEncoding
 
 

@@ -22,7 +22,7 @@ from xdsl.traits import IsTerminator
 
 from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
-from minitriton.dialects.region_flow import Loop, RegionFlow
+from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.regions import is_defined_outside

@@ -13,7 +13,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 
-from minitriton.dialects.ttg_module import MAXNREG
+from minitriton.dialects.facts.launch import MAXNREG
 from minitriton.pass_registry import Pass, Property, register_pass
 
 

@@ -10,7 +10,7 @@ and the next are merged, as often as it takes.
     %v = tt.reshape %w : tensor<16x128xf16> -> tensor<16x64x2xf16>
 
 Not a pass of Triton's, whose vectors lie along one axis. That the axes lie side by side is found by enumeration
-(`analysis.index_evaluation`). Reshapes move nothing at run time. A kernel that sums floats across elements is left alone: its sums
+(`analysis.index.evaluation`). Reshapes move nothing at run time. A kernel that sums floats across elements is left alone: its sums
 would be added in another order. Left out by `without="minitriton-merge-tile-axes"`.
 """
 
@@ -24,15 +24,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, TensorType, i32
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
-from minitriton.analysis.axis_info_types import pointee_bytes, shape_of
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis.types import pointee_bytes, shape_of
 from minitriton.analysis.float_order import float_order_matters
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
 from minitriton.pass_registry import Pass, Property, register_pass
 
 if TYPE_CHECKING:
-    from minitriton.analysis.index_evaluation import IndexEvaluation
+    from minitriton.analysis.index.evaluation import IndexEvaluation
 
 VECTOR_BYTES = 16
 """The widest load or store of one thread."""
@@ -51,7 +51,7 @@ class MergeTileAxes(Pass):
         accesses = [found for found in ops_in(op) if found.name in ("tt.load", "tt.store") and _has_short_axis(found)]
         if not accesses or float_order_matters(op):
             return
-        from minitriton.analysis.index_evaluation import IndexEvaluation
+        from minitriton.analysis.index.evaluation import IndexEvaluation
 
         evaluation = IndexEvaluation(AxisInfoAnalysis(op))
         merges = [(access, _merge(evaluation, access.operands[0])) for access in accesses]

@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.tt_types import TensorDescType
+from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass

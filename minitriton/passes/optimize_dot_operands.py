@@ -25,7 +25,7 @@ from xdsl.ir import Operation, OpResult
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.layout_facts import order_of
+from minitriton.dialects.facts.layout import order_of
 from minitriton.layouts.builders import swizzled_shared_for_dot
 from minitriton.layouts.encodings import DotOperand, NVMMAShared, SharedEncoding
 from minitriton.layouts.inference import memdesc_reshape_dst, trans_dst

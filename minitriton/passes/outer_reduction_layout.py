@@ -37,7 +37,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import neutral_element
-from minitriton.dialects.layout_facts import axis_of
+from minitriton.dialects.facts.layout import axis_of
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.to_linear import to_linear_layout

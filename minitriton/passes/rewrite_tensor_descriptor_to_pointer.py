@@ -24,9 +24,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
-from minitriton.dialects.tt_constraints import is_float
-from minitriton.dialects.tt_enums import DescriptorReduceKind, PaddingOption, RMWOp
-from minitriton.dialects.tt_types import TensorDescType, pointer_type, tensor_type
+from minitriton.dialects.tt.constraints import is_float
+from minitriton.dialects.tt.enums import DescriptorReduceKind, PaddingOption, RMWOp
+from minitriton.dialects.tt.types import TensorDescType, pointer_type, tensor_type
 from minitriton.errors import PassError
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.strided_access import along, inside, pointers, positions

@@ -24,9 +24,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
-from minitriton.dialects.tt_constraints import is_float
-from minitriton.dialects.tt_enums import PaddingOption
-from minitriton.dialects.tt_types import PointerType, is_tensor_pointer, pointer_type
+from minitriton.dialects.tt.constraints import is_float
+from minitriton.dialects.tt.enums import PaddingOption
+from minitriton.dialects.tt.types import PointerType, is_tensor_pointer, pointer_type
 from minitriton.errors import PassError
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.strided_access import inside, pointers, positions

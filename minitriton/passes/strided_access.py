@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.tt_types import tensor_type
+from minitriton.dialects.tt.types import tensor_type
 from minitriton.rewriting.constants import constant_op, int_attr
 
 Insert = Callable[[Operation], SSAValue]

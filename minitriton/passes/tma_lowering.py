@@ -27,8 +27,8 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.tt_types import TensorDescType, pointer_type
-from minitriton.dialects.ttg_attributes import SharedMemorySpaceAttr
+from minitriton.dialects.encodings import SharedMemorySpaceAttr
+from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.pass_registry import Pass, Property, register_pass

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Unrea
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import tt
-from minitriton.dialects.ttg_traits import i32_array
+from minitriton.dialects.facts.gpu_traits import i32_array
 from minitriton.rewriting.steady_values import drop_steady
 
 Rule = Callable[["ValueExpansion", Operation], None]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitriton.runtime.c_types import c_type
 from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu, torch_module
-from minitriton.runtime.emulated_device import EmulatedDevice
+from minitriton.runtime.launching.c_types import c_type
+from minitriton.runtime.on_cpu.emulated_device import EmulatedDevice
 from minitriton.target import GPUTarget
 
 _EMULATED = EmulatedDevice()
@@ -58,12 +58,12 @@ class ActiveDriver:
         return _device().target(self.get_current_device())
 
     def get_current_device(self) -> int:
-        from minitriton.runtime.loading import current_stream
+        from minitriton.runtime.launching.loading import current_stream
 
         return current_stream()[0] if has_gpu() else _EMULATED.current_device()
 
     def get_current_stream(self, device: int | None = None) -> int:
-        from minitriton.runtime.loading import current_stream
+        from minitriton.runtime.launching.loading import current_stream
 
         return current_stream()[1] if has_gpu() else 0
 

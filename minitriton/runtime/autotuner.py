@@ -24,13 +24,13 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.frontend.errors import CompileTimeAssertionFailure
-from minitriton.runtime.arguments import lies_on_host
-from minitriton.runtime.autotune_cache import TimingsFile
+from minitriton.runtime.caches.autotuning import TimingsFile
 from minitriton.runtime.config import Config
-from minitriton.runtime.emulation_cost import instructions_issued
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.heuristics import Heuristics, heuristics
 from minitriton.runtime.kernel_interface import KernelInterface, innermost_function
+from minitriton.runtime.launching.arguments import lies_on_host
+from minitriton.runtime.on_cpu.emulation_cost import instructions_issued
 
 __all__ = [
     "Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics",

@@ -21,7 +21,7 @@ from types import ModuleType
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.runtime.cache_manager import get_cache_manager
+from minitriton.runtime.caches.manager import get_cache_manager
 
 
 def compile_module_from_src(

@@ -19,8 +19,8 @@ from typing import Any
 
 import minitriton
 from minitriton import knobs
-from minitriton.damaged_files import parse_json, read_regular
-from minitriton.runtime.cache_eviction import MANIFEST, note_store, note_use, take_away
+from minitriton.host.damaged_files import parse_json, read_regular
+from minitriton.runtime.caches.eviction import MANIFEST, note_store, note_use, take_away
 
 
 def cache_directory() -> Path:
@@ -116,6 +116,7 @@ def __getattr__(name: str) -> Any:
     """Triton has its managers of files in this module."""
     if name not in _MANAGERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from minitriton.runtime import cache_manager, remote_cache
+    from minitriton.runtime.caches import manager as cache_manager
+    from minitriton.runtime.caches import remote as remote_cache
 
     return getattr(remote_cache if name.startswith(("Remote", "Redis")) else cache_manager, name)

@@ -13,11 +13,11 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from minitriton import locks
 from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.host import locks
 from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
-from minitriton.tensor_map import DRIVER_TYPES, TensorMap
-from minitriton.tensor_map import SIZE as TENSOR_MAP_BYTES
+from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
+from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 _COMPUTE_CAPABILITY_MAJOR = 75
 _COMPUTE_CAPABILITY_MINOR = 76

@@ -19,7 +19,9 @@ from minitriton.frontend.function import JITCallable, KernelParam
 from minitriton.identity import is_same, key_of
 from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, constexpr_function
 from minitriton.runtime._async_compile import FutureKernel, active_mode
-from minitriton.runtime.arguments import (
+from minitriton.runtime.caches.device import DeviceCaches
+from minitriton.runtime.kernel_interface import KernelInterface
+from minitriton.runtime.launching.arguments import (
     Argument,
     Specialization,
     collect_arguments,
@@ -27,15 +29,13 @@ from minitriton.runtime.arguments import (
     plain_argument,
     refuse_without_memory,
 )
-from minitriton.runtime.arguments import specialize as specialization_of
-from minitriton.runtime.compile_hooks import JitFunctionInfo, call_hook, deserialize
-from minitriton.runtime.descriptor_arguments import expanded_arguments
-from minitriton.runtime.device_caches import DeviceCaches
-from minitriton.runtime.dispatch import Dispatcher, Entry, belongs_on_host, resolve_grid
-from minitriton.runtime.kernel_interface import KernelInterface
-from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
-from minitriton.runtime.native_specialization import native_specialize_impl
-from minitriton.runtime.repeated_launches import MOST_REPEATED, launch_key
+from minitriton.runtime.launching.arguments import specialize as specialization_of
+from minitriton.runtime.launching.compile_hooks import JitFunctionInfo, call_hook, deserialize
+from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
+from minitriton.runtime.launching.dispatch import Dispatcher, Entry, belongs_on_host, resolve_grid
+from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hooks
+from minitriton.runtime.launching.native_specialization import native_specialize_impl
+from minitriton.runtime.launching.repeated_launches import MOST_REPEATED, launch_key
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -363,7 +363,7 @@ class JITFunction(JITCallable, KernelInterface):
         return checked
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
-        from minitriton.runtime.loading import current_stream, passed_values
+        from minitriton.runtime.launching.loading import current_stream, passed_values
 
         device, stream = current_stream()
         self._refuse_without_memory(args)
@@ -393,8 +393,8 @@ class JITFunction(JITCallable, KernelInterface):
         return (self._interpret if self.is_interpreted() else self._emulate)(grid, args, options)
 
     def _emulate(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
-        from minitriton.runtime.emulation import run_on_emulator
-        from minitriton.runtime.host_arrays import refuse_forgotten_tensors
+        from minitriton.runtime.on_cpu.emulation import run_on_emulator
+        from minitriton.runtime.on_cpu.host_arrays import refuse_forgotten_tensors
 
         refuse_forgotten_tensors(self.__name__, self.arg_names, args)
         self._refuse_without_memory(args)
@@ -446,7 +446,7 @@ class JITFunction(JITCallable, KernelInterface):
         return {**options, "debug": debug} if debug is not False else options
 
     def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        from minitriton.runtime.interpretation import interpretable_module, run_on_interpreter
+        from minitriton.runtime.on_cpu.interpretation import interpretable_module, run_on_interpreter
 
         target = default_target()
         options = self._with_debug(options)
@@ -468,7 +468,7 @@ _name = operator.itemgetter(0)
 def _device_at_hand() -> int:
     """The calling thread's device; 0 on a machine without any."""
     from minitriton.runtime.driver import has_gpu
-    from minitriton.runtime.loading import current_stream
+    from minitriton.runtime.launching.loading import current_stream
 
     return current_stream()[0] if has_gpu() else 0
 

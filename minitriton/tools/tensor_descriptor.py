@@ -12,7 +12,7 @@ from typing import Any
 
 from minitriton._utils import validate_block_shape
 from minitriton.errors import MinitritonError
-from minitriton.runtime.arguments import data_address, dtype_name
+from minitriton.runtime.launching.arguments import data_address, dtype_name
 
 _ALIGNMENT = 16
 """Bytes that base and outer strides must be a multiple of (PTX ISA, "Tensors")."""

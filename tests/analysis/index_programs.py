@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.tt_types import PointerType, pointer_type, tensor_type
+from minitriton.dialects.tt.types import PointerType, pointer_type, tensor_type
 
 OPS: dict[str, type[Operation]] = {
     op.name: op

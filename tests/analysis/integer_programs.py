@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import FunctionType, IntegerType, ModuleOp, i1, i32, 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith, llvm, math, tt
-from minitriton.dialects.tt_types import pointer_type, tensor_type
+from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.rewriting.constants import constant_op, element_type, int_attr, width_of
 
 LENGTH = 8

@@ -9,15 +9,15 @@ from shared_memory_ir import function, kernel, module_of, named
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.allocation import Allocation, BufferKind, allocate, write_attributes
-from minitriton.analysis.liveness import Liveness, intersects
-from minitriton.analysis.offset_assignment import assign_offsets
-from minitriton.analysis.scratch_size import triton_scratch_bytes
+from minitriton.analysis.shared_memory.allocation import Allocation, BufferKind, allocate, write_attributes
+from minitriton.analysis.shared_memory.liveness import Liveness, intersects
+from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
+from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.dialects.ttg_ops import LocalBarrierOp
+from minitriton.dialects.ttg.ops import LocalBarrierOp
 from minitriton.errors import PassError
-from minitriton.passes.allocate_shared_memory import AllocateSharedMemory, AllocateSharedMemoryNV
+from minitriton.passes.for_triton_tests.allocate_shared_memory import AllocateSharedMemory, AllocateSharedMemoryNV
 
 USE = "%{0}v = ttg.local_load %{0} : !buf -> !tile\n"
 

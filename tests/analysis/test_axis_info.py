@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from minitriton.analysis.axis_info.analysis.fact import (
+    MAX_DIVISOR,
+    AxisInfo,
+    anything,
+    constant,
+    join,
+    power_of_two_part,
+    unknown,
+)
 from xdsl.ir import SSAValue
 
-from minitriton.analysis.axis_fact import MAX_DIVISOR, AxisInfo, anything, constant, join, power_of_two_part, unknown
-from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects.text import parse_module
 
 

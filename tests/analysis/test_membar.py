@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from shared_memory_ir import kernel, module_of
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.allocation import allocate
-from minitriton.analysis.membar import insert_barriers
-from minitriton.analysis.scratch_size import triton_scratch_bytes
+from minitriton.analysis.shared_memory.allocation import allocate
+from minitriton.analysis.shared_memory.membar import insert_barriers
+from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 
 BUFFER = "%{0} = ttg.local_alloc : () -> !buf\n"
 STORE = "ttg.local_store %t, %{0} : !tile -> !buf\n"

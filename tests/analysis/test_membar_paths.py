@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from shared_memory_ir import function, kernel
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.allocation import allocate
-from minitriton.analysis.membar import insert_barriers
+from minitriton.analysis.shared_memory.allocation import allocate
+from minitriton.analysis.shared_memory.membar import insert_barriers
 
 STATEMENTS = [
     f"{line.format(name)}"

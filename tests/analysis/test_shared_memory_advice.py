@@ -14,8 +14,8 @@ import minitriton as triton
 import minitriton.codegen.all_passes
 import minitriton.language as tl
 import minitriton.passes.all_passes
-from minitriton.analysis.allocation import allocate
-from minitriton.analysis.shared_memory_advice import shared_memory_advice
+from minitriton.analysis.shared_memory.advice import shared_memory_advice
+from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.context import make_context
 from minitriton.lab.call import source_of_call

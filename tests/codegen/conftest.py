@@ -16,8 +16,8 @@ import pytest
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, ModuleOp, VectorType
 
-from minitriton.analysis.allocation import allocate
-from minitriton.analysis.membar import insert_barriers
+from minitriton.analysis.shared_memory.allocation import allocate
+from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes

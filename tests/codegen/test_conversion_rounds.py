@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton import compiler, emulator
-from minitriton.analysis.allocation import allocate
+from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.codegen.conversion_rounds import ConversionRounds
 from minitriton.codegen.lowering.convert_layout import SCRATCH_LIMIT, conversion_of
 from minitriton.codegen.scratch import scratch_bytes

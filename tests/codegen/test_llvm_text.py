@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerAttr
 
-from minitriton.analysis.allocation import allocate
+from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.codegen import ptx
 from minitriton.codegen.convert_triton_gpu_to_llvm import ConvertTritonGPUToLLVM
 from minitriton.codegen.llvm_text import write_module

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from minitriton.analysis.allocation import allocate
-from minitriton.analysis.membar import insert_barriers
+from minitriton.analysis.shared_memory.allocation import allocate
+from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.codegen import ptx
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.lowering.lower_module import lower_module

@@ -32,11 +32,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import arith, math, tt, ttg, ttng
-from minitriton.dialects.tt_types import PointerType, TensorDescType
-from minitriton.interpreter.formats import encode_bf16, encode_small
+from minitriton.dialects.tt.types import PointerType, TensorDescType
+from minitriton.interpreter.numbers.formats import encode_bf16, encode_small
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import DistributedEncoding, Slice
-from minitriton.runtime.arguments import Argument
+from minitriton.runtime.launching.arguments import Argument
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 ELEMENTS_BEHIND_A_POINTER = 1 << 14

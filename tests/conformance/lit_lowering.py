@@ -35,7 +35,7 @@ from minitriton.codegen.cubin import ptx_to_cubin
 from minitriton.dialects import tt
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
-from minitriton.dialects.verifier import verify
+from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments, as_numbers
 from minitriton.lab.execution import Launch

@@ -16,14 +16,14 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from minitriton import emulator
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
-from minitriton.dialects.ttg_module import num_ctas
-from minitriton.dialects.ttng_tma import TensormapCreateOp
+from minitriton.dialects.facts.launch import num_ctas
+from minitriton.dialects.ttng.tma import TensormapCreateOp
 from minitriton.lab.arguments import Arguments
 from minitriton.rewriting.constants import int_constant
-from minitriton.runtime.arguments import Argument
-from minitriton.runtime.descriptor_arguments import expanded_arguments
-from minitriton.runtime.emulation import emulator_value
-from minitriton.tensor_map import ELEMENT_BYTES, SIZE, TensorMap, decode
+from minitriton.runtime.launching.arguments import Argument
+from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
+from minitriton.runtime.on_cpu.emulation import emulator_value
+from minitriton.target.tensor_map import ELEMENT_BYTES, SIZE, TensorMap, decode
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 

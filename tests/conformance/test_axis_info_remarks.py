@@ -15,7 +15,7 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects.text import parse_module
 
 SOURCE = Path(os.environ.get("TRITON_SRC", "")) / "test" / "Analysis" / "test-alignment.mlir"

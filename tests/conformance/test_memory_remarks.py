@@ -16,13 +16,13 @@ import pytest
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.scratch_size import triton_scratch_bytes
+from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.passes import test_print_membar
-from minitriton.passes.allocate_shared_memory import AllocateSharedMemory
-from minitriton.passes.test_print_alias import TextNames, alias_remarks
-from minitriton.passes.test_print_allocation import allocation_remarks
+from minitriton.passes.for_triton_tests import test_print_membar
+from minitriton.passes.for_triton_tests.allocate_shared_memory import AllocateSharedMemory
+from minitriton.passes.for_triton_tests.test_print_alias import TextNames, alias_remarks
+from minitriton.passes.for_triton_tests.test_print_allocation import allocation_remarks
 
 TRITON_SRC = os.environ.get("TRITON_SRC")
 pytestmark = pytest.mark.skipif(TRITON_SRC is None, reason="TRITON_SRC does not name a checkout of Triton 3.6.0")

@@ -14,10 +14,10 @@ from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.cse import Cse
+from minitriton.passes.for_triton_tests.scf_to_cf import ConvertScfToCf
 from minitriton.passes.licm import TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.sccp import Sccp
-from minitriton.passes.scf_to_cf import ConvertScfToCf
 
 pytestmark = pytest.mark.oracle
 

@@ -13,9 +13,9 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.dialects.context import DIALECTS
 from minitriton.dialects.facts import Fact, Neutral, Widens, give, neutral_element
-from minitriton.dialects.layout_facts import Elementwise, LayoutRule
-from minitriton.dialects.memory_access import MemoryAccess
-from minitriton.dialects.region_flow import RegionFlow, receivers
+from minitriton.dialects.facts.layout import Elementwise, LayoutRule
+from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.facts.region_flow import RegionFlow, receivers
 from minitriton.dialects.text import parse_module
 
 OPS = [op for dialect in DIALECTS for op in dialect.operations]

@@ -107,7 +107,7 @@ MATRIX_CASES = [
 
 def signature(case: Case, compiler: str) -> tuple[dict[str, str], dict[tuple[int, ...], Any]]:
     """Types and attributes of a launch of `case`."""
-    from minitriton.runtime.arguments import specialize
+    from minitriton.runtime.launching.arguments import specialize
 
     kernel = getattr(load_kernels(case.file, compiler), case.kernel)
     kinds = dict.fromkeys(kernel.arg_names, "constexpr")

@@ -11,8 +11,9 @@ from building import compiled
 from parity_cases import ALL_CASES
 
 from minitriton import emulator
-from minitriton.emulator import approximations, float_math
 from minitriton.emulator import translate as translation
+from minitriton.emulator.arithmetic import approximations
+from minitriton.emulator.arithmetic import floats as float_math
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
 from agreement import TOLERANCES, approximate_instructions, assert_agree

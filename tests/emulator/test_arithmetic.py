@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitriton import emulator
-from minitriton.emulator import float_math, integer_math, small_floats
+from minitriton.emulator.arithmetic import floats as float_math
+from minitriton.emulator.arithmetic import integers as integer_math
+from minitriton.emulator.arithmetic import small_floats
 
 F32 = np.float32
 WORDS = np.random.default_rng(5).integers(0, 2**32, 64, dtype=np.uint32)

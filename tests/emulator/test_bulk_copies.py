@@ -8,7 +8,7 @@ import pytest
 
 from minitriton import emulator
 from minitriton.emulator import MappedArray
-from minitriton.tensor_map import TensorMap
+from minitriton.target.tensor_map import TensorMap
 
 Run = Callable[..., emulator.Report]
 CODES = {

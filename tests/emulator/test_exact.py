@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitriton.emulator.exact import apply
-from minitriton.emulator.float_math import fma64
+from minitriton.emulator.arithmetic.exact import apply
+from minitriton.emulator.arithmetic.floats import fma64
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 floats = st.floats(width=64)

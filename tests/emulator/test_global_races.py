@@ -11,8 +11,8 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import emulator
-from minitriton.emulator.global_shadow import GlobalShadow
-from minitriton.runtime.emulation import KernelFault
+from minitriton.emulator.memory.device_shadow import GlobalShadow
+from minitriton.runtime.on_cpu.emulation import KernelFault
 
 Run = Callable[..., emulator.Report]
 

@@ -10,7 +10,7 @@ import pytest
 from cases import load_kernels
 
 from minitriton import emulator
-from minitriton.tensor_map import DRIVER_TYPES, TensorMap
+from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
 
 sys.path.insert(0, str(Path(__file__).parent))
 from matrix_cases import FILE, MATRIX_CASES, MatrixCase, our_ptx, triton_ptx

@@ -12,7 +12,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.runtime.emulation import KernelFault
+from minitriton.runtime.on_cpu.emulation import KernelFault
 
 
 @triton.jit

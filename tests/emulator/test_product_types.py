@@ -9,8 +9,8 @@ import pytest
 from cases import load_kernels
 
 from minitriton import emulator
-from minitriton.emulator import small_floats as sf
-from minitriton.emulator.tensor_core import Accumulation, multiply_accumulate, multiply_accumulate_integers
+from minitriton.emulator.arithmetic import small_floats as sf
+from minitriton.emulator.operations.tensor_core import Accumulation, multiply_accumulate, multiply_accumulate_integers
 
 sys.path.insert(0, str(Path(__file__).parent))
 from matrix_cases import FILE

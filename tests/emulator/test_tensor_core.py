@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitriton.emulator import small_floats as sf
-from minitriton.emulator import tensor_core
-from minitriton.emulator.tensor_core import Accumulation, multiply_accumulate
+from minitriton.emulator.arithmetic import small_floats as sf
+from minitriton.emulator.operations import tensor_core
+from minitriton.emulator.operations.tensor_core import Accumulation, multiply_accumulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

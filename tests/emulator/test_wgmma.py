@@ -5,7 +5,7 @@ import pytest
 
 from minitriton import emulator
 from minitriton.emulator import MappedArray
-from minitriton.tensor_map import TensorMap
+from minitriton.target.tensor_map import TensorMap
 
 COLUMNS = 8
 A_PLACE, B_PLACE = 0, 16384

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import minitriton
-from minitriton import deep_stack
-from minitriton.deep_stack import NestedTooDeep, on_deep_stack
+from minitriton.host import deep_stack
+from minitriton.host.deep_stack import NestedTooDeep, on_deep_stack
 
 
 def kernel_of(source: str, folder: Path) -> Any:

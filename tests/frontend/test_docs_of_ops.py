@@ -74,7 +74,7 @@ def test_the_page_followed_literally_gives_a_kernel_that_runs(page: str, package
 
 @pytest.mark.parametrize(
     ("leave_out", "interpret"),
-    [("minitriton/frontend/emitters.py", "0"), ("minitriton/interpreter/math_functions.py", "1")],
+    [("minitriton/frontend/emitters.py", "0"), ("minitriton/interpreter/numbers/math_functions.py", "1")],
 )
 def test_what_is_left_out_is_named_with_its_file(leave_out: str, interpret: str, package: Path) -> None:
     applied("add-an-op.md", package, leave_out)

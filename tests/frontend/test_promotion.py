@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minitriton.frontend.semantic_values import computation_type, integer_promotion, number_dtype
+from minitriton.frontend.semantic.values import computation_type, integer_promotion, number_dtype
 from minitriton.language import dtypes as dt
 
 NAMES = (*dt.dtype.SINT_TYPES, *dt.dtype.UINT_TYPES, *dt.dtype.FP_TYPES)

@@ -4,9 +4,9 @@ import os
 import time
 from collections.abc import Sequence
 
-from minitriton.fuzz import campaign
-from minitriton.fuzz.agreement import Finding
-from minitriton.fuzz.campaign import KernelReport
+from minitriton.fuzz.running import campaign
+from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.campaign import KernelReport
 
 ENDS, HANGS, DIFFERS = 3, 25, 30
 

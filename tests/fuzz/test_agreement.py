@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from minitriton.fuzz.agreement import differing, judge
-from minitriton.fuzz.analysis import Analysis, Written
-from minitriton.fuzz.builder import apply
-from minitriton.fuzz.campaign import fuzz_one
-from minitriton.fuzz.case import run_case
-from minitriton.fuzz.elements import ELEMENTS
-from minitriton.fuzz.known import known_difference
-from minitriton.fuzz.oracles import Outcome, available
+from minitriton.fuzz.generation.builder import apply
+from minitriton.fuzz.generation.elements import ELEMENTS
+from minitriton.fuzz.judging.analysis import Analysis, Written
+from minitriton.fuzz.running.agreement import differing, judge
+from minitriton.fuzz.running.campaign import fuzz_one
+from minitriton.fuzz.running.case import run_case
+from minitriton.fuzz.running.known import known_difference
+from minitriton.fuzz.running.oracles import Outcome, available
 from minitriton.fuzz.tree import Apply, Array, Assign, Expr, For, Kernel, Literal, Name, Stmt, Store, While
 
 ALL = ("interpreter", "ttgir", "emulator", "triton")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from minitriton.fuzz.analysis import Analysis, analyse
-from minitriton.fuzz.builder import apply
-from minitriton.fuzz.elements import ELEMENTS
-from minitriton.fuzz.facts import Floats, Ints, Type, Unsound
+from minitriton.fuzz.generation.builder import apply
+from minitriton.fuzz.generation.elements import ELEMENTS
+from minitriton.fuzz.judging.analysis import Analysis, analyse
+from minitriton.fuzz.judging.facts import Floats, Ints, Type, Unsound
 from minitriton.fuzz.tree import (
     Apply,
     Array,

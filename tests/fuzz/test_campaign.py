@@ -9,9 +9,9 @@ import pytest
 from dying_kernels import DIFFERS, ENDS, HANGS, run_or_die
 
 from minitriton.cli import main
-from minitriton.fuzz import campaign
-from minitriton.fuzz.agreement import Finding
-from minitriton.fuzz.report import as_json, as_text
+from minitriton.fuzz.running import campaign
+from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.report import as_json, as_text
 
 
 def test_a_run_survives_kernels_that_kill_or_hold_up_a_process(monkeypatch: pytest.MonkeyPatch) -> None:

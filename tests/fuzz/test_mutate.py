@@ -9,10 +9,10 @@ import pytest
 
 from minitriton import cli
 from minitriton.errors import MinitritonError
-from minitriton.fuzz import mutant_verdict
-from minitriton.fuzz.mutant_verdict import judge, run
-from minitriton.fuzz.mutants import KINDS, Mutant, mutant
-from minitriton.fuzz.text_mutation import MUTATIONS, mutated
+from minitriton.fuzz.mutation import verdict as mutant_verdict
+from minitriton.fuzz.mutation.mutants import KINDS, Mutant, mutant
+from minitriton.fuzz.mutation.text_mutation import MUTATIONS, mutated
+from minitriton.fuzz.mutation.verdict import judge, run
 
 
 def test_a_short_run_finds_nothing() -> None:

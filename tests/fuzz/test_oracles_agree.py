@@ -2,8 +2,8 @@
 
 import pytest
 
-from minitriton.fuzz.campaign import fuzz_one
-from minitriton.fuzz.oracles import available
+from minitriton.fuzz.running.campaign import fuzz_one
+from minitriton.fuzz.running.oracles import available
 
 SEED = 2026
 BATCHES, OWN_ONLY, WITH_TRITON = 15, 15, 5

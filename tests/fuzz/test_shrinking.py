@@ -11,13 +11,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import arith
-from minitriton.fuzz import oracles as oracles_module
-from minitriton.fuzz.analysis import analyse
-from minitriton.fuzz.case import run_case
-from minitriton.fuzz.facts import Unsound
-from minitriton.fuzz.generator import generate, kernel_seed
+from minitriton.fuzz.generation.generator import generate, kernel_seed
+from minitriton.fuzz.judging.analysis import analyse
+from minitriton.fuzz.judging.facts import Unsound
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.reproducer import tree_text, write_reproducer
+from minitriton.fuzz.running import oracles as oracles_module
+from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.shrinking import candidates, shrink
 from minitriton.fuzz.tree import Apply, Kernel, expressions, parts, statements
 from minitriton.pass_manager import Pipeline
@@ -100,7 +100,7 @@ def test_a_broken_pass_is_found_and_shrunk_to_what_shows_it(broken_compiler: Non
 
 def test_the_tree_of_a_reproducer_is_the_kernel() -> None:
     from minitriton.fuzz import tree
-    from minitriton.fuzz.elements import ELEMENTS
+    from minitriton.fuzz.generation.elements import ELEMENTS
 
     for number in range(20):
         kernel = generate(kernel_seed(6, number))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitriton.emulator.approximations import bound_of
+from minitriton.emulator.arithmetic.approximations import bound_of
 
 ULP = 2.0**-23
 

@@ -78,7 +78,7 @@ def test_every_driver_encoding_is_the_one_that_the_emulator_knows() -> None:
     import ctypes
 
     from minitriton.runtime.driver import get_driver
-    from minitriton.tensor_map import SIZE, TensorMap
+    from minitriton.target.tensor_map import SIZE, TensorMap
 
     x = matrix(64, 256, torch.float16)
     for swizzle, box in ((0, (256, 64)), (1, (16, 8)), (2, (32, 64)), (3, (64, 32))):

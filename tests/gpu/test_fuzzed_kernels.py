@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from minitriton.fuzz.campaign import fuzz_one
+from minitriton.fuzz.running.campaign import fuzz_one
 
 
 @pytest.mark.parametrize("batch", range(10))

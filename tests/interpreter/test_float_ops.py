@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from minitriton.dialects.text import parse_module
-from minitriton.interpreter import formats, meanings
+from minitriton.interpreter import meanings
 from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.numbers import formats
 
 
 def meaning(line: str, arguments: str) -> Callable[..., Any]:

@@ -13,7 +13,8 @@ from minitriton.dialects.arith import ARITH
 from minitriton.dialects.math import MATH
 from minitriton.dialects.text import parse_module
 from minitriton.dialects.tt import TT
-from minitriton.interpreter import InterpreterError, formats, interpret, meanings
+from minitriton.interpreter import InterpreterError, interpret, meanings
+from minitriton.interpreter.numbers import formats
 
 
 def run(text: str, *args: Any, grid: tuple[int, ...] = (1,)) -> None:

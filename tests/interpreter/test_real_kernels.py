@@ -17,7 +17,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 
 from minitriton.dialects.text import parse_module
-from minitriton.interpreter import InterpreterError, formats, interpret
+from minitriton.interpreter import InterpreterError, interpret
+from minitriton.interpreter.numbers import formats
 
 pytestmark = pytest.mark.oracle
 

@@ -9,14 +9,14 @@ from cases import Case, load_kernels
 from xdsl.dialects.builtin import ModuleOp
 
 import minitriton.passes.all_passes  # noqa: F401
-from minitriton.analysis.allocation import allocate, write_attributes
-from minitriton.analysis.membar import insert_barriers
-from minitriton.analysis.scratch_size import triton_scratch_bytes
+from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
+from minitriton.analysis.shared_memory.membar import insert_barriers
+from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
+from minitriton.compilation.sources import ASTSource
 from minitriton.dialects.context import make_context
 from minitriton.interpreter import interpret
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pipelines import ttgir_passes, ttir_passes
-from minitriton.sources import ASTSource
 from minitriton.target import CUDAOptions, GPUTarget
 
 HOPPER = GPUTarget("cuda", 90, 32)

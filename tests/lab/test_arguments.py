@@ -7,7 +7,7 @@ import pytest
 
 from minitriton.cli import main
 from minitriton.errors import MinitritonError
-from minitriton.interpreter.memory import MemoryFault
+from minitriton.interpreter.memory.device import MemoryFault
 from minitriton.lab.arguments import Arguments, as_numbers, generate_arguments
 from minitriton.lab.comparison import Verdict, compare
 

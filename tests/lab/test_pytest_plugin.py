@@ -15,7 +15,7 @@ from minitriton.lab import checker
 from minitriton.lab.comparison import Verdict
 from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.pass_registry import Property
-from minitriton.runtime.emulation import KernelFault
+from minitriton.runtime.on_cpu.emulation import KernelFault
 
 
 def test_a_sound_kernel_passes_and_gives_the_report(minitriton_check: Callable[..., Any]) -> None:

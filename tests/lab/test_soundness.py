@@ -10,8 +10,8 @@ from broken_passes import broken
 from checked_kernels import normalized_call
 
 from minitriton.dialects import ttg
-from minitriton.dialects.ttg_module import ALLOCATION_OFFSET
-from minitriton.dialects.ttg_traits import i32_attr
+from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.lab import CheckReport, check_call, soundness, with_passes
 
 PLACED = "test-print-membar"

@@ -12,7 +12,7 @@ from cases import Case, load_kernels
 import minitriton
 from minitriton import emulator
 from minitriton.compiler import ASTSource
-from minitriton.runtime.arguments import specialize
+from minitriton.runtime.launching.arguments import specialize
 from minitriton.target import GPUTarget
 
 ARCH = 90

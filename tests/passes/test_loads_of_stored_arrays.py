@@ -8,7 +8,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
-from minitriton.runtime.emulation import KernelFault
+from minitriton.runtime.on_cpu.emulation import KernelFault
 
 ROUNDS, BLOCK = 5, 1024
 

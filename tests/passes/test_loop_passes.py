@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from filecheck_ir import check, run
 
+from minitriton.passes.for_triton_tests.scf_to_cf import ConvertScfToCf
 from minitriton.passes.licm import LoopInvariantCodeMotion, TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.loop_unroll import LoopUnroll
-from minitriton.passes.scf_to_cf import ConvertScfToCf
 
 
 def counted(bound: str, attributes: str = "") -> str:

@@ -20,12 +20,12 @@ from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.combine import Combine
 from minitriton.passes.cse import Cse
+from minitriton.passes.for_triton_tests.scf_to_cf import ConvertScfToCf
 from minitriton.passes.inline import Inline
 from minitriton.passes.licm import TritonLoopInvariantCodeMotion
 from minitriton.passes.loop_aware_cse import LoopAwareCse
 from minitriton.passes.loop_unroll import LoopUnroll
 from minitriton.passes.reorder_broadcast import ReorderBroadcast
-from minitriton.passes.scf_to_cf import ConvertScfToCf
 from minitriton.passes.symbol_dce import SymbolDce
 
 pytestmark = pytest.mark.oracle

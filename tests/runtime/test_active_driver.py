@@ -12,7 +12,8 @@ import minitriton.language as tl
 from minitriton.codegen.cubin import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError
-from minitriton.runtime import active_driver, driver, loading
+from minitriton.runtime import active_driver, driver
+from minitriton.runtime.launching import loading
 from minitriton.target import GPUTarget
 
 needs_assembler = pytest.mark.skipif(not assembler_available("sm90"), reason="no assembler for PTX on this machine")

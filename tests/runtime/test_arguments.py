@@ -11,7 +11,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton.errors import MinitritonError
-from minitriton.runtime.arguments import (
+from minitriton.runtime.launching.arguments import (
     DeviceArray,
     foreign_array,
     is_array,
@@ -22,7 +22,7 @@ from minitriton.runtime.arguments import (
     runtime_value,
     specialize,
 )
-from minitriton.runtime.dispatch import belongs_on_host
+from minitriton.runtime.launching.dispatch import belongs_on_host
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from minitriton import cli, knobs
-from minitriton.runtime import cache_eviction
 from minitriton.runtime.cache import KernelCache
-from minitriton.runtime.cache_eviction import entries_of, evict
+from minitriton.runtime.caches import eviction as cache_eviction
+from minitriton.runtime.caches.eviction import entries_of, evict
 
 
 def key(number: int) -> str:

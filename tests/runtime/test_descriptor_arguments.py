@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from minitriton.errors import MinitritonError
-from minitriton.runtime import loading
-from minitriton.runtime.arguments import Argument, lies_on_host, specialize
-from minitriton.runtime.descriptor_arguments import HostTensorMap, expanded_arguments, expanded_types
 from minitriton.runtime.driver import CudaDriver
-from minitriton.tensor_map import DRIVER_TYPES, SIZE, TensorMap
+from minitriton.runtime.launching import loading
+from minitriton.runtime.launching.arguments import Argument, lies_on_host, specialize
+from minitriton.runtime.launching.descriptor_arguments import HostTensorMap, expanded_arguments, expanded_types
+from minitriton.target.tensor_map import DRIVER_TYPES, SIZE, TensorMap
 from minitriton.tools.tensor_descriptor import DescriptorError, TensorDescriptor
 
 ARRAY = np.zeros((40, 64), np.float16)

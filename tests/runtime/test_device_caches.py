@@ -11,7 +11,7 @@ import pytest
 
 import minitriton as triton
 import minitriton.language as tl
-from minitriton.runtime.device_caches import DeviceCaches
+from minitriton.runtime.caches.device import DeviceCaches
 
 FACTOR = tl.constexpr(2)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minitriton.runtime.dispatch import Dispatcher
+from minitriton.runtime.launching.dispatch import Dispatcher
 
 
 class Tensor:

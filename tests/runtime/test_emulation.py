@@ -13,8 +13,9 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.runtime import dispatch, driver
-from minitriton.runtime.emulation import KernelFault
+from minitriton.runtime import driver
+from minitriton.runtime.launching import dispatch
+from minitriton.runtime.on_cpu.emulation import KernelFault
 
 
 @triton.jit

@@ -11,7 +11,7 @@ import pytest
 import minitriton
 import minitriton.language as tl
 from minitriton import MockTensor, knobs
-from minitriton.runtime.launch_hooks import LazyDict, launch_with_hooks
+from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hooks
 
 POINTER = MockTensor(tl.float32)
 

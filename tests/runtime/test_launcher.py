@@ -10,9 +10,9 @@ import pytest
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import _allocator
-from minitriton.runtime.generic_call import generic_call
-from minitriton.runtime.launcher import Launcher, LaunchShape
-from minitriton.runtime.loading import passed_values
+from minitriton.runtime.launching.generic_call import generic_call
+from minitriton.runtime.launching.launcher import Launcher, LaunchShape
+from minitriton.runtime.launching.loading import passed_values
 
 
 class RecordingDriver:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minitriton.runtime.repeated_launches import launch_key
+from minitriton.runtime.launching.repeated_launches import launch_key
 
 
 class Tensor:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.allocation import Allocation
+from minitriton.analysis.shared_memory.allocation import Allocation
 from minitriton.codegen.lowering import families  # noqa: F401  (fills the table)
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.signature import lower_function

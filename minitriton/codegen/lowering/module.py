@@ -8,14 +8,14 @@ from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from minitriton.analysis.allocation import Allocation
-from minitriton.analysis.axis_info import AxisInfoAnalysis
-from minitriton.architectures import architecture_of
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.shared_memory.allocation import Allocation
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.scratch import capability_of
 from minitriton.codegen.types import I8, SHARED, VOID
-from minitriton.dialects.ttg_module import threads_per_warp
+from minitriton.dialects.facts.launch import threads_per_warp
 from minitriton.errors import LoweringError
+from minitriton.target.architectures import architecture_of
 
 SHARED_MEMORY = "global_smem"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import llvm as L
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.integer_range import FITS_32_BITS, NON_NEGATIVE_DIVIDEND
+from minitriton.analysis.integer_range.analysis import FITS_32_BITS, NON_NEGATIVE_DIVIDEND
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.types import I32, I64, bit_width, lane_type
 

@@ -21,7 +21,7 @@ from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm
-from minitriton.dialects import nvvm_tma as tma
+from minitriton.dialects.nvvm import tma
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.cta_split import shape_per_cta, split_among_ctas
 from minitriton.layouts.encodings import NVMMAShared

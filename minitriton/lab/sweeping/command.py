@@ -187,11 +187,11 @@ def run_worth(given: argparse.Namespace) -> int:
 
 def run_bisect(given: argparse.Namespace) -> int:
     """Prints the passes that are left, and the pipeline."""
+    from minitriton.compilation.pipeline_spec import format_step
     from minitriton.lab.sweeping.judging import Class, Judge, Record
     from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
     from minitriton.lab.sweeping.space import is_fixed
     from minitriton.pass_manager import Pipeline
-    from minitriton.pipeline_spec import format_step
 
     shows = is_broken
     if given.more:

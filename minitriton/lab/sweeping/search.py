@@ -203,8 +203,8 @@ def difference(before: str, after: str) -> list[str]:
     """The passes of `after` that `before` lacks (`+`) and the other way round (`-`), each with the pass it follows."""
     import difflib
 
+    from minitriton.compilation.pipeline_spec import format_step
     from minitriton.lab.sweeping.space import parse_point
-    from minitriton.pipeline_spec import format_step
 
     a, b = ([format_step(step) for step in parse_point(text).steps] for text in (before, after))
     lines: list[str] = []

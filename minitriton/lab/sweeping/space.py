@@ -17,10 +17,10 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from minitriton.compilation.pipeline_spec import make_step
 from minitriton.errors import PipelineError
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
-from minitriton.pipeline_spec import make_step
 
 LEVELS = frozenset({Property.TTIR, Property.ENCODINGS, Property.LLVM_DIALECT, Property.LLVM_IR, Property.PTX})
 """The properties that say which representation a program has."""

@@ -14,7 +14,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton import stages
+from minitriton.compilation import stages
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.execution import Launch
 from minitriton.pass_manager import Pipeline

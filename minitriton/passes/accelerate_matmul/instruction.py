@@ -28,12 +28,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
-from minitriton.analysis.def_use_slices import connected_ops, forward_ops
-from minitriton.architectures import architecture_of
+from minitriton.analysis.slices.def_use import connected_ops, forward_ops
 from minitriton.dialects import tt, ttg
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
+from minitriton.target.architectures import architecture_of
 
 FP8 = (Float8E4M3FNType, Float8E5M2Type)
 _ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)

@@ -16,9 +16,9 @@ from typing import cast
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.def_use_slices import backward_ops
+from minitriton.analysis.slices.def_use import backward_ops
 from minitriton.dialects import ttg
-from minitriton.dialects.layout_facts import Elementwise
+from minitriton.dialects.facts.layout import Elementwise
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.layouts.properties import order_for_memory

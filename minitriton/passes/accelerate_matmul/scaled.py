@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.analysis.locations import user_location
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.tt_types import tensor_type
+from minitriton.dialects.tt.types import tensor_type
 from minitriton.errors import IRError
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, NvidiaMma, Slice

@@ -21,7 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects import tt
-from minitriton.dialects.dominance import Dominance
+from minitriton.dialects.verification.dominance import Dominance
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.fuse_nested_loops.fusion import fuse
 from minitriton.passes.fuse_nested_loops.nests import LoopNode, find_loop_nests

@@ -17,7 +17,7 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
-from minitriton.dialects.dominance import Dominance
+from minitriton.dialects.verification.dominance import Dominance
 from minitriton.rewriting.constants import float_attr, int_attr
 from minitriton.rewriting.effects import is_memory_effect_free, recursive_effects
 from minitriton.rewriting.insertion import Inserter

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.dialects.dominance import Dominance
+from minitriton.dialects.verification.dominance import Dominance
 from minitriton.rewriting.regions import is_inside
 
 

@@ -16,7 +16,7 @@ from typing import cast
 from xdsl.dialects.builtin import UnitAttr
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.layout_facts import axis_of, has_efficient_layout
+from minitriton.dialects.facts.layout import axis_of, has_efficient_layout
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import thread_order, warp_order
 from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_layout, shape_of, with_layout

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import Neutral
-from minitriton.dialects.layout_facts import axis_of
+from minitriton.dialects.facts.layout import axis_of
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.properties import elems_per_thread
 from minitriton.passes.loop_signature import append_result

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.layout_facts import allows_reorder, axis_of
+from minitriton.dialects.facts.layout import allows_reorder, axis_of
 from minitriton.layouts.builders import blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import get_order, is_expensive_view

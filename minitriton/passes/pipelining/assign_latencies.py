@@ -23,7 +23,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation, OpResult
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt, ttng
 from minitriton.pass_registry import Pass, Property, register_pass

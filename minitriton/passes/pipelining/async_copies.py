@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.ttg_module import num_ctas, num_warps, threads_per_warp
+from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_warp
 from minitriton.layouts.builders import default_blocked
 from minitriton.passes.pipelining.buffers import is_zero
 from minitriton.passes.pipelining.rings import Counters, Placer, buffer_in, first_user, read_from

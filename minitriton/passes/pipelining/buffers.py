@@ -9,10 +9,10 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.tensor_descriptors import buffer_encoding
 from minitriton.dialects import tt, ttg
-from minitriton.dialects.tt_types import TensorDescType
+from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.algebra import divide_left
 from minitriton.layouts.builders import swizzled_shared_for_dot, swizzled_shared_for_mma
 from minitriton.layouts.encodings import (

@@ -19,7 +19,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FixedBitwidthType, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
 from minitriton.passes.pipelining.async_copies import copy_load, load_as_tensor

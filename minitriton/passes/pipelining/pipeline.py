@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info import AxisInfoAnalysis
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.pass_registry import Pass, Property, register_pass

@@ -15,7 +15,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, get_effects
 
 from minitriton.analysis.operations import ops_in
-from minitriton.analysis.pointer_roots import PointerRoots, points
+from minitriton.analysis.slices.pointer_roots import PointerRoots, points
 from minitriton.dialects import tt
 from minitriton.remarks import remark
 

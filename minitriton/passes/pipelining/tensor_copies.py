@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.tensor_descriptors import is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.tt_types import TensorDescType
+from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
 from minitriton.passes.pipelining.buffers import stays_in_shared_memory

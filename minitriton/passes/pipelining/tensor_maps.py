@@ -19,7 +19,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.tt_types import pointer_type
+from minitriton.dialects.tt.types import pointer_type
 from minitriton.errors import PassError
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.pipelining.loops import body_ops

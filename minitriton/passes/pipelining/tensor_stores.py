@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.tt_types import TensorDescType
+from minitriton.dialects.tt.types import TensorDescType
 from minitriton.passes.pipelining.rings import SHARED_MEMORY
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.pipelining.tensor_maps import rotate_tensor_maps

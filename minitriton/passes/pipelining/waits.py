@@ -15,7 +15,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
-from minitriton.dialects.region_flow import RegionFlow
+from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.passes.pipelining.loops import terminator_of
 from minitriton.rewriting.insertion import Inserter
 

@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.rewriter import InsertPoint
 
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.layout_facts import Elementwise
-from minitriton.dialects.memory_access import MemoryAccess
+from minitriton.dialects.facts.layout import Elementwise
+from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.layouts.encodings import DistributedEncoding, Slice
 from minitriton.passes.plan_cta.casts import Cast, CastQueue, before, behind, is_backward
 from minitriton.passes.plan_cta.cta_layouts import with_cga

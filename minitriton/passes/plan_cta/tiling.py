@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from minitriton.dialects import ttg
-from minitriton.dialects.memory_access import DescriptorAccess, MemoryAccess
+from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.layouts.builders import blocked_for_cga, cga_from_split
 from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, DotOperand, Slice
 from minitriton.layouts.properties import contig_per_thread, get_order

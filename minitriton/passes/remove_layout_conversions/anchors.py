@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from minitriton.dialects.layout_facts import AnyLayout, LayoutAnchor, OnlyOnce
+from minitriton.dialects.facts.layout import AnyLayout, LayoutAnchor, OnlyOnce
 from minitriton.layouts.encodings import DistributedEncoding
 
 

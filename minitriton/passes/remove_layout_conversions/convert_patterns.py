@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.layout_facts import allows_reorder, has_efficient_layout, order_of
+from minitriton.dialects.facts.layout import allows_reorder, has_efficient_layout, order_of
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.layouts.properties import are_layouts_equivalent, is_expensive_view
 from minitriton.passes.layout_rules import result_layout

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects.facts import Dear, RoundsOff
-from minitriton.dialects.layout_facts import axis_of
+from minitriton.dialects.facts.layout import axis_of
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.properties import threads_per_warp, warps_per_cta
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice

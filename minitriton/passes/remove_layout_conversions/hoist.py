@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects import tt
 from minitriton.dialects.facts import Contraction, KeepsData, ViewOfTensor, Widens
-from minitriton.dialects.layout_facts import Elementwise
+from minitriton.dialects.facts.layout import Elementwise
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.passes.layout_rules import operand_layout
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization

@@ -20,7 +20,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
-from minitriton.dialects.region_flow import Loop, RegionFlow
+from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.layout_rules import operand_layout

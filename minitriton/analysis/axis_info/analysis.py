@@ -1,0 +1,248 @@
+"""Axis info: contiguity, divisibility, constancy and constant value of every integer and pointer of a module.
+
+In: a module of `tt` (or `ttg`) functions. Out: `AxisInfoAnalysis(module).get(value)`, an `AxisInfo`.
+
+    %offs = arith.addi %base, %range : tensor<128xi32>      contiguity = [128], divisibility = [128], constancy = [1]
+    %mask = arith.cmpi slt, %offs, %n                       contiguity = [1], divisibility = [1], constancy = [16]
+
+The rules are tables keyed by op name, one file per family (`axis_info_rules_*.py`); an op without a rule claims nothing.
+They answer to lib/Analysis/AxisInfo.cpp of Triton 3.6.0, except that a claim which can be false is not made.
+
+A function that others call gets, for each scalar (or 1-d) argument, what holds at all of its call sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from minitriton.analysis.axis_info.analysis.access import access_shape
+from minitriton.analysis.axis_info.analysis.assume import Promise, promises
+from minitriton.analysis.axis_info.analysis.explain import Claim, Explanation, Step, explain, why
+from minitriton.analysis.axis_info.analysis.fact import AxisInfo, join, unknown, with_hints
+from minitriton.analysis.axis_info.analysis.rules import RULES
+from minitriton.analysis.axis_info.analysis.types import pointee_bytes, rank_of, splat_integer
+from minitriton.analysis.dataflow import ForwardDataflow
+from minitriton.analysis.operations import ops_in
+
+__all__ = ["AxisInfo", "AxisInfoAnalysis"]
+
+_HINTS = ("tt.contiguity", "tt.divisibility", "tt.constancy")
+
+
+class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
+    """The facts of a module, found when the first one is asked for.
+
+    Facts speak of the IR as it was then; a value made later has the fact that claims nothing.
+    """
+
+    def __init__(self, module: ModuleOp) -> None:
+        super().__init__()
+        self.module = module
+        self.promises: dict[SSAValue, list[Promise]] = {}
+        self._noted: set[Block] = set()
+        self._done = False
+
+    def get(self, value: SSAValue) -> AxisInfo:
+        """What is known of `value`."""
+        if not self._done:
+            self._done = True
+            self._run_module()
+        return self.fact(value)
+
+    def explain(self, value: SSAValue) -> Explanation:
+        """The facts that the fact of `value` was made from, as a tree that prints with source locations."""
+        self.get(value)
+        return explain(self, value)
+
+    def why(self, value: SSAValue, claim: Claim, dim: int = 0) -> list[Step]:
+        """The path from `value` to the op that keeps `claim` from being larger."""
+        self.get(value)
+        return why(self, value, claim, dim)
+
+    def pointer_contiguity(self, pointer: SSAValue, element_bits: int | None = None) -> int:
+        """How many neighbouring elements a thread can access at once through a tensor of pointers.
+
+        For a tensor of offsets, `element_bits` is the width of what they index.
+        """
+        if not isinstance(pointer.type, TensorType):
+            return 1
+        return min(self.pointer_alignment(pointer, element_bits), access_shape(pointer.type).contiguous_per_thread)
+
+    def pointer_alignment(self, pointer: SSAValue, element_bits: int | None = None) -> int:
+        """How many consecutive, aligned elements the pointers run through along the layout's fastest axis."""
+        type_ = pointer.type
+        if not isinstance(type_, TensorType):
+            return 1
+        fact, dim = self.get(pointer), access_shape(type_).fastest_dim
+        multiple = fact.divisibility[dim]
+        element_bytes = pointee_bytes(type_)
+        if element_bytes:
+            multiple = max(1, multiple // (element_bytes if element_bits is None else max(1, element_bits // 8)))
+        return min(multiple, fact.contiguity[dim])
+
+    def mask_alignment(self, mask: SSAValue) -> int:
+        """How many neighbouring elements along the layout's fastest axis have the same mask."""
+        if not isinstance(mask.type, TensorType):
+            return 1
+        return max(1, self.get(mask).constancy[access_shape(mask.type).fastest_dim])
+
+    def transfer(self, op: Operation) -> None:
+        rule = RULES.get(op.name)
+        if rule is None:
+            if op.attributes:
+                for result in op.results:
+                    hinted = _with_attributes(self.unknown(result), op.attributes)
+                    if hinted is not None:
+                        self.facts[result] = hinted
+            return
+        result = op.results[0]
+        fact = rule(op, [self.fact(operand) for operand in op.operands])
+        if op.attributes:
+            fact = _with_attributes(fact, op.attributes) or fact
+        self.facts[result] = self._promised(result, fact) if self.promises else fact
+
+    def join(self, a: AxisInfo, b: AxisInfo) -> AxisInfo:
+        return join(a, b)
+
+    def unknown(self, value: SSAValue) -> AxisInfo:
+        return unknown(rank_of(value.type))
+
+    def loop_variable(self, lower: AxisInfo, step: AxisInfo) -> AxisInfo:
+        divisibility = (min(lower.divisibility[0], step.divisibility[0]),)
+        return AxisInfo((1,), divisibility, (1,), None, lower.non_negative)
+
+    def constant_of(self, fact: AxisInfo) -> int | None:
+        return fact.constant_value
+
+    def run_block(self, block: Block) -> None:
+        if block not in self._noted:
+            self._noted.add(block)
+            for promise in promises(block):
+                self.promises.setdefault(promise.value, []).append(promise)
+        super().run_block(block)
+
+    def _promised(self, value: SSAValue, fact: AxisInfo) -> AxisInfo:
+        for promise in self.promises.get(value, ()):
+            fact = promise.apply(fact)
+        return fact
+
+    def _run_module(self) -> None:
+        functions = {_name(op): op for op in self.module.ops if op.name in ("tt.func", "func.func") and op.regions}
+        calls = _calls_by_function(functions) if len(functions) > 1 else {}
+        for function in _callers_first(functions, calls):
+            first = function.regions[0].first_block
+            if first is None:
+                continue
+            self._arguments(function, first, calls.get(_name(function), ()))
+            for promise in promises(first):
+                if promise.value.owner is first:
+                    self.facts[promise.value] = promise.apply(self.fact(promise.value))
+            self.run(function.regions[0])
+
+    def _arguments(self, function: Operation, entry: Block, call_sites: Sequence[Operation]) -> None:
+        hints = function.properties.get("arg_attrs")
+        all_attributes = hints.data if isinstance(hints, ArrayAttr) else ()
+        for index, argument in enumerate(entry.args):
+            attributes = all_attributes[index] if index < len(all_attributes) else None
+            own = attributes.data if isinstance(attributes, DictionaryAttr) else {}
+            fact = self.unknown(argument)
+            hinted = _with_attributes(fact, own)
+            if call_sites and fact.rank == 1:
+                self.sources[argument] = tuple(call.operands[index] for call in call_sites)
+                hinted = self._joined_call_sites(self.sources[argument], hinted, own)
+            if hinted is not None:
+                self.facts[argument] = hinted
+
+    def _joined_call_sites(self, passed: Sequence[SSAValue], hinted: AxisInfo | None, own: Iterable[str]) -> AxisInfo:
+        """What holds at every call; a hint on the argument weakens what the calls say about the same claim."""
+        fact = self.fact(passed[0])
+        for value in passed[1:]:
+            fact = join(fact, self.fact(value))
+        if hinted is not None:
+            names = set(own)
+            fact = fact._replace(
+                contiguity=_weaker("tt.contiguity" in names, fact.contiguity, hinted.contiguity),
+                divisibility=_weaker("tt.divisibility" in names, fact.divisibility, hinted.divisibility),
+                constancy=_weaker("tt.constancy" in names, fact.constancy, hinted.constancy),
+            )
+        return fact._replace(constant_value=None)
+
+
+def _weaker(also: bool, ours: tuple[int, ...], theirs: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(map(min, ours, theirs)) if also else ours
+
+
+def _with_attributes(fact: AxisInfo, attributes: Mapping[str, Attribute]) -> AxisInfo | None:
+    """`fact` with the hints among `attributes`; None if there are none."""
+    found = [_numbers(attributes.get(name)) for name in _HINTS]
+    if not any(found):
+        return None
+    return with_hints(fact, contiguity=found[0], divisibility=found[1], constancy=found[2])
+
+
+def _numbers(attribute: Attribute | None) -> tuple[int, ...] | None:
+    if isinstance(attribute, IntegerAttr):
+        return (attribute.value.data,)
+    if isinstance(attribute, DenseIntOrFPElementsAttr):
+        splat = splat_integer(attribute)
+        if splat is not None:
+            return (splat,) * prod(attribute.get_shape())
+        return tuple(int(value) for value in attribute.get_values())
+    return None
+
+
+def _name(function: Operation) -> str:
+    name = function.properties.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else ""
+
+
+def _calls_by_function(functions: dict[str, Operation]) -> dict[str, list[Operation]]:
+    calls: dict[str, list[Operation]] = {}
+    for function in functions.values():
+        for op in ops_in(function):
+            if op.name in ("tt.call", "func.call"):
+                callee = op.properties.get("callee")
+                if isinstance(callee, SymbolRefAttr):
+                    calls.setdefault(callee.string_value(), []).append(op)
+    return calls
+
+
+def _callers_first(functions: dict[str, Operation], calls: dict[str, list[Operation]]) -> list[Operation]:
+    """Functions so ordered that each comes after its callers; recursion is cut where it closes."""
+    if not calls:
+        return list(functions.values())
+    order: list[Operation] = []
+    seen: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in seen or name not in functions:
+            return
+        seen.add(name)
+        for call in calls.get(name, ()):
+            visit(_name(_enclosing_function(call)))
+        order.append(functions[name])
+
+    for name in functions:
+        visit(name)
+    return order
+
+
+def _enclosing_function(op: Operation) -> Operation:
+    parent = op.parent_op()
+    while parent is not None and parent.name not in ("tt.func", "func.func"):
+        parent = parent.parent_op()
+    assert parent is not None
+    return parent

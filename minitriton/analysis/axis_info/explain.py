@@ -1,0 +1,192 @@
+"""Why a fact is what it is: from a value back to the lines of the kernel that decide it.
+
+In: an analysis, a value. Out: `explain` gives the tree of facts that a fact was made from; `why` gives the one path that
+limits one claim, down to the op that ends it.
+
+    why(analysis, pointer, "contiguity", 0)
+
+    tt.addptr at k.py:7:16: contiguity 1, because of operand 1
+    arith.addi at k.py:6:20: contiguity 1, because of operand 1
+    tt.load at k.py:5:20: contiguity 1
+      A load: equal addresses give equal values, where the mask does not change; nothing else is known of memory.
+
+An operand limits a claim if the op's rule would claim more of it, had all that one could wish for been known of the operand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from minitriton.analysis.axis_info.analysis.fact import AxisInfo, anything
+from minitriton.analysis.axis_info.analysis.rules import RULES
+from minitriton.analysis.locations import source_location
+from minitriton.errors import SourceLocation
+
+Claim = Literal["contiguity", "divisibility", "constancy"]
+
+
+class Analysis(Protocol):
+    """What explaining needs of an analysis."""
+
+    sources: dict[SSAValue, tuple[SSAValue, ...]]
+
+    def get(self, value: SSAValue) -> AxisInfo: ...
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One fact, the rule that made it, and the facts it was made from (empty where they stand elsewhere in the tree)."""
+
+    value: SSAValue
+    fact: AxisInfo
+    origin: str
+    rule: str
+    location: SourceLocation | None
+    causes: tuple[Explanation, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(""))
+
+    def _lines(self, indent: str) -> list[str]:
+        place = f" at {self.location}" if self.location else ""
+        lines = [f"{indent}{self.origin}{place}: {self.fact}", f"{indent}  {self.rule}"]
+        for cause in self.causes:
+            lines.extend(cause._lines(indent + "    "))
+        return lines
+
+
+@dataclass(frozen=True)
+class Step:
+    """One value on the path that limits a claim; `operand` is the input that limits it, None where the path ends."""
+
+    value: SSAValue
+    fact: AxisInfo
+    origin: str
+    rule: str
+    location: SourceLocation | None
+    claim: Claim
+    dim: int
+    operand: int | None
+
+    def __str__(self) -> str:
+        place = f" at {self.location}" if self.location else ""
+        head = f"{self.origin}{place}: {self.claim} {getattr(self.fact, self.claim)[self.dim]}"
+        return f"{head}\n  {self.rule}" if self.operand is None else f"{head}, because of operand {self.operand}"
+
+
+def explain(analysis: Analysis, value: SSAValue) -> Explanation:
+    """The tree of facts behind the fact of `value`; a fact that stands in it already is not opened again."""
+    return _explain(analysis, value, set())
+
+
+def _explain(analysis: Analysis, value: SSAValue, seen: set[SSAValue]) -> Explanation:
+    inputs = () if value in seen else inputs_of(analysis, value)
+    seen.add(value)
+    causes = tuple(_explain(analysis, source, seen) for source in inputs)
+    return Explanation(
+        value, analysis.get(value), origin_of(value), rule_of(analysis, value), location_of(value), causes
+    )
+
+
+def why(analysis: Analysis, value: SSAValue, claim: Claim, dim: int = 0) -> list[Step]:
+    """The path of values that limits `claim` of `value` along `dim`, from `value` to where the limit comes from."""
+    path: list[Step] = []
+    seen: set[SSAValue] = set()
+    while value not in seen:
+        seen.add(value)
+        limit = _limiting_input(analysis, value, claim, dim, seen)
+        fact = analysis.get(value)
+        path.append(
+            Step(value, fact, origin_of(value), rule_of(analysis, value), location_of(value), claim, dim, limit)
+        )
+        if limit is None:
+            break
+        source = inputs_of(analysis, value)[limit]
+        dim = _dim_in_operand(value, dim, analysis.get(source).rank)
+        value = source
+    return path
+
+
+def _limiting_input(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, seen: set[SSAValue]) -> int | None:
+    inputs = inputs_of(analysis, value)
+    found = getattr(analysis.get(value), claim)[dim]
+    if value in analysis.sources:
+        for index, source in enumerate(inputs):
+            fact = analysis.get(source)
+            if source not in seen and dim < fact.rank and getattr(fact, claim)[dim] <= found:
+                return index
+        return None
+    op = value.owner
+    if not isinstance(op, Operation) or op.name not in RULES:
+        return None
+    facts = [analysis.get(source) for source in inputs]
+    for index, fact in enumerate(facts):
+        wished = RULES[op.name](op, [*facts[:index], anything(fact.rank), *facts[index + 1 :]])
+        if getattr(wished, claim)[dim] > found and inputs[index] not in seen:
+            return index
+    return None
+
+
+def inputs_of(analysis: Analysis, value: SSAValue) -> tuple[SSAValue, ...]:
+    """The values whose facts the fact of `value` was made from."""
+    flowing = analysis.sources.get(value)
+    if flowing is not None:
+        return flowing
+    op = value.owner
+    return tuple(op.operands) if isinstance(op, Operation) and op.name in RULES else ()
+
+
+def _dim_in_operand(value: SSAValue, dim: int, rank: int) -> int:
+    """The axis of an operand (of rank `rank`) that axis `dim` of the op's result comes from."""
+    op = value.owner
+    if isinstance(op, Operation):
+        if op.name == "tt.expand_dims":
+            axis = op.properties["axis"]
+            assert isinstance(axis, IntegerAttr)
+            dim -= dim > axis.value.data
+        elif op.name == "tt.trans":
+            order = op.properties["order"]
+            assert isinstance(order, DenseArrayBase)
+            dim = int(order.get_values()[dim])
+    return min(dim, rank - 1)
+
+
+def rule_of(analysis: Analysis, value: SSAValue) -> str:
+    """One line on how the fact of `value` follows from its inputs."""
+    op = value.owner
+    if value in analysis.sources:
+        return "What holds of every value that flows in here."
+    if not isinstance(op, Operation):
+        return "An argument: what its attributes promise."
+    hinted = [name for name in ("tt.contiguity", "tt.divisibility", "tt.constancy") if name in op.attributes]
+    if hinted:
+        return f"Promised by {', '.join(hinted)}."
+    rule = RULES.get(op.name)
+    return (rule.__doc__ or "").splitlines()[0] if rule else "No rule for this op: nothing is known."
+
+
+def origin_of(value: SSAValue) -> str:
+    """What defines `value`: an op's name, or an argument."""
+    owner = value.owner
+    if isinstance(owner, Operation):
+        return owner.name
+    parent = owner.parent_op()
+    index = value.index if isinstance(value, BlockArgument) else 0
+    return f"argument {index} of {parent.name if parent else 'a block'}"
+
+
+def location_of(value: SSAValue) -> SourceLocation | None:
+    """The place in the user's source that made `value`, if it is known."""
+    owner = value.owner
+    if isinstance(value, BlockArgument) and isinstance(owner, Block):
+        return source_location(value.location) or _place_of_parent(owner)
+    return source_location(owner.location) if isinstance(owner, Operation) else None
+
+
+def _place_of_parent(block: Block) -> SourceLocation | None:
+    parent = block.parent_op()
+    return source_location(parent.location) if parent else None

@@ -1,0 +1,168 @@
+"""Axis-info rules of `+ - * << >> & | ^` and of pointer arithmetic.
+
+In: an op and the facts of its operands. Out: the fact of its result. In the equations C, D, K are contiguity,
+divisibility and constancy along one axis, `l` and `r` the operands; the first line of each rule's docstring is what
+`AxisInfoAnalysis.explain` shows.
+
+    %2 = arith.addi %0, %1      %0: C = 1, D = 64, K = 128      %1: C = 128, D = 2^30, K = 1      %2: C = 128, D = 64, K = 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Operation
+
+from minitriton.analysis.axis_info.analysis.fact import MAX_DIVISOR, AxisInfo, divisibility_at
+from minitriton.analysis.axis_info.analysis.types import constant_result, integer_width, pointee_bytes, signed, unsigned
+
+Facts = Sequence[AxisInfo]
+
+
+def _constants(facts: Facts) -> tuple[int, int] | None:
+    left, right = facts[0].constant_value, facts[1].constant_value
+    return None if left is None or right is None else (left, right)
+
+
+def add(op: Operation, facts: Facts) -> AxisInfo:
+    """l + r: C = max(min(K_l, C_r), min(C_l, K_r)), D = min(D_l, D_r), both read where the groups of C begin."""
+    known = _constants(facts)
+    if known:
+        return constant_result(op, known[0] + known[1])
+    return _sum(facts[0], facts[1], 1, facts[0].non_negative and facts[1].non_negative)
+
+
+def addptr(op: Operation, facts: Facts) -> AxisInfo:
+    """p + i: as a sum, with contiguity in elements and divisibility in bytes (D_i times the size of an element)."""
+    return _sum(facts[0], facts[1], pointee_bytes(op.operands[0].type), False)
+
+
+def _sum(left: AxisInfo, right: AxisInfo, unit: int, non_negative: bool) -> AxisInfo:
+    contiguity = tuple(
+        [
+            max(min(kl, cr), min(cl, kr))
+            for cl, kl, cr, kr in zip(left.contiguity, left.constancy, right.contiguity, right.constancy, strict=True)
+        ]
+    )
+    divisibility = tuple(
+        [
+            min(divisibility_at(left, d, c, unit), min(divisibility_at(right, d, c) * unit, MAX_DIVISOR))
+            for d, c in enumerate(contiguity)
+        ]
+    )
+    return AxisInfo(contiguity, divisibility, _constancy(left, right), None, non_negative)
+
+
+def _constancy(left: AxisInfo, right: AxisInfo) -> tuple[int, ...]:
+    return tuple(map(min, left.constancy, right.constancy))
+
+
+def sub(op: Operation, facts: Facts) -> AxisInfo:
+    """l - r: C = min(C_l, K_r) (a falling sequence is not contiguous), D = min(D_l, D_r) where its groups begin."""
+    known = _constants(facts)
+    if known:
+        return constant_result(op, known[0] - known[1])
+    left, right = facts
+    contiguity = tuple(map(min, left.contiguity, right.constancy))
+    divisibility = tuple(
+        [min(divisibility_at(left, d, c), divisibility_at(right, d, c)) for d, c in enumerate(contiguity)]
+    )
+    return AxisInfo(contiguity, divisibility, _constancy(left, right))
+
+
+def mul(op: Operation, facts: Facts) -> AxisInfo:
+    """l * r: D = D_l * D_r over single elements (a contiguous side counts 1); C only when the other side is 1."""
+    left, right = facts
+    known = _constants(facts)
+    if known:
+        return constant_result(op, known[0] * known[1])
+    if left.constant_value == 0 or right.constant_value == 0:
+        return constant_result(op, 0)
+    if right.constant_value == 1:
+        return left
+    if left.constant_value == 1:
+        return right
+    rank = left.rank
+    divisibility = tuple(
+        [min(divisibility_at(left, d, 1) * divisibility_at(right, d, 1), MAX_DIVISOR) for d in range(rank)]
+    )
+    return AxisInfo((1,) * rank, divisibility, _constancy(left, right), None, left.non_negative and right.non_negative)
+
+
+def shift_left(op: Operation, facts: Facts) -> AxisInfo:
+    """l << r: D = D_l * 2^r over single elements for a constant r, D_l otherwise."""
+    left, right = facts
+    shift = _shift(op, right)
+    if shift is not None and left.constant_value is not None:
+        return constant_result(op, left.constant_value << shift)
+    if shift == 0:
+        return left
+    rank = left.rank
+    factor = 1 << (shift or 0)
+    divisibility = tuple([min(divisibility_at(left, d, 1) * factor, MAX_DIVISOR) for d in range(rank)])
+    return AxisInfo((1,) * rank, divisibility, _constancy(left, right), None, left.non_negative)
+
+
+def shift_right(op: Operation, facts: Facts) -> AxisInfo:
+    """l >> r: D = D_l / 2^r over single elements, when r is a constant that D_l covers."""
+    left, right = facts
+    shift = _shift(op, right)
+    logical = op.name == "arith.shrui"
+    if shift is not None and left.constant_value is not None:
+        width = integer_width(op.results[0].type)
+        value = unsigned(left.constant_value, width) if logical else signed(left.constant_value, width)
+        return constant_result(op, value >> shift)
+    if shift == 0:
+        return left
+    rank = left.rank
+    divisibility = (1,) * rank
+    if shift is not None:
+        divisibility = tuple([max(1, divisibility_at(left, d, 1) >> shift) for d in range(rank)])
+    non_negative = left.non_negative or (logical and shift is not None)
+    return AxisInfo((1,) * rank, divisibility, _constancy(left, right), None, non_negative)
+
+
+def _shift(op: Operation, amount: AxisInfo) -> int | None:
+    """A constant shift amount that does not make the result poison."""
+    shift = amount.constant_value
+    if shift is None or not 0 <= shift < integer_width(op.results[0].type):
+        return None
+    return shift
+
+
+def _bitwise(op: Operation, facts: Facts, combine: Callable[[int, int], int], non_negative: bool) -> AxisInfo:
+    known = _constants(facts)
+    if known:
+        return constant_result(op, combine(*known))
+    left, right = facts
+    ones = (1,) * left.rank
+    return AxisInfo(ones, ones, _constancy(left, right), None, non_negative)
+
+
+def bit_and(op: Operation, facts: Facts) -> AxisInfo:
+    """l & r: K = min(K_l, K_r)."""
+    return _bitwise(op, facts, int.__and__, facts[0].non_negative or facts[1].non_negative)
+
+
+def bit_or(op: Operation, facts: Facts) -> AxisInfo:
+    """l | r: K = min(K_l, K_r)."""
+    return _bitwise(op, facts, int.__or__, facts[0].non_negative and facts[1].non_negative)
+
+
+def bit_xor(op: Operation, facts: Facts) -> AxisInfo:
+    """l ^ r: K = min(K_l, K_r)."""
+    return _bitwise(op, facts, int.__xor__, facts[0].non_negative and facts[1].non_negative)
+
+
+RULES: dict[str, Callable[[Operation, Facts], AxisInfo]] = {
+    "arith.addi": add,
+    "arith.subi": sub,
+    "arith.muli": mul,
+    "arith.shli": shift_left,
+    "arith.shrsi": shift_right,
+    "arith.shrui": shift_right,
+    "arith.andi": bit_and,
+    "arith.ori": bit_or,
+    "arith.xori": bit_xor,
+    "tt.addptr": addptr,
+}

@@ -1,0 +1,157 @@
+"""Axis-info rules of comparisons, selects, minima and maxima, and loads.
+
+    mask = offsets < n          offsets: C = 128, D = 128     n: K = 128, D = 16     mask: K = 16
+
+Sixteen consecutive offsets that begin at a multiple of 16 are all below a multiple of 16, or none is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.axis_info.analysis.fact import AxisInfo, divisibility_at, join, unknown
+from minitriton.analysis.axis_info.analysis.types import (
+    constant_result,
+    integer_width,
+    is_splat,
+    shape_of,
+    signed,
+    unsigned,
+)
+
+Facts = Sequence[AxisInfo]
+
+EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
+
+_COMPARE: tuple[Callable[[int, int], bool], ...] = (
+    int.__eq__,
+    int.__ne__,
+    int.__lt__,
+    int.__le__,
+    int.__gt__,
+    int.__ge__,
+    int.__lt__,
+    int.__le__,
+    int.__gt__,
+    int.__ge__,
+)
+
+
+def predicate_of(op: Operation) -> int:
+    """The predicate of an `arith.cmpi`, numbered as in MLIR."""
+    attribute = op.properties["predicate"]
+    assert isinstance(attribute, IntegerAttr)
+    return attribute.value.data
+
+
+def compare(op: Operation, facts: Facts) -> AxisInfo:
+    """l < r, l >= r: K = min(C_l, D_l, D_r) if r is constant along the axis (mirrored for > and <=)."""
+    if not isinstance(op.results[0].type, TensorType):
+        return unknown(1)
+    left, right = facts
+    predicate = predicate_of(op)
+    if left.constant_value is not None and right.constant_value is not None:
+        width = integer_width(op.operands[0].type)
+        read = unsigned if predicate >= ULT else signed
+        holds = _COMPARE[predicate](read(left.constant_value, width), read(right.constant_value, width))
+        return constant_result(op, int(holds))
+    constancy = list(map(min, left.constancy, right.constancy))
+    sequence, bound = None, None
+    if predicate in (SGT, UGT, SLE, ULE):
+        sequence, bound = right, left
+    elif predicate in (SLT, ULT, SGE, UGE):
+        sequence, bound = left, right
+    if sequence is not None and bound is not None:
+        for d, size in enumerate(shape_of(op.results[0].type)):
+            if bound.constancy[d] == size:
+                aligned = min(sequence.contiguity[d], sequence.divisibility[d], bound.divisibility[d])
+                constancy[d] = max(constancy[d], aligned)
+    ones = (1,) * left.rank
+    return AxisInfo(ones, ones, tuple(constancy))
+
+
+def select(op: Operation, facts: Facts) -> AxisInfo:
+    """c ? l : r: what holds of both, over groups within which c does not change."""
+    condition, left, right = facts
+    if condition.constant_value is not None:
+        return left if condition.constant_value else right
+    either = join(left, right)
+    if either.constant_value is not None:
+        return constant_result(op, either.constant_value)
+    if not isinstance(op.operands[0].type, TensorType):
+        return either
+    contiguity = tuple(map(min, either.contiguity, condition.constancy))
+    return AxisInfo(
+        contiguity,
+        tuple([divisibility_at(either, d, c) for d, c in enumerate(contiguity)]),
+        tuple(map(min, either.constancy, condition.constancy)),
+        None,
+        either.non_negative,
+    )
+
+
+def extremum(op: Operation, facts: Facts) -> AxisInfo:
+    """min or max of l and r: what holds of both (two rising sequences keep their order within a group)."""
+    left, right = facts
+    name = op.name
+    is_unsigned = name in ("arith.maxui", "arith.minui")
+    pick = max if name in ("arith.maxsi", "arith.maxui") else min
+    if left.constant_value is not None and right.constant_value is not None:
+        width = integer_width(op.results[0].type)
+        read = unsigned if is_unsigned else signed
+        return constant_result(op, pick(read(left.constant_value, width), read(right.constant_value, width)))
+    either = join(left, right)
+    both = left.non_negative and right.non_negative
+    if is_unsigned and not both:
+        either = _within_aligned_groups(either)
+    if name == "arith.maxsi" or name == "arith.minui":
+        non_negative = left.non_negative or right.non_negative
+    else:
+        non_negative = both
+    return either._replace(non_negative=non_negative)
+
+
+def _within_aligned_groups(fact: AxisInfo) -> AxisInfo:
+    """`fact` over groups that begin at a multiple of their length: none of them runs from -1 to 0."""
+    contiguity = tuple(map(min, fact.contiguity, fact.divisibility))
+    return fact._replace(contiguity=contiguity)
+
+
+def load(op: Operation, facts: Facts) -> AxisInfo:
+    """A load: equal addresses give equal values, where the mask does not change; nothing else is known of memory."""
+    pointer = facts[0]
+    volatile = op.properties.get("isVolatile")
+    if isinstance(volatile, IntegerAttr) and volatile.value.data:
+        return unknown(pointer.rank)
+    constancy = pointer.constancy
+    if len(facts) > 1:
+        constancy = tuple(map(min, constancy, facts[1].constancy))
+    if len(facts) > 2 and not _is_splat(op.operands[2]):
+        constancy = tuple(map(min, constancy, facts[2].constancy))
+    ones = (1,) * pointer.rank
+    return AxisInfo(ones, ones, constancy)
+
+
+def _is_splat(value: SSAValue) -> bool:
+    """Whether all elements of a tensor of any type (facts speak of integers only) are equal by construction."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return False
+    if owner.name == "tt.splat":
+        return True
+    constant = owner.properties.get("value")
+    return isinstance(constant, DenseIntOrFPElementsAttr) and is_splat(constant)
+
+
+RULES: dict[str, Callable[[Operation, Facts], AxisInfo]] = {
+    "arith.cmpi": compare,
+    "arith.select": select,
+    "arith.maxsi": extremum,
+    "arith.maxui": extremum,
+    "arith.minsi": extremum,
+    "arith.minui": extremum,
+    "tt.load": load,
+}

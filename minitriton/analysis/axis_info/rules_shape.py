@@ -1,0 +1,186 @@
+"""Axis-info rules of constants, ranges, casts, and of ops that move elements without changing them.
+
+%0 = tt.make_range {start = 0, end = 128}       C = 128, D = 2^30, K = 1
+%1 = tt.expand_dims %0 {axis = 0}               C = [1, 128], D = [1, 2^30], K = [1, 1]
+%2 = tt.broadcast %1 : 1x128 -> 64x128          C = [1, 128], D = [1, 2^30], K = [64, 1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.ir import Attribute, Operation
+
+from minitriton.analysis.axis_info.analysis.fact import AxisInfo, anything, divisibility_at, power_of_two_part, unknown
+from minitriton.analysis.axis_info.analysis.types import (
+    constant_result,
+    integer_width,
+    is_integer,
+    pointee_bytes,
+    rank_of,
+    shape_of,
+    signed,
+    splat_integer,
+    unsigned,
+)
+
+Facts = Sequence[AxisInfo]
+
+_RANGE_FROM_ZERO = 1 << 30
+
+
+def _integer(attribute: Attribute | None) -> int:
+    assert isinstance(attribute, IntegerAttr)
+    return attribute.value.data
+
+
+def constant(op: Operation, facts: Facts) -> AxisInfo:
+    """A constant: every claim follows from its value."""
+    value = op.properties["value"]
+    type_ = op.results[0].type
+    if isinstance(value, IntegerAttr):
+        return constant_result(op, value.value.data)
+    number = splat_integer(value)
+    return unknown(rank_of(type_)) if number is None else constant_result(op, number)
+
+
+def poison(op: Operation, facts: Facts) -> AxisInfo:
+    """Poison: nobody may look at it, so everything holds of it."""
+    return anything(rank_of(op.results[0].type))
+
+
+def make_range(op: Operation, facts: Facts) -> AxisInfo:
+    """start, start + 1, ..., end - 1: C is the whole length, D what divides start."""
+    start, end = _integer(op.properties["start"]), _integer(op.properties["end"])
+    divisibility = power_of_two_part(start) if start else _RANGE_FROM_ZERO
+    return AxisInfo((power_of_two_part(end - start),), (divisibility,), (1,), None, start >= 0)
+
+
+def splat(op: Operation, facts: Facts) -> AxisInfo:
+    """One scalar everywhere: K is the whole shape."""
+    scalar = facts[0]
+    shape = tuple([power_of_two_part(size) for size in shape_of(op.results[0].type)])
+    rank = len(shape)
+    return AxisInfo((1,) * rank, scalar.divisibility * rank, shape, scalar.constant_value, scalar.non_negative)
+
+
+def expand_dims(op: Operation, facts: Facts) -> AxisInfo:
+    """A new axis of length 1: C = K = 1, D what divides every single element."""
+    source = facts[0]
+    axis = _integer(op.properties["axis"])
+    if source.constant_value is not None:
+        divisibility = power_of_two_part(source.constant_value)
+    else:
+        divisibility = min([1 if c > 1 else d for c, d in zip(source.contiguity, source.divisibility, strict=True)])
+    return source._replace(
+        contiguity=(*source.contiguity[:axis], 1, *source.contiguity[axis:]),
+        divisibility=(*source.divisibility[:axis], divisibility, *source.divisibility[axis:]),
+        constancy=(*source.constancy[:axis], 1, *source.constancy[axis:]),
+    )
+
+
+def broadcast(op: Operation, facts: Facts) -> AxisInfo:
+    """Repeated along axes of length 1: there C = 1 and K is the new length."""
+    source = facts[0]
+    before = shape_of(op.operands[0].type)
+    after = shape_of(op.results[0].type)
+    return source._replace(
+        contiguity=tuple([1 if size == 1 else c for size, c in zip(before, source.contiguity, strict=True)]),
+        constancy=tuple(
+            [
+                power_of_two_part(new) if old == 1 else k
+                for old, new, k in zip(before, after, source.constancy, strict=True)
+            ]
+        ),
+    )
+
+
+def transpose(op: Operation, facts: Facts) -> AxisInfo:
+    """Axes in another order: the claims move with them."""
+    source = facts[0]
+    order = op.properties["order"]
+    assert isinstance(order, DenseArrayBase)
+    axes = [int(axis) for axis in order.get_values()]
+    return source._replace(
+        contiguity=tuple([source.contiguity[axis] for axis in axes]),
+        divisibility=tuple([source.divisibility[axis] for axis in axes]),
+        constancy=tuple([source.constancy[axis] for axis in axes]),
+    )
+
+
+def same(op: Operation, facts: Facts) -> AxisInfo:
+    """The same values: every claim stays."""
+    return facts[0]
+
+
+def builtin_cast(op: Operation, facts: Facts) -> AxisInfo:
+    """A cast between levels: every claim stays, unless the rank changes."""
+    rank = rank_of(op.results[0].type)
+    to_opaque = not hasattr(op.results[0].type, "shape")
+    return facts[0] if facts and (to_opaque or facts[0].rank == rank) else unknown(rank)
+
+
+def bitcast(op: Operation, facts: Facts) -> AxisInfo:
+    """The same bits: claims stay; contiguity between pointers only if elements keep their size."""
+    source = facts[0]
+    before, after = pointee_bytes(op.operands[0].type), pointee_bytes(op.results[0].type)
+    if before != after:
+        rank = source.rank
+        divisibility = tuple([divisibility_at(source, d, 1, before or 1) for d in range(rank)])
+        return AxisInfo((1,) * rank, divisibility, source.constancy)
+    if source.constant_value is not None and is_integer(op.results[0].type):
+        return constant_result(op, source.constant_value)
+    return source
+
+
+def sign_extend(op: Operation, facts: Facts) -> AxisInfo:
+    """Widened with its sign: every claim stays."""
+    source = facts[0]
+    if source.constant_value is not None:
+        return constant_result(op, signed(source.constant_value, integer_width(op.operands[0].type)))
+    return source
+
+
+def zero_extend(op: Operation, facts: Facts) -> AxisInfo:
+    """Widened with zeros: claims stay; a sequence that may run from -1 to 0 is cut into aligned groups."""
+    source = facts[0]
+    if source.constant_value is not None:
+        return constant_result(op, unsigned(source.constant_value, integer_width(op.operands[0].type)))
+    contiguity = source.contiguity
+    if not source.non_negative:
+        contiguity = tuple(map(min, contiguity, source.divisibility))
+    return source._replace(contiguity=contiguity, non_negative=True)
+
+
+def truncate(op: Operation, facts: Facts) -> AxisInfo:
+    """Narrowed: every claim but the sign stays."""
+    source = facts[0]
+    if source.constant_value is not None:
+        return constant_result(op, source.constant_value)
+    return source._replace(non_negative=False)
+
+
+def non_negative_unknown(op: Operation, facts: Facts) -> AxisInfo:
+    """A program's number or the number of programs: at least 0."""
+    return unknown(1, non_negative=True)
+
+
+RULES: dict[str, Callable[[Operation, Facts], AxisInfo]] = {
+    "arith.constant": constant,
+    "arith.extsi": sign_extend,
+    "arith.extui": zero_extend,
+    "arith.trunci": truncate,
+    "builtin.unrealized_conversion_cast": builtin_cast,
+    "gluon.set_auto_layout": same,
+    "tt.bitcast": bitcast,
+    "tt.broadcast": broadcast,
+    "tt.expand_dims": expand_dims,
+    "tt.get_num_programs": non_negative_unknown,
+    "tt.get_program_id": non_negative_unknown,
+    "tt.make_range": make_range,
+    "tt.splat": splat,
+    "tt.trans": transpose,
+    "ttg.convert_layout": same,
+    "ub.poison": poison,
+}

@@ -1,0 +1,102 @@
+"""Shapes and widths of the types that axis-info rules ask about.
+
+In: an xDSL type. Out: plain integers, so that the rules stay free of attribute handling.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FixedBitwidthType, IndexType, IntegerType, TensorType
+from xdsl.ir import Attribute, Operation
+
+from minitriton.analysis.axis_info.analysis.fact import AxisInfo, constant, power_of_two_part
+from minitriton.dialects.tt.types import PointerType
+
+_SCALAR_SHAPE = (1,)
+
+
+def shape_of(type_: Attribute) -> tuple[int, ...]:
+    """The shape of a tensor type; `(1,)` for anything else. A block pointer has the shape of its block."""
+    if isinstance(type_, TensorType):
+        return tuple([dim.data for dim in type_.shape.data]) or _SCALAR_SHAPE
+    if isinstance(type_, PointerType) and isinstance(type_.pointee_type, TensorType):
+        return shape_of(type_.pointee_type)
+    return _SCALAR_SHAPE
+
+
+def rank_of(type_: Attribute) -> int:
+    """Number of axes of a fact about a value of this type (1 for scalars)."""
+    if isinstance(type_, TensorType):
+        return len(type_.shape.data) or 1
+    return len(shape_of(type_))
+
+
+def element_of(type_: Attribute) -> Attribute:
+    """The element type of a tensor, or the type itself."""
+    return type_.element_type if isinstance(type_, TensorType) else type_
+
+
+def integer_width(type_: Attribute) -> int:
+    """Width in bits of an integer or index type, or of the elements of a tensor of them; 64 for the rest."""
+    element = element_of(type_)
+    return element.width.data if isinstance(element, IntegerType) else 64
+
+
+def pointee_bits(type_: Attribute) -> int:
+    """Bits of what a pointer (or a tensor of pointers) points to; 0 if it is no pointer."""
+    element = element_of(type_)
+    if not isinstance(element, PointerType):
+        return 0
+    pointee = element_of(element.pointee_type)
+    return pointee.bitwidth if isinstance(pointee, FixedBitwidthType) else 64
+
+
+def pointee_bytes(type_: Attribute) -> int:
+    """Bytes of what a pointer (or a tensor of pointers) points to; 1 for types below a byte, 0 if it is no pointer."""
+    bits = pointee_bits(type_)
+    return max(1, bits // 8) if bits else 0
+
+
+def normalised(value: int, width: int) -> int:
+    """`value` wrapped to `width` bits: signed, but 0 or 1 for one bit."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if width > 1 and value >> (width - 1) else value
+
+
+def signed(value: int, width: int) -> int:
+    """A normalised value read as signed (only `i1` differs)."""
+    return -value if width == 1 else value
+
+
+def unsigned(value: int, width: int) -> int:
+    """A normalised value read as unsigned."""
+    return value & ((1 << width) - 1)
+
+
+def constant_result(op: Operation, value: int) -> AxisInfo:
+    """The fact of an op whose only result is `value` everywhere, wrapped to its type."""
+    type_ = op.results[0].type
+    shape = shape_of(type_)
+    width = integer_width(type_)
+    fact = constant(normalised(value, width), tuple([power_of_two_part(size) for size in shape]))
+    return fact._replace(non_negative=False) if width == 1 and fact.constant_value else fact
+
+
+def is_integer(type_: Attribute) -> bool:
+    """Whether the type is an integer or index, or a tensor of them."""
+    return isinstance(element_of(type_), IntegerType | IndexType)
+
+
+def splat_integer(attribute: Attribute | None) -> int | None:
+    """The integer that a dense attribute repeats (its data may hold it once only); None for anything else."""
+    if not isinstance(attribute, DenseIntOrFPElementsAttr) or not is_splat(attribute):
+        return None
+    element = attribute.type.element_type
+    if not isinstance(element, IntegerType | IndexType):
+        return None
+    return element.unpack(attribute.data.data[: element.compile_time_size], 1)[0]
+
+
+def is_splat(attribute: DenseIntOrFPElementsAttr) -> bool:
+    """Whether all elements of a dense attribute are the same."""
+    data, size = attribute.data.data, attribute.type.element_type.compile_time_size
+    return len(data) <= size or data == data[:size] * (len(data) // size)

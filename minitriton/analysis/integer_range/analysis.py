@@ -1,0 +1,312 @@
+"""Integer ranges: between which numbers every integer of a module lies, whatever its arguments are.
+
+In: a module of `tt` (or `ttg`) functions. Out: `IntegerRangeAnalysis(module).get(value)`, an `IntegerRange` of the value's elements.
+
+    %pid = tt.get_program_id y          [0, 65534]: the driver launches no more
+    %r = arith.remsi %x, %c8            [-7, 7]
+    scf.for %i = %c0 to %n step %c4     [0, 2147483646]
+    llvm.intr.assume (%n < 100)         %n: [-2147483648, 99]
+
+Sound for all arguments: sums wrap, masks and index arithmetic are not taken to keep within bounds (axis info does take it so). What
+a loop carries is widened until it holds, then narrowed (Cousot and Cousot, 1977); what it only adds a number to is bounded by how
+often it runs. As in axis info, an op without a rule claims nothing. Differs from MLIR's `IntegerRangeAnalysis` in what it knows of
+the grid, of `tt`, of assumptions and of sums that loops carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp, TensorType
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from minitriton.analysis.axis_info.analysis.rules_choice import predicate_of
+from minitriton.analysis.dataflow import ForwardDataflow
+from minitriton.analysis.integer_range.analysis import rules as integer_range_rules
+from minitriton.analysis.integer_range.analysis import rules_division as integer_range_rules_division
+from minitriton.analysis.integer_range.analysis import rules_tensor as integer_range_rules_tensor
+from minitriton.analysis.integer_range.analysis.assume import MIRRORED, Promise, promises
+from minitriton.analysis.integer_range.analysis.fact import (
+    NO_INTEGER,
+    IntegerRange,
+    full,
+    join,
+    meet,
+    refined,
+    signed,
+    widened,
+    wrapped,
+)
+from minitriton.analysis.integer_range.analysis.rules import Rule, restricted
+from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
+
+__all__ = ["FITS_32_BITS", "GRID_LIMITS", "NON_NEGATIVE_DIVIDEND", "IntegerRange", "IntegerRangeAnalysis"]
+
+GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""Programs along x, y and z that a launch may have (CUDA C++ Programming Guide, compute capabilities: maximum dimension of a grid)."""
+
+NON_NEGATIVE_DIVIDEND = "non_negative_dividend"
+"""Attribute of a signed division or remainder whose dividend is known not to be negative, whatever the divisor's sign."""
+
+FITS_32_BITS = "fits_32_bits"
+"""Attribute of a signed division or remainder of 64 bits both of whose operands are known to fit 32, signed."""
+
+RULES: dict[str, Rule] = {
+    **integer_range_rules.RULES,
+    **integer_range_rules_division.RULES,
+    **integer_range_rules_tensor.RULES,
+}
+
+_PLAIN_STEPS = 4
+"""How often a fact may grow before it is widened."""
+_NARROWINGS = 2
+"""How often a loop is run again to take back what widening gave away."""
+
+
+class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
+    """The ranges of a module, found when the first one is asked for. They speak of the IR as it was then."""
+
+    def __init__(self, module: ModuleOp, grid: Sequence[int] = GRID_LIMITS) -> None:
+        """`grid`: the most programs along x, y, z."""
+        super().__init__()
+        self.module = module
+        self.grid = tuple(grid)
+        self.promises: dict[SSAValue, list[Promise]] = {}
+        self._noted: set[Block] = set()
+        self._growth: dict[SSAValue, int] = {}
+        self._done = False
+
+    def get(self, value: SSAValue) -> IntegerRange:
+        """Between which numbers every element of `value` lies; `NO_INTEGER` for what is no integer."""
+        if not self._done:
+            self._done = True
+            for function in self.module.ops:
+                if function.name in ("tt.func", "func.func") and function.regions:
+                    first = function.regions[0].first_block
+                    if first is not None:
+                        self._arguments(first)
+                        self.run(function.regions[0])
+        return self.fact(value)
+
+    def transfer(self, op: Operation) -> None:
+        rule = RULES.get(op.name)
+        if rule is not None:
+            fact = rule(op, [self.fact(operand) for operand in op._operands])
+        elif op.name in ("tt.get_program_id", "tt.get_num_programs"):
+            fact = self._of_grid(op)
+        else:
+            return
+        if not fact.width:
+            return
+        for result in op.results:
+            self.facts[result] = self._promised(result, fact) if self.promises else fact
+
+    def join(self, a: IntegerRange, b: IntegerRange) -> IntegerRange:
+        return join(a, b)
+
+    def unknown(self, value: SSAValue) -> IntegerRange:
+        type_ = value._type
+        if isinstance(type_, TensorType):
+            type_ = type_.element_type
+        if isinstance(type_, IntegerType):
+            return full(type_.width.data)
+        return full(64) if isinstance(type_, IndexType) else NO_INTEGER
+
+    def loop_variable(self, lower: IntegerRange, step: IntegerRange) -> IntegerRange:
+        return full(lower.width)
+
+    def constant_of(self, fact: IntegerRange) -> int | None:
+        return fact.constant
+
+    def run_block(self, block: Block) -> None:
+        """Find the facts of what `block` defines, from the facts of what flows into it."""
+        self._note_promises(block)
+        super().run_block(block)
+
+    def _arguments(self, entry: Block) -> None:
+        self._note_promises(entry)
+        for argument in entry.args:
+            if argument in self.promises:
+                self.facts[argument] = self._promised(argument, self.unknown(argument))
+
+    def _note_promises(self, block: Block) -> None:
+        if block not in self._noted:
+            self._noted.add(block)
+            for promise in promises(block):
+                self.promises.setdefault(promise.value, []).append(promise)
+
+    def _promised(self, value: SSAValue, fact: IntegerRange) -> IntegerRange:
+        for promise in self.promises.get(value, ()):
+            fact = promise.apply(fact)
+        return fact
+
+    def _of_grid(self, op: Operation) -> IntegerRange:
+        limit = self.grid[op.axis_index]  # pyright: ignore[reportAttributeAccessIssue]
+        return wrapped(32, 0, limit - 1) if op.name == "tt.get_program_id" else wrapped(32, 1, limit)
+
+    def _flow(self, target: SSAValue, source: SSAValue) -> bool:
+        return self._flow_fact(target, self.fact(source))
+
+    def _flow_fact(self, target: SSAValue, new: IntegerRange) -> bool:
+        """Let `new` flow into `target`; what loops and jumps make grow again and again is widened."""
+        old = self.facts.get(target)
+        if old is None:
+            self.facts[target] = self._promised(target, new)
+            return True
+        new = join(old, new)
+        if new == old:
+            return False
+        if isinstance(target, BlockArgument):
+            grown = self._growth[target] = self._growth.get(target, 0) + 1
+            if grown >= _PLAIN_STEPS:
+                new = widened(old, new, to_the_end=grown > _PLAIN_STEPS)
+        new = self._promised(target, new)
+        if new == old:
+            return False
+        self.facts[target] = new
+        return True
+
+    def visit(self, op: Operation, flow: RegionFlow) -> None:
+        """Loops are bounded by their trip counts and conditions."""
+        if isinstance(flow, CountedLoop):
+            self._for(op)
+        elif isinstance(flow, WhileLoop):
+            self._while(op)
+        else:
+            super().visit(op, flow)
+
+    def _for(self, op: Operation) -> None:
+        inits = op._operands[3:]
+        body = op.regions[0].block
+        variable, *arguments = body.args
+        assert body.last_op is not None
+        yielded = body.last_op._operands
+        self._note_promises(body)
+        self.facts[variable] = self._promised(variable, self._variable(op))
+        bounded = self._sums(op)
+        for argument, (inside, _) in bounded.items():
+            self.facts[argument] = self._promised(argument, inside)
+        carried = [
+            (argument, init, value)
+            for argument, init, value in zip(arguments, inits, yielded, strict=True)
+            if argument not in bounded and self.unknown(argument).width
+        ]
+        for argument, init, _ in carried:
+            self._flow(argument, init)
+        while True:
+            self.run_block(body)
+            changed = False
+            for argument, _, value in carried:
+                changed = self._flow(argument, value) or changed
+            if not changed:
+                break
+        for _ in range(_NARROWINGS):
+            if not self._narrow(carried):
+                break
+            self.run_block(body)
+        for result, argument, init, value in zip(op.results, arguments, inits, yielded, strict=True):
+            fact = bounded[argument][1] if argument in bounded else join(self.fact(init), self.fact(value))
+            self.facts[result] = self._promised(result, fact)
+
+    def _narrow(self, carried: list[tuple[BlockArgument, SSAValue, SSAValue]]) -> bool:
+        """Let what is carried be what flows into it, where that is less; whether it was."""
+        narrowed = False
+        for argument, init, value in carried:
+            old = self.fact(argument)
+            new = self._promised(argument, meet(old, join(self.fact(init), self.fact(value))))
+            if new != old:
+                self.facts[argument] = new
+                narrowed = True
+        return narrowed
+
+    def _variable(self, op: Operation) -> IntegerRange:
+        """lower <= i <= upper - 1, and i = lower + k * step"""
+        low, high, step = (self.fact(operand) for operand in op._operands[:3])
+        if "unsignedCmp" in op.properties:
+            return refined(low.width, *full(low.width)[1:3], low.umin, max(high.umax - 1, low.umin))
+        last = max(high.smax - 1, low.smin)
+        if low.constant is not None and step.constant is not None and step.constant > 0:
+            last -= (last - low.smin) % step.constant
+        return signed(low.width, low.smin, last)
+
+    def _sums(self, op: Operation) -> dict[SSAValue, tuple[IntegerRange, IntegerRange]]:
+        """Of what the loop only adds a number to: the range inside the loop, and behind it."""
+        body = op.regions[0].block
+        if len(body.args) == 1 or "unsignedCmp" in op.properties:
+            return {}
+        assert body.last_op is not None
+        low, high, step = (self.fact(operand) for operand in op._operands[:3])
+        times = max(0, -((low.smin - high.smax) // max(step.smin, 1)))
+        found: dict[SSAValue, tuple[IntegerRange, IntegerRange]] = {}
+        for argument, init, value in zip(body.args[1:], op._operands[3:], body.last_op._operands, strict=True):
+            added = _added(argument, value, op)
+            start = self.fact(init)
+            if added is None or not start.width:
+                continue
+            each = self.fact(added)
+            inside, behind = (
+                wrapped(
+                    start.width,
+                    start.smin + min(0, count * each.smin),
+                    start.smax + max(0, count * each.smax),
+                )
+                for count in (max(times - 1, 0), times)
+            )
+            found[argument] = (inside, behind)
+        return found
+
+    def _while(self, op: Operation) -> None:
+        """What the condition compares is known to have passed where the loop goes on."""
+        before, after = op.regions[0].block, op.regions[1].block
+        assert before.last_op is not None and after.last_op is not None
+        condition, *passed = before.last_op._operands
+        yielded = after.last_op._operands
+        self._note_promises(before)
+        self._note_promises(after)
+        self._flow_all(before.args, op._operands)
+        while True:
+            self.run_block(before)
+            for argument, value in zip(after.args, passed, strict=True):
+                self._flow_fact(argument, self._where(condition, value))
+            self.run_block(after)
+            if not self._flow_all(before.args, yielded):
+                break
+        for result, value in zip(op.results, passed, strict=True):
+            self.facts[result] = self.fact(value)
+
+    def _where(self, condition: SSAValue, value: SSAValue) -> IntegerRange:
+        """The range of `value` where `condition` is true."""
+        fact, op = self.fact(value), condition.owner
+        if not isinstance(op, Operation) or op.name != "arith.cmpi":
+            return fact
+        left, right = op._operands
+        predicate = predicate_of(op)
+        if value is left:
+            return restricted(fact, predicate, self.fact(right))
+        if value is right:
+            return restricted(fact, MIRRORED[predicate], self.fact(left))
+        return fact
+
+
+def _added(argument: SSAValue, value: SSAValue, loop: Operation) -> SSAValue | None:
+    """The s of a loop that carries `argument + s` on, where s does not change in the loop."""
+    op = value.owner
+    if not isinstance(op, Operation) or op.name != "arith.addi":
+        return None
+    left, right = op._operands
+    added = right if left is argument else left if right is argument else None
+    return added if added is not None and _is_outside(added, loop) else None
+
+
+def _is_outside(value: SSAValue, loop: Operation) -> bool:
+    """Whether a value is the same in all runs of the loop: made outside of it, or a constant."""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.name == "arith.constant":
+        return True
+    block = owner.parent if isinstance(owner, Operation) else owner
+    while block is not None:
+        parent = block.parent_op()
+        if parent is loop:
+            return False
+        block = None if parent is None else parent.parent
+    return True

@@ -1,0 +1,92 @@
+"""What `llvm.intr.assume` promises about the range of a value.
+
+In: a block. Out: per value that the block defines, comparisons with numbers that hold wherever the value exists.
+
+    %c = arith.cmpi slt, %n, %c65536        tl.assume(n < 65536)        n is below 65536
+    llvm.intr.assume %c : i1
+
+A promise behind `tt.assert` or a call is made only if that returns, and counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from minitriton.analysis.axis_info.analysis.rules_choice import (
+    EQ,
+    NE,
+    SGE,
+    SGT,
+    SLE,
+    SLT,
+    UGE,
+    UGT,
+    ULE,
+    ULT,
+    predicate_of,
+)
+from minitriton.analysis.axis_info.analysis.types import integer_width
+from minitriton.analysis.integer_range.analysis.fact import IntegerRange
+from minitriton.analysis.integer_range.analysis.rules import exactly, restricted
+from minitriton.dialects.facts import MayNotReturn
+
+ASSUME = "llvm.intr.assume"
+
+MIRRORED = {EQ: EQ, NE: NE, SLT: SGT, SLE: SGE, SGT: SLT, SGE: SLE, ULT: UGT, ULE: UGE, UGT: ULT, UGE: ULE}
+"""The predicate of `r ? l` that says the same as that of `l ? r`."""
+
+
+class Promise(NamedTuple):
+    """`value`, compared by `predicate` with a number of `other`: this holds."""
+
+    value: SSAValue
+    predicate: int
+    other: IntegerRange
+
+    def apply(self, fact: IntegerRange) -> IntegerRange:
+        """`fact` strengthened by this promise."""
+        return restricted(fact, self.predicate, self.other)
+
+
+def promises(block: Block) -> list[Promise]:
+    """The promises that assumptions of `block` make about values that the block defines."""
+    found: list[Promise] = []
+    for op in block.ops:
+        if op.name == ASSUME:
+            found.extend(p for p in _of_condition(op.operands[0]) if _defined_in(p.value, block))
+        elif MayNotReturn.of(op) is not None:
+            break
+    return found
+
+
+def _defined_in(value: SSAValue, block: Block) -> bool:
+    owner = value.owner
+    return owner is block or (isinstance(owner, Operation) and owner.parent is block)
+
+
+def _of_condition(condition: SSAValue) -> Iterator[Promise]:
+    op = condition.owner
+    if not isinstance(op, Operation):
+        return
+    if op.name == "arith.andi":
+        for operand in op.operands:
+            yield from _of_condition(operand)
+    elif op.name == "arith.cmpi":
+        left, right = op.operands
+        predicate = predicate_of(op)
+        for value, other, how in ((left, right, predicate), (right, left, MIRRORED[predicate])):
+            number = _constant(other)
+            if number is not None:
+                yield Promise(value, how, exactly(integer_width(value.type), number))
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    if not isinstance(owner, Operation) or owner.name != "arith.constant":
+        return None
+    attribute = owner.properties["value"]
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None

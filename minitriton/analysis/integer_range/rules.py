@@ -1,0 +1,299 @@
+"""Integer-range rules of `arith` and `math`: sums, products, bits, shifts, casts, extrema, comparisons.
+
+In: an op and the ranges of its operands. Out: the range of its result. Everything that wraps is computed exactly and then wrapped; what
+is undefined (division by zero) may be anything. Divisions have a file of their own.
+
+    %1 = arith.muli %pid, %c64       signed [0, 65534] * [64, 64] = [0, 4194176]
+    %2 = arith.cmpi slt, %1, %n      unknown, unless the ranges do not meet
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Operation
+
+from minitriton.analysis.axis_info.analysis.rules_choice import (
+    EQ,
+    NE,
+    SGE,
+    SGT,
+    SLE,
+    SLT,
+    UGE,
+    UGT,
+    ULE,
+    ULT,
+    predicate_of,
+)
+from minitriton.analysis.axis_info.analysis.types import integer_width, splat_integer
+from minitriton.analysis.integer_range.analysis.fact import (
+    NO_INTEGER,
+    IntegerRange,
+    full,
+    join,
+    meet,
+    refined,
+    signed,
+    unsigned,
+    wrapped,
+)
+
+Ranges: TypeAlias = Sequence[IntegerRange]
+Rule: TypeAlias = Callable[[Operation, Ranges], IntegerRange]
+
+
+def exactly(width: int, number: int) -> IntegerRange:
+    """The range of one number."""
+    return wrapped(width, number, number)
+
+
+def constant(op: Operation, ranges: Ranges) -> IntegerRange:
+    """The number, or the least and the greatest of a tensor's."""
+    value = op.properties["value"]
+    if isinstance(value, IntegerAttr):
+        return exactly(integer_width(value.type), value.value.data)
+    if not isinstance(value, DenseIntOrFPElementsAttr):
+        return NO_INTEGER
+    element = value.type.element_type
+    if not isinstance(element, IntegerType | IndexType):
+        return NO_INTEGER
+    number = splat_integer(value)
+    if number is not None:
+        return exactly(integer_width(element), number)
+    numbers = [int(each) for each in value.get_values()]
+    return wrapped(integer_width(element), min(numbers), max(numbers))
+
+
+def add(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l + r"""
+    a, b = ranges
+    return meet(wrapped(a.width, a.smin + b.smin, a.smax + b.smax), wrapped(a.width, a.umin + b.umin, a.umax + b.umax))
+
+
+def subtract(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l - r; a number less itself is 0"""
+    a, b = ranges
+    if op.operands[0] is op.operands[1]:
+        return exactly(a.width, 0)
+    return meet(wrapped(a.width, a.smin - b.smax, a.smax - b.smin), wrapped(a.width, a.umin - b.umax, a.umax - b.umin))
+
+
+def product(width: int, a: IntegerRange, b: IntegerRange) -> IntegerRange:
+    """l * r, in both views, wrapped to `width`"""
+    corners = (a.smin * b.smin, a.smin * b.smax, a.smax * b.smin, a.smax * b.smax)
+    return meet(wrapped(width, min(corners), max(corners)), wrapped(width, a.umin * b.umin, a.umax * b.umax))
+
+
+def multiply(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l * r"""
+    return product(ranges[0].width, ranges[0], ranges[1])
+
+
+def multiply_high(op: Operation, ranges: Ranges) -> IntegerRange:
+    """The upper half of the unsigned product"""
+    a, b = ranges
+    return unsigned(a.width, a.umin * b.umin >> a.width, a.umax * b.umax >> a.width)
+
+
+def shift_left(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l << r = l * 2^r, where no shift is as long as the type"""
+    a, b = ranges
+    if b.umax >= a.width:
+        return full(a.width)
+    low, high = 1 << b.umin, 1 << b.umax
+    return product(a.width, a, IntegerRange(2 * a.width, low, high, low, high))
+
+
+def shift_right(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l >> r, unsigned: a shift as long as the type leaves 0"""
+    a, b = ranges
+    return unsigned(a.width, a.umin >> min(b.umax, a.width), a.umax >> min(b.umin, a.width))
+
+
+def shift_right_signed(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l >> r, signed: nearer to 0 or to -1 the longer the shift"""
+    a, b = ranges
+    least, most = min(b.umin, a.width), min(b.umax, a.width)
+    low = a.smin >> (least if a.smin < 0 else most)
+    high = a.smax >> (most if a.smax < 0 else least)
+    return signed(a.width, low, high)
+
+
+def bit_and(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l & r is at most either; l & -2^k rounds down to multiples of 2^k"""
+    a, b = ranges
+    found = unsigned(a.width, 0, min(a.umax, b.umax))
+    number = b.constant
+    if number is not None and number < 0 and number & -number == -number:
+        found = meet(found, signed(a.width, a.smin & number, a.smax & number))
+        found = meet(found, unsigned(a.width, a.umin + number + 1, a.umax))
+    if a.smax < 0 and b.smax < 0:
+        found = meet(found, signed(a.width, -1 << (a.width - 1), min(a.smax, b.smax)))
+    return found
+
+
+def bit_or(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l | r is at least either, and has no bit above both"""
+    a, b = ranges
+    bits = max(a.umax.bit_length(), b.umax.bit_length())
+    return unsigned(a.width, max(a.umin, b.umin), (1 << bits) - 1)
+
+
+def bit_xor(op: Operation, ranges: Ranges) -> IntegerRange:
+    """l ^ r has no bit above both; l ^ -1 = -1 - l"""
+    a, b = ranges
+    if b.constant == -1:
+        return meet(wrapped(a.width, -1 - a.smax, -1 - a.smin), wrapped(a.width, -1 - a.umax, -1 - a.umin))
+    bits = max(a.umax.bit_length(), b.umax.bit_length())
+    return unsigned(a.width, 0, (1 << bits) - 1)
+
+
+def max_signed(op: Operation, ranges: Ranges) -> IntegerRange:
+    """max(l, r), signed"""
+    a, b = ranges
+    return refined(a.width, max(a.smin, b.smin), max(a.smax, b.smax), min(a.umin, b.umin), max(a.umax, b.umax))
+
+
+def min_signed(op: Operation, ranges: Ranges) -> IntegerRange:
+    """min(l, r), signed"""
+    a, b = ranges
+    return refined(a.width, min(a.smin, b.smin), min(a.smax, b.smax), min(a.umin, b.umin), max(a.umax, b.umax))
+
+
+def max_unsigned(op: Operation, ranges: Ranges) -> IntegerRange:
+    """max(l, r), unsigned"""
+    a, b = ranges
+    return refined(a.width, min(a.smin, b.smin), max(a.smax, b.smax), max(a.umin, b.umin), max(a.umax, b.umax))
+
+
+def min_unsigned(op: Operation, ranges: Ranges) -> IntegerRange:
+    """min(l, r), unsigned"""
+    a, b = ranges
+    return refined(a.width, min(a.smin, b.smin), max(a.smax, b.smax), min(a.umin, b.umin), min(a.umax, b.umax))
+
+
+def absolute(op: Operation, ranges: Ranges) -> IntegerRange:
+    """|x|; that of the least number wraps to itself"""
+    (a,) = ranges
+    if a.smin >= 0:
+        return a
+    low = 0 if a.smax >= 0 else -a.smax
+    return wrapped(a.width, low, max(-a.smin, a.smax))
+
+
+def extend_signed(op: Operation, ranges: Ranges) -> IntegerRange:
+    """Widened with its sign"""
+    return wrapped(integer_width(op.results[0].type), ranges[0].smin, ranges[0].smax)
+
+
+def extend_unsigned(op: Operation, ranges: Ranges) -> IntegerRange:
+    """Widened with zeros"""
+    return wrapped(integer_width(op.results[0].type), ranges[0].umin, ranges[0].umax)
+
+
+def truncate(op: Operation, ranges: Ranges) -> IntegerRange:
+    """Narrowed: both views are wrapped"""
+    width, (a,) = integer_width(op.results[0].type), ranges
+    return meet(wrapped(width, a.smin, a.smax), wrapped(width, a.umin, a.umax))
+
+
+def cast_index(op: Operation, ranges: Ranges) -> IntegerRange:
+    """To or from `index`: widened or narrowed, as it comes"""
+    is_wider = integer_width(op.results[0].type) >= ranges[0].width
+    if not is_wider:
+        return truncate(op, ranges)
+    return extend_unsigned(op, ranges) if op.name.endswith("ui") else extend_signed(op, ranges)
+
+
+def bitcast(op: Operation, ranges: Ranges) -> IntegerRange:
+    """The same bits; those of a float say nothing"""
+    element = getattr(op.results[0].type, "element_type", op.results[0].type)
+    if not isinstance(element, IntegerType):
+        return NO_INTEGER
+    return ranges[0] if ranges[0].width == element.width.data else full(element.width.data)
+
+
+def select(op: Operation, ranges: Ranges) -> IntegerRange:
+    """c ? l : r: either, or the one that a known c takes"""
+    condition, a, b = ranges
+    if condition.constant is not None:
+        return a if condition.constant else b
+    return join(a, b)
+
+
+def compare(predicate: int, a: IntegerRange, b: IntegerRange) -> bool | None:
+    """Whether a comparison (numbered as in MLIR) holds for all numbers of the ranges; None if for some only."""
+    if predicate in (EQ, NE):
+        if a.smax < b.smin or b.smax < a.smin or a.umax < b.umin or b.umax < a.umin:
+            return predicate == NE
+        return predicate == EQ if a.constant is not None and a.constant == b.constant else None
+    if predicate in (SGT, SGE, UGT, UGE):
+        a, b = b, a
+    amin, amax, bmin, bmax = (a.smin, a.smax, b.smin, b.smax) if predicate < ULT else (a.umin, a.umax, b.umin, b.umax)
+    if predicate in (SLT, SGT, ULT, UGT):
+        return True if amax < bmin else False if amin >= bmax else None
+    return True if amax <= bmin else False if amin > bmax else None
+
+
+def compare_integers(op: Operation, ranges: Ranges) -> IntegerRange:
+    """A comparison that the ranges decide"""
+    holds = compare(predicate_of(op), ranges[0], ranges[1])
+    return full(1) if holds is None else exactly(1, int(holds))
+
+
+def restricted(fact: IntegerRange, predicate: int, other: IntegerRange) -> IntegerRange:
+    """What is left of a range where a comparison with a number of another range holds."""
+    width = fact.width
+    if predicate in (EQ, NE):
+        if predicate == EQ:
+            return meet(fact, other)
+        number = other.constant
+        if number is None:
+            return fact
+        low, high = fact.smin + (fact.smin == number), fact.smax - (fact.smax == number)
+        number %= 1 << width
+        return meet(
+            refined(width, low, high, 0, (1 << width) - 1),
+            unsigned(width, fact.umin + (fact.umin == number), fact.umax - (fact.umax == number)),
+        )
+    strict = predicate in (SLT, SGT, ULT, UGT)
+    limits = signed if predicate < ULT else unsigned
+    ends = full(width)
+    least, most = (ends.smin, ends.smax) if predicate < ULT else (ends.umin, ends.umax)
+    if predicate in (SLT, SLE, ULT, ULE):
+        most = (other.smax if predicate < ULT else other.umax) - strict
+    else:
+        least = (other.smin if predicate < ULT else other.umin) + strict
+    return meet(fact, limits(width, least, most)) if least <= most else fact
+
+
+RULES: dict[str, Rule] = {
+    "arith.constant": constant,
+    "arith.addi": add,
+    "arith.subi": subtract,
+    "arith.muli": multiply,
+    "tt.mulhiui": multiply_high,
+    "arith.shli": shift_left,
+    "arith.shrui": shift_right,
+    "arith.shrsi": shift_right_signed,
+    "arith.andi": bit_and,
+    "arith.ori": bit_or,
+    "arith.xori": bit_xor,
+    "arith.maxsi": max_signed,
+    "arith.minsi": min_signed,
+    "arith.maxui": max_unsigned,
+    "arith.minui": min_unsigned,
+    "math.absi": absolute,
+    "arith.extsi": extend_signed,
+    "arith.extui": extend_unsigned,
+    "arith.trunci": truncate,
+    "arith.index_cast": cast_index,
+    "arith.index_castui": cast_index,
+    "arith.bitcast": bitcast,
+    "tt.bitcast": bitcast,
+    "arith.select": select,
+    "arith.cmpi": compare_integers,
+}

@@ -1,0 +1,154 @@
+"""How much scratch in shared memory Triton's own lowering of an op needs.
+
+Passes that place buffers as Triton does ask here; this compiler's lowering has its own table, for it may need less.
+
+    tt.reduce over 128x64 with 4 warps along the axis     4 x 64 elements, one partial result per warp
+    ttg.convert_layout within a warp                       nothing, if shuffles do it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.facts.launch import threads_per_warp
+from minitriton.dialects.tt.types import PointerType, element_type, pointee_type
+from minitriton.layouts import properties
+from minitriton.layouts.conversion import conversion_scratch_bytes
+from minitriton.layouts.encodings import Blocked, DistributedEncoding
+from minitriton.layouts.to_linear import shape_per_cta, to_linear_layout
+
+
+def triton_scratch_bytes(op: Operation, capability: int = 0) -> int:
+    """Bytes of scratch that Triton gives `op`: on the target of `capability` (times ten), or with plain accesses only (0)."""
+    if op.name == "ttg.convert_layout":
+        return _convert_layout(op, capability)
+    rule = _RULES.get(op.name)
+    return 0 if rule is None else rule(op)
+
+
+def bit_width(type_: Attribute) -> int:
+    """Bits of an element as shared memory holds it; a pointer has 64."""
+    return 64 if isinstance(type_, PointerType) else cast(int, getattr(type_, "bitwidth", 64))
+
+
+def _bytes(type_: Attribute) -> int:
+    return (bit_width(type_) + 7) // 8
+
+
+def _tensor(type_: Attribute) -> tuple[DistributedEncoding | None, tuple[int, ...]]:
+    layout = layout_of(type_)
+    shape = type_.get_shape() if isinstance(type_, TensorType) else ()
+    return (layout if isinstance(layout, DistributedEncoding) else None), shape
+
+
+def _axis(op: Operation) -> int:
+    return cast(IntegerAttr, op.properties["axis"]).value.data
+
+
+def _element_bytes(op: Operation) -> int:
+    return sum(_bytes(element_type(value.type)) for value in op.operands)
+
+
+def _convert_layout(op: Operation, capability: int) -> int:
+    src, shape = _tensor(op.operands[0].type)
+    dst, _ = _tensor(op.results[0].type)
+    if src is None or dst is None:
+        return 0
+    return conversion_scratch_bytes(src, dst, shape, bit_width(element_type(op.operands[0].type)), capability)
+
+
+def _reduce(op: Operation) -> int:
+    layout, shape = _tensor(op.operands[0].type)
+    if layout is None:
+        return 0
+    warps = properties.warps_per_cta(layout, shape)[_axis(op)]
+    if warps == 1:
+        return 0
+    return _element_bytes(op) * prod((*shape[: _axis(op)], warps, *shape[_axis(op) + 1 :]))
+
+
+def _scan(op: Operation) -> int:
+    layout, shape = _tensor(op.operands[0].type)
+    if not isinstance(layout, Blocked):
+        return 0
+    axis = _axis(op)
+    contiguous = properties.contig_per_thread(layout, shape)
+    threads = properties.threads_per_warp(layout, shape)
+    warps = properties.warps_per_cta(layout, shape)
+    if warps[axis] == 1:
+        return 0
+    others = [dim for dim in range(len(shape)) if dim != axis]
+    per_warp = prod(threads[dim] * contiguous[dim] for dim in others)
+    blocks = prod(-(-shape[dim] // (contiguous[dim] * threads[dim] * warps[dim])) for dim in range(len(shape)))
+    return _element_bytes(op) * prod(warps) * per_warp * blocks
+
+
+def _gather(op: Operation) -> int:
+    src_type, index_type = op.operands[0].type, op.operands[1].type
+    src, shape = _tensor(src_type)
+    indices, index_shape = _tensor(index_type)
+    if src is None or indices is None:
+        return 0
+    if _is_warp_local(src, shape, indices, index_shape, _axis(op)):
+        return 0
+    return prod(shape) * _bytes(element_type(src_type))
+
+
+def _is_warp_local(
+    src: DistributedEncoding,
+    shape: tuple[int, ...],
+    indices: DistributedEncoding,
+    index_shape: tuple[int, ...],
+    axis: int,
+) -> bool:
+    """Whether every warp holds all elements that its own indices may name, in the same columns of lanes."""
+    a, b = to_linear_layout(src, shape), to_linear_layout(indices, index_shape)
+    along = f"dim{axis}"
+    others = [f"dim{dim}" for dim in range(len(shape)) if dim != axis]
+    outer = ["block", "warp"]
+    if not a.sublayout_is_zero(outer, [along]) or not b.sublayout_is_zero(outer, [along]):
+        return False
+    return a.sublayout(outer, others) == b.sublayout(outer, others) and (
+        a.sublayout(["lane"], others) == b.sublayout(["lane"], others)
+    )
+
+
+def _histogram(op: Operation) -> int:
+    result = cast(TensorType, op.results[0].type)
+    return max(prod(result.get_shape()), threads_per_warp(op)) * bit_width(result.element_type) // 8
+
+
+def _atomic(op: Operation) -> int:
+    """Threads that hold copies of an element, and all threads for a scalar, get its old value through shared memory."""
+    result = op.results[0]
+    if not result.uses:
+        return 0
+    elements = 1
+    if isinstance(result.type, TensorType):
+        layout, shape = _tensor(result.type)
+        if layout is None or not any(to_linear_layout(layout, shape).get_free_variable_masks().values()):
+            return 0
+        elements = prod(shape_per_cta(layout, shape))
+    return elements * max(8, bit_width(element_type(pointee_type(op.operands[0].type)))) // 8
+
+
+def _tensormap(op: Operation) -> int:
+    """A TMA descriptor."""
+    return 128
+
+
+_RULES: dict[str, Callable[[Operation], int]] = {
+    "tt.reduce": _reduce,
+    "tt.scan": _scan,
+    "tt.gather": _gather,
+    "tt.histogram": _histogram,
+    "tt.atomic_rmw": _atomic,
+    "tt.atomic_cas": _atomic,
+    "ttng.tensormap_create": _tensormap,
+}

@@ -1,0 +1,179 @@
+"""CUDA devices that are the CPU: programs written for torch on a GPU run where there is none, their kernels on the emulator.
+
+    torch.rand(8, device="cuda"); x.cuda(); x.is_cuda; torch.cuda.synchronize(); torch.cuda.Event(enable_timing=True)
+
+`install` has torch's functions take "cpu" wherever a CUDA device is named (a `TorchFunctionMode`), and gives `torch.cuda` the answers of one device.
+Times are the emulator's estimate of the launches between two events, or within `do_bench`. Copies between the devices are copies.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from minitriton.runtime.on_cpu import emulation_cost
+
+_PACKAGE = str(Path(__file__).parents[1])
+_NAME = "minitriton's PTX emulator"
+_MEMORY = 80 << 30
+
+
+def install() -> bool:
+    """Maps CUDA devices to the CPU in this process from now on. False where there is no torch, or torch sees a GPU."""
+    emulation_cost.TIMING.by_count = True
+    try:
+        import torch  # pyright: ignore[reportMissingImports]
+        from torch.overrides import TorchFunctionMode  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        return False
+    if torch.cuda.is_available():
+        return False
+
+    asks_for_cuda = torch.Tensor.is_cuda.__get__
+
+    class CudaOnCpu(TorchFunctionMode):
+        """Has every function of torch take the CPU for a CUDA device."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = getattr(func, "__name__", "")
+            if name == "__get__" and func == asks_for_cuda:
+                return _asked_by_a_program(sys._getframe(1).f_code.co_filename)  # pyright: ignore[reportPrivateUsage]
+            if func is torch.device:
+                return func(*args, **(kwargs or {}))
+            if func is torch.Tensor.cuda or func is torch.Tensor.cpu:
+                return args[0].clone()
+            moved, args = _without_cuda(torch, args)
+            kwargs = {k: _cpu(torch, v) for k, v in (kwargs or {}).items()}
+            result = func(*args, **kwargs)
+            return result.clone() if moved and func is torch.Tensor.to and result is args[0] else result
+
+    CudaOnCpu().__enter__()
+    _answer_for_cuda(torch)
+    return True
+
+
+def _asked_by_a_program(file: str) -> bool:
+    """Whether the code that asks is neither torch's nor minitriton's nor generated."""
+    return not file.startswith("<") and not file.startswith(_PACKAGE) and "/torch/" not in file
+
+
+def _available() -> bool:
+    """`torch.cuda.is_available`: programs are told so; torch and minitriton know better."""
+    return _asked_by_a_program(sys._getframe(1).f_code.co_filename)  # pyright: ignore[reportPrivateUsage]
+
+
+def _is_cuda(torch: Any, value: Any) -> bool:
+    if isinstance(value, str):
+        return value == "cuda" or (value.startswith("cuda:") and value[5:].isdigit())
+    return isinstance(value, torch.device) and value.type == "cuda"
+
+
+def _cpu(torch: Any, value: Any) -> Any:
+    return torch.device("cpu") if _is_cuda(torch, value) else value
+
+
+def _without_cuda(torch: Any, args: Any) -> tuple[bool, tuple[Any, ...]]:
+    named = any(_is_cuda(torch, a) for a in args)
+    return named, tuple(_cpu(torch, a) for a in args) if named else tuple(args)
+
+
+class Event:
+    """`torch.cuda.Event`: remembers how much the emulator had run when it was recorded."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.at = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        """Takes the time."""
+        self.at = emulation_cost.TIMING.now()
+
+    def elapsed_time(self, other: Event) -> float:
+        """Milliseconds between two records."""
+        return other.at - self.at
+
+    def _nothing(self, *args: Any) -> None:
+        """The emulator is never behind."""
+
+    synchronize = wait = _nothing
+
+    def query(self) -> bool:
+        """Work is done when a launch returns."""
+        return True
+
+
+class Stream(Event):
+    """`torch.cuda.Stream`: there is one, the thread that launches."""
+
+    cuda_stream = 0
+    device_index = 0
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event recorded now."""
+        event = event or Event()
+        event.record()
+        return event
+
+    wait_event = wait_stream = Event._nothing
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+class _Within:
+    """`torch.cuda.device(0)`, `torch.cuda.stream(s)`."""
+
+    def __init__(self, *args: Any) -> None:
+        pass
+
+    def __enter__(self) -> _Within:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+def _answer_for_cuda(torch: Any) -> None:
+    """What `torch.cuda` and `torch.cpu` say of the one device."""
+    from minitriton.runtime import driver
+
+    def capability(device: Any = None) -> tuple[int, int]:
+        return driver.active.get_device_capability()
+
+    def properties(device: Any = None) -> types.SimpleNamespace:
+        major, minor = capability()
+        shared = driver.active.utils.get_device_properties(0)["max_shared_mem"]
+        return types.SimpleNamespace(
+            name=_NAME, major=major, minor=minor, multi_processor_count=1, total_memory=_MEMORY, warp_size=32,
+            shared_memory_per_block_optin=shared, shared_memory_per_multiprocessor=shared, regs_per_multiprocessor=65536,
+            max_threads_per_multi_processor=2048, L2_cache_size=50 << 20, gcnArchName="",
+        )  # fmt: skip
+
+    def constant(value: Any) -> Callable[..., Any]:
+        return lambda *args, **options: value
+
+    nothing, none_used = constant(None), constant(0)
+    stream = Stream()
+    answers: dict[str, Any] = {
+        "is_available": _available, "is_initialized": constant(True), "is_bf16_supported": constant(True), "init": nothing,
+        "device_count": constant(1), "current_device": none_used, "set_device": nothing, "synchronize": nothing, "get_device_name": constant(_NAME),
+        "get_device_capability": capability, "get_device_properties": properties, "empty_cache": nothing, "manual_seed": torch.default_generator.manual_seed,
+        "manual_seed_all": nothing, "memory_allocated": none_used, "max_memory_allocated": none_used, "memory_reserved": none_used,
+        "max_memory_reserved": none_used, "reset_peak_memory_stats": nothing, "mem_get_info": constant((_MEMORY, _MEMORY)), "ipc_collect": nothing,
+        "current_stream": constant(stream), "default_stream": constant(stream), "set_stream": nothing, "Stream": Stream, "Event": Event,
+        "device": _Within, "stream": _Within, "get_rng_state": torch.get_rng_state, "set_rng_state": torch.set_rng_state,
+    }  # fmt: skip
+    for name, value in answers.items():
+        setattr(torch.cuda, name, value)
+    torch.cpu.set_stream = nothing
+    default = torch.set_default_device
+    torch.set_default_device = lambda device: default(_cpu(torch, device))
+    generator = torch.Generator
+    torch.Generator = type(
+        "Generator", (generator,), {"__new__": lambda cls, device="cpu": generator.__new__(generator, _cpu(torch, device))}
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Commands of `minitriton` that have no package of their own."""

@@ -1,0 +1,57 @@
+"""What the environment asks to be shown of a compile: the IR before each pass, all stages in a folder, or what replays a stage.
+
+MLIR_ENABLE_DUMP=1 (or =kernel_name)   the IR before each pass, on standard error or in the file MLIR_DUMP_PATH
+TRITON_KERNEL_DUMP=1                   every stage, below TRITON_DUMP_DIR (default ~/.triton/dump)
+TRITON_REPRODUCER_PATH=PREFIX          PREFIX.make_ttgir.repro.mlir: the IR before the stage and its passes; of a pass that
+                                       fails, the IR before that pass
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError
+from minitriton.host.file_names import stem_of
+from minitriton.pass_manager import Hook, representation_text
+from minitriton.pass_registry import Step
+
+
+class _DumpBefore(Hook):
+    """Prints the IR before each pass to standard error, or to the file `MLIR_DUMP_PATH`."""
+
+    def before(self, step: Step, value: Any) -> None:
+        text = f"// -----// IR Dump Before {step.name} //----- //\n{representation_text(value)}\n"
+        path = knobs.compilation.dump_passes_path
+        if path:
+            with open(path, "a") as file:
+                file.write(text)
+        else:
+            print(text, file=sys.stderr)
+
+
+def environment_hooks(name: str) -> list[Hook]:
+    """`MLIR_ENABLE_DUMP=1` (or `=kernel_name`) dumps the IR before each pass; a cached kernel is then compiled again."""
+    wanted = knobs.compilation.dump_passes
+    return [_DumpBefore()] if wanted == "1" or wanted == name else []
+
+
+def reproducer_path(stage: str) -> Path | None:
+    """Where the reproducer of a stage of modules is wanted, or None."""
+    prefix = knobs.compilation.reproducer_path
+    return Path(f"{prefix}.make_{stage}.repro.mlir") if prefix and stage != "ptx" else None
+
+
+def dump_stages(name: str, source_hash: str, asm: dict[str, Any]) -> None:
+    """`TRITON_KERNEL_DUMP=1`: writes every stage below `TRITON_DUMP_DIR` (default `~/.triton/dump`), in a folder that stays
+    the same for the same source; the disassembly too where there is a cubin and a disassembler."""
+    folder = Path(knobs.cache.dump_dir) / source_hash
+    folder.mkdir(parents=True, exist_ok=True)
+    if "cubin" in asm:
+        with contextlib.suppress(MinitritonError):
+            asm["sass"]
+    for stage, content in asm.items():
+        (folder / f"{stem_of(name)}.{stage}").write_bytes(content if isinstance(content, bytes) else content.encode())

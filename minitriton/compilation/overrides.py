@@ -1,0 +1,87 @@
+"""Stages taken from files instead of from the compiler: a kernel's dump, edited by hand, or a tuned configuration's IR.
+
+TRITON_KERNEL_DUMP=1 python program.py                         writes ~/.triton/dump/HASH/kernel.ttgir and the other stages
+(copy HASH to ~/.triton/override, edit kernel.ttgir)
+TRITON_KERNEL_OVERRIDE=1 python program.py                     continues the compile of that kernel from the edited file
+
+The option `ir_override="kernel.ttgir"` of a launch or a `Config` names such a file for one kernel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from minitriton import knobs
+from minitriton.compilation.stages import STAGES
+from minitriton.errors import MinitritonError
+from minitriton.host.file_names import stem_of
+from minitriton.target import CUDAOptions
+
+_REPLACEABLE = (*STAGES, "cubin")
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """The files that take the place of stages, by stage. `announced`: whether their use is said on standard output."""
+
+    files: dict[str, Path]
+    announced: bool = False
+
+    def digest(self) -> str:
+        """Changes with what the files hold: part of a kernel's cache key."""
+        contents = (f"{stage}{hashlib.sha256(path.read_bytes()).hexdigest()}" for stage, path in self.files.items())
+        return "-".join(contents)
+
+    def replace(self, stage: str, value: Any, options: CUDAOptions) -> Any:
+        """`value`, or what the file for `stage` holds: a module, text, or the bytes of a cubin."""
+        path = self.files.get(stage)
+        if path is None:
+            return value
+        if self.announced:
+            print(f"\nOverriding kernel with file {path}")
+        if stage == "cubin":
+            return path.read_bytes()
+        text = path.read_text()
+        if stage not in ("ttir", "ttgir"):
+            return text
+        from minitriton.dialects.text import parse_module
+
+        module = parse_module(text, str(path))
+        _check_num_warps(module, options, path)
+        return module
+
+
+def overrides_for(name: str, source_hash: str, options: CUDAOptions) -> Overrides:
+    """The files for kernel `name`: those below `TRITON_OVERRIDE_DIR` if `TRITON_KERNEL_OVERRIDE` is set, else `ir_override`.
+
+    Raises `MinitritonError` if `ir_override` names no stage or no file.
+    """
+    if knobs.compilation.override:
+        folder = Path(knobs.cache.override_dir) / source_hash
+        found = {stage: folder / f"{stem_of(name)}.{stage}" for stage in _REPLACEABLE}
+        return Overrides({stage: path for stage, path in found.items() if path.exists()}, announced=True)
+    if options.ir_override is None:
+        return Overrides({})
+    path = Path(options.ir_override)
+    stage = path.suffix[1:]
+    if stage not in _REPLACEABLE:
+        raise MinitritonError(
+            f"ir_override={str(path)!r} names no stage", help="use a file named *." + ", *.".join(_REPLACEABLE)
+        )
+    if not path.exists():
+        raise MinitritonError(f"ir_override={str(path)!r}: there is no such file")
+    return Overrides({stage: path})
+
+
+def _check_num_warps(module: ModuleOp, options: CUDAOptions, path: Path) -> None:
+    written = module.attributes.get("ttg.num-warps")
+    if isinstance(written, IntegerAttr) and written.value.data != options.num_warps:
+        raise MinitritonError(
+            f"{path} is for {written.value.data} warps, the launch for {options.num_warps}",
+            help=f"launch with num_warps={written.value.data}",
+        )

@@ -1,0 +1,134 @@
+"""Traits and effects of the GPU dialects: what an op does to shared memory, operand by operand.
+
+`SharedEffects(reads=("src",))` on `ttg.local_load` says that the op reads the buffer behind its operand `src`.
+Alias analysis and barrier insertion ask for this; the ops themselves know nothing of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait, Resource
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.facts import Fact
+
+
+@dataclass(frozen=True)
+class SharedMemory(Resource):
+    """On-chip memory of one CTA."""
+
+    def name(self) -> str:
+        return "<ttg.SharedMemory>"
+
+
+@dataclass(frozen=True)
+class GlobalMemory(Resource):
+    """Device memory."""
+
+    def name(self) -> str:
+        return "<tt.GlobalMemory>"
+
+
+@dataclass(frozen=True)
+class TensorMemory(Resource):
+    """Accumulator memory of sm_100."""
+
+    def name(self) -> str:
+        return "<ttng.TensorMemory>"
+
+
+SHARED = SharedMemory()
+GLOBAL = GlobalMemory()
+TENSOR = TensorMemory()
+
+
+def _values(op: Operation, fields: Iterable[str]) -> Iterable[SSAValue]:
+    for field in fields:
+        value = getattr(op, field)
+        if isinstance(value, SSAValue):
+            yield value
+        elif value is not None:
+            yield from value
+
+
+@dataclass(frozen=True)
+class OperandEffects(MemoryEffect):
+    """Effects of an op on the memory behind its operands or results, given by field name and resource."""
+
+    reads: tuple[tuple[str, Resource], ...] = ()
+    writes: tuple[tuple[str, Resource], ...] = ()
+    frees: tuple[tuple[str, Resource], ...] = ()
+    allocates: tuple[tuple[str, Resource], ...] = ()
+
+    def get_effects(self, op: Operation) -> set[EffectInstance]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        found: set[EffectInstance] = set()
+        for kind, entries in (
+            (MemoryEffectKind.READ, self.reads),
+            (MemoryEffectKind.WRITE, self.writes),
+            (MemoryEffectKind.FREE, self.frees),
+            (MemoryEffectKind.ALLOC, self.allocates),
+        ):
+            for field, resource in entries:
+                found.update(EffectInstance(kind, value, resource) for value in _values(op, (field,)))
+        return found
+
+
+class MemDescView(Fact):
+    """The result is a view of the buffer of operand 0; no memory is touched."""
+
+
+class LocalLoad(Fact):
+    """Loads a buffer into registers."""
+
+
+class AsyncRegions(Fact):
+    """The op's regions run at the same time, each in warps of its own."""
+
+
+class VerifyTensorLayouts(OpTrait):
+    """Layouts of the op's tensors must fit the module's numbers of warps, threads and CTAs."""
+
+    def verify(self, op: Operation) -> None:
+        from minitriton.dialects.ttg.verify import layout_complaint
+
+        for index, operand in enumerate(op.operands):
+            complaint = layout_complaint(op, operand.type)
+            if complaint is not None:
+                raise VerifyException(f"Operand {index} ({operand}) has an invalid layout: {complaint}")
+        for index, result in enumerate(op.results):
+            complaint = layout_complaint(op, result.type)
+            if complaint is not None:
+                which = "Result" if len(op.results) == 1 else f"Result {index}"
+                raise VerifyException(f"{which} has an invalid layout: {complaint}")
+
+
+@cache
+def i32_attr(value: int) -> IntegerAttr:
+    """A shared `value : i32`."""
+    return IntegerAttr(value, i32)
+
+
+@cache
+def i32_array(values: tuple[int, ...]) -> DenseArrayBase:
+    """A shared `array<i32: values>`."""
+    return DenseArrayBase.from_list(i32, values)
+
+
+TRUE = IntegerAttr(-1, i1)
+FALSE = IntegerAttr(0, i1)
+
+
+def bool_attr(value: bool) -> Attribute:
+    """`true` or `false`."""
+    return TRUE if value else FALSE
+
+
+def require(op: Operation, complaint: str | None) -> None:
+    """Raise `VerifyException` with the op's name before `complaint`, if there is one."""
+    if complaint is not None:
+        raise VerifyException(f"'{op.name}' op {complaint}")

@@ -1,0 +1,79 @@
+"""Memory accesses: an op that has this fact reads or writes memory that it names, and says which operand plays which role.
+
+access = MemoryAccess.of(op)
+access.pointer_of(op), access.mask_of(op)      of a `tt.load`: `op.ptr`, and `op.mask` or None
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.dialects.facts import Fact
+from minitriton.dialects.facts.launch import num_warps, threads_per_warp
+from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce
+
+
+@dataclass(frozen=True)
+class MemoryAccess(Fact):
+    """An access of global memory. The names of the op's fields, None where it has no such operand."""
+
+    pointer: str = "ptr"
+    mask: str | None = None
+    other: str | None = None
+    value: str | None = None
+    cache: str | None = None
+    """The property that says which caches keep the data."""
+    atomic: bool = False
+    asynchronous: bool = False
+
+    def pointer_of(self, op: Operation) -> SSAValue:
+        """What says where: a pointer, a tensor of pointers, a descriptor."""
+        return getattr(op, self.pointer)
+
+    def mask_of(self, op: Operation) -> SSAValue | None:
+        """Where to access, if not everywhere."""
+        return None if self.mask is None else getattr(op, self.mask)
+
+    def data_of(self, op: Operation) -> SSAValue:
+        """What is read, or written."""
+        return op.results[0] if self.value is None else getattr(op, self.value)
+
+
+@dataclass(frozen=True)
+class DescriptorAccess(MemoryAccess):
+    """An access of a block of memory through a descriptor. `rows`: the tensor that picks its rows."""
+
+    pointer: str = "desc"
+    rows: str | None = None
+
+    def rows_of(self, op: Operation) -> SSAValue | None:
+        """The numbers of the rows, whose layout is not that of the data."""
+        return None if self.rows is None else getattr(op, self.rows)
+
+
+class AnchorIfWide(LayoutAnchor):
+    """An access with at least one element a thread: coalescing it counts, so its layout is kept."""
+
+    def holds(self, op: Operation) -> bool:
+        return is_expensive_access(op)
+
+
+class OnceIfWide(OnlyOnce):
+    """As `AnchorIfWide`."""
+
+    def holds(self, op: Operation) -> bool:
+        return is_expensive_access(op)
+
+
+def is_expensive_access(op: Operation) -> bool:
+    """Whether a load or store touches at least one element a thread, so that coalescing it counts."""
+    pointer: Any = op.operands[0].type
+    if not isinstance(pointer, TensorType):
+        return isinstance(getattr(pointer, "pointee_type", None), TensorType)
+    elements = prod(pointer.get_shape())
+    return elements != 1 and elements >= num_warps(op) * threads_per_warp(op)

@@ -1,0 +1,170 @@
+"""How control and values move through the regions of an op: one interface for loops, branches and groups of warps.
+
+    scf.for ... iter_args(%x = %init) {            RegionFlow.of(op).branches(op):
+      scf.yield %next                                  from the op     into the body    %init -> %x
+    }  results %r                                      from the op     behind the op    %init -> %r
+                                                       from the body   into the body    %next -> %x
+                                                       from the body   behind the op    %next -> %r
+
+Answers to MLIR's RegionBranchOpInterface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, Region, SSAValue
+
+from minitriton.dialects.facts import Fact, MayNotReturn, give
+from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
+
+ConstantOf = Callable[[SSAValue], int | None]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One way that control may go. `passed[i]` becomes `received[i]`."""
+
+    origin: Region | None
+    """The region that ends; None: the op itself begins."""
+    target: Region | None
+    """The region that begins; None: the op is over."""
+    passed: Sequence[SSAValue]
+    received: Sequence[SSAValue]
+    concurrent: bool = False
+    """Whether the target runs beside others, in warps of its own."""
+
+
+class RegionFlow(Fact):
+    """The op runs its regions as its `branches` say."""
+
+    def branches(self, op: Operation) -> list[Branch]:
+        """Every way that control may go into, between and out of the regions."""
+        raise NotImplementedError
+
+    def goes(self, op: Operation, origin: Region | None, constant_of: ConstantOf) -> list[Branch]:
+        """The branches that may follow `origin`; `constant_of` knows the numbers that some values are."""
+        return [branch for branch in self.branches(op) if branch.origin is origin]
+
+    def counter(self, op: Operation) -> tuple[SSAValue, SSAValue, SSAValue] | None:
+        """What counts the runs of a region, with the first number and the step."""
+        return None
+
+
+class ScalarRegions(Fact):
+    """The regions compute with elements of the op's tensors; what is in them has no layout, and no value flows in or out."""
+
+
+class Loop(RegionFlow):
+    """Runs a region again and again."""
+
+
+class CountedLoop(Loop):
+    """`scf.for`: bounds and step, then what is carried; the body's first argument counts."""
+
+    def branches(self, op: Operation) -> list[Branch]:
+        body, inits = op.regions[0], op.operands[3:]
+        arguments, yielded = body.block.args[1:], passed_by(body)
+        return [
+            Branch(None, body, inits, arguments),
+            Branch(None, None, inits, op.results),
+            Branch(body, None, yielded, op.results),
+            Branch(body, body, yielded, arguments),
+        ]
+
+    def counter(self, op: Operation) -> tuple[SSAValue, SSAValue, SSAValue] | None:
+        return op.regions[0].block.args[0], op.operands[0], op.operands[2]
+
+
+class WhileLoop(Loop):
+    """`scf.while`: a region that decides and passes on, a region that runs if it goes on."""
+
+    def branches(self, op: Operation) -> list[Branch]:
+        before, after = op.regions
+        passed = passed_by(before)[1:]
+        return [
+            Branch(None, before, op.operands, before.block.args),
+            Branch(before, after, passed, after.block.args),
+            Branch(before, None, passed, op.results),
+            Branch(after, before, passed_by(after), before.block.args),
+        ]
+
+    def goes(self, op: Operation, origin: Region | None, constant_of: ConstantOf) -> list[Branch]:
+        found = super().goes(op, origin, constant_of)
+        if origin is not op.regions[0]:
+            return found
+        condition = constant_of(cast(Operation, op.regions[0].block.last_op).operands[0])
+        return found if condition is None else [found[0 if condition else 1]]
+
+
+class Alternatives(RegionFlow):
+    """`scf.index_switch`, `scf.execute_region`: one of the regions, whose last op gives the results."""
+
+    def branches(self, op: Operation) -> list[Branch]:
+        found = [Branch(None, region if region.first_block else None, (), ()) for region in op.regions]
+        for region in op.regions:
+            if region.first_block is not None:
+                found.extend(Branch(region, None, end.operands, op.results) for end in ends_of(region))
+        return found
+
+
+class Conditional(Alternatives):
+    """`scf.if`: the first region if operand 0 is true, else the second, which may be missing."""
+
+    def goes(self, op: Operation, origin: Region | None, constant_of: ConstantOf) -> list[Branch]:
+        found = super().goes(op, origin, constant_of)
+        condition = None if origin is not None else constant_of(op.operands[0])
+        return found if condition is None else [found[0 if condition else 1]]
+
+
+def ends_of(region: Region) -> Iterator[Operation]:
+    """The ops that end a region: the last ones of its blocks, but for jumps within it."""
+    for block in region.blocks:
+        last = block.last_op
+        if last is not None and not last.successors:
+            yield last
+
+
+def passed_by(region: Region) -> Sequence[SSAValue]:
+    """The operands of the last op of a region of one block."""
+    last = region.block.last_op
+    return () if last is None else last.operands
+
+
+def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """The values that the regions of `op` take and give, as pairs (from, to)."""
+    flow = RegionFlow.of(op)
+    if flow is not None:
+        for branch in flow.branches(op):
+            yield from zip(branch.passed, branch.received, strict=False)
+
+
+def receivers(op: Operation, operand: int) -> list[SSAValue]:
+    """The values that operand number `operand` of `op`, an op with regions or the last op of one, becomes."""
+    flow, holder, origin = RegionFlow.of(op), op, None
+    if flow is None:
+        origin = op.parent_region()
+        parent = op.parent_op()
+        flow = None if parent is None else RegionFlow.of(parent)
+        if flow is None or parent is None:
+            return []
+        holder = parent
+    found: list[SSAValue] = []
+    for branch in flow.branches(holder):
+        if branch.origin is origin:
+            place = operand - (len(op.operands) - len(branch.passed))
+            if 0 <= place < len(branch.received):
+                found.append(branch.received[place])
+    return found
+
+
+give(scf.ForOp, CountedLoop(), PassesOn())
+give(scf.WhileOp, WhileLoop(), PassesOn(), OnlyOnce(), MayNotReturn())
+give(scf.IfOp, Conditional())
+give(scf.IndexSwitchOp, Alternatives())
+give(scf.ExecuteRegionOp, Alternatives())
+give(scf.YieldOp, PassesOn())
+give(scf.ConditionOp, PassesOn(), OnlyOnce())

@@ -1,0 +1,315 @@
+"""The `nvvm` dialect: what NVIDIA hardware does that LLVM has no instruction for.
+
+Ops are named after the PTX instruction and verified; they become LLVM intrinsics or inline assembly only when LLVM IR text
+is written (`codegen/text`). An op works on a thread's whole register vector where that is useful: one
+`nvvm.ld.global` below is two predicated `ld.global.v4.b32`, one `nvvm.shfl.sync` moves every lane of its vector.
+
+    %v = "nvvm.ld.global"(%p0, %p1, %m0, %m1) <{vector_width = 4 : i32, ...}> : (...) -> vector<8xf32>
+    %w = "nvvm.shfl.sync"(%v, %c16) <{kind = "bfly"}> : (vector<8xf32>, i32) -> vector<8xf32>
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i32
+from xdsl.ir import Dialect
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.declared import declared
+from minitriton.dialects.nvvm import cluster as nvvm_cluster
+from minitriton.dialects.nvvm import tma as nvvm_tma
+from minitriton.dialects.nvvm.base import lanes, one_of
+from minitriton.dialects.nvvm.memory import (
+    AtomicOp,
+    CpAsyncCommitGroupOp,
+    CpAsyncOp,
+    CpAsyncWaitGroupOp,
+    CreatePolicyOp,
+    FenceProxyAsyncOp,
+    LdMatrixOp,
+    LoadGlobalOp,
+    LoadSharedOp,
+    MmaSyncOp,
+    StMatrixOp,
+    StoreGlobalOp,
+    StoreSharedOp,
+    WgmmaCommitGroupOp,
+    WgmmaOp,
+    WgmmaWaitGroupOp,
+)
+from minitriton.dialects.op_definition import op_definition
+
+# Special registers ----------------------------------------------------------------------------------------------------
+
+
+class SpecialRegisterOp(IRDLOperation, ABC):
+    """Reads a 32-bit special register (PTX ISA, "Special Registers")."""
+
+    res = result_def(i32)
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($res)"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[i32])
+
+
+@op_definition
+class ThreadIdXOp(SpecialRegisterOp):
+    """`%tid.x`"""
+
+    name = "nvvm.read.ptx.sreg.tid.x"
+
+
+@op_definition
+class BlockIdXOp(SpecialRegisterOp):
+    """`%ctaid.x`"""
+
+    name = "nvvm.read.ptx.sreg.ctaid.x"
+
+
+@op_definition
+class BlockIdYOp(SpecialRegisterOp):
+    """`%ctaid.y`"""
+
+    name = "nvvm.read.ptx.sreg.ctaid.y"
+
+
+@op_definition
+class BlockIdZOp(SpecialRegisterOp):
+    """`%ctaid.z`"""
+
+    name = "nvvm.read.ptx.sreg.ctaid.z"
+
+
+@op_definition
+class GridDimXOp(SpecialRegisterOp):
+    """`%nctaid.x`"""
+
+    name = "nvvm.read.ptx.sreg.nctaid.x"
+
+
+@op_definition
+class GridDimYOp(SpecialRegisterOp):
+    """`%nctaid.y`"""
+
+    name = "nvvm.read.ptx.sreg.nctaid.y"
+
+
+@op_definition
+class GridDimZOp(SpecialRegisterOp):
+    """`%nctaid.z`"""
+
+    name = "nvvm.read.ptx.sreg.nctaid.z"
+
+
+@op_definition
+class ClusterIdXOp(SpecialRegisterOp):
+    """`%clusterid.x`"""
+
+    name = "nvvm.read.ptx.sreg.clusterid.x"
+
+
+@op_definition
+class ClusterIdYOp(SpecialRegisterOp):
+    """`%clusterid.y`"""
+
+    name = "nvvm.read.ptx.sreg.clusterid.y"
+
+
+@op_definition
+class ClusterIdZOp(SpecialRegisterOp):
+    """`%clusterid.z`"""
+
+    name = "nvvm.read.ptx.sreg.clusterid.z"
+
+
+@op_definition
+class ClusterRankOp(SpecialRegisterOp):
+    """`%cluster_ctarank`: the block's number within its cluster."""
+
+    name = "nvvm.read.ptx.sreg.cluster.ctarank"
+
+
+SPECIAL_REGISTERS: tuple[type[SpecialRegisterOp], ...] = (
+    ThreadIdXOp,
+    BlockIdXOp,
+    BlockIdYOp,
+    BlockIdZOp,
+    GridDimXOp,
+    GridDimYOp,
+    GridDimZOp,
+    ClusterIdXOp,
+    ClusterIdYOp,
+    ClusterIdZOp,
+    ClusterRankOp,
+)
+
+
+# Within a warp --------------------------------------------------------------------------------------------------------
+
+
+@op_definition
+class ShflSyncOp(IRDLOperation):
+    """Moves every lane of `value` between the threads of a warp (PTX `shfl.sync`, full mask).
+
+    `kind`: `bfly` reads from thread `id ^ offset`, `up` from `id - offset`, `down` from `id + offset`, `idx` from `offset`.
+    Elements of 8, 16, 32 and 64 bits.
+    """
+
+    name = "nvvm.shfl.sync"
+    KINDS: ClassVar = ("bfly", "up", "down", "idx")
+
+    value = operand_def(AnyAttr())
+    offset = operand_def(i32)
+    res = result_def(AnyAttr())
+    kind = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        one_of(self, "kind", self.KINDS)
+        if self.value.type != self.res.type:
+            raise VerifyException("nvvm.shfl.sync returns the type of its operand")
+
+
+@op_definition
+class VoteSyncOp(IRDLOperation):
+    """A vote over the warp: `ballot` returns an i32 of the predicates, `any` and `all` an i1."""
+
+    name = "nvvm.vote.sync"
+    KINDS: ClassVar = ("any", "all", "ballot")
+
+    pred = operand_def(i1)
+    res = result_def(IntegerType)
+    kind = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        one_of(self, "kind", self.KINDS)
+        if self.res.type != (i32 if self.kind.data == "ballot" else i1):
+            raise VerifyException(f"nvvm.vote.sync {self.kind.data} cannot return {self.res.type}")
+
+
+@op_definition
+class ReduxSyncOp(IRDLOperation):
+    """Reduction of an i32 over the warp in one instruction (sm_80)."""
+
+    name = "nvvm.redux.sync"
+    KINDS: ClassVar = ("add", "umin", "umax", "min", "max", "and", "or", "xor")
+
+    value = operand_def(i32)
+    res = result_def(i32)
+    kind = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        one_of(self, "kind", self.KINDS)
+
+
+@op_definition
+class BarWarpSyncOp(IRDLOperation):
+    """Waits for all threads of the warp."""
+
+    name = "nvvm.bar.warp.sync"
+    assembly_format = "attr-dict"
+
+
+@op_definition
+class ElectSyncOp(IRDLOperation):
+    """True in exactly one thread of the warp (sm_90)."""
+
+    name = "nvvm.elect.sync"
+    res = result_def(i1)
+    assembly_format = "attr-dict `:` type($res)"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[i1])
+
+
+# Lane by lane ---------------------------------------------------------------------------------------------------------
+
+
+@op_definition
+class EachLaneOp(IRDLOperation):
+    """Calls a scalar function or intrinsic, `callee`, for every lane of its operands."""
+
+    name = "nvvm.each_lane"
+
+    args = var_operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    callee = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        if any(lanes(arg.type) != lanes(self.res.type) for arg in self.args):
+            raise VerifyException("nvvm.each_lane needs operands and a result of as many lanes")
+
+
+@op_definition
+class InlinePtxOp(IRDLOperation):
+    """Inline PTX for every `packed` lanes; lanes narrower than 32 bits share a register."""
+
+    name = "nvvm.inline_ptx"
+
+    args = var_operand_def(AnyAttr())
+    results_ = var_result_def(AnyAttr())
+    asm_string = prop_def(StringAttr)
+    constraints = prop_def(StringAttr)
+    packed = prop_def(IntegerAttr)
+    pure = opt_prop_def(UnitAttr)
+
+    def verify_(self) -> None:
+        if len({lanes(v.type) for v in (*self.args, *self.results_)}) > 1:
+            raise VerifyException("nvvm.inline_ptx needs operands and results of as many lanes")
+
+
+# Within a block -------------------------------------------------------------------------------------------------------
+
+
+@op_definition
+class BarrierOp(IRDLOperation):
+    """Waits for the threads of the block, or for the `number_of_threads` that use barrier `barrier_id` (1 to 15).
+
+    With `divergent`, warps may wait at different instructions for each other (PTX `barrier.sync` instead of `bar.sync`).
+    """
+
+    name = "nvvm.barrier"
+
+    barrier_id = opt_prop_def(IntegerAttr)
+    number_of_threads = opt_prop_def(IntegerAttr)
+    divergent = opt_prop_def(UnitAttr)
+
+    def verify_(self) -> None:
+        if self.barrier_id is not None and not 0 <= self.barrier_id.value.data < 16:
+            raise VerifyException("nvvm.barrier: a block has barriers 0 to 15")
+        if self.number_of_threads is not None and self.number_of_threads.value.data % 32:
+            raise VerifyException("nvvm.barrier: the number of threads must be a multiple of the warp size")
+
+
+@op_definition
+class SetMaxRegisterOp(IRDLOperation):
+    """Every thread of the warp group has `count` registers from now on (PTX `setmaxnreg`); `action` is `inc` or `dec`."""
+
+    name = "nvvm.setmaxregister"
+    ACTIONS: ClassVar = ("inc", "dec")
+
+    count = prop_def(IntegerAttr)
+    action = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        one_of(self, "action", self.ACTIONS)
+        count = self.count.value.data
+        if count % 8 or not 24 <= count <= 256:
+            raise VerifyException("nvvm.setmaxregister: registers are a multiple of 8 from 24 to 256")
+
+
+NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma), vars(nvvm_cluster)))

@@ -1,0 +1,32 @@
+"""The `nvvm` ops of clusters of CTAs: their barrier, and addresses in each other's shared memory (sm_90)."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntAttr, i32
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.irdl import IRDLOperation, operand_def, result_def
+
+from minitriton.dialects.nvvm.base import SHARED
+from minitriton.dialects.op_definition import op_definition
+
+SHARED_CLUSTER = LLVMPointerType(IntAttr(7))
+"""A pointer to the shared memory of any CTA of the cluster (PTX `.shared::cluster`)."""
+
+
+@op_definition
+class ClusterBarrierOp(IRDLOperation):
+    """Waits for all threads of the cluster; what they wrote before is seen after (`barrier.cluster.arrive`, `.wait`)."""
+
+    name = "nvvm.cluster.barrier"
+    assembly_format = "attr-dict"
+
+
+@op_definition
+class MapaOp(IRDLOperation):
+    """The place of `ptr` in the shared memory of the CTA with number `rank` in the cluster (PTX `mapa`)."""
+
+    name = "nvvm.mapa"
+
+    ptr = operand_def(SHARED)
+    rank = operand_def(i32)
+    res = result_def(SHARED_CLUSTER)

@@ -1,0 +1,321 @@
+"""The `nvvm` ops on global and shared memory, and on tensor cores."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, VectorType, i1, i32
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.nvvm.base import GLOBAL, SHARED, lanes, one_of
+from minitriton.dialects.op_definition import op_definition
+
+# Global memory --------------------------------------------------------------------------------------------------------
+
+
+def _check_vectors(op: Operation, registers: int, width: int, pointers: int, masks: int) -> None:
+    if width < 1 or width & (width - 1):
+        raise VerifyException(f"{op.name}: vector_width must be a power of 2, got {width}")
+    if pointers * width != registers:
+        raise VerifyException(f"{op.name}: {pointers} pointers of {width} elements do not make {registers} registers")
+    if masks not in (0, pointers):
+        raise VerifyException(f"{op.name}: needs no mask or one for each pointer, got {masks}")
+
+
+@op_definition
+class LoadGlobalOp(IRDLOperation):
+    """Loads `vector_width` consecutive elements from each pointer; where a mask is false the registers hold `other`.
+
+    `other` is a vector, or a scalar for all. Without it a masked-off element is 0. `cache` is `ca`, `cg`, `cv` or empty, `evict` is `evict_first`,
+    `evict_last` or empty (PTX `ld.global`).
+    """
+
+    name = "nvvm.ld.global"
+
+    pointers = var_operand_def(GLOBAL)
+    masks = var_operand_def(i1)
+    other = opt_operand_def(AnyAttr())
+    res = result_def(AnyAttr())
+    vector_width = prop_def(IntegerAttr)
+    cache = opt_prop_def(StringAttr)
+    evict = opt_prop_def(StringAttr)
+    is_volatile = opt_prop_def(UnitAttr)
+    policy = opt_operand_def(IntegerType(64))
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        count = lanes(self.res.type)
+        _check_vectors(self, count, self.vector_width.value.data, len(self.pointers), len(self.masks))
+        if self.other is not None:
+            element = self.res.type.element_type if isinstance(self.res.type, VectorType) else self.res.type
+            if self.other.type not in (self.res.type, element):
+                raise VerifyException("nvvm.ld.global: `other` must have the type of the result or of its elements")
+
+
+@op_definition
+class StoreGlobalOp(IRDLOperation):
+    """Stores `vector_width` consecutive elements of `value` to each pointer whose mask is true (PTX `st.global`)."""
+
+    name = "nvvm.st.global"
+
+    value = operand_def(AnyAttr())
+    pointers = var_operand_def(GLOBAL)
+    masks = var_operand_def(i1)
+    vector_width = prop_def(IntegerAttr)
+    cache = opt_prop_def(StringAttr)
+    evict = opt_prop_def(StringAttr)
+    policy = opt_operand_def(IntegerType(64))
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        count = lanes(self.value.type)
+        _check_vectors(self, count, self.vector_width.value.data, len(self.pointers), len(self.masks))
+
+
+@op_definition
+class CreatePolicyOp(IRDLOperation):
+    """An L2 eviction policy for `ld.global`/`st.global` (PTX `createpolicy.fractional`)."""
+
+    name = "nvvm.createpolicy"
+    KINDS: ClassVar = ("evict_first", "evict_last")
+
+    res = result_def(IntegerType(64))
+    kind = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        one_of(self, "kind", self.KINDS)
+
+
+@op_definition
+class AtomicOp(IRDLOperation):
+    """`atom` on global memory: `operation` as PTX spells it (`add.f32`, `cas.b32`, ...), with semantics and scope.
+
+    `values` are the operands after the address (one, or two for `cas`); where `mask` is false nothing happens and the
+    result is 0.
+    """
+
+    name = "nvvm.atom"
+    SEMANTICS: ClassVar = ("relaxed", "acquire", "release", "acq_rel")
+    SCOPES: ClassVar = ("cta", "gpu", "sys", "cluster")
+
+    ptr = operand_def(GLOBAL)
+    values = var_operand_def(AnyAttr())
+    mask = opt_operand_def(i1)
+    res = result_def(AnyAttr())
+    operation = prop_def(StringAttr)
+    sem = prop_def(StringAttr)
+    scope = prop_def(StringAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        one_of(self, "sem", self.SEMANTICS)
+        one_of(self, "scope", self.SCOPES)
+
+
+# Shared memory --------------------------------------------------------------------------------------------------------
+
+
+@op_definition
+class StoreSharedOp(IRDLOperation):
+    """Stores a value or a short vector (at most 128 bits) to shared memory where `mask` is true."""
+
+    name = "nvvm.st.shared"
+
+    value = operand_def(AnyAttr())
+    ptr = operand_def(SHARED)
+    mask = operand_def(i1)
+
+
+@op_definition
+class LoadSharedOp(IRDLOperation):
+    """Loads a value or a short vector (at most 128 bits) from shared memory where `mask` is true, else anything."""
+
+    name = "nvvm.ld.shared"
+
+    ptr = operand_def(SHARED)
+    mask = operand_def(i1)
+    res = result_def(AnyAttr())
+
+
+@op_definition
+class CpAsyncOp(IRDLOperation):
+    """Starts a copy of `size` (4, 8, 16) bytes from global to shared memory (PTX `cp.async`).
+
+    Where `src_size` is given only that many bytes are read and the rest is zero; where `mask` is false nothing is copied.
+    """
+
+    name = "nvvm.cp.async.shared.global"
+
+    dst = operand_def(SHARED)
+    src = operand_def(GLOBAL)
+    src_size = opt_operand_def(i32)
+    mask = opt_operand_def(i1)
+    size = prop_def(IntegerAttr)
+    modifier = prop_def(StringAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        one_of(self, "modifier", ("ca", "cg"))
+        if self.size.value.data not in (4, 8, 16):
+            raise VerifyException(f"nvvm.cp.async copies 4, 8 or 16 bytes, not {self.size.value.data}")
+        if self.modifier.data == "cg" and self.size.value.data != 16:
+            raise VerifyException("nvvm.cp.async with cg copies 16 bytes")
+
+
+@op_definition
+class CpAsyncCommitGroupOp(IRDLOperation):
+    """Makes a group of the thread's copies started since the last one."""
+
+    name = "nvvm.cp.async.commit.group"
+    assembly_format = "attr-dict"
+
+
+@op_definition
+class CpAsyncWaitGroupOp(IRDLOperation):
+    """Waits until at most `n` of the thread's groups of copies are unfinished."""
+
+    name = "nvvm.cp.async.wait.group"
+    n = prop_def(IntegerAttr)
+
+
+def _check_matrices(op: Operation, type_: Attribute) -> None:
+    element = type_.element_type if isinstance(type_, VectorType) else type_
+    if element != i32 or lanes(type_) not in (1, 2, 4):
+        raise VerifyException(f"{op.name} moves 1, 2 or 4 matrices, an i32 each, not {type_}")
+
+
+@op_definition
+class LdMatrixOp(IRDLOperation):
+    """Loads 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `ldmatrix`)."""
+
+    name = "nvvm.ldmatrix"
+
+    ptr = operand_def(SHARED)
+    res = result_def(AnyAttr())
+    transposed = opt_prop_def(UnitAttr)
+
+    def verify_(self) -> None:
+        _check_matrices(self, self.res.type)
+
+
+@op_definition
+class StMatrixOp(IRDLOperation):
+    """Stores 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `stmatrix`, sm_90)."""
+
+    name = "nvvm.stmatrix"
+
+    value = operand_def(AnyAttr())
+    ptr = operand_def(SHARED)
+    transposed = opt_prop_def(UnitAttr)
+
+    def verify_(self) -> None:
+        _check_matrices(self, self.value.type)
+
+
+# Tensor cores ---------------------------------------------------------------------------------------------------------
+
+
+@op_definition
+class MmaSyncOp(IRDLOperation):
+    """`a b + c` of a warp on tensor cores (PTX `mma.sync`): 4, 2 words of a and b, as many registers of d as of c.
+
+    Of f64, a and b are as many numbers as the shape has for a thread.
+    `shape` and `types` are spelled as in PTX: `m16n8k16`, `f32.f16.f16.f32` (d, a, b, c).
+    """
+
+    name = "nvvm.mma.sync"
+
+    a = operand_def(AnyAttr())
+    b = operand_def(AnyAttr())
+    c = operand_def(AnyAttr())
+    d = result_def(AnyAttr())
+    shape = prop_def(StringAttr)
+    types = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        sizes = (lanes(self.a.type), lanes(self.b.type))
+        if sizes != (4, 2) and "f64" not in self.types.data:
+            raise VerifyException("nvvm.mma.sync takes 4 words of a and 2 of b")
+        if self.c.type != self.d.type:
+            raise VerifyException("nvvm.mma.sync returns the type of c")
+
+
+@op_definition
+class WgmmaOp(IRDLOperation):
+    """Starts `a b + c` of a warp group on tensor cores (PTX `wgmma.mma_async`, sm_90), one step along k after the other.
+
+    `b` is the descriptor of a matrix in shared memory, `b_offsets` what is added to it for each step (in 16 bytes); `a` likewise,
+    or words in registers, 4 for each step. Where `use_c` is false the first step starts from 0. `trans_a` and `trans_b` tell
+    that the matrix is not contiguous along k. The result may be read after a `nvvm.wgmma.wait_group`.
+    """
+
+    name = "nvvm.wgmma.mma_async"
+
+    a = operand_def(AnyAttr())
+    b = operand_def(IntegerType(64))
+    c = operand_def(AnyAttr())
+    use_c = opt_operand_def(i1)
+    d = result_def(AnyAttr())
+    shape = prop_def(StringAttr)
+    types = prop_def(StringAttr)
+    a_offsets = prop_def(DenseArrayBase.constr(i32))
+    b_offsets = prop_def(DenseArrayBase.constr(i32))
+    trans_a = opt_prop_def(UnitAttr)
+    trans_b = opt_prop_def(UnitAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        if self.c.type != self.d.type:
+            raise VerifyException("nvvm.wgmma.mma_async returns the type of c")
+        steps = len(self.b_offsets)
+        expected = 1 if len(self.a_offsets) else 4 * steps
+        if lanes(self.a.type) != expected or len(self.a_offsets) not in (0, steps):
+            raise VerifyException(
+                "nvvm.wgmma.mma_async needs a descriptor of a and an offset for each step, or 4 words"
+            )
+
+
+@op_definition
+class WgmmaCommitGroupOp(IRDLOperation):
+    """Makes a group of the products started since the last one."""
+
+    name = "nvvm.wgmma.commit_group"
+    assembly_format = "attr-dict"
+
+
+@op_definition
+class WgmmaWaitGroupOp(IRDLOperation):
+    """Waits until at most `n` groups are unfinished; the results are the operands, ready to be read."""
+
+    name = "nvvm.wgmma.wait_group"
+
+    inputs = var_operand_def(AnyAttr())
+    outputs = var_result_def(AnyAttr())
+    n = prop_def(IntegerAttr)
+
+
+@op_definition
+class FenceProxyAsyncOp(IRDLOperation):
+    """Makes shared memory that threads wrote visible to wgmma and TMA (`fence.proxy.async.shared`)."""
+
+    name = "nvvm.fence.proxy.async.shared"
+
+    cluster = opt_prop_def(UnitAttr)

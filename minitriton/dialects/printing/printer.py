@@ -1,0 +1,314 @@
+"""Prints IR exactly as MLIR (and so Triton 3.6.0) does.
+
+In: an op, the names of its values (`printer_names`) and what collects aliases of its attributes (`printer_aliases`).
+Out: text. The ops' own `print` methods say what stands where; this class says how names, attributes, regions and places look:
+
+    #blocked = #ttg.blocked<{...}>
+    %0:2 = scf.for %arg1 = %c0_i32 to %n step %c1_i32 iter_args(...) -> (...)  : i32 {
+    ^bb1(%1: i32):  // 2 preds: ^bb0, ^bb3
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    CallSiteLoc,
+    DenseIntOrFPElementsAttr,
+    FileLineColLoc,
+    FloatAttr,
+    FusedLoc,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+    NameLoc,
+    NoneAttr,
+    UnknownLoc,
+    UnregisteredOp,
+    i1,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.printer import Printer
+from xdsl.traits import IsTerminator
+
+from minitriton.dialects.printing.aliases import AliasTable, Met
+from minitriton.dialects.printing.names import UNKNOWN, ValueNames
+from minitriton.dialects.printing.numbers import float_text
+from minitriton.dialects.printing.upstream import PRINTERS
+from minitriton.dialects.tt.enums import IntegerEnumAttr
+
+INDENT = "  "
+
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
+"""Characters that a string literal need not escape."""
+
+
+class TritonPrinter(Printer):
+    """One run of printing. Text gathers in `parts`."""
+
+    def __init__(self, names: ValueNames, aliases: AliasTable, locations: bool) -> None:
+        super().__init__(stream=None)
+        self.names = names
+        self.aliases = aliases
+        self.print_debuginfo = locations
+        self.parts: list[str] = []
+        self._default_dialects = ["builtin"]
+        self._in_generic_form = False
+
+    @property
+    def text(self) -> str:
+        """What was printed so far."""
+        return "".join(self.parts)
+
+    # Text
+
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        level = self._indent if indent is None else indent
+        self.parts.append(text.replace("\n", "\n" + INDENT * level) if level and "\n" in text else text)
+
+    def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
+        self.parts.append("\n" + INDENT * (self._indent if indent is None else indent))
+
+    def print_bytes_literal(self, bytestring: bytes) -> None:
+        text = bytestring.decode("ascii", "replace")
+        if _PLAIN.fullmatch(text):
+            self.parts.append(f'"{text}"')
+        else:
+            super().print_bytes_literal(bytestring)
+
+    # Values and blocks
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        name = self.names.name_of(value)
+        self.parts.append(name if name is UNKNOWN else f"%{name}")
+        return name
+
+    def _print_results(self, op: Operation) -> None:
+        if not op.results:
+            return
+        names = self.names.names_of_results(op)
+        self.parts.append(", ".join([f"%{name}" for name in names]) + " = ")
+
+    def print_block_name(self, block: Block) -> str:
+        _, name = self.names.blocks.get(block, (0, "INVALIDBLOCK"))
+        self.parts.append(f"^{name}")
+        return name
+
+    def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
+        self.print_ssa_value(arg)
+        if print_type:
+            self.parts.append(": ")
+            self.print_attribute(arg.type)
+            if self.print_debuginfo:
+                self.parts.append(" ")
+                self.print_attribute(arg.location)
+
+    # Blocks and regions
+
+    def print_block(self, block: Block, print_block_args: bool = True, print_block_terminator: bool = True) -> None:
+        if print_block_args:
+            self._print_new_line()
+            self.print_block_name(block)
+            if block.args:
+                with self.in_parens():
+                    self.print_list(block.args, self.print_block_argument)
+            self.parts.append(":")
+            self._print_predecessors(block)
+        self._indent += 1
+        last = block.last_op
+        for op in block.ops:
+            if op is last and not print_block_terminator and op.has_trait(IsTerminator, value_if_unregistered=False):
+                continue
+            self._print_new_line()
+            self.print_op(op)
+        self._indent -= 1
+
+    def _print_predecessors(self, block: Block) -> None:
+        found = {self.names.blocks[p] for p in block.predecessors() if p in self.names.blocks}
+        names = [f"^{name}" for _, name in sorted(found)]
+        region = block.parent
+        if not names:
+            if region is not None and region.first_block is not block:
+                self.parts.append("  // no predecessors")
+        elif len(names) == 1:
+            self.parts.append(f"  // pred: {names[0]}")
+        else:
+            self.parts.append(f"  // {len(names)} preds: {', '.join(names)}")
+
+    def print_region(
+        self,
+        region: Region,
+        print_entry_block_args: bool = True,
+        print_empty_block: bool = True,
+        print_block_terminators: bool = True,
+    ) -> None:
+        op = region.parent
+        self._default_dialects.append(
+            "builtin" if isinstance(op, ModuleOp) else "func" if isinstance(op, FuncOp) else ""
+        )
+        self.parts.append("{")
+        for index, block in enumerate(region.blocks):
+            header = index > 0 or (print_entry_block_args and bool(block.args))
+            header = header or (print_empty_block and not block.ops)
+            self.print_block(block, header, print_block_terminators)
+        self._print_new_line()
+        self.parts.append("}")
+        self._default_dialects.pop()
+
+    # Ops
+
+    def print_op(self, op: Operation) -> None:
+        place = self.meet(op.location, deferrable=True) if self.print_debuginfo else None
+        self._print_results(op)
+        self._print_form(op)
+        if place is not None:
+            self.parts.append(f" loc({place.reference})")
+
+    def _print_form(self, op: Operation) -> None:
+        """The op without its results and its place."""
+        printer = PRINTERS.get(type(op))
+        if printer is not None:
+            self.parts.append(self._op_name(op))
+            printer(op, self)
+        elif isinstance(op, UnregisteredOp) or Operation.print is type(op).print:
+            self.parts.append(f'"{op.op_name.data if isinstance(op, UnregisteredOp) else op.name}"')
+            self._print_generic_form(op)
+        else:
+            self.parts.append(self._op_name(op))
+            op.print(self)
+
+    def _print_generic_form(self, op: Operation) -> None:
+        """Aliases are numbered as if the regions came first, then the types, then the attributes; so all are met in that order before."""
+        if self._in_generic_form:
+            self.print_op_with_default_format(op)
+            return
+        self._in_generic_form = True
+        length = len(self.parts)
+        for region in op.regions:
+            self.print_region(region)
+        for type_ in (*op.operand_types, *op.result_types):
+            self.meet(type_)
+        for _, value in sorted({**op.properties, **op.attributes}.items()):
+            self.meet(value)
+        del self.parts[length:]
+        self.print_op_with_default_format(op)
+        self._in_generic_form = False
+
+    def _op_name(self, op: Operation) -> str:
+        prefix = self._default_dialects[-1] + "."
+        name = op.name
+        return name[len(prefix) :] if name.startswith(prefix) and name.count(".") == 1 else name
+
+    def print_op_with_default_format(self, op: Operation) -> None:
+        self.print_operands(op.operands)
+        self.print_successors_list(op.successors)
+        self._print_op_properties(op.properties)
+        self.print_regions(op.regions)
+        self.print_op_attributes(op.attributes, reserved_attr_names=("op_name__",))
+        self.parts.append(" : ")
+        self.print_operation_type(op)
+
+    def print_successors_list(self, successors: Sequence[Block]) -> None:
+        """The successors of an op in generic form."""
+        if successors:
+            self.parts.append("[")
+            self.print_list(successors, self.print_block_name)
+            self.parts.append("]")
+
+    def print_operation_type(self, op: Operation) -> None:
+        self.print_function_type(op.operand_types, op.result_types)
+
+    # Attributes
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if type(attribute) is FloatAttr:  # 0.0 and -0.0 are equal
+            self.print_attribute_in_full(attribute)
+        else:
+            self.parts.append(self.meet(attribute).text)
+
+    def meet(self, attribute: Attribute, deferrable: bool = False) -> Met:
+        """What is known of `attribute`, which is printed here; `deferrable` if its alias may be defined after the module."""
+        return self.aliases.known(attribute, deferrable) or self._print_apart(attribute, deferrable)
+
+    def _print_apart(self, attribute: Attribute, deferrable: bool) -> Met:
+        """Prints an attribute that was not met before into an entry of its own."""
+        met = self.aliases.begin(attribute, deferrable)
+        outer, self.parts = self.parts, []
+        if met.is_location:
+            self.print_location_body(attribute)
+        else:
+            self.print_attribute_in_full(attribute)
+        self.aliases.end(met, "".join(self.parts))
+        self.parts = outer
+        return met
+
+    def print_attribute_in_full(self, attribute: Attribute) -> None:
+        """The attribute itself, not its alias (but the aliases of those within)."""
+        if isinstance(attribute, IntegerEnumAttr):
+            self.parts.append(f"{attribute.code} : i32")
+        elif isinstance(attribute, DenseIntOrFPElementsAttr) and isinstance(attribute.get_element_type(), AnyFloat):
+            self._print_dense_floats(attribute)
+        else:
+            super().print_attribute(attribute)
+
+    def _print_dense_floats(self, attribute: DenseIntOrFPElementsAttr) -> None:
+        """A splat is recognised by its bits: xDSL compares numbers, and NaN is not equal to itself."""
+        data = attribute.data.data
+        size = len(data) // max(len(attribute), 1)
+        if not data or data != data[:size] * len(attribute):
+            super().print_attribute(attribute)
+            return
+        element: Any = attribute.get_element_type()
+        self.parts.append(f"dense<{float_text(element.unpack(data[:size], 1)[0], element)}> : ")
+        self.print_attribute(attribute.type)
+
+    def print_attr_dict(self, attr_dict: Mapping[str, Attribute]) -> None:
+        super().print_attr_dict(dict(sorted(attr_dict.items())))
+
+    def print_float(self, value: float, type: AnyFloat) -> None:
+        self.parts.append(float_text(value, type))
+
+    def print_int(self, value: int, type: IntegerType | IndexType | None = None) -> None:
+        if type == i1:
+            self.parts.append("true" if value else "false")
+        else:
+            self.parts.append(str(value))
+
+    # Places
+
+    def _print_nested_location(self, location: Attribute) -> None:
+        self.parts.append(self.meet(location).reference)
+
+    def print_location_body(self, location: Attribute) -> None:
+        """What stands between the parentheses of `loc(...)`."""
+        if isinstance(location, FileLineColLoc):
+            self.print_string_literal(location.filename.data)
+            self.parts.append(f":{location.line.data}:{location.column.data}")
+        elif isinstance(location, NameLoc):
+            self.print_string_literal(location.desc.data)
+            if not isinstance(location.location, (NoneAttr, UnknownLoc)):
+                self.parts.append("(")
+                self._print_nested_location(location.location)
+                self.parts.append(")")
+        elif isinstance(location, CallSiteLoc):
+            self.parts.append("callsite(")
+            self._print_nested_location(location.callee)
+            self.parts.append(" at ")
+            self._print_nested_location(location.caller)
+            self.parts.append(")")
+        elif isinstance(location, FusedLoc):
+            self.parts.append("fused")
+            if not isinstance(location.metadata, NoneAttr):
+                self.parts.append("<")
+                self.print_attribute(location.metadata)
+                self.parts.append(">")
+            nested: Any = location.locations
+            self.parts.append("[")
+            self.print_list(nested, self._print_nested_location)
+            self.parts.append("]")
+        else:
+            self.parts.append("unknown")

@@ -1,0 +1,81 @@
+"""The `tt` dialect: what a kernel computes, before it is laid out over threads.
+
+This module is the dialect's front door: every op, type, attribute and helper of it can be had from here.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from minitriton.dialects.declared import declared
+from minitriton.dialects.tt.descriptor import (
+    DescriptorGatherOp,
+    DescriptorLoadOp,
+    DescriptorReduceOp,
+    DescriptorScatterOp,
+    DescriptorStoreOp,
+    MakeTensorDescOp,
+)
+from minitriton.dialects.tt.dot import DotOp, DotScaledOp
+from minitriton.dialects.tt.elementwise import (
+    AddPtrOp,
+    BitcastOp,
+    ClampFOp,
+    ElementwiseInlineAsmOp,
+    ExternElementwiseOp,
+    FpToFpOp,
+    IntToPtrOp,
+    MapElementwiseOp,
+    MapElementwiseReturnOp,
+    MulhiUIOp,
+    PreciseDivFOp,
+    PreciseSqrtOp,
+    PtrToIntOp,
+)
+from minitriton.dialects.tt.enums import (
+    CacheModifier,
+    CacheModifierAttr,
+    DescriptorReduceKind,
+    DescriptorReduceKindAttr,
+    EvictionPolicy,
+    EvictionPolicyAttr,
+    InputPrecision,
+    InputPrecisionAttr,
+    IntegerEnumAttr,
+    MemSemantic,
+    MemSemanticAttr,
+    MemSyncScope,
+    MemSyncScopeAttr,
+    PaddingOption,
+    PaddingOptionAttr,
+    ProgramIDDim,
+    ProgramIDDimAttr,
+    PropagateNan,
+    PropagateNanAttr,
+    RMWOp,
+    RMWOpAttr,
+    RoundingMode,
+    RoundingModeAttr,
+    ScaleDotElemType,
+    ScaleDotElemTypeAttr,
+)
+from minitriton.dialects.tt.func import CallOp, FuncOp, ReturnOp
+from minitriton.dialects.tt.memory import AdvanceOp, AtomicCASOp, AtomicRMWOp, LoadOp, MakeTensorPtrOp, StoreOp
+from minitriton.dialects.tt.program import AssertOp, GetNumProgramsOp, GetProgramIdOp, PrintOp
+from minitriton.dialects.tt.reduce import GatherOp, HistogramOp, ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
+from minitriton.dialects.tt.shape import (
+    BroadcastOp,
+    CatOp,
+    ExpandDimsOp,
+    JoinOp,
+    MakeRangeOp,
+    ReshapeOp,
+    SplatOp,
+    SplitOp,
+    TransOp,
+    UnsplatOp,
+)
+from minitriton.dialects.tt.traits import Elementwise
+from minitriton.dialects.tt.types import PointerType, TensorDescType, i1_same_shape, pointer_type, tensor_type
+
+TT = Dialect("tt", *declared("tt", globals()))

@@ -1,0 +1,279 @@
+"""Ops of `tt` that act element by element: casts, arithmetic that `arith` lacks, pointers, foreign code.
+
+%2 = tt.addptr %0, %1 : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i32
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
+
+from minitriton.dialects.facts import MayNotReturn, WidensByTypes
+from minitriton.dialects.facts.gpu_traits import bool_attr, i32_attr
+from minitriton.dialects.facts.layout import SameLayout
+from minitriton.dialects.facts.region_flow import ScalarRegions
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.tt.constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
+from minitriton.dialects.tt.enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
+from minitriton.dialects.tt.format import RoundingClause
+from minitriton.dialects.tt.traits import Elementwise, PureIfDeclared, TensorLayouts
+
+
+class _ConversionOp(IRDLOperation):
+    """Base of conversions of one value."""
+
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+
+@op_definition
+class IntToPtrOp(_ConversionOp):
+    """A 64-bit integer as a pointer."""
+
+    name = "tt.int_to_ptr"
+    src = operand_def(I64_LIKE)
+    result = result_def(PTR_LIKE)
+
+
+@op_definition
+class PtrToIntOp(_ConversionOp):
+    """A pointer as a 64-bit integer."""
+
+    name = "tt.ptr_to_int"
+    src = operand_def(PTR_LIKE)
+    result = result_def(I64_LIKE)
+
+
+@op_definition
+class BitcastOp(_ConversionOp):
+    """The same bits as another type of the same width (pointers count as 64 bits)."""
+
+    name = "tt.bitcast"
+    src = operand_def(ANY_TT)
+    result = result_def(ANY_TT)
+
+
+@op_definition
+class FpToFpOp(IRDLOperation):
+    """Conversion between floating-point types, with fp8 on one side or with a rounding mode that is not the default."""
+
+    name = "tt.fp_to_fp"
+    src = operand_def(FLOAT_LIKE)
+    rounding = opt_prop_def(RoundingModeAttr)
+    result = result_def(FLOAT_LIKE)
+    custom_directives = (RoundingClause,)
+    assembly_format = "$src attr-dict custom<RoundingClause>($rounding) `:` type($src) `->` type($result)"
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts(), WidensByTypes())
+
+    def __init__(self, src: SSAValue, result_type: Attribute, *, rounding: RoundingMode | str | None = None) -> None:
+        properties = {} if rounding is None else {"rounding": RoundingModeAttr.of(rounding)}
+        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties=properties)
+
+
+@op_definition
+class ClampFOp(IRDLOperation):
+    """`min(max(x, min), max)`; `propagateNan = all` gives NaN where `x` is NaN."""
+
+    T: ClassVar = var("T", FLOAT_LIKE)
+    name = "tt.clampf"
+    x = operand_def(T)
+    min = operand_def(T)
+    max = operand_def(T)
+    propagate_nan = prop_def(PropagateNanAttr, prop_name="propagateNan")
+    result = result_def(T)
+    assembly_format = "$x `,` $min `,` $max `,` `propagateNan` `=` $propagateNan attr-dict `:` type($result)"
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+
+    def __init__(self, x: SSAValue, min: SSAValue, max: SSAValue, *, propagate_nan: PropagateNan | str) -> None:
+        Operation.__init__(
+            self,
+            operands=(x, min, max),
+            result_types=(x.type,),
+            properties={"propagateNan": PropagateNanAttr.of(propagate_nan)},
+        )
+
+
+@op_definition
+class PreciseSqrtOp(IRDLOperation):
+    """Square root, rounded to nearest."""
+
+    T: ClassVar = var("T", FLOAT_LIKE)
+    name = "tt.precise_sqrt"
+    x = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$x attr-dict `:` type($x)"
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+
+    def __init__(self, x: SSAValue) -> None:
+        Operation.__init__(self, operands=(x,), result_types=(x.type,))
+
+
+class _BinaryOp(IRDLOperation):
+    """Base of ops on two values of one type."""
+
+    assembly_format = "$x `,` $y attr-dict `:` type($x)"
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+
+    def __init__(self, x: SSAValue, y: SSAValue) -> None:
+        Operation.__init__(self, operands=(x, y), result_types=(x.type,))
+
+
+@op_definition
+class PreciseDivFOp(_BinaryOp):
+    """Division, rounded to nearest."""
+
+    T: ClassVar = var("T", FLOAT_LIKE)
+    name = "tt.precise_divf"
+    x = operand_def(T)
+    y = operand_def(T)
+    result = result_def(T)
+
+
+@op_definition
+class MulhiUIOp(_BinaryOp):
+    """The upper half of the product of two unsigned integers."""
+
+    T: ClassVar = var("T", INT_LIKE)
+    name = "tt.mulhiui"
+    x = operand_def(T)
+    y = operand_def(T)
+    result = result_def(T)
+
+
+@op_definition
+class AddPtrOp(IRDLOperation):
+    """A pointer moved on by `offset` elements."""
+
+    T: ClassVar = var("T", PTR_LIKE)
+    name = "tt.addptr"
+    ptr = operand_def(T)
+    offset = operand_def(INT_LIKE)
+    result = result_def(T)
+    assembly_format = "$ptr `,` $offset attr-dict `:` type($result) `,` type($offset)"
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+
+    def __init__(self, ptr: SSAValue, offset: SSAValue) -> None:
+        Operation.__init__(self, operands=(ptr, offset), result_types=(ptr.type,))
+
+
+@op_definition
+class ExternElementwiseOp(IRDLOperation):
+    """Calls the function `symbol` of the library `libname` at `libpath` on each element."""
+
+    name = "tt.extern_elementwise"
+    srcs = var_operand_def(ANY_TT)
+    libname = prop_def(StringAttr)
+    libpath = prop_def(StringAttr)
+    symbol = prop_def(StringAttr)
+    pure = prop_def(BoolAttr)
+    result = result_def(ANY_TT)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "operands attr-dict `:` functional-type(operands, $result)"
+    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts())
+
+    def __init__(
+        self, srcs: Sequence[SSAValue], result_type: Attribute, *, libname: str, libpath: str, symbol: str, pure: bool
+    ) -> None:
+        Operation.__init__(
+            self,
+            operands=srcs,
+            result_types=(result_type,),
+            properties={
+                "libname": StringAttr(libname),
+                "libpath": StringAttr(libpath),
+                "symbol": StringAttr(symbol),
+                "pure": bool_attr(pure),
+            },
+        )
+
+
+@op_definition
+class ElementwiseInlineAsmOp(IRDLOperation):
+    """Runs PTX on groups of `packed_element` elements. Which elements form a group is not specified."""
+
+    name = "tt.elementwise_inline_asm"
+    args = var_operand_def(ANY_TT)
+    asm_string = prop_def(StringAttr)
+    constraints = prop_def(StringAttr)
+    pure = prop_def(BoolAttr)
+    packed_element = prop_def(IntegerAttr.constr(i32))
+    result = var_result_def(ANY_TT)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)"
+    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), MayNotReturn())
+
+    def __init__(
+        self,
+        args: Sequence[SSAValue],
+        result_types: Sequence[Attribute],
+        *,
+        asm_string: str,
+        constraints: str,
+        pure: bool,
+        packed_element: int,
+    ) -> None:
+        Operation.__init__(
+            self,
+            operands=args,
+            result_types=result_types,
+            properties={
+                "asm_string": StringAttr(asm_string),
+                "constraints": StringAttr(constraints),
+                "pure": bool_attr(pure),
+                "packed_element": i32_attr(packed_element),
+            },
+        )
+
+
+@op_definition
+class MapElementwiseOp(IRDLOperation):
+    """Runs a scalar region on each group of `pack` elements.
+
+    The region's arguments are `pack` scalars of the first source, then of the second, ...; it returns `pack` scalars of each result.
+    """
+
+    name = "tt.map_elementwise"
+    srcs = var_operand_def(TENSOR)
+    pack = prop_def(IntegerAttr.constr(i32))
+    result = var_result_def(TENSOR)
+    scalar_op = region_def()
+    traits = traits_def(RecursiveMemoryEffect(), TensorLayouts(), SameLayout(), ScalarRegions())
+
+    def __init__(
+        self, srcs: Sequence[SSAValue], result_types: Sequence[Attribute], scalar_op: Region, *, pack: int = 1
+    ) -> None:
+        Operation.__init__(
+            self, operands=srcs, result_types=result_types, regions=(scalar_op,), properties={"pack": i32_attr(pack)}
+        )
+
+
+@op_definition
+class MapElementwiseReturnOp(IRDLOperation):
+    """Ends the region of a `tt.map_elementwise`."""
+
+    name = "tt.map_elementwise.return"
+    result = var_operand_def()
+    assembly_format = "attr-dict ($result^ `:` type($result))?"
+    traits = traits_def(Pure(), IsTerminator(), ReturnLike())
+
+    def __init__(self, result: Sequence[SSAValue]) -> None:
+        Operation.__init__(self, operands=result)

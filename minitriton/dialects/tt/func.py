@@ -1,0 +1,179 @@
+"""Functions of `tt`: kernels and the device functions they call.
+
+tt.func public @add(%arg0: !tt.ptr<f32> {tt.divisibility = 16 : i32}) attributes {noinline = false} {
+  %0 = tt.call @f(%arg0) : (!tt.ptr<f32>) -> i32
+  tt.return
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FlatSymbolRefAttrConstr,
+    FunctionType,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+)
+from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
+
+from minitriton.dialects.facts import MayNotReturn
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.tt.traits import TensorLayouts
+
+RESERVED = ("sym_name", "function_type", "sym_visibility", "arg_attrs", "res_attrs")
+
+
+class _FuncCallable(CallableOpInterface):
+    @classmethod
+    def get_callable_region(cls, op: Operation) -> Region:
+        return op.regions[0]
+
+    @classmethod
+    def get_argument_types(cls, op: Operation) -> tuple[Attribute, ...]:
+        assert isinstance(op, FuncOp)
+        return op.function_type.inputs.data
+
+    @classmethod
+    def get_result_types(cls, op: Operation) -> tuple[Attribute, ...]:
+        assert isinstance(op, FuncOp)
+        return op.function_type.outputs.data
+
+
+@op_definition
+class FuncOp(IRDLOperation):
+    """A function. Without blocks it is a declaration."""
+
+    name = "tt.func"
+    body = region_def()
+    sym_name = prop_def(SymbolNameConstraint())
+    function_type = prop_def(FunctionType)
+    sym_visibility = opt_prop_def(StringAttr)
+    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), _FuncCallable(), TensorLayouts())
+
+    def __init__(
+        self,
+        name: str,
+        function_type: FunctionType,
+        body: Region | None = None,
+        *,
+        visibility: str | None = None,
+        arg_attrs: Sequence[DictionaryAttr] | ArrayAttr[DictionaryAttr] | None = None,
+        res_attrs: Sequence[DictionaryAttr] | ArrayAttr[DictionaryAttr] | None = None,
+        attributes: dict[str, Attribute] | None = None,
+    ) -> None:
+        """`body` defaults to one empty block with the function's arguments."""
+        properties: dict[str, Attribute] = {"sym_name": StringAttr(name), "function_type": function_type}
+        if visibility is not None:
+            properties["sym_visibility"] = StringAttr(visibility)
+        for key, attrs in (("arg_attrs", arg_attrs), ("res_attrs", res_attrs)):
+            if attrs:
+                properties[key] = attrs if isinstance(attrs, ArrayAttr) else ArrayAttr(attrs)
+        if body is None:
+            body = Region(Block(arg_types=function_type.inputs.data))
+        Operation.__init__(self, regions=(body,), properties=properties, attributes=attributes or {})
+
+    @property
+    def args(self) -> tuple[BlockArgument, ...]:
+        """The arguments of the entry block."""
+        entry = self.body.first_block
+        return () if entry is None else tuple(entry.args)
+
+    @property
+    def is_declaration(self) -> bool:
+        """Whether the function has no body."""
+        return not self.body.blocks
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the function can be launched, that is, it is a kernel."""
+        return self.sym_visibility is None or self.sym_visibility.data == "public"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FuncOp:
+        visibility = parser.parse_optional_visibility_keyword()
+        name, inputs, outputs, region, extra, arg_attrs, res_attrs = parse_func_op_like(
+            parser, reserved_attr_names=RESERVED
+        )
+        return cls(
+            name,
+            FunctionType.from_lists(inputs, outputs),
+            region,
+            visibility=None if visibility is None else visibility.data,
+            arg_attrs=arg_attrs,
+            res_attrs=res_attrs,
+            attributes=None if extra is None else dict(extra.data),
+        )
+
+    def print(self, printer: Printer) -> None:
+        if self.sym_visibility is not None:
+            printer.print_string(f" {self.sym_visibility.data}")
+        print_func_op_like(
+            printer,
+            self.sym_name,
+            self.function_type,
+            self.body,
+            self.attributes,
+            arg_attrs=self.arg_attrs,
+            res_attrs=self.res_attrs,
+            reserved_attr_names=RESERVED,
+            print_empty_outputs=False,
+        )
+
+
+@op_definition
+class CallOp(IRDLOperation):
+    """Calls a function of the module."""
+
+    name = "tt.call"
+    callee = prop_def(FlatSymbolRefAttrConstr)
+    operands_ = var_operand_def()
+    arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+    res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
+    result = var_result_def()
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$callee `(` $operands_ `)` attr-dict `:` functional-type($operands_, results)"
+    traits = traits_def(TensorLayouts(), MayNotReturn())
+
+    def __init__(
+        self, callee: str | SymbolRefAttr, operands: Sequence[SSAValue], result_types: Sequence[Attribute]
+    ) -> None:
+        Operation.__init__(
+            self,
+            operands=operands,
+            result_types=result_types,
+            properties={"callee": SymbolRefAttr(callee) if isinstance(callee, str) else callee},
+        )
+
+
+@op_definition
+class ReturnOp(IRDLOperation):
+    """Ends a function."""
+
+    name = "tt.return"
+    srcs = var_operand_def()
+    assembly_format = "attr-dict ($srcs^ `:` type($srcs))?"
+    traits = traits_def(Pure(), IsTerminator(), ReturnLike(), TensorLayouts())
+
+    def __init__(self, srcs: Sequence[SSAValue] = ()) -> None:
+        Operation.__init__(self, operands=srcs)

@@ -1,0 +1,295 @@
+"""Ops of `tt` on device memory: loads, stores, atomics, block pointers.
+
+%3 = tt.load %0, %1, %2 cacheModifier = cg {isVolatile = true} : tensor<64x!tt.ptr<f32>>
+tt.store %0, %3, %1 evictionPolicy = evict_first : tensor<64x!tt.ptr<f32>>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    SameVariadicOperandSize,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import Pure
+
+from minitriton.dialects.facts.gpu_traits import FALSE, GLOBAL, OperandEffects, bool_attr, i32_array
+from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce, PassesOn, SameLayout
+from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, OnceIfWide
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
+from minitriton.dialects.tt.enums import (
+    CacheModifier,
+    CacheModifierAttr,
+    EvictionPolicy,
+    EvictionPolicyAttr,
+    MemSemantic,
+    MemSemanticAttr,
+    MemSyncScope,
+    MemSyncScopeAttr,
+    PaddingOption,
+    PaddingOptionAttr,
+    RMWOp,
+    RMWOpAttr,
+)
+from minitriton.dialects.tt.format import CacheClauses, Pointer
+from minitriton.dialects.tt.traits import LoadEffects, TensorLayouts
+from minitriton.dialects.tt.types import PointerType, element_type, i1_same_shape, pointee_type, pointer_type
+
+NO_CHECK = i32_array(())
+NO_MODIFIER = CacheModifierAttr.of(CacheModifier.NONE)
+NORMAL = EvictionPolicyAttr.of(EvictionPolicy.NORMAL)
+
+MASK = follows("P", lambda t: i1_same_shape(pointee_type(t)), "mask type matches ptr type")
+OTHER = follows("P", pointee_type, "other matches ptr type")
+POINTER = ("ptr", GLOBAL)
+
+
+def _base_of_block(type_: Attribute) -> Attribute:
+    assert isinstance(type_, PointerType)
+    return pointer_type(element_type(type_.pointee_type), type_.address_space.data)
+
+
+@op_definition
+class LoadOp(IRDLOperation):
+    """Loads through a pointer, a tensor of pointers or a block pointer; `other` where `mask` is false."""
+
+    P: ClassVar = var("P", PTR_LIKE)
+    name = "tt.load"
+    ptr = operand_def(P)
+    mask = opt_operand_def(MASK)
+    other = opt_operand_def(OTHER)
+    boundary_check = prop_def(DenseArrayBase.constr(i32), default_value=NO_CHECK, prop_name="boundaryCheck")
+    padding = opt_prop_def(PaddingOptionAttr)
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    evict = prop_def(EvictionPolicyAttr, default_value=NORMAL)
+    is_volatile = prop_def(BoolAttr, default_value=FALSE, prop_name="isVolatile")
+    result = result_def(follows("P", pointee_type, "result matches ptr type"))
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    custom_directives = (CacheClauses,)
+    assembly_format = "$ptr (`,` $mask^)? (`,` $other^)? custom<CacheClauses>($cache, $evict) attr-dict `:` type($ptr)"
+    traits = traits_def(
+        LoadEffects(),
+        TensorLayouts(),
+        PassesOn(),
+        MemoryAccess(mask="mask", other="other", cache="cache"),
+        AnchorIfWide(),
+        OnceIfWide(),
+    )
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        mask: SSAValue | None = None,
+        other: SSAValue | None = None,
+        *,
+        boundary_check: Sequence[int] = (),
+        padding: PaddingOption | str | None = None,
+        cache: CacheModifier | str = CacheModifier.NONE,
+        evict: EvictionPolicy | str = EvictionPolicy.NORMAL,
+        is_volatile: bool = False,
+    ) -> None:
+        operands = [value for value in (ptr, mask, other) if value is not None]
+        properties: dict[str, Attribute] = {
+            "boundaryCheck": i32_array(tuple(boundary_check)),
+            "cache": CacheModifierAttr.of(cache),
+            "evict": EvictionPolicyAttr.of(evict),
+            "isVolatile": bool_attr(is_volatile),
+            "operandSegmentSizes": i32_array((1, int(mask is not None), int(other is not None))),
+        }
+        if padding is not None:
+            properties["padding"] = PaddingOptionAttr.of(padding)
+        Operation.__init__(self, operands=operands, result_types=(pointee_type(ptr.type),), properties=properties)
+
+
+@op_definition
+class StoreOp(IRDLOperation):
+    """Stores through a pointer, a tensor of pointers or a block pointer where `mask` is true."""
+
+    P: ClassVar = var("P", PTR_LIKE)
+    name = "tt.store"
+    ptr = operand_def(P)
+    value = operand_def(follows("P", pointee_type, "value type matches ptr type"))
+    mask = opt_operand_def(MASK)
+    boundary_check = prop_def(DenseArrayBase.constr(i32), default_value=NO_CHECK, prop_name="boundaryCheck")
+    cache = prop_def(CacheModifierAttr, default_value=NO_MODIFIER)
+    evict = prop_def(EvictionPolicyAttr, default_value=NORMAL)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    custom_directives = (CacheClauses,)
+    assembly_format = "$ptr `,` $value (`,` $mask^)? custom<CacheClauses>($cache, $evict) attr-dict `:` type($ptr)"
+    traits = traits_def(
+        OperandEffects(writes=(POINTER,)),
+        TensorLayouts(),
+        MemoryAccess(value="value", mask="mask", cache="cache"),
+        AnchorIfWide(),
+        OnceIfWide(),
+    )
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        value: SSAValue,
+        mask: SSAValue | None = None,
+        *,
+        boundary_check: Sequence[int] = (),
+        cache: CacheModifier | str = CacheModifier.NONE,
+        evict: EvictionPolicy | str = EvictionPolicy.NORMAL,
+    ) -> None:
+        Operation.__init__(
+            self,
+            operands=(ptr, value) if mask is None else (ptr, value, mask),
+            properties={
+                "boundaryCheck": i32_array(tuple(boundary_check)),
+                "cache": CacheModifierAttr.of(cache),
+                "evict": EvictionPolicyAttr.of(evict),
+            },
+        )
+
+
+@op_definition
+class AtomicRMWOp(IRDLOperation):
+    """Replaces `*ptr` by `op(*ptr, val)` atomically where `mask` is true, and gives the old value."""
+
+    name = "tt.atomic_rmw"
+    atomic_rmw_op = prop_def(RMWOpAttr)
+    ptr = operand_def(PTR_LIKE)
+    val = operand_def(ANY_TT)
+    mask = opt_operand_def(BOOL_LIKE)
+    sem = prop_def(MemSemanticAttr)
+    scope = prop_def(MemSyncScopeAttr)
+    result = result_def(ANY_TT)
+
+    assembly_format = (
+        "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? attr-dict `:` "
+        "functional-type(operands, $result)"
+    )
+    traits = traits_def(
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
+        TensorLayouts(),
+        SameLayout(),
+        LayoutAnchor(),
+        OnlyOnce(),
+        MemoryAccess(value="val", mask="mask", atomic=True),
+    )
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        val: SSAValue,
+        mask: SSAValue | None = None,
+        *,
+        atomic_rmw_op: RMWOp | str,
+        sem: MemSemantic | str,
+        scope: MemSyncScope | str,
+    ) -> None:
+        Operation.__init__(
+            self,
+            operands=(ptr, val) if mask is None else (ptr, val, mask),
+            result_types=(val.type,),
+            properties={
+                "atomic_rmw_op": RMWOpAttr.of(atomic_rmw_op),
+                "sem": MemSemanticAttr.of(sem),
+                "scope": MemSyncScopeAttr.of(scope),
+            },
+        )
+
+
+@op_definition
+class AtomicCASOp(IRDLOperation):
+    """Replaces `*ptr` by `val` atomically where it equals `cmp`, and gives the old value."""
+
+    name = "tt.atomic_cas"
+    ptr = operand_def(PTR_LIKE)
+    cmp = operand_def(ANY_TT)
+    val = operand_def(ANY_TT)
+    sem = prop_def(MemSemanticAttr)
+    scope = prop_def(MemSyncScopeAttr)
+    result = result_def(ANY_TT)
+
+    assembly_format = "$sem `,` $scope `,` $ptr `,` $cmp `,` $val attr-dict `:` functional-type(operands, $result)"
+    traits = traits_def(
+        OperandEffects(reads=(POINTER,), writes=(POINTER,)),
+        TensorLayouts(),
+        SameLayout(),
+        LayoutAnchor(),
+        OnlyOnce(),
+        MemoryAccess(value="val", atomic=True),
+    )
+
+    def __init__(
+        self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: MemSemantic | str, scope: MemSyncScope | str
+    ) -> None:
+        Operation.__init__(
+            self,
+            operands=(ptr, cmp, val),
+            result_types=(val.type,),
+            properties={"sem": MemSemanticAttr.of(sem), "scope": MemSyncScopeAttr.of(scope)},
+        )
+
+
+@op_definition
+class AdvanceOp(IRDLOperation):
+    """A block pointer moved on by `offsets` elements in each dimension."""
+
+    T: ClassVar = var("T", TENSOR_PTR)
+    name = "tt.advance"
+    ptr = operand_def(T)
+    offsets = var_operand_def(i32)
+    result = result_def(T)
+    custom_directives = (Pointer,)
+    assembly_format = "$ptr `,` `[` $offsets `]` attr-dict `:` custom<Pointer>(type($result))"
+    traits = traits_def(Pure(), TensorLayouts())
+
+    def __init__(self, ptr: SSAValue, offsets: Sequence[SSAValue]) -> None:
+        Operation.__init__(self, operands=(ptr, *offsets), result_types=(ptr.type,))
+
+
+@op_definition
+class MakeTensorPtrOp(IRDLOperation):
+    """A pointer to a block, at `offsets`, of a tensor of `shape` and `strides`; `order` lists its dimensions, fastest first."""
+
+    T: ClassVar = var("T", TENSOR_PTR)
+    name = "tt.make_tensor_ptr"
+    base = operand_def(follows("T", _base_of_block, "infer pointer type from the result type"))
+    shape = var_operand_def(i64)
+    strides = var_operand_def(i64)
+    offsets = var_operand_def(i32)
+    order = prop_def(DenseArrayBase.constr(i32))
+    result = result_def(T)
+
+    irdl_options = (SameVariadicOperandSize(), ParsePropInAttrDict())
+    custom_directives = (Pointer,)
+    assembly_format = "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` custom<Pointer>(type($result))"
+    traits = traits_def(Pure(), TensorLayouts())
+
+    def __init__(
+        self,
+        base: SSAValue,
+        shape: Sequence[SSAValue],
+        strides: Sequence[SSAValue],
+        offsets: Sequence[SSAValue],
+        result_type: Attribute,
+        *,
+        order: Sequence[int],
+    ) -> None:
+        Operation.__init__(
+            self,
+            operands=(base, *shape, *strides, *offsets),
+            result_types=(result_type,),
+            properties={"order": i32_array(tuple(order))},
+        )

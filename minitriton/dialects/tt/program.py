@@ -1,0 +1,91 @@
+"""Ops of `tt` that concern the program instance: its place in the grid, printing, assertions.
+
+%0 = tt.get_program_id x : i32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, StringAttr, i32
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.traits import Pure
+
+from minitriton.dialects.facts import MayNotReturn
+from minitriton.dialects.facts.gpu_traits import bool_attr, i32_array
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE
+from minitriton.dialects.tt.enums import ProgramIDDim, ProgramIDDimAttr
+from minitriton.dialects.tt.traits import TensorLayouts, WritesGlobal
+
+_AXES = tuple(ProgramIDDimAttr.of(axis) for axis in ProgramIDDim)
+
+
+class _GridOp(IRDLOperation):
+    """Base of ops that ask for one axis of the grid."""
+
+    assembly_format = "$axis attr-dict `:` type($result)"
+    traits = traits_def(Pure(), TensorLayouts())
+
+    def __init__(self, axis: ProgramIDDim | str | int) -> None:
+        attr = _AXES[axis] if isinstance(axis, int) else ProgramIDDimAttr.of(axis)
+        Operation.__init__(self, result_types=(i32,), properties={"axis": attr})
+
+    @property
+    def axis_index(self) -> int:
+        """The axis as 0, 1 or 2."""
+        return _AXES.index(self.properties["axis"])
+
+
+@op_definition
+class GetProgramIdOp(_GridOp):
+    """Which program of the grid this is."""
+
+    name = "tt.get_program_id"
+    axis = prop_def(ProgramIDDimAttr)
+    result = result_def(i32)
+
+
+@op_definition
+class GetNumProgramsOp(_GridOp):
+    """How many programs the grid has."""
+
+    name = "tt.get_num_programs"
+    axis = prop_def(ProgramIDDimAttr)
+    result = result_def(i32)
+
+
+@op_definition
+class PrintOp(IRDLOperation):
+    """Prints values from the device, one line an element."""
+
+    name = "tt.print"
+    args = var_operand_def(ANY_TT)
+    prefix = prop_def(StringAttr)
+    hex = prop_def(BoolAttr)
+    is_signed = prop_def(DenseArrayBase.constr(i32), prop_name="isSigned")
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$prefix attr-dict (`:` $args^ `:` type($args))?"
+    traits = traits_def(WritesGlobal(), TensorLayouts())
+
+    def __init__(self, args: Sequence[SSAValue], *, prefix: str, hex: bool, is_signed: Sequence[int]) -> None:
+        Operation.__init__(
+            self,
+            operands=args,
+            properties={"prefix": StringAttr(prefix), "hex": bool_attr(hex), "isSigned": i32_array(tuple(is_signed))},
+        )
+
+
+@op_definition
+class AssertOp(IRDLOperation):
+    """Stops the kernel with `message` unless `condition` holds everywhere."""
+
+    name = "tt.assert"
+    condition = operand_def(BOOL_LIKE)
+    message = prop_def(StringAttr)
+    assembly_format = "$condition `,` $message attr-dict `:` type($condition)"
+    traits = traits_def(WritesGlobal(), TensorLayouts(), MayNotReturn())
+
+    def __init__(self, condition: SSAValue, *, message: str) -> None:
+        Operation.__init__(self, operands=(condition,), properties={"message": StringAttr(message)})

@@ -1,0 +1,180 @@
+"""Ops of `tt` that combine elements of a tensor: reduce, scan, histogram, gather.
+
+%1 = "tt.reduce"(%0) <{axis = 0 : i32}> ({
+^bb0(%a: f32, %b: f32):
+  %s = arith.addf %a, %b : f32
+  tt.reduce.return %s : f32
+}) : (tensor<64xf32>) -> f32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr, i32
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import HasParent, IsTerminator, Pure, ReturnLike
+
+from minitriton.dialects.facts.gpu_traits import bool_attr, i32_attr
+from minitriton.dialects.facts.layout import (
+    AnchorIfEfficient,
+    AnyLayout,
+    OnceIfEfficient,
+    OneLayout,
+    PassesOn,
+    Squeezes,
+)
+from minitriton.dialects.facts.region_flow import ScalarRegions
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
+from minitriton.dialects.tt.inference import infer_gather, infer_reduce
+from minitriton.dialects.tt.traits import TensorLayouts
+from minitriton.dialects.tt.types import i1_same_shape
+
+UNIT = UnitAttr()
+
+
+@op_definition
+class ReduceOp(IRDLOperation):
+    """Combines the elements along `axis` with the region, which takes two of each source and returns one of each."""
+
+    name = "tt.reduce"
+    srcs = var_operand_def(TENSOR)
+    axis = prop_def(IntegerAttr.constr(i32))
+    result = var_result_def(ANY_TT)
+    combine_op = region_def("single_block")
+    traits = traits_def(Pure(), TensorLayouts(), Squeezes(), ScalarRegions())
+
+    def __init__(
+        self,
+        srcs: Sequence[SSAValue],
+        combine_op: Region,
+        *,
+        axis: int,
+        result_types: Sequence[Attribute] | None = None,
+    ) -> None:
+        if result_types is None:
+            result_types = [infer_reduce(value.type, axis) for value in srcs]
+        Operation.__init__(
+            self, operands=srcs, result_types=result_types, regions=(combine_op,), properties={"axis": i32_attr(axis)}
+        )
+
+    def single_combiner(self) -> Operation | None:
+        """The op that combines two elements when the region is just that op and its return, else None."""
+        block = self.combine_op.block
+        first = block.first_op
+        if first is None or first.next_op is not block.last_op or len(block.args) != 2 or len(first.operands) != 2:
+            return None
+        returned = block.last_op
+        if returned is None or len(returned.operands) != 1 or returned.operands[0] not in first.results:
+            return None
+        return first if set(first.operands) == set(block.args) else None
+
+
+@op_definition
+class ReduceReturnOp(IRDLOperation):
+    """Ends the region of a `tt.reduce`."""
+
+    name = "tt.reduce.return"
+    result = var_operand_def()
+    assembly_format = "$result attr-dict `:` type($result)"
+    traits = traits_def(Pure(), IsTerminator(), ReturnLike(), HasParent(ReduceOp))
+
+    def __init__(self, result: Sequence[SSAValue]) -> None:
+        Operation.__init__(self, operands=result)
+
+
+@op_definition
+class ScanOp(IRDLOperation):
+    """The running combination of the elements along `axis`, from the last if `reverse`."""
+
+    name = "tt.scan"
+    srcs = var_operand_def(TENSOR)
+    axis = prop_def(IntegerAttr.constr(i32))
+    reverse = prop_def(BoolAttr)
+    result = var_result_def(TENSOR)
+    combine_op = region_def("single_block")
+    traits = traits_def(Pure(), TensorLayouts(), OneLayout(), ScalarRegions())
+
+    def __init__(self, srcs: Sequence[SSAValue], combine_op: Region, *, axis: int, reverse: bool = False) -> None:
+        Operation.__init__(
+            self,
+            operands=srcs,
+            result_types=[value.type for value in srcs],
+            regions=(combine_op,),
+            properties={"axis": i32_attr(axis), "reverse": bool_attr(reverse)},
+        )
+
+
+@op_definition
+class ScanReturnOp(IRDLOperation):
+    """Ends the region of a `tt.scan`."""
+
+    name = "tt.scan.return"
+    result = var_operand_def()
+    assembly_format = "$result attr-dict `:` type($result)"
+    traits = traits_def(Pure(), IsTerminator(), ReturnLike(), HasParent(ScanOp))
+
+    def __init__(self, result: Sequence[SSAValue]) -> None:
+        Operation.__init__(self, operands=result)
+
+
+@op_definition
+class HistogramOp(IRDLOperation):
+    """How often each integer from 0 up to the result's size occurs in `src` where `mask` is true."""
+
+    T: ClassVar = var("T", INT_TENSOR)
+    name = "tt.histogram"
+    src = operand_def(T)
+    mask = opt_operand_def(follows("T", i1_same_shape, "mask type matches src type"))
+    result = result_def(INT_TENSOR)
+    assembly_format = "$src (`,` $mask^)? attr-dict `:` type($src) `->` type($result)"
+    traits = traits_def(Pure(), TensorLayouts(), AnyLayout())
+
+    def __init__(self, src: SSAValue, mask: SSAValue | None, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,) if mask is None else (src, mask), result_types=(result_type,))
+
+
+@op_definition
+class GatherOp(IRDLOperation):
+    """Picks, along `axis`, the elements of `src` at `indices`. `efficient_layout` asks to keep the layouts."""
+
+    name = "tt.gather"
+    src = operand_def(TENSOR)
+    indices = operand_def(INT_TENSOR)
+    axis = prop_def(IntegerAttr.constr(i32))
+    efficient_layout = opt_prop_def(UnitAttr)
+    result = result_def(TENSOR)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$src `[` $indices `]` attr-dict `:` functional-type(operands, results)"
+    traits = traits_def(Pure(), TensorLayouts(), PassesOn(), AnchorIfEfficient(), OnceIfEfficient())
+
+    def __init__(
+        self,
+        src: SSAValue,
+        indices: SSAValue,
+        *,
+        axis: int,
+        efficient_layout: bool = False,
+        result_type: Attribute | None = None,
+    ) -> None:
+        if result_type is None:
+            result_type = infer_gather(src.type, indices.type)
+        properties: dict[str, Attribute] = {"axis": i32_attr(axis)}
+        if efficient_layout:
+            properties["efficient_layout"] = UNIT
+        Operation.__init__(self, operands=(src, indices), result_types=(result_type,), properties=properties)

@@ -1,0 +1,224 @@
+"""Ops of `tt` that give a tensor another shape: splat, broadcast, reshape, transpose, join, split, ...
+
+%1 = tt.expand_dims %0 {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+%2 = tt.broadcast %1 : tensor<64x1xi32> -> tensor<64x32xi32>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, UnitAttr, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.traits import NoMemoryEffect, Pure
+
+from minitriton.dialects.facts import KeepsData, MovesElements, ViewOfTensor, Widens
+from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
+from minitriton.dialects.facts.layout import (
+    AnchorIfReordering,
+    AnyForThreads,
+    AnyIfReordering,
+    AnyLayout,
+    Joins,
+    Reshapes,
+    SameLayout,
+    Splits,
+    Transposes,
+    Unsqueezes,
+)
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
+from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
+from minitriton.dialects.tt.traits import TensorLayouts
+from minitriton.dialects.tt.types import element_type, tensor_type
+
+UNIT = UnitAttr()
+ARROW_FORMAT = "$src attr-dict `:` type($src) `->` type($result)"
+
+
+@op_definition
+class SplatOp(IRDLOperation):
+    """A tensor whose elements all are `src`."""
+
+    name = "tt.splat"
+    src = operand_def(ANY_TT)
+    result = result_def(TENSOR)
+    assembly_format = ARROW_FORMAT
+    traits = traits_def(Pure(), TensorLayouts(), SameLayout(), AnyLayout(), MovesElements())
+
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+
+@op_definition
+class UnsplatOp(IRDLOperation):
+    """The only element of a tensor."""
+
+    T: ClassVar = var("T", TENSOR)
+    name = "tt.unsplat"
+    src = operand_def(T)
+    result = result_def(follows("T", element_type, "result is the element type of src"))
+    assembly_format = "$src attr-dict `:` type($src)"
+    traits = traits_def(Pure(), TensorLayouts())
+
+    def __init__(self, src: SSAValue) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(element_type(src.type),))
+
+
+@op_definition
+class ExpandDimsOp(IRDLOperation):
+    """Inserts a dimension of size 1 at `axis`."""
+
+    name = "tt.expand_dims"
+    src = operand_def(TENSOR)
+    axis = prop_def(IntegerAttr.constr(i32))
+    result = result_def(TENSOR)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = ARROW_FORMAT
+    traits = traits_def(Pure(), TensorLayouts(), Unsqueezes(), Widens(), ViewOfTensor(), MovesElements())
+
+    def __init__(self, src: SSAValue, *, axis: int, result_type: Attribute | None = None) -> None:
+        if result_type is None:
+            result_type = infer_expand_dims(src.type, axis)
+        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"axis": i32_attr(axis)})
+
+
+@op_definition
+class ReshapeOp(IRDLOperation):
+    """The same elements in another shape; in any order if `allow_reorder`. `efficient_layout` asks to keep the result's layout."""
+
+    name = "tt.reshape"
+    src = operand_def(TENSOR)
+    allow_reorder = opt_prop_def(UnitAttr)
+    efficient_layout = opt_prop_def(UnitAttr)
+    result = result_def(TENSOR)
+    assembly_format = (
+        "$src (`allow_reorder` $allow_reorder^)? (`efficient_layout` $efficient_layout^)? attr-dict "
+        "`:` type($src) `->` type($result)"
+    )
+    traits = traits_def(
+        Pure(), TensorLayouts(), Reshapes(), AnchorIfReordering(), AnyIfReordering(), ViewOfTensor(), MovesElements()
+    )
+
+    def __init__(
+        self, src: SSAValue, result_type: Attribute, *, allow_reorder: bool = False, efficient_layout: bool = False
+    ) -> None:
+        properties: dict[str, Attribute] = {}
+        if allow_reorder:
+            properties["allow_reorder"] = UNIT
+        if efficient_layout:
+            properties["efficient_layout"] = UNIT
+        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties=properties)
+
+
+@op_definition
+class BroadcastOp(IRDLOperation):
+    """Repeats a tensor along its dimensions of size 1."""
+
+    name = "tt.broadcast"
+    src = operand_def(TENSOR)
+    result = result_def(TENSOR)
+    assembly_format = ARROW_FORMAT
+    traits = traits_def(Pure(), TensorLayouts(), SameLayout(), Widens(), MovesElements(), KeepsData())
+
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+
+@op_definition
+class CatOp(IRDLOperation):
+    """The elements of two tensors in one, in any order."""
+
+    T: ClassVar = var("T", TENSOR)
+    name = "tt.cat"
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(TENSOR)
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+    traits = traits_def(NoMemoryEffect(), TensorLayouts(), AnyForThreads())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Attribute | None = None) -> None:
+        if result_type is None:
+            type_ = lhs.type
+            assert isinstance(type_, TensorType)
+            first, *rest = type_.get_shape()
+            result_type = tensor_type((2 * first, *rest), type_.element_type, type_.encoding)
+        Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))
+
+
+@op_definition
+class JoinOp(IRDLOperation):
+    """Two tensors side by side along a new last dimension."""
+
+    T: ClassVar = var("T", TENSOR)
+    name = "tt.join"
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(TENSOR)
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+    traits = traits_def(Pure(), TensorLayouts(), Joins(), ViewOfTensor())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Attribute | None = None) -> None:
+        if result_type is None:
+            result_type = infer_join(lhs.type)
+        Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))
+
+
+@op_definition
+class SplitOp(IRDLOperation):
+    """The two halves of a tensor whose last dimension is 2."""
+
+    T: ClassVar = var("T", TENSOR)
+    name = "tt.split"
+    src = operand_def(TENSOR)
+    out_lhs = result_def(T)
+    out_rhs = result_def(T)
+    ASM_RESULT_NAMES: ClassVar[dict[str, str]] = {"out_lhs": "outLHS", "out_rhs": "outRHS"}
+    assembly_format = "$src attr-dict `:` type($src) `->` type($out_lhs)"
+    traits = traits_def(Pure(), TensorLayouts(), Splits(), ViewOfTensor())
+
+    def __init__(self, src: SSAValue, result_type: Attribute | None = None) -> None:
+        if result_type is None:
+            result_type = infer_split(src.type)
+        Operation.__init__(self, operands=(src,), result_types=(result_type, result_type))
+
+
+@op_definition
+class TransOp(IRDLOperation):
+    """Dimension `i` of the result is dimension `order[i]` of `src`."""
+
+    name = "tt.trans"
+    src = operand_def(TENSOR)
+    order = prop_def(DenseArrayBase.constr(i32))
+    result = result_def(TENSOR)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = ARROW_FORMAT
+    traits = traits_def(Pure(), TensorLayouts(), Transposes(), ViewOfTensor(), MovesElements())
+
+    def __init__(self, src: SSAValue, *, order: Sequence[int], result_type: Attribute | None = None) -> None:
+        order = tuple(order)
+        if result_type is None:
+            result_type = infer_trans(src.type, order)
+        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
+
+
+@op_definition
+class MakeRangeOp(IRDLOperation):
+    """The integers from `start` up to but not including `end`."""
+
+    name = "tt.make_range"
+    start = prop_def(IntegerAttr.constr(i32))
+    end = prop_def(IntegerAttr.constr(i32))
+    result = result_def(INT_TENSOR)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "attr-dict `:` type($result)"
+    traits = traits_def(Pure(), TensorLayouts(), AnyLayout())
+
+    def __init__(self, result_type: Attribute | None = None, *, start: int, end: int) -> None:
+        if result_type is None:
+            result_type = tensor_type((end - start,), i32)
+        Operation.__init__(
+            self, result_types=(result_type,), properties={"end": i32_attr(end), "start": i32_attr(start)}
+        )

@@ -1,0 +1,82 @@
+"""What the checks of `tt` ops share: questions about types, and complaints that many ops have in common.
+
+Element types, shapes and encodings of an op's operands and results are compared here, with Triton's words for what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import NoneAttr, TensorType
+from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.tt.types import PointerType, element_type
+from minitriton.errors import IRError
+from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.layouts.properties import are_layouts_equivalent
+
+
+def shape_of(type_: Attribute) -> tuple[int, ...]:
+    """The shape of a tensor or of what a block pointer points to; () otherwise."""
+    if isinstance(type_, PointerType):
+        type_ = type_.pointee_type
+    return type_.get_shape() if isinstance(type_, TensorType) else ()
+
+
+def has_encoding(type_: Attribute) -> bool:
+    return isinstance(type_, TensorType) and not isinstance(type_.encoding, NoneAttr)
+
+
+def types_of(op: Operation) -> list[Attribute]:
+    return [*op.operand_types, *op.result_types]
+
+
+def width_of(type_: Attribute) -> int:
+    width: Any = getattr(element_type(type_), "bitwidth", 64)
+    return width
+
+
+def show(values: Iterable[int]) -> str:
+    return ", ".join(map(str, values))
+
+
+def encoding_complaint(op: Operation) -> str | None:
+    encodings = {type_.encoding for type_ in types_of(op) if isinstance(type_, TensorType)}
+    if len(encodings - {NoneAttr()}) > 1:
+        return f"'{op.name}' op requires the same encoding for all operands and results"
+    return None
+
+
+def same_element_complaint(op: Operation) -> str | None:
+    if len({element_type(type_) for type_ in types_of(op)}) > 1:
+        return f"'{op.name}' op requires the same element type for all operands and results"
+    return None
+
+
+def are_equivalent(a: Attribute, b: Attribute) -> bool:
+    """Whether tensors of the two types hold the same elements in the same places."""
+    if a == b or not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return a == b
+    if a.element_type != b.element_type or a.get_shape() != b.get_shape():
+        return False
+    one, other = layout_of(a), layout_of(b)
+    if not isinstance(one, DistributedEncoding) or not isinstance(other, DistributedEncoding):
+        return False
+    return are_layouts_equivalent(a.get_shape(), one, other)
+
+
+def inferred_complaint(op: Operation, infer: Callable[[], Sequence[Attribute]]) -> str | None:
+    """Results have the types that the op infers, up to equivalent layouts."""
+    try:
+        inferred = infer()
+    except IRError as error:
+        return f"{error.message}; '{op.name}' op failed to infer returned types"
+    if len(inferred) == len(op.results) and all(map(are_equivalent, inferred, op.result_types)):
+        return None
+    wanted, found = (", ".join(f"'{type_}'" for type_ in types) for types in (inferred, op.result_types))
+    return (
+        f"'{op.name}' op inferred type(s) {wanted} are incompatible with return type(s) of operation {found}; "
+        f"'{op.name}' op failed to infer returned types"
+    )

@@ -1,0 +1,65 @@
+"""The `ttg` dialect: tensors with layouts, buffers in shared memory, groups of warps.
+
+This module is the dialect's front door: every op, type, attribute and helper of it can be had from here.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from minitriton.dialects.declared import declared
+from minitriton.dialects.encodings import (
+    SMEM,
+    BlockedEncodingAttr,
+    DotOperandEncodingAttr,
+    EncodingAttr,
+    LinearEncodingAttr,
+    NvidiaMmaEncodingAttr,
+    NVMMASharedEncodingAttr,
+    PaddedSharedEncodingAttr,
+    SharedLinearEncodingAttr,
+    SharedMemorySpaceAttr,
+    SliceEncodingAttr,
+    SwizzledSharedEncodingAttr,
+    encoding_attr,
+    layout_of,
+)
+from minitriton.dialects.facts.launch import (
+    ALLOCATION_OFFSET,
+    num_ctas,
+    num_warps,
+    target_arch,
+    threads_per_warp,
+)
+from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
+from minitriton.dialects.ttg.memory_ops import (
+    AsyncCommitGroupOp,
+    AsyncWaitOp,
+    LocalAllocOp,
+    LocalDeallocOp,
+    LocalLoadOp,
+    LocalStoreOp,
+    MemDescIndexOp,
+    MemDescReinterpretOp,
+    MemDescReshapeOp,
+    MemDescSubsliceOp,
+    MemDescTransOp,
+)
+from minitriton.dialects.ttg.ops import (
+    ConvertLayoutOp,
+    Fp4ToFpOp,
+    GlobalScratchAllocOp,
+    LocalBarrierOp,
+    MaskOp,
+    MaskReturnOp,
+    PredicateStageOp,
+)
+from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
+from minitriton.dialects.ttg.warp_specialize import (
+    WarpReturnOp,
+    WarpSpecializeOp,
+    WarpSpecializePartitionsOp,
+    WarpYieldOp,
+)
+
+TTG = Dialect("ttg", *declared("ttg", globals()))

@@ -1,0 +1,271 @@
+"""Ops of `ttg` on shared memory: allocation, views, loads and stores, asynchronous copies.
+
+%buf = ttg.local_alloc : () -> !ttg.memdesc<3x128x64xf16, #shared, #smem, mutable>
+%one = ttg.memdesc_index %buf[%i] : !ttg.memdesc<3x128x64xf16, ...> -> !ttg.memdesc<128x64xf16, ..., 3x128x64>
+%t   = ttg.local_load %one : !ttg.memdesc<128x64xf16, ...> -> tensor<128x64xf16, #blocked>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+
+from minitriton.dialects.facts.gpu_traits import (
+    SHARED,
+    LocalLoad,
+    MemDescView,
+    OperandEffects,
+    VerifyTensorLayouts,
+    i32_array,
+    i32_attr,
+    require,
+)
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
+from minitriton.dialects.facts.layout import AnyLayout
+from minitriton.dialects.facts.synchronization import WaitsForCopies
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.ttg.inference import infer_memdesc_reshape, infer_memdesc_trans
+from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
+from minitriton.dialects.ttg.verify import (
+    local_alloc_complaint,
+    local_load_complaint,
+    local_store_complaint,
+    memdesc_index_complaint,
+    memdesc_reshape_complaint,
+    memdesc_subslice_complaint,
+)
+
+TOKEN = AsyncTokenType()
+
+
+@dataclass(frozen=True)
+class _AllocEffects(MemoryEffect):
+    """A constant buffer counts as a value until it has its place: two equal ones may be merged, an unused one dropped."""
+
+    def get_effects(self, op: Operation) -> set[EffectInstance]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        result = op.results[0]
+        assert isinstance(result.type, MemDescType)
+        if not result.type.mutable and ALLOCATION_OFFSET not in op.attributes:
+            return set()
+        kinds = (MemoryEffectKind.ALLOC, MemoryEffectKind.WRITE) if op.operands else (MemoryEffectKind.ALLOC,)
+        return {EffectInstance(kind, result, SHARED) for kind in kinds}
+
+
+@op_definition
+class LocalAllocOp(IRDLOperation):
+    """Allocates a buffer in shared memory, filled with `src` if given (else the buffer must be mutable)."""
+
+    name = "ttg.local_alloc"
+
+    src = opt_operand_def(TensorType)
+    alignment = opt_prop_def(IntegerAttr.constr(i32))
+    result = result_def(MemDescType)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(_AllocEffects(), VerifyTensorLayouts(), AnyLayout())
+
+    assembly_format = "($src^)? attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, src: SSAValue | None, result_type: Attribute, *, alignment: int | None = None) -> None:
+        Operation.__init__(
+            self,
+            operands=() if src is None else (src,),
+            result_types=(result_type,),
+            properties={} if alignment is None else {"alignment": i32_attr(alignment)},
+        )
+
+    def verify_(self) -> None:
+        require(self, local_alloc_complaint(self.src, self.result.type))
+
+
+@op_definition
+class LocalDeallocOp(IRDLOperation):
+    """Ends the life of a buffer."""
+
+    name = "ttg.local_dealloc"
+
+    src = operand_def(MemDescType)
+    traits = traits_def(OperandEffects(frees=(("src", SHARED),)), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src)"
+
+    def __init__(self, src: SSAValue) -> None:
+        Operation.__init__(self, operands=(src,))
+
+
+@op_definition
+class LocalLoadOp(IRDLOperation):
+    """Loads a buffer into a distributed tensor."""
+
+    name = "ttg.local_load"
+
+    src = operand_def(MemDescType)
+    token = opt_operand_def(TOKEN)
+    result = result_def(TensorType)
+    traits = traits_def(OperandEffects(reads=(("src", SHARED),)), LocalLoad(), VerifyTensorLayouts(), AnyLayout())
+    assembly_format = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, token: SSAValue | None, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,) if token is None else (src, token), result_types=(result_type,))
+
+    def verify_(self) -> None:
+        require(self, local_load_complaint(self.src.type, self.result.type))
+
+
+@op_definition
+class LocalStoreOp(IRDLOperation):
+    """Stores a distributed tensor into a mutable buffer."""
+
+    name = "ttg.local_store"
+
+    src = operand_def(TensorType)
+    dst = operand_def(MemDescType)
+    traits = traits_def(OperandEffects(writes=(("dst", SHARED),)), VerifyTensorLayouts(), AnyLayout())
+    assembly_format = "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"
+
+    def __init__(self, src: SSAValue, dst: SSAValue) -> None:
+        Operation.__init__(self, operands=(src, dst))
+
+    def verify_(self) -> None:
+        require(self, local_store_complaint(self.src.type, self.dst.type))
+
+
+class _ViewOp(IRDLOperation):
+    """Base of views of a buffer."""
+
+    traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+
+@op_definition
+class MemDescIndexOp(_ViewOp):
+    """The `index`-th element of a buffer along its first dimension, as a view."""
+
+    name = "ttg.memdesc_index"
+
+    src = operand_def(MemDescType)
+    index = operand_def(i32)
+    result = result_def(MemDescType)
+    assembly_format = "$src `[` $index `]` attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, index: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src, index), result_types=(result_type,))
+
+    def verify_(self) -> None:
+        require(self, memdesc_index_complaint(self.src.type, self.result.type))
+
+
+@op_definition
+class MemDescSubsliceOp(_ViewOp):
+    """A rectangular part of a buffer, as a view that starts at `offsets`."""
+
+    name = "ttg.memdesc_subslice"
+
+    src = operand_def(MemDescType)
+    offsets = prop_def(DenseArrayBase.constr(i32))
+    result = result_def(MemDescType)
+    assembly_format = "$src `` $offsets attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result_type: Attribute, *, offsets: Sequence[int]) -> None:
+        Operation.__init__(
+            self, operands=(src,), result_types=(result_type,), properties={"offsets": i32_array(tuple(offsets))}
+        )
+
+    def verify_(self) -> None:
+        offsets = tuple(int(offset) for offset in self.offsets.get_values())
+        require(self, memdesc_subslice_complaint(self.src.type, self.result.type, offsets))
+
+
+@op_definition
+class MemDescTransOp(_ViewOp):
+    """A buffer with its dimensions permuted, as a view. The result type is inferred."""
+
+    name = "ttg.memdesc_trans"
+
+    src = operand_def(MemDescType)
+    order = prop_def(DenseArrayBase.constr(i32))
+    result = result_def(MemDescType)
+    irdl_options = (ParsePropInAttrDict(),)
+
+    def __init__(self, src: SSAValue, *, order: Sequence[int], result_type: Attribute | None = None) -> None:
+        order = tuple(order)
+        if result_type is None:
+            result_type = infer_memdesc_trans(src.type, order)
+        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"order": i32_array(order)})
+
+
+@op_definition
+class MemDescReshapeOp(_ViewOp):
+    """A buffer with another shape over the same elements, as a view."""
+
+    name = "ttg.memdesc_reshape"
+
+    src = operand_def(MemDescType)
+    result = result_def(MemDescType)
+
+    @classmethod
+    def to_shape(cls, src: SSAValue, shape: Sequence[int]) -> MemDescReshapeOp:
+        """The view of `src` as `shape`; its layout is inferred."""
+        return cls(src, infer_memdesc_reshape(src.type, shape))
+
+    def verify_(self) -> None:
+        require(self, memdesc_reshape_complaint(self.src.type, self.result.type))
+
+
+@op_definition
+class MemDescReinterpretOp(_ViewOp):
+    """A contiguous buffer seen as another element type and shape."""
+
+    name = "ttg.memdesc_reinterpret"
+
+    src = operand_def(MemDescType)
+    result = result_def(MemDescType)
+
+
+@op_definition
+class AsyncWaitOp(IRDLOperation):
+    """Waits until at most `num` groups of asynchronous copies are still running."""
+
+    name = "ttg.async_wait"
+
+    async_token = var_operand_def(TOKEN)
+    num = prop_def(IntegerAttr.constr(i32))
+    result = result_def(TOKEN)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
+    assembly_format = "($async_token^)? attr-dict"
+
+    def __init__(self, async_token: Sequence[SSAValue], *, num: int) -> None:
+        Operation.__init__(self, operands=tuple(async_token), result_types=(TOKEN,), properties={"num": i32_attr(num)})
+
+
+@op_definition
+class AsyncCommitGroupOp(IRDLOperation):
+    """Closes a group of asynchronous copies."""
+
+    name = "ttg.async_commit_group"
+
+    input_tokens = var_operand_def(TOKEN)
+    result = result_def(TOKEN)
+    traits = traits_def(VerifyTensorLayouts())
+    assembly_format = "(`tokens` $input_tokens^)? attr-dict"
+
+    def __init__(self, input_tokens: Sequence[SSAValue] = ()) -> None:
+        Operation.__init__(self, operands=tuple(input_tokens), result_types=(TOKEN,))

@@ -1,0 +1,159 @@
+"""Ops of `ttg` outside shared memory: layout conversion, barriers, the pipeliner's helpers.
+
+%1 = ttg.convert_layout %0 : tensor<128xf32, #blocked> -> tensor<128xf32, #blocked1>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i1, i32
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AnyOf,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    VarConstraint,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
+
+from minitriton.dialects.facts import KeepsData
+from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, i32_attr, require
+from minitriton.dialects.facts.layout import AnyButMma, UnpacksFp4
+from minitriton.dialects.facts.synchronization import Barrier
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.ttg.verify import fp4_to_fp_complaint
+
+
+@op_definition
+class ConvertLayoutOp(IRDLOperation):
+    """The same tensor, its elements held by other threads."""
+
+    name = "ttg.convert_layout"
+
+    src = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure(), VerifyTensorLayouts(), AnyButMma(), KeepsData())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+
+
+@op_definition
+class LocalBarrierOp(IRDLOperation):
+    """All threads of the CTA (of the partition) meet; their accesses to shared memory are ordered around it."""
+
+    name = "ttg.local_barrier"
+
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts(), Barrier())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        Operation.__init__(self)
+
+
+@op_definition
+class Fp4ToFpOp(IRDLOperation):
+    """Widens fp4 (e2m1) numbers, packed by two in an i8 along `axis` (low half first)."""
+
+    name = "ttg.fp4_to_fp"
+
+    src = operand_def(TensorType)
+    axis = prop_def(IntegerAttr.constr(i32))
+    result = result_def(TensorType)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure(), VerifyTensorLayouts(), UnpacksFp4(), KeepsData())
+    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
+
+    def __init__(self, src: SSAValue, result_type: Attribute, *, axis: int) -> None:
+        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"axis": i32_attr(axis)})
+
+    def verify_(self) -> None:
+        axis = self.axis.value.data
+        require(self, fp4_to_fp_complaint(cast(TensorType, self.src.type), cast(TensorType, self.result.type), axis))
+
+
+@op_definition
+class GlobalScratchAllocOp(IRDLOperation):
+    """A buffer of `nbytes` in device memory that belongs to this program alone."""
+
+    name = "ttg.global_scratch_alloc"
+
+    nbytes = prop_def(IntegerAttr.constr(i32))
+    alignment = prop_def(IntegerAttr.constr(i32))
+    result = result_def()
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(OperandEffects(allocates=(("result", GLOBAL),)), VerifyTensorLayouts())
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, result_type: Attribute, *, nbytes: int, alignment: int) -> None:
+        Operation.__init__(
+            self, result_types=(result_type,), properties={"nbytes": i32_attr(nbytes), "alignment": i32_attr(alignment)}
+        )
+
+
+@op_definition
+class PredicateStageOp(IRDLOperation):
+    """Whether pipeline stage `stage` (of `maxStage`) runs in iteration `iv`. Lives inside the pipeliner only."""
+
+    T: ClassVar = VarConstraint("T", AnyOf.get(IndexType, IntegerType))
+
+    name = "ttg.predicate_stage"
+
+    iv = operand_def(T)
+    ub = operand_def(T)
+    step = operand_def(T)
+    max_stage = prop_def(IntegerAttr.constr(i32), prop_name="maxStage")
+    stage = prop_def(IntegerAttr.constr(i32))
+    result = result_def(i1)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure(), VerifyTensorLayouts())
+    assembly_format = (
+        "$iv `,` $ub `,` $step `maxStage` $maxStage `stage` $stage attr-dict `:` type($iv) `->` type($result)"
+    )
+
+    def __init__(self, iv: SSAValue, ub: SSAValue, step: SSAValue, *, max_stage: int, stage: int) -> None:
+        Operation.__init__(
+            self,
+            operands=(iv, ub, step),
+            result_types=(i1,),
+            properties={"maxStage": i32_attr(max_stage), "stage": i32_attr(stage)},
+        )
+
+
+@op_definition
+class MaskOp(IRDLOperation):
+    """Ops that run only where `pred` holds. Lives inside the pipeliner only."""
+
+    name = "ttg.mask"
+
+    pred = operand_def(i1)
+    result = var_result_def()
+    region = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect(), VerifyTensorLayouts())
+
+    def __init__(self, pred: SSAValue, result_types: Sequence[Attribute], region: Region) -> None:
+        Operation.__init__(self, operands=(pred,), result_types=result_types, regions=(region,))
+
+
+@op_definition
+class MaskReturnOp(IRDLOperation):
+    """Ends a `ttg.mask` and gives its results."""
+
+    name = "ttg.mask.return"
+
+    result = var_operand_def()
+    traits = traits_def(Pure(), IsTerminator(), ReturnLike(), HasParent(MaskOp), VerifyTensorLayouts())
+    assembly_format = "$result attr-dict `:` type($result)"
+
+    def __init__(self, result: Sequence[SSAValue]) -> None:
+        Operation.__init__(self, operands=tuple(result))

@@ -1,0 +1,51 @@
+"""The `ttng` dialect: what Hopper (and later) has of its own: mbarriers, TMA, wgmma, tensor memory.
+
+This module is the dialect's front door: every op and attribute of it can be had from here.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from minitriton.dialects.declared import declared
+from minitriton.dialects.ttng.attributes import (
+    TMEM,
+    TensorMemoryEncodingAttr,
+    TensorMemoryScalesEncodingAttr,
+    TensorMemorySpaceAttr,
+)
+from minitriton.dialects.ttng.barriers import (
+    ArriveBarrierOp,
+    AsyncCopyMbarrierArriveOp,
+    BarrierExpectOp,
+    ClusterArriveOp,
+    ClusterWaitOp,
+    FenceAsyncSharedOp,
+    InitBarrierOp,
+    InvalBarrierOp,
+    WaitBarrierOp,
+)
+from minitriton.dialects.ttng.dot import WarpGroupDotOp, WarpGroupDotWaitOp
+from minitriton.dialects.ttng.tensor_memory import (
+    TCGen5CommitOp,
+    TCGen5MMAOp,
+    TCGen5MMAScaledOp,
+    TMEMAllocOp,
+    TMEMCopyOp,
+    TMEMLoadOp,
+    TMEMStoreOp,
+    TMEMSubSliceOp,
+)
+from minitriton.dialects.ttng.tma import (
+    AsyncTMACopyGlobalToLocalOp,
+    AsyncTMACopyLocalToGlobalOp,
+    AsyncTMAGatherOp,
+    AsyncTMAReduceOp,
+    AsyncTMAScatterOp,
+    ReinterpretTensorDescOp,
+    TensormapCreateOp,
+    TensormapFenceproxyAcquireOp,
+    TMAStoreWaitOp,
+)
+
+TTNG = Dialect("ttng", *declared("ttng", globals()))

@@ -1,0 +1,213 @@
+"""Ops of `ttng` that synchronise: mbarriers in shared memory, fences, cluster barriers.
+
+ttng.init_barrier %bar, 1 : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+ttng.barrier_expect %bar, 16384, %true : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+ttng.wait_barrier %bar, %phase : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i1, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from minitriton.dialects.facts.gpu_traits import (
+    SHARED,
+    OperandEffects,
+    VerifyTensorLayouts,
+    bool_attr,
+    i32_array,
+    i32_attr,
+)
+from minitriton.dialects.facts.synchronization import (
+    ArrivesForAll,
+    EndsBeforeItsWait,
+    OfAsyncProxy,
+    SetsUpMbarrier,
+    UsesMbarrier,
+)
+from minitriton.dialects.op_definition import op_definition
+from minitriton.dialects.ttg.types import MemDescType
+
+_WRITES_ALLOC = OperandEffects(writes=(("alloc", SHARED),))
+_READS_AND_WRITES_ALLOC = OperandEffects(reads=(("alloc", SHARED),), writes=(("alloc", SHARED),))
+
+
+def verify_barrier_type(op: Operation, type_: Attribute) -> None:
+    """A barrier is a `memdesc<1xi64>`, alone or one of an array of as many as there are CTAs."""
+    if not isinstance(type_, MemDescType) or type_.element_type != i64 or type_.get_shape() != (1,):
+        raise VerifyException(f"'{op.name}' op barrier allocation must be a descriptor of 1xi64 type")
+
+
+class _BarrierOp(IRDLOperation):
+    """Base of ops on one mbarrier, their first operand."""
+
+    def verify_(self) -> None:
+        verify_barrier_type(self, self.operands[0].type)
+
+
+@op_definition
+class FenceAsyncSharedOp(IRDLOperation):
+    """Makes earlier writes to shared memory visible to the async proxy (wgmma, TMA); `b_cluster` for the cluster."""
+
+    name = "ttng.fence_async_shared"
+
+    b_cluster = prop_def(IntegerAttr.constr(i1), prop_name="bCluster")
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(VerifyTensorLayouts())
+    assembly_format = "attr-dict"
+
+    def __init__(self, *, b_cluster: bool = False) -> None:
+        Operation.__init__(self, properties={"bCluster": bool_attr(b_cluster)})
+
+
+@op_definition
+class ClusterArriveOp(IRDLOperation):
+    """Arrives at the cluster's barrier; `relaxed` orders no memory."""
+
+    name = "ttng.cluster_arrive"
+
+    relaxed = prop_def(IntegerAttr.constr(i1))
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(VerifyTensorLayouts())
+    assembly_format = "attr-dict"
+
+    def __init__(self, *, relaxed: bool) -> None:
+        Operation.__init__(self, properties={"relaxed": bool_attr(relaxed)})
+
+
+@op_definition
+class ClusterWaitOp(IRDLOperation):
+    """Waits at the cluster's barrier."""
+
+    name = "ttng.cluster_wait"
+
+    traits = traits_def(VerifyTensorLayouts())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        Operation.__init__(self)
+
+
+@op_definition
+class InitBarrierOp(_BarrierOp):
+    """Makes `alloc` an mbarrier that expects `count` arrivals a phase."""
+
+    name = "ttng.init_barrier"
+
+    alloc = operand_def(MemDescType)
+    count = prop_def(IntegerAttr.constr(i32))
+    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy())
+    assembly_format = "$alloc `,` $count attr-dict `:` type($alloc)"
+
+    def __init__(self, alloc: SSAValue, *, count: int) -> None:
+        Operation.__init__(self, operands=(alloc,), properties={"count": i32_attr(count)})
+
+
+@op_definition
+class InvalBarrierOp(_BarrierOp):
+    """Ends the life of an mbarrier, so that its memory can be used again."""
+
+    name = "ttng.inval_barrier"
+
+    alloc = operand_def(MemDescType)
+    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy())
+    assembly_format = "$alloc attr-dict `:` type($alloc)"
+
+    def __init__(self, alloc: SSAValue) -> None:
+        Operation.__init__(self, operands=(alloc,))
+
+
+@op_definition
+class BarrierExpectOp(_BarrierOp):
+    """Tells an mbarrier that `size` bytes will arrive in this phase, where `pred` holds."""
+
+    name = "ttng.barrier_expect"
+
+    alloc = operand_def(MemDescType)
+    pred = operand_def(i1)
+    size = prop_def(IntegerAttr.constr(i32))
+    traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), UsesMbarrier())
+    assembly_format = "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
+
+    def __init__(self, alloc: SSAValue, pred: SSAValue, *, size: int) -> None:
+        Operation.__init__(self, operands=(alloc, pred), properties={"size": i32_attr(size)})
+
+
+@op_definition
+class WaitBarrierOp(_BarrierOp):
+    """Waits until the phase of parity `phase` is complete; `deps` may be accessed by others until then."""
+
+    name = "ttng.wait_barrier"
+
+    alloc = operand_def(MemDescType)
+    phase = operand_def(i32)
+    pred = opt_operand_def(i1)
+    deps = var_operand_def(MemDescType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(
+        _READS_AND_WRITES_ALLOC, VerifyTensorLayouts(), UsesMbarrier(), EndsBeforeItsWait(), OfAsyncProxy()
+    )
+    assembly_format = "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
+
+    def __init__(
+        self, alloc: SSAValue, phase: SSAValue, pred: SSAValue | None = None, deps: Sequence[SSAValue] = ()
+    ) -> None:
+        with_pred = () if pred is None else (pred,)
+        Operation.__init__(
+            self,
+            operands=(alloc, phase, *with_pred, *deps),
+            properties={"operandSegmentSizes": i32_array((1, 1, len(with_pred), len(deps)))},
+        )
+
+
+@op_definition
+class ArriveBarrierOp(_BarrierOp):
+    """Arrives `count` times at an mbarrier, where `pred` holds."""
+
+    name = "ttng.arrive_barrier"
+
+    alloc = operand_def(MemDescType)
+    pred = opt_operand_def(i1)
+    count = prop_def(IntegerAttr.constr(i32))
+    traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts(), ArrivesForAll(), OfAsyncProxy())
+    assembly_format = "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
+
+    def __init__(self, alloc: SSAValue, pred: SSAValue | None = None, *, count: int) -> None:
+        Operation.__init__(
+            self, operands=(alloc,) if pred is None else (alloc, pred), properties={"count": i32_attr(count)}
+        )
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.count.value.data < 1:
+            raise VerifyException(f"'{self.name}' op count must be greater than or equal to 1")
+
+
+@op_definition
+class AsyncCopyMbarrierArriveOp(IRDLOperation):
+    """Arrives at `barrier` once all earlier `cp.async` of the thread are done."""
+
+    name = "ttng.async_copy_mbarrier_arrive"
+
+    barrier = operand_def(MemDescType)
+    no_increment = opt_prop_def(UnitAttr, prop_name="noIncrement")
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(OperandEffects(writes=(("barrier", SHARED),)), VerifyTensorLayouts())
+    assembly_format = "$barrier attr-dict `:` type($barrier)"
+
+    def __init__(self, barrier: SSAValue, *, no_increment: bool = False) -> None:
+        Operation.__init__(self, operands=(barrier,), properties={"noIncrement": UnitAttr()} if no_increment else {})

@@ -1,0 +1,245 @@
+"""Float arithmetic with the rounding that the PTX ISA states, on NumPy arrays.
+
+In and out: float32 or float64 arrays (or scalars). `fma32(a, b, c)` rounds a*b + c once, as the hardware does:
+
+    fma32(1 + 2**-23, 1 + 2**-23, -1 - 2**-22) = 2**-46, where multiplying first would give 0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.arithmetic import exact
+
+U32, U64, F32, F64 = np.uint32, np.uint64, np.float32, np.float64
+_NAN32 = U32(0x7FFFFFFF)
+_NAN64 = U64(0x7FF8000000000000)
+_NAN16 = np.uint16(0x7FFF)
+_SIGN32 = U32(0x80000000)
+_LOW29 = U64((1 << 29) - 1)
+_HALF29 = U64(1 << 28)
+_ONE64 = U64(1)
+_TINY32 = F64(2.0**-126)
+_INFINITE = F64(np.inf)
+
+
+def bits32(x: Any) -> Any:
+    """The bits of float32 results; every NaN is the one that NVIDIA hardware makes, 0x7fffffff."""
+    u = x.view(U32)
+    nan = x != x
+    return np.where(nan, _NAN32, u) if nan.any() else u
+
+
+def bits64(x: Any) -> Any:
+    """The bits of float64 results, NaNs canonical."""
+    u = x.view(U64)
+    nan = x != x
+    return np.where(nan, _NAN64, u) if nan.any() else u
+
+
+def bits16(x: Any) -> Any:
+    """The bits of float16 results; NaNs are 0x7fff."""
+    u = x.view(np.uint16)
+    nan = x != x
+    return np.where(nan, _NAN16, u) if nan.any() else u
+
+
+def flush32(x: Any) -> Any:
+    """Subnormal float32 values become zeros of their sign (`.ftz`)."""
+    small = np.abs(x) < F32(2.0**-126)
+    return np.where(small, np.copysign(F32(0), x), x) if small.any() else x
+
+
+def _odd(s: Any, error: Any) -> Any:
+    """`s` rounded to odd, given the exact sum is `s + error`: a later rounding to fewer bits is then right."""
+    bits = s.view(U64)
+    step = (error != 0) & ((bits & _ONE64) == 0) & np.isfinite(s)
+    away = (error > 0) == (s > 0)
+    moved = np.where(away, bits + _ONE64, bits - _ONE64)
+    zero = s == 0
+    return np.where(step & ~zero, moved, bits).view(F64)
+
+
+def _sum_error(a: Any, b: Any, s: Any) -> Any:
+    """Knuth's TwoSum: the exact error of `s = a + b`."""
+    back = s - a
+    return (a - (s - back)) + (b - back)
+
+
+def fused64(a: Any, b: Any, c: Any) -> Any:
+    """a*b + c of float32 (or narrower) values as float64, rounded to odd where it matters; rounding it is one rounding."""
+    p = a.astype(F64) * b.astype(F64)
+    wide = c.astype(F64)
+    s = np.asarray(p + wide)
+    return _odd(s, _sum_error(p, wide, s))
+
+
+def fma32(a: Any, b: Any, c: Any) -> Any:
+    """a*b + c in float32, rounded once to nearest even."""
+    p = a.astype(F64) * b.astype(F64)
+    wide = c.astype(F64)
+    s = p + wide
+    risky = ((s.view(U64) & _LOW29) == _HALF29) | (np.abs(s) < _TINY32)
+    if risky.any():
+        s = np.asarray(s)
+        s = _odd(s, _sum_error(p, wide, s))
+    return s.astype(F32)
+
+
+def fma64(a: Any, b: Any, c: Any) -> Any:
+    """a*b + c in float64, rounded once (Boldo and Melquiond 2008); near the ends of the range from exact fractions."""
+    a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
+    uh, ul = _product(a, b)
+    th = c + ul
+    tl = _sum_error(c, ul, th)
+    vh = uh + th
+    vl = _sum_error(uh, th, vh)
+    z = tl + vl
+    z = _odd(z, _sum_error(tl, vl, z))
+    result = vh + z
+    plain = a * b + c
+    # A product with zero is exact, and so is the sign of its sum with another zero.
+    result = np.where(np.isfinite(result) & (a != 0) & (b != 0), result, plain)
+    size = np.abs(np.stack(np.broadcast_arrays(a, b, c, a * b)))
+    extreme = (((size > 2.0**900) | (size < 2.0**-900)) & (size != 0)).any(0) & np.isfinite(size[:3]).all(0)
+    extreme |= (size[3] == 0) & (size[0] != 0) & (size[1] != 0)
+    if extreme.any():
+        operands = [np.broadcast_to(v, extreme.shape)[extreme] for v in (a, b, c)]
+        result = np.array(result)
+        result[extreme] = exact.apply("fma", "rn", *operands)
+    return result
+
+
+def _product(a: Any, b: Any) -> tuple[Any, Any]:
+    p = a * b
+    split = F64(134217729.0)
+    ah = split * a
+    ah = ah - (ah - a)
+    bh = split * b
+    bh = bh - (bh - b)
+    al, bl = a - ah, b - bh
+    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+
+def _order(bits: Any) -> Any:
+    """Signed integers in the order of float32 bit patterns, -0 below +0."""
+    signed = bits.view(np.int32)
+    return signed ^ ((signed >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+def minmax32(a: Any, b: Any, largest: bool, nan: bool) -> Any:
+    """min/max of float32: -0 < +0; one NaN operand gives the other operand, or NaN with `nan`."""
+    result = (np.fmax if largest else np.fmin)(a, b)
+    zeros = (a == 0) & (b == 0)
+    if zeros.any():
+        ab, bb = a.view(U32), b.view(U32)
+        result = np.where(zeros, ((ab & bb) if largest else (ab | bb)).view(F32), result)
+    if nan:
+        result = np.where((a != a) | (b != b), F32(np.nan), result)
+    return result
+
+
+def add_directed(a: Any, b: Any, mode: str) -> Any:
+    """a + b in float32 rounded by `mode` (`rz`, `rm`, `rp`)."""
+    return round32(fused64(a, np.ones_like(a), b), mode)
+
+
+def multiply_directed(a: Any, b: Any, mode: str) -> Any:
+    """a * b in float32 rounded by `mode`."""
+    return round32(a.astype(F64) * b.astype(F64), mode)
+
+
+def fma_directed(a: Any, b: Any, c: Any, mode: str) -> Any:
+    """a*b + c in float32 rounded by `mode`."""
+    return round32(fused64(a, b, c), mode)
+
+
+def round32(x: Any, mode: str) -> Any:
+    """float64 to float32 by `mode`: `rn`, `rz` (to zero), `rm` (down), `rp` (up)."""
+    near = np.asarray(x.astype(F32))
+    if mode == "rn":
+        return near
+    back = near.astype(F64)
+    if mode == "rz":
+        wrong, target = np.abs(back) > np.abs(x), F32(0)
+    elif mode == "rm":
+        wrong, target = back > x, F32(-np.inf)
+    else:
+        wrong, target = back < x, F32(np.inf)
+    return np.where(wrong, np.nextafter(near, target), near)
+
+
+def exp2_32(x: Any) -> Any:
+    """2**x (`ex2.approx`)."""
+    return np.exp2(x.astype(F64)).astype(F32)
+
+
+def log2_32(x: Any) -> Any:
+    """log2(x) (`lg2.approx`)."""
+    return np.log2(x.astype(F64)).astype(F32)
+
+
+def sin32(x: Any) -> Any:
+    """sin(x) (`sin.approx`)."""
+    return np.sin(x.astype(F64)).astype(F32)
+
+
+def cos32(x: Any) -> Any:
+    """cos(x) (`cos.approx`)."""
+    return np.cos(x.astype(F64)).astype(F32)
+
+
+def tanh32(x: Any) -> Any:
+    """tanh(x) (`tanh.approx`)."""
+    return np.tanh(x.astype(F64)).astype(F32)
+
+
+def rsqrt32(x: Any) -> Any:
+    """1/sqrt(x) (`rsqrt.approx`)."""
+    return (1.0 / np.sqrt(x.astype(F64))).astype(F32)
+
+
+def upper64(x: Any) -> Any:
+    """A float64 result of which only the upper 32 bits are computed (`rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`)."""
+    small = np.abs(x) < 2.0**-1022
+    flushed = np.where(small, np.copysign(0.0, x), x)
+    return (np.asarray(flushed).view(U64) & U64(0xFFFFFFFF00000000)).view(F64)
+
+
+def flush64(x: Any) -> Any:
+    """Subnormal float64 values become zeros of their sign."""
+    return np.where(np.abs(x) < 2.0**-1022, np.copysign(0.0, x), x)
+
+
+def minmax_by_size(a: Any, b: Any, largest: bool, nan: bool) -> Any:
+    """min/max of magnitudes with the product of the signs (`.xorsign.abs`)."""
+    size = minmax32(np.abs(a), np.abs(b), largest, nan)
+    sign = (a.view(U32) ^ b.view(U32)) & _SIGN32
+    return np.where(size != size, size, (size.view(U32) | sign).view(F32))
+
+
+def reciprocal32(x: Any) -> Any:
+    """1/x rounded to nearest."""
+    return F32(1) / x
+
+
+def root32(x: Any) -> Any:
+    """sqrt(x) (`sqrt.approx`)."""
+    return np.sqrt(x)
+
+
+def inverse32(x: Any) -> Any:
+    """1/x (`rcp.approx`)."""
+    return F32(1) / x
+
+
+def quotient32(a: Any, b: Any) -> Any:
+    """a/b (`div.full`, `div.approx`)."""
+    return a / b
+
+
+def saturate32(x: Any) -> Any:
+    """Clamps to [0, 1]; NaN gives 0 (`.sat`)."""
+    return np.where(x != x, F32(0), np.clip(x, F32(0), F32(1)))

@@ -1,0 +1,43 @@
+"""What no GPU has: refused before NumPy is asked for it.
+
+Sizes are from the CUDA programming guide, table of technical specifications (compute capability 9.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minitriton.emulator.ptx.program import EmulationError, Kernel, Variable
+
+MOST_THREADS = 1024
+"""Of a block."""
+MOST_CTAS = 16
+"""Of a cluster."""
+MOST_SHARED = 227 * 1024
+"""Bytes of a block."""
+MOST_LOCAL = 512 * 1024
+"""Bytes of a thread."""
+MOST_GLOBAL = 1 << 30
+"""Bytes of a variable in global or constant memory: a choice of the emulator's."""
+MOST_PARAMETERS = 1 << 20
+"""Bytes, likewise."""
+
+
+def check_sizes(kernel: Kernel, variables: Sequence[Variable], shared: int, local: int) -> None:
+    """Raises `EmulationError`, naming `kernel`, for what goes beyond."""
+    other = max((v.size for v in variables if v.space in ("global", "const")), default=0)
+    parameters = max((p.offset + p.size for p in kernel.parameters), default=0)
+    for what, number, most in (
+        ("threads a block", int(np.prod(kernel.threads, dtype=object)), MOST_THREADS),
+        ("CTAs a cluster", int(np.prod(kernel.cluster, dtype=object)), MOST_CTAS),
+        ("bytes of shared memory", shared, MOST_SHARED),
+        ("bytes of local memory a thread", local, MOST_LOCAL),
+        ("bytes in one variable", other, MOST_GLOBAL),
+        ("bytes of parameters", parameters, MOST_PARAMETERS),
+    ):
+        if number > most:
+            raise EmulationError(f"<ptx>: kernel `{kernel.name}` has {number} {what}; the most is {most}")
+    if min(kernel.cluster) < 1:
+        raise EmulationError(f"<ptx>: kernel `{kernel.name}` has a cluster of {kernel.cluster} CTAs")

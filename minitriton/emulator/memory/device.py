@@ -1,0 +1,155 @@
+"""Device memory: the arguments' bytes in one buffer, with guard gaps and bounds.
+
+In: NumPy arrays. Out: a 64-bit address for each; overlapping arrays share one allocation, so that in-place kernels work.
+
+    array at bytes 0..15999 of the first allocation   →   address BASE + 4096
+
+An address is as aligned as the host's, up to 16 bytes: what kernels are specialised on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.memory.device_shadow import GlobalShadow
+
+BASE = 0x7F0000000000
+GAP = 4096
+ALIGNMENT = 16
+
+
+@dataclass
+class Allocation:
+    """Bytes `start` to `end` of the buffer; `host` is where they came from and go back to."""
+
+    start: int
+    end: int
+    name: str
+    host: np.ndarray | None = None
+    item: int = 4
+    initialised: bool = True
+
+
+class GlobalMemory:
+    """The buffer, its allocations, and the shadow of who wrote and read what."""
+
+    def __init__(self) -> None:
+        self.allocations: list[Allocation] = []
+        self.position = GAP
+        self.starts = np.zeros(0, np.int64)
+        self.ends = np.zeros(0, np.int64)
+        self.size = 0
+        self.shadow: GlobalShadow | None = None
+
+    def add(
+        self,
+        size: int,
+        name: str,
+        host: np.ndarray | None = None,
+        item: int = 4,
+        initialised: bool = True,
+        misalignment: int = 0,
+    ) -> int:
+        """Reserves bytes, `misalignment` behind an aligned address, and returns their address."""
+        start = self.position + misalignment
+        self.allocations.append(Allocation(start, start + size, name, host, min(item, 4), initialised))
+        self.position = -(-(start + size + GAP) // 1024) * 1024
+        return BASE + start
+
+    def add_arrays(self, arrays: list[tuple[str, np.ndarray]]) -> list[int]:
+        """Addresses of arrays, in order."""
+        spans = [(*_byte_bounds(a), position) for position, (_, a) in enumerate(arrays)]
+        addresses = [0] * len(arrays)
+        merged: list[list[int]] = []
+        for low, high, position in sorted(spans):
+            if merged and low < merged[-1][1]:
+                merged[-1][1] = max(merged[-1][1], high)
+                merged[-1].append(position)
+            else:
+                merged.append([low, high, position])
+        for low, high, *positions in merged:
+            members = [arrays[p] for p in positions]
+            item = min(a.dtype.itemsize for _, a in members)
+            name, host = "/".join(n for n, _ in members), _bytes_at(members, low, high)
+            start = self.add(high - low, name, host, item, misalignment=low % ALIGNMENT)
+            for p in positions:
+                addresses[p] = start + arrays[p][1].__array_interface__["data"][0] - low
+        return addresses
+
+    def freeze(self) -> None:
+        """Makes the buffer once all allocations are known, and copies the arguments in."""
+        self.size = -(-(self.position + GAP) // 16) * 16
+        self.bytes = np.zeros(self.size, np.uint8)
+        self.views = {s: self.bytes.view(f"u{s}") for s in (1, 2, 4, 8)}
+        self.starts = np.array([a.start for a in self.allocations], np.int64)
+        self.ends = np.array([a.end for a in self.allocations], np.int64)
+        for a in self.allocations:
+            if a.host is not None:
+                self.bytes[a.start : a.end] = a.host
+        self.read_only = [a for a in self.allocations if a.host is not None and not a.host.flags.writeable]
+
+    def follow(self, granule: int, followed: set[int], group_lanes: int) -> None:
+        """Notes from now on who reads and writes what, in `granule`s of bytes; `group_lanes` are the lanes of a cluster."""
+        starts = [a.start for a in self.allocations]
+        self.shadow = GlobalShadow(self.size, granule, starts, followed, group_lanes)
+        for a in self.allocations:
+            if not a.initialised:
+                self.shadow.mark_fresh(a.start, a.end)
+
+    @property
+    def item(self) -> int:
+        """Bytes of the narrowest element of the arguments, at most 4."""
+        return min((a.item for a in self.allocations), default=4)
+
+    def write_back(self) -> None:
+        """Copies results into the arguments' arrays."""
+        for a in self.allocations:
+            if a.host is not None and a.host.flags.writeable:
+                a.host[:] = self.bytes[a.start : a.end]
+
+    def inside(self, offset: np.ndarray, size: int) -> np.ndarray | None:
+        """Which accesses lie within one allocation; None if all do."""
+        low, high = int(offset.min()), int(offset.max()) + size
+        found = int(np.searchsorted(self.starts, low, "right")) - 1
+        if found >= 0 and high <= self.ends[found]:
+            return None
+        index = np.searchsorted(self.starts, offset, "right") - 1
+        good = (index >= 0) & (offset + size <= self.ends[np.maximum(index, 0)])
+        return None if good.all() else good
+
+    def may_be_written(self, offset: np.ndarray) -> np.ndarray:
+        """Which places lie outside of the arrays that the host keeps read-only."""
+        good = np.ones(offset.shape, np.bool_)
+        for a in self.read_only:
+            good &= (offset < a.start) | (offset >= a.end)
+        return good
+
+    def describe(self, offset: int) -> str:
+        """Where an address lies, in words."""
+        nearest = min(self.allocations, key=lambda a: max(a.start - offset, offset - a.end, 0), default=None)
+        if nearest is None or offset < 0 or offset > self.size:
+            return f"address {BASE + offset:#x}"
+        return f"byte {offset - nearest.start} of `{nearest.name}` ({nearest.end - nearest.start} bytes)"
+
+
+def _byte_bounds(array: np.ndarray) -> tuple[int, int]:
+    low = high = array.__array_interface__["data"][0]
+    if array.size == 0:
+        return low, low
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            low += (extent - 1) * stride
+        else:
+            high += (extent - 1) * stride
+    return low, high + array.itemsize
+
+
+def _bytes_at(members: list[tuple[str, np.ndarray]], low: int, high: int) -> np.ndarray:
+    """The host's bytes as an array that keeps the first member alive."""
+    writeable = all(a.flags.writeable for _, a in members)
+    interface = {"data": (low, not writeable), "shape": (high - low,), "typestr": "|u1", "version": 3}
+    holder: Any = type("Bytes", (), {"__array_interface__": interface, "owners": [a for _, a in members]})()
+    return np.asarray(holder)

@@ -1,0 +1,1 @@
+"""What instructions do when they run: functions that translated blocks call with NumPy arrays."""

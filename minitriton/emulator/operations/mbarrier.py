@@ -1,0 +1,134 @@
+"""Barriers in shared memory (`mbarrier`), which threads and bulk copies arrive at.
+
+init count 1; arrive.expect_tx 4096; a copy of 4096 bytes completes   →   the phase flips, waiters of parity 0 go on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.machine import Machine, Mask
+from minitriton.emulator.operations import asynchronous as async_operations
+from minitriton.emulator.operations.memory import locate
+from minitriton.emulator.ptx.control_flow import Block
+
+
+@dataclass
+class Mbarrier:
+    """`pending` arrivals and `transactions` bytes are missing in the current phase; `phase` is its parity."""
+
+    count: int
+    pending: int
+    known: np.ndarray
+    transactions: int = 0
+    phase: int = 0
+    published: np.ndarray | None = None
+    """What the warps that arrived in the phases over by now knew."""
+    incoming: list[Callable[[], None]] = field(default_factory=list)
+    landed: list[Callable[[], None]] = field(default_factory=list)
+    """Deliveries of bulk copies whose phase is over: made at the first wait that sees it."""
+
+    def settle(self, x: Machine) -> None:
+        """Ends the phase if nothing is missing."""
+        if self.pending == 0 and self.transactions == 0:
+            self.phase ^= 1
+            self.pending = self.count
+            self.published = self.known.copy()
+            self.landed += self.incoming
+            self.incoming = []
+            x.changes += 1
+
+
+def _table(x: Machine) -> dict[int, Mbarrier]:
+    return x.async_state.setdefault("mbarriers", {})
+
+
+def places(x: Machine, site: int, address: Any, mask: Any) -> list[tuple[int, int]]:
+    """(thread, byte offset) of every active thread."""
+    offset, mask = locate(x, site, "shared", address, x.mask(mask), 8)
+    lanes = x.index if mask is None else np.nonzero(mask)[0]
+    return list(zip(lanes.tolist(), offset[lanes].tolist(), strict=True))
+
+
+def find_barrier(x: Machine, site: int, thread: int, offset: int) -> Mbarrier | None:
+    """The barrier at a place; reports if nothing initialised one."""
+    found = _table(x).get(offset)
+    if found is None:
+        x.find("uninitialised", site, np.array([thread]), "uses an mbarrier that nothing has initialised")
+    return found
+
+
+def initialise(x: Machine, site: int, address: Any, count: Any, mask: Any) -> None:
+    """`mbarrier.init`."""
+    counts = x.spread(count)
+    for thread, offset in places(x, site, address, mask):
+        number = int(counts[thread])
+        _table(x)[offset] = Mbarrier(number, number, np.zeros(x.shared.warps, np.int32))
+        if x.shared.shadowed:
+            x.shared.initialised[offset // x.shared.granule] = True
+
+
+def invalidate(x: Machine, site: int, address: Any, mask: Any) -> None:
+    """`mbarrier.inval`."""
+    for thread, offset in places(x, site, address, mask):
+        if _table(x).pop(offset, None) is None:
+            find_barrier(x, site, thread, offset)
+
+
+def publish(x: Machine, barrier: Mbarrier, thread: int) -> None:
+    """What the thread's warp knows passes to those that wait for the barrier."""
+    if x.shared.shadowed:
+        barrier.known = np.maximum(barrier.known, x.clocks.release(x.warp[[thread]]))
+
+
+def arrive(x: Machine, site: int, address: Any, count: Any, expected: Any, mask: Any) -> np.ndarray:
+    """`mbarrier.arrive`: `count` arrivals after `expected` more bytes are awaited. Returns the phase as token."""
+    counts, bytes_ = x.spread(count), x.spread(expected)
+    token = np.zeros(x.count, np.uint64)
+    for thread, offset in places(x, site, address, mask):
+        barrier = find_barrier(x, site, thread, offset)
+        if barrier is None:
+            continue
+        token[thread] = barrier.phase
+        publish(x, barrier, thread)
+        barrier.transactions += int(bytes_[thread])
+        barrier.pending -= int(counts[thread])
+        barrier.settle(x)
+    return token
+
+
+def arrive_after_copies(x: Machine, site: int, address: Any, counted: bool, mask: Any) -> None:
+    """`cp.async.mbarrier.arrive`: arrives once the thread's earlier `cp.async` are done; `counted` is `.noinc`."""
+    async_operations.wait_group(x, None, mask)
+    arrive(x, site, address, np.uint32(1 if counted else 0), np.uint32(0), mask)
+
+
+def wait(site: int, address: Any, parity: Any) -> Any:
+    """`mbarrier.try_wait`: threads stay until the phase of that parity is over."""
+
+    def act(x: Machine, ready: dict[int, Mask], block: Block, mask: Mask) -> None:
+        parities = x.spread(parity)
+        passed = np.zeros(x.count, np.bool_)
+        for thread, offset in places(x, site, address, mask):
+            barrier = find_barrier(x, site, thread, offset)
+            if barrier is not None and barrier.phase == int(parities[thread]) & 1:
+                continue
+            passed[thread] = True
+            if barrier is not None:
+                for deliver in barrier.landed:
+                    deliver()
+                barrier.landed = []
+                if x.shared.shadowed and barrier.published is not None:
+                    x.clocks.acquire(x.warp[[thread]], barrier.published)
+        stays = (x.alive if mask is None else mask) & ~passed
+        if passed.any():
+            x.go(ready, block.next, None if passed.all() else passed)
+        if stays.any():
+            old = x.parked.get(block.index)
+            x.parked[block.index] = stays if old is None else old | stays
+
+    return act

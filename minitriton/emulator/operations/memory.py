@@ -1,0 +1,336 @@
+"""Loads, stores and atomics as generated code calls them, with their checks.
+
+In: the machine, the instruction's site, addresses, the threads that act. Out: one array per vector element, zeros for
+threads that do not act.
+
+    load(x, 7, "shared", r1, p2, D_u32, 2)   →   [array, array]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.machine import LOCAL_WINDOW, SHARED_WINDOW, Machine, Mask
+from minitriton.emulator.memory import access_cost, proxy_fences
+from minitriton.emulator.memory import device as global_memory
+from minitriton.emulator.memory.device_shadow import Access, Races
+from minitriton.emulator.operations import cluster as cluster_operations
+from minitriton.emulator.report import Traffic
+
+
+def both(first: Mask, second: np.ndarray) -> Mask:
+    """Threads in both masks."""
+    return second if first is None else first & second
+
+
+def locate(x: Machine, site: int, space: str, address: Any, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
+    """Byte offsets into the space's buffer, and the threads whose access is in bounds and aligned."""
+    signed = x.spread(address).astype(np.int64)
+    base: Any = 0
+    if space == "shared":
+        offset, base = x.shared_places(signed)
+        limit = x.shared.size
+    elif space == "local":
+        offset, limit = signed, x.program.local_size
+    else:
+        offset, limit = signed - global_memory.BASE, 0
+    active = offset if mask is None else offset[mask]
+    if active.size:
+        if (active & (size - 1)).any():
+            wrong = (offset & (size - 1)) != 0
+            lanes = np.nonzero(wrong if mask is None else wrong & mask)[0]
+            x.find("misaligned", site, lanes, f"the address {int(signed[lanes[0]]):#x} is no multiple of {size}")
+            mask = both(mask, ~wrong)
+            active = offset[mask]
+        if space in ("shared", "local"):
+            outside = active.size and (active.min() < 0 or active.max() + size > limit)
+            good = (offset >= 0) & (offset + size <= limit) if outside else None
+        else:
+            inside = x.memory.inside(active, size) if active.size else None
+            if inside is None:
+                good = None
+            elif mask is None:
+                good = inside
+            else:
+                good = np.zeros(x.count, np.bool_)
+                good[mask] = inside
+        if good is not None:
+            lanes = np.nonzero(~good if mask is None else ~good & mask)[0]
+            where = (
+                x.memory.describe(int(offset[lanes[0]]))
+                if space == "global"
+                else f"byte {int(offset[lanes[0]])} of {limit} bytes of {space} memory"
+            )
+            x.find("out-of-bounds", site, lanes, f"{size} bytes at {where}")
+            mask = both(mask, good)
+    if mask is not None:
+        offset = np.where(mask, offset, 0)
+    if space == "shared":
+        if x.cluster > 1 and x.shared.shadowed:
+            cluster_operations.note_reach(x, site, base, mask)
+        offset = offset + base
+    elif space == "local":
+        offset = offset + x.index * max(x.program.local_size, 16)
+    return offset, mask
+
+
+def locate_to_write(x: Machine, site: int, space: str, address: Any, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
+    """As `locate`, less the threads that would write an array which the host keeps read-only."""
+    offset, mask = locate(x, site, space, address, mask, size)
+    if space == "global" and x.memory.read_only:
+        good = x.memory.may_be_written(offset)
+        lanes = np.nonzero(~good if mask is None else ~good & mask)[0]
+        if lanes.size:
+            place = x.memory.describe(int(offset[lanes[0]]))
+            x.find("read-only", site, lanes, f"writes {place}, which the host keeps read-only")
+            mask = both(mask, good)
+    return offset, mask
+
+
+def by_space(x: Machine, address: Any, mask: Mask) -> list[tuple[str, Any, Mask]]:
+    """Generic addresses by the state space they lie in."""
+    address = x.spread(address)
+    found: list[tuple[str, Any, Mask]] = []
+    for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
+        here = x.in_space(address, space)
+        if here.any():
+            found.append((space, address - np.uint64(start), both(mask, here)))
+            mask = both(mask, ~here)
+    if not found or mask is None or mask.any():
+        found.append(("global", address, mask))
+    return found
+
+
+def _buffer(x: Machine, space: str, width: int) -> np.ndarray:
+    if space == "global":
+        return x.memory.views[width]
+    return x.shared.views[width] if space == "shared" else x.local.view(f"u{width}")
+
+
+def load(x: Machine, site: int, space: str, address: Any, mask: Any, dtype: np.dtype, count: int) -> list[np.ndarray]:
+    """Loads `count` consecutive elements of `dtype` per thread."""
+    mask = x.mask(mask)
+    if space == "generic":
+        parts = [(m, load(x, site, s, a, m, dtype, count)) for s, a, m in by_space(x, address, mask)]
+        if len(parts) == 1:
+            return parts[0][1]
+        return [
+            np.sum([np.where(True if m is None else m, p[k], 0) for m, p in parts], axis=0).astype(dtype)
+            for k in range(count)
+        ]
+    width = dtype.itemsize
+    size = width * count
+    offset, mask = locate(x, site, space, address, mask, size)
+    if x.check:
+        lanes = None if mask is None else np.nonzero(mask)[0]
+        if lanes is None or lanes.size:
+            check_read(x, site, space, offset, lanes, size)
+            if space == "global":
+                pass_order(x, site, offset, x.index if lanes is None else lanes, acquire=True, release=False)
+            measure(x, site, space, offset, lanes, size)
+    index = offset // width
+    buffer = _buffer(x, space, width).view(dtype)
+    if mask is None:
+        return [buffer.take(index + k if k else index) for k in range(count)]
+    return [np.where(mask, buffer.take(index + k if k else index), dtype.type(0)) for k in range(count)]
+
+
+def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: list[Any], dtype: np.dtype) -> None:
+    """Stores the elements of `values` per thread; of threads that write one place, the last in order wins."""
+    mask = x.mask(mask)
+    if space == "generic":
+        for s, a, m in by_space(x, address, mask):
+            store(x, site, s, a, m, values, dtype)
+        return
+    width = dtype.itemsize
+    size = width * len(values)
+    offset, mask = locate_to_write(x, site, space, address, mask, size)
+    lanes = None if mask is None else np.nonzero(mask)[0]
+    if lanes is not None and not lanes.size:
+        return
+    if space == "global":
+        x.polls = 0
+    arrays = [x.spread(v) for v in values]
+    place = offset if lanes is None else offset[lanes]
+    chosen = arrays if lanes is None else [a[lanes] for a in arrays]
+    index = place // width
+    buffer = _buffer(x, space, width).view(dtype)
+    if not x.check or space == "local":
+        for k, value in enumerate(chosen):
+            buffer[index + k if k else index] = value
+        return
+    measure(x, site, space, offset, lanes, size)
+    if space == "global":
+        pass_order(x, site, offset, x.index if lanes is None else lanes, acquire=False, release=True)
+    same = np.ones(len(index), np.bool_)
+    for k, value in enumerate(chosen):
+        same &= buffer.take(index + k) == value
+        buffer[index + k] = value
+    lost = np.zeros(len(index), np.bool_)
+    for k, value in enumerate(chosen):
+        lost |= buffer.take(index + k) != value
+    check_write(x, site, space, place, x.index if lanes is None else lanes, size, same, lost)
+
+
+MOST_LOCKS = 64
+"""Threads of one instruction that may pass order between CTAs: locks and counters are taken by a thread of a CTA each."""
+
+
+def pass_order(x: Machine, site: int, offset: np.ndarray, who: np.ndarray, *, acquire: bool, release: bool) -> None:
+    """What an atomic, volatile or ordered access of threads to global memory may acquire or release, it does.
+
+    A relaxed one does so once its CTA has executed a fence.
+    """
+    shadow = x.memory.shadow
+    if shadow is None or not x.is_strong(site) or len(who) > MOST_LOCKS:
+        return
+    parts = x.instruction(site).parts
+    acquires = acquire and ("acquire" in parts or "acq_rel" in parts)
+    releases = release and ("release" in parts or "acq_rel" in parts)
+    for thread in who.tolist():
+        fenced = x.cta_number[thread] in shadow.fenced if shadow.fenced else False
+        if acquires or releases or fenced:
+            shadow.synchronize(
+                thread, int(offset[thread]), acquires or (acquire and fenced), releases or (release and fenced)
+            )
+
+
+def fence(x: Machine, mask: Any) -> None:
+    """`fence` and `membar` of the device or the system."""
+    shadow = x.memory.shadow
+    if shadow is not None:
+        mask = x.mask(mask)
+        shadow.fenced.update(np.unique(x.cta_number if mask is None else x.cta_number[mask]).tolist())
+
+
+def check_read(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
+    """Races, uninitialised bytes, results of async copies that no wait has covered."""
+    who = x.index if lanes is None else lanes
+    place = offset if lanes is None else offset[lanes]
+    if space == "shared" and x.shared.shadowed:
+        race, fresh, early = x.shared.read_by(place, size, x.warp[who], x.lane[who])
+        found = [
+            ("shared-race", race, "reads what another thread writes without a barrier between"),
+            ("uninitialised", fresh, "reads shared memory that nothing has written"),
+            ("async-read", early, "reads what an asynchronous copy writes before the wait that covers it"),
+        ]
+    elif space == "global":
+        check_global_read(x, site, place, size, who)
+        return
+    else:
+        return
+    for kind, wrong, text in found:
+        if wrong.any():
+            bad = np.nonzero(wrong)[0]
+            x.find(kind, site, who[bad], f"{text}, at {_place(x, space, int(place[bad[0]]))}")
+
+
+def check_global_read(
+    x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray, what: str = "reads"
+) -> None:
+    """Races and uninitialised bytes of reads from global memory; `what` reads ("a bulk copy reads")."""
+    shadow = x.memory.shadow
+    assert shadow is not None
+    fresh = shadow.uninitialised(place, size)
+    if fresh is not None and fresh.any():
+        bad = np.nonzero(fresh)[0]
+        text = f"{what} global memory that nothing has written, at {_place(x, 'global', int(place[bad[0]]))}"
+        x.find("uninitialised", site, who[bad], text)
+    _report_races(
+        x, site, place, who, shadow.read_by(Access(place, size, who, site, x.is_strong(site))), what, "writes"
+    )
+
+
+def check_global_write(
+    x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray, same: np.ndarray, lost: np.ndarray | None,
+    what: str = "writes",
+) -> None:  # fmt: skip
+    """Races of writes to global memory; `same` and `lost` as for `GlobalShadow.written_by`."""
+    shadow = x.memory.shadow
+    assert shadow is not None
+    early = shadow.still_copied(place, size)
+    if early is not None and (early := early & ~same).any():
+        bad = np.nonzero(early)[0]
+        text = f"{what} what an asynchronous copy reads, before the wait that covers it, at {_place(x, 'global', int(place[bad[0]]))}"
+        x.find("async-write", site, who[bad], text)
+    races = shadow.written_by(Access(place, size, who, site, x.is_strong(site)), same, lost)
+    _report_races(x, site, place, who, races, what, "reads or writes")
+
+
+def _report_races(
+    x: Machine, site: int, place: np.ndarray, who: np.ndarray, races: Races | None, what: str, other: str
+) -> None:
+    if races is None:
+        return
+    for kind, wrong, text in (
+        ("thread-race", races.within, f"{what} what another thread of the CTA {other}, and no barrier orders the two"),
+        ("global-race", races.between, f"{what} what another CTA {other}"),
+    ):
+        if wrong.any():
+            bad = np.nonzero(wrong)[0]
+            x.find(kind, site, who[bad], f"{text}, at {_place(x, 'global', int(place[bad[0]]))}")
+
+
+def _place(x: Machine, space: str, offset: int) -> str:
+    return x.memory.describe(offset) if space == "global" else f"byte {offset % x.shared.stride} of shared memory"
+
+
+def check_write(
+    x: Machine, site: int, space: str, place: np.ndarray, who: np.ndarray, size: int, same: np.ndarray, lost: np.ndarray
+) -> None:
+    """Races of a store; `lost` marks threads whose value another thread of the same instruction overwrote."""
+    if space == "shared":
+        check_still_read(x, site, place, who, size)
+    if space == "global":
+        check_global_write(x, site, place, size, who, same, lost)
+        return
+    if space == "shared" and x.shared.shadowed:
+        proxy_fences.note_store(x, site, x.shared.granules(place, size), who)
+        race = x.shared.written_by(place, size, x.warp[who], x.lane[who], same) | lost
+        if x.shared.pending_count:
+            race |= x.shared.pending[x.shared.granules(place, size)].any(1)
+        kind, text = "shared-race", "writes what another thread reads or writes without a barrier between"
+    else:
+        return
+    if race.any():
+        bad = np.nonzero(race)[0]
+        x.find(kind, site, who[bad], f"{text}, at {_place(x, space, int(place[bad[0]]))}")
+
+
+def check_still_read(x: Machine, site: int, place: np.ndarray, who: np.ndarray, size: int) -> None:
+    """Writes to what an asynchronous copy or product is still reading."""
+    if x.shared.shadowed and x.shared.reading_count:
+        wrong = x.shared.reading[x.shared.granules(place, size)].any(1)
+        if wrong.any():
+            bad = np.nonzero(wrong)[0]
+            text = "overwrites what an asynchronous copy or product reads, before the wait that covers it, at "
+            x.find("async-write", site, who[bad], text + _place(x, "shared", int(place[bad[0]])))
+
+
+def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.ndarray | None, size: int) -> None:
+    """Counts sectors or bank conflicts for the report."""
+    if space == "local":
+        return
+    traffic = x.report.traffic.get(site)
+    if traffic is None:
+        traffic = x.report.traffic[site] = Traffic(space)
+    who = x.index if lanes is None else lanes
+    place = offset if lanes is None else offset[lanes]
+    warp = x.warp[who]
+    traffic.threads += len(who)
+    traffic.bytes += len(who) * size
+    traffic.requests += x.count // 32 if lanes is None else int(np.count_nonzero(np.diff(warp, prepend=-1)))
+    if space == "global":
+        traffic.sectors += access_cost.sectors(place, size, warp)
+    else:
+        total, conflicts = access_cost.wavefronts(place % x.shared.stride, size, warp, x.lane[who])
+        traffic.wavefronts += total
+        traffic.conflicts += conflicts
+
+
+def load_parameter(x: Machine, offset: Any, dtype: np.dtype, count: int) -> list[Any]:
+    """Loads from the kernel's parameters, the same for all threads."""
+    start = int(offset)
+    return list(x.parameters[start : start + dtype.itemsize * count].view(dtype))

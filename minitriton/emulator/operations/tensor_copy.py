@@ -1,0 +1,197 @@
+"""Tensor copies (TMA) of boxes between global and shared memory, as tensor maps describe them.
+
+box 64 x 32 of f16 at (128, 0), 128-byte swizzle   →   32 rows of 128 bytes, 16-byte chunk c of row r at c ^ (r % 8)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.machine import Machine
+from minitriton.emulator.memory import device as global_memory
+from minitriton.emulator.operations import bulk_copies
+from minitriton.emulator.operations.memory import check_write, locate
+from minitriton.target import tensor_map
+from minitriton.target.tensor_map import TensorMap
+
+_SWIZZLE_MASK = (0, 0x10, 0x30, 0x70)
+ALIGNMENT = 128
+"""Of a box in shared memory (PTX ISA, "Tensor Copy")."""
+MAP_ALIGNMENT = 64
+_SUBNORMAL = {"f32.ftz": 0x7F800000, "tf32.ftz": 0x7F800000}
+"""Exponent bits of the element types whose subnormals are flushed."""
+
+
+def replace_field(
+    x: Machine, site: int, space: str, field: str, address: Any, index: int, value: Any, mask: Any
+) -> None:
+    """`tensormap.replace` of a map in shared or global memory."""
+    values = x.spread(value)
+    offset, got = locate(x, site, space, address, x.mask(mask), MAP_ALIGNMENT)
+    memory = x.shared.bytes if space == "shared" else x.memory.bytes
+    for thread in bulk_copies.active_threads(x, got):
+        start, size = int(offset[thread]), tensor_map.SIZE
+        old = memory[start : start + size].copy()
+        data = tensor_map.replace_field(old.tobytes(), field, index, int(values[thread]))
+        new = memory[start : start + size] = np.frombuffer(data, np.uint8)
+        words = start + 4 * np.unique(np.nonzero(old != new)[0] // 4)
+        if x.check and space == "shared":
+            who, no = np.full(len(words), thread), np.zeros(len(words), np.bool_)
+            check_write(x, site, space, words, who, 4, no, no)
+
+
+def publish_descriptor(x: Machine, site: int, target: Any, source: Any, size: int, mask: Any) -> None:
+    """`tensormap.cp_fenceproxy`: copies a map from shared to global memory, once a warp."""
+    chosen = x.mask(mask)
+    first = (x.lane == 0) if chosen is None else chosen & (np.cumsum(chosen.reshape(-1, 32), 1).ravel() == 1)
+    read, got = locate(x, site, "shared", source, first, 16)
+    written, got = locate(x, site, "global", target, got, 16)
+    for thread in bulk_copies.active_threads(x, got):
+        start, end = int(written[thread]), int(read[thread])
+        x.memory.bytes[start : start + size] = x.shared.bytes[end : end + size]
+        if x.memory.shadow is not None:
+            x.memory.shadow.mark_written(start, start + size)
+
+
+_decode = functools.lru_cache(maxsize=64)(tensor_map.decode)
+
+
+def read_map(x: Machine, site: int, thread: int, address: int) -> TensorMap | None:
+    """Decodes the map at a global or parameter address; None, and a finding, if there is none that can be used."""
+    if address < len(x.parameters):
+        data = x.parameters[address : address + tensor_map.SIZE].tobytes()
+    else:
+        offset = np.array([address - global_memory.BASE])
+        if address % MAP_ALIGNMENT:
+            text = f"the tensor map at {address:#x} is at no multiple of {MAP_ALIGNMENT}"
+            x.find("misaligned", site, np.array([thread]), text)
+            return None
+        if x.memory.inside(offset, tensor_map.SIZE) is not None:
+            x.find("out-of-bounds", site, np.array([thread]), f"a tensor map at {x.memory.describe(int(offset[0]))}")
+            return None
+        data = x.memory.bytes[int(offset[0]) :][: tensor_map.SIZE].tobytes()
+    try:
+        map = _decode(data)
+    except ValueError as error:
+        x.find("out-of-bounds", site, np.array([thread]), f"a tensor copy without a tensor map ({error})")
+        return None
+    if map.interleave:
+        raise x.cannot(site, "interleaved tensor maps")
+    return map
+
+
+def swizzled(address: np.ndarray, mode: int) -> np.ndarray:
+    """Byte addresses in shared memory after the swizzle of a map (0 none, 1, 2, 3: 32, 64, 128 bytes)."""
+    return address ^ ((address >> 3) & _SWIZZLE_MASK[mode])
+
+
+@functools.lru_cache(maxsize=256)
+def _shared_places(start: int, count: int, item: int, mode: int) -> np.ndarray:
+    """Byte offsets, from `start` on, of the elements of a box whose first byte lies at the address `start`."""
+    return swizzled(start + np.arange(count, dtype=np.int64) * item, mode) - start
+
+
+@functools.lru_cache(maxsize=256)
+def _relative(map: TensorMap, unit: int) -> np.ndarray:
+    """Byte offsets of the box's elements, or of pieces of `unit` bytes, from its first; innermost fastest."""
+    taken, strides = map.taken, (map.item, *map.strides)
+    offset = np.arange(0, taken[0] * map.item, unit, dtype=np.int64)
+    for d in range(1, map.rank):
+        rows = np.arange(taken[d], dtype=np.int64) * (map.steps[d] * strides[d])
+        offset = (rows[:, None] + offset[None, :]).ravel()
+    return offset
+
+
+def _inside(map: TensorMap, corner: list[int]) -> np.ndarray | None:
+    """Which elements of the box lie in the tensor; None if all do."""
+    last = [c + (t - 1) * s for c, t, s in zip(corner, map.taken, map.steps, strict=True)]
+    if all(c >= 0 and e < n for c, e, n in zip(corner, last, map.dims, strict=True)):
+        return None
+    inside = np.array([True])
+    for d in range(map.rank):
+        index = corner[d] + np.arange(map.taken[d]) * (map.steps[d] if d else 1)
+        inside = (((index >= 0) & (index < map.dims[d]))[:, None] & inside[None, :]).ravel()
+    return inside
+
+
+def _pieces(map: TensorMap, corner: list[int]) -> tuple[int, np.ndarray, np.ndarray | None]:
+    """How a box is copied: bytes of a piece, global byte offsets, which pieces to copy (None: all)."""
+    inside = _inside(map, corner)
+    first = map.address - global_memory.BASE + sum(c * s for c, s in zip(corner, (map.item, *map.strides), strict=True))
+    # Addresses wrap around: a large stride may step back.
+    first = (first + (1 << 63)) % (1 << 64) - (1 << 63)
+    whole = inside is None and first % 8 == 0
+    unit = 8 if whole else map.item
+    return unit, first + _relative(map, unit), inside
+
+
+def _corners(x: Machine, corner: list[Any]) -> list[np.ndarray]:
+    return [x.spread(c).view(np.int32) if x.spread(c).dtype == np.uint32 else x.spread(c) for c in corner]
+
+
+def _filled(map: TensorMap, values: np.ndarray, inside: np.ndarray | None) -> np.ndarray:
+    """Loaded elements with what lies outside set, subnormals of flushing types cleared."""
+    if inside is not None:
+        nan = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}.get(map.item, 0) if map.nan_fill else 0
+        values = np.where(inside, values, values.dtype.type(nan))
+    if (exponent := _SUBNORMAL.get(map.element)) is not None:
+        words = values.view(np.uint32)
+        values = np.where(words & np.uint32(exponent), words, words & np.uint32(0x80000000)).view(values.dtype)
+    return values
+
+
+def load_tensor(
+    x: Machine, site: int, target: Any, map: Any, corner: list[Any], barrier: Any, ranks: Any, mask: Any
+) -> None:
+    """`cp.async.bulk.tensor` from global to shared memory, completing on an mbarrier; `ranks` is a multicast mask."""
+    targets, maps, barriers = (x.spread(v).astype(np.int64) for v in (target, map, barrier))
+    corners, chosen = _corners(x, corner), None if ranks is None else x.spread(ranks)
+    for thread in bulk_copies.active_threads(x, mask):
+        decoded = read_map(x, site, thread, int(maps[thread]))
+        if decoded is None:
+            continue
+        unit, offset, inside = _pieces(decoded, [int(c[thread]) for c in corners])
+        inside = bulk_copies.global_inside(x, site, thread, offset, inside, unit)
+        if x.check:
+            read = offset if inside is None else offset[inside]
+            bulk_copies.check_global_read(x, site, thread, read, unit)
+            bulk_copies.count_traffic(x, site, read, unit)
+        index = offset // unit if inside is None else np.where(inside, offset // unit, 0)
+        values = _filled(decoded, x.memory.views[unit].take(index), inside)
+        size = math.prod(decoded.taken) * decoded.item
+        for to, bar in bulk_copies.destinations(x, thread, int(targets[thread]), int(barriers[thread]), chosen):
+            start = bulk_copies.shared_range(x, site, thread, to, size, ALIGNMENT)
+            place = bulk_copies.shared_range(x, site, thread, bar, 8, 8)
+            if start is not None and place is not None:
+                where = start + _shared_places(to & 0xFFFF, len(values), unit, decoded.swizzle)
+                sources = bulk_copies.copy_begins(x, offset, inside, unit)
+                bulk_copies.deliver_later(x, site, thread, place, start, size, where, values, sources=sources)
+
+
+def store_tensor(x: Machine, site: int, map: Any, corner: list[Any], source: Any, operation: str, mask: Any) -> None:
+    """`cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor` from shared to global memory."""
+    sources, maps = x.spread(source).astype(np.int64), x.spread(map).astype(np.int64)
+    corners = _corners(x, corner)
+    for thread in bulk_copies.active_threads(x, mask):
+        decoded = read_map(x, site, thread, int(maps[thread]))
+        if decoded is None:
+            continue
+        unit, offset, inside = _pieces(decoded, [int(c[thread]) for c in corners])
+        if operation and unit != decoded.item:
+            unit, offset = decoded.item, offset[0] + _relative(decoded, decoded.item)
+        size, address = math.prod(decoded.taken) * decoded.item, int(sources[thread])
+        start = bulk_copies.shared_range(x, site, thread, address, size, ALIGNMENT)
+        if start is None:
+            continue
+        inside = bulk_copies.global_inside(x, site, thread, offset, inside, unit)
+        place = start + _shared_places(address & 0xFFFF, len(offset), unit, decoded.swizzle)
+        if inside is not None:
+            offset, place = offset[inside], place[inside]
+        bulk_copies.check_source(x, site, thread, start, size)
+        values = x.shared.views[unit][place // unit]
+        bulk_copies.write_global(x, site, thread, offset, values, operation, decoded.element)
+        bulk_copies.read_until_wait(x, site, thread, start, size)

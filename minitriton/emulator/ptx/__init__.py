@@ -1,0 +1,1 @@
+"""PTX text as a program: parsed, its calls expanded, its blocks ordered."""

@@ -1,0 +1,1 @@
+"""How each PTX instruction becomes Python: one module per family, registered by opcode."""

@@ -1,0 +1,204 @@
+"""Float arithmetic instructions; add, sub, mul, min, max, div, neg and abs go to the integer rules for integer types.
+
+fma.rn.f32 %r4, %r1, %r2, %r3   →   r4_f32 = fma32(r1_f32, r2_f32, r3_f32)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minitriton.emulator.arithmetic import exact
+from minitriton.emulator.arithmetic import floats as float_math
+from minitriton.emulator.arithmetic import packed as packed_math
+from minitriton.emulator.ptx.program import Instruction
+from minitriton.emulator.rules import integer as rules_integer
+from minitriton.emulator.translate import NAMES, BlockWriter, rule
+
+for _name in (
+    "bits16", "bits32", "bits64", "flush32", "fma32", "fma64", "fma_directed", "add_directed", "multiply_directed",
+    "minmax32", "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "inverse32", "quotient32", "saturate32", "round32",
+):  # fmt: skip
+    NAMES[_name] = getattr(float_math, _name)
+NAMES |= {"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "fmin": np.fmin, "fmax": np.fmax}
+NAMES |= {"absolute": np.abs, "copysign": np.copysign, "exactly": exact.apply}
+
+NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs", "f16"), "bf16x2": ("pairs", "bf16")}
+DIRECTED = ("rz", "rm", "rp")
+_UNARY = {
+    "ex2": "exp2_32", "lg2": "log2_32", "sin": "sin32", "cos": "cos32", "tanh": "tanh32", "sqrt": "sqrt",
+    "rsqrt": "rsqrt32", "rcp": "reciprocal32", "sqrt.approx": "root32", "rcp.approx": "inverse32",
+}  # fmt: skip
+
+
+def is_float(type: str) -> bool:
+    """Whether a PTX type is a float, single or packed."""
+    return type in NARROW or type in ("f32", "f64")
+
+
+def operands32(w: BlockWriter, i: Instruction, parts: list[str], start: int = 1) -> list[str]:
+    """The float32 operands, flushed under `.ftz`."""
+    values = [w.read(o, "f32") for o in i.operands[start:]]
+    return [w.temporary(f"flush32({v})") for v in values] if "ftz" in parts else values
+
+
+def result32(w: BlockWriter, i: Instruction, parts: list[str], expression: str) -> None:
+    """Writes a float32 result, flushed under `.ftz`, clamped under `.sat`."""
+    if "ftz" in parts:
+        expression = f"flush32({expression})"
+    if "sat" in parts:
+        expression = f"saturate32({expression})"
+    w.write(i.operands[0], "f32", expression)
+
+
+def _narrow(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    function, format = NARROW[parts[-1]]
+    kind = "u32" if function == "pairs" else "u16"
+    name = ".".join((parts[0], *(p for p in parts[1:] if p in ("ftz", "sat", "relu", "NaN", "xorsign"))))
+    values = ", ".join(w.read(o, kind) for o in i.operands[1:])
+    w.write(i.operands[0], kind, f"{function}({name!r}, {format!r}, {values})")
+
+
+def _wide(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """float64."""
+    a, *rest = (w.read(o, "f64") for o in i.operands[1:])
+    name = parts[0]
+    operands = ", ".join((a, *rest))
+    mode = next((p for p in parts if p in DIRECTED), None)
+    binary = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+    if mode:
+        one = w.constant(1.0, "f64")
+        function = {"mad": "fma", "rcp": "div"}.get(name, name)
+        expression = f"exactly({function!r}, {mode!r}, {f'{one}, {a}' if name == 'rcp' else operands})"
+    elif name in ("rcp", "rsqrt") and "approx" in parts:
+        one, value = w.constant(1.0, "f64"), f"flush64({a})" if "ftz" in parts else a
+        quotient = f"{one} / {value}" if name == "rcp" else f"{one} / sqrt({value})"
+        expression = f"upper64({quotient})" if "ftz" in parts else quotient
+    elif name in binary:
+        expression = f"{a} {binary[name]} {rest[0]}"
+    elif name in ("fma", "mad"):
+        expression = f"fma64({a}, {rest[0]}, {rest[1]})"
+    elif name in ("min", "max"):
+        expression = f"f{name}({a}, {rest[0]})"
+    elif name in ("sqrt", "abs"):
+        expression = f"{'absolute' if name == 'abs' else 'sqrt'}({a})"
+    elif name == "neg":
+        expression = f"-{a}"
+    else:
+        expression = {"rcp": f"{w.constant(1.0, 'f64')} / {a}"}[name]
+    w.write(i.operands[0], "f64", expression)
+
+
+@rule("add", "sub", "mul", "div", "min", "max")
+def _binary(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    type, name = parts[-1], parts[0]
+    if not is_float(type):
+        by_name = {"mul": rules_integer.multiply, "div": rules_integer.divide, "min": rules_integer.minmax}
+        by_name["max"] = rules_integer.minmax
+        by_name.get(name, rules_integer.arithmetic)(w, i, parts)
+    elif type in NARROW:
+        _narrow(w, i, parts)
+    elif type == "f64":
+        _wide(w, i, parts)
+    else:
+        _binary32(w, i, parts)
+
+
+def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    name = parts[0]
+    a, b, *third = operands32(w, i, parts)
+    mode = next((p for p in parts if p in DIRECTED), None)
+    if name in ("min", "max"):
+        function = "minmax_by_size" if "xorsign" in parts else "minmax32"
+        expression = f"{function}({a}, {b}, {name == 'max'}, {'NaN' in parts})"
+        if third:
+            if "xorsign" in parts:
+                raise ValueError("three operands with .xorsign")
+            expression = f"minmax32({expression}, {third[0]}, {name == 'max'}, {'NaN' in parts})"
+    elif name == "div" and ("full" in parts or "approx" in parts):
+        expression = f"quotient32({a}, {b})"
+    elif mode and name == "div":
+        expression = f"exactly('div', {mode!r}, {a}, {b})"
+    elif mode:
+        directed = {
+            "add": f"add_directed({a}, {b}",
+            "sub": f"add_directed({a}, -{b}",
+            "mul": f"multiply_directed({a}, {b}",
+        }
+        expression = f"{directed[name]}, {mode!r})"
+    else:
+        expression = f"{a} { {'add': '+', 'sub': '-', 'mul': '*', 'div': '/'}[name] } {b}"
+    result32(w, i, parts, expression)
+
+
+@rule("fma", "mad")
+def _fused(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    type = parts[-1]
+    if not is_float(type):
+        rules_integer.multiply(w, i, parts)
+    elif type in NARROW:
+        _narrow(w, i, parts)
+    elif type == "f64":
+        _wide(w, i, parts)
+    else:
+        a, b, c = operands32(w, i, parts)
+        mode = next((p for p in parts if p in DIRECTED), None)
+        expression = f"fma_directed({a}, {b}, {c}, {mode!r})" if mode else f"fma32({a}, {b}, {c})"
+        result32(w, i, parts, expression)
+
+
+@rule("ex2", "lg2", "sin", "cos", "tanh", "sqrt", "rsqrt", "rcp")
+def _function(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    type = parts[-1]
+    if type in NARROW:
+        _narrow(w, i, parts)
+    elif type == "f64":
+        _wide(w, i, parts)
+    else:
+        (a,) = operands32(w, i, parts)
+        mode = next((p for p in parts if p in DIRECTED), None)
+        if mode is None:
+            function = _UNARY.get(f"{parts[0]}.{parts[1]}") or _UNARY[parts[0]]
+            result32(w, i, parts, f"{function}({a})")
+        elif parts[0] == "sqrt":
+            result32(w, i, parts, f"exactly('sqrt', {mode!r}, {a})")
+        else:
+            result32(w, i, parts, f"exactly('div', {mode!r}, {w.constant(1.0, 'f32')}, {a})")
+
+
+@rule("neg", "abs")
+def _sign(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """Sign changes are bit operations: a NaN keeps its payload."""
+    type = parts[-1]
+    if type in NARROW:
+        _narrow(w, i, parts)
+    elif type == "f64":
+        _wide(w, i, parts)
+    elif type == "f32":
+        if "ftz" in parts:
+            (a,) = operands32(w, i, parts)
+            a = f"bits32({a})"
+        else:
+            a = w.read(i.operands[1], "u32")
+        mask = w.constant(0x80000000 if parts[0] == "neg" else 0x7FFFFFFF, "u32")
+        w.write(i.operands[0], "u32", f"{a} {'^' if parts[0] == 'neg' else '&'} {mask}")
+
+
+@rule("copysign")
+def _copysign(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    sign, size = (w.read(o, parts[-1]) for o in i.operands[1:3])
+    w.write(i.operands[0], parts[-1], f"copysign({size}, {sign})")
+
+
+@rule("testp")
+def _test(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    a = w.read(i.operands[1], parts[-1])
+    small = w.constant(2.0**-126 if parts[-1] == "f32" else 2.0**-1022, parts[-1])
+    tests = {
+        "finite": f"absolute({a}) < INFINITY", "infinite": f"absolute({a}) == INFINITY", "number": f"{a} == {a}",
+        "notanumber": f"{a} != {a}", "normal": f"(absolute({a}) < INFINITY) & (absolute({a}) >= {small})",
+        "subnormal": f"(absolute({a}) < {small}) & ({a} != 0)",
+    }  # fmt: skip
+    w.write(i.operands[0], "b1", tests[parts[1]])
+
+
+NAMES["INFINITY"] = np.float32(np.inf)

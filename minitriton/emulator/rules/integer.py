@@ -1,0 +1,231 @@
+"""Integer and logic instructions, as Python expressions.
+
+mad.wide.s32 %rd3, %r1, 4, %rd2   →   (r1.astype(s64) * k4).view(u64) + rd2
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minitriton.emulator.arithmetic import integers as integer_math
+from minitriton.emulator.ptx.program import Immediate, Instruction
+from minitriton.emulator.translate import NAMES, BlockWriter, bits_of, kind_of, rule
+
+for _name in (
+    "multiply_high", "divide", "remainder", "add_saturated", "subtract_saturated", "shift_left", "shift_right", "funnel",
+    "permute", "permute_constant", "logic3", "extract_bits", "insert_bits", "popcount", "leading_zeros", "find_top",
+    "reverse_bits", "dot4", "shift_amount", "add_halves",
+):  # fmt: skip
+    NAMES[_name] = getattr(integer_math, _name)
+NAMES["maximum"] = np.maximum
+
+
+def unsigned(kind: str) -> str:
+    """The unsigned kind of the same width: addition and low products do not depend on the sign."""
+    return kind if kind == "b1" else "u" + kind[1:]
+
+
+def arithmetic(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """add, sub, and, or, xor on integers; add also on packed 16-bit pairs."""
+    if parts[-1] in ("u16x2", "s16x2"):
+        a, b = (w.read(o, "u32") for o in i.operands[1:3])
+        w.write(i.operands[0], "u32", f"add_halves({a}, {b})")
+        return
+    kind = unsigned(kind_of(parts[-1]))
+    if "sat" in parts:
+        name = {"add": "add_saturated", "sub": "subtract_saturated"}[parts[0]]
+        a, b = (w.read(o, "s32") for o in i.operands[1:3])
+        w.write(i.operands[0], "s32", f"{name}({a}, {b})")
+        return
+    a, b = (w.read(o, kind) for o in i.operands[1:3])
+    sign = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}[parts[0]]
+    w.write(i.operands[0], kind, f"{a} {sign} {b}")
+
+
+rule("and", "or", "xor")(arithmetic)
+
+
+@rule("not")
+def _not(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    w.write(i.operands[0], kind, f"~{w.read(i.operands[1], kind)}")
+
+
+@rule("cnot")
+def _cnot(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    w.write(i.operands[0], kind, f"({w.read(i.operands[1], kind)} == 0).astype(D_{kind})")
+
+
+def multiply(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """mul and mad with `.lo`, `.hi` and `.wide`."""
+    kind = kind_of(parts[-1])
+    part = parts[1] if len(parts) > 2 else "lo"
+    destination, extra = i.operands[0], next(iter(i.operands[3:]), None)
+    if part == "wide":
+        wide = f"{kind[0]}{2 * bits_of(kind)}"
+        result = unsigned(wide)
+        a, b = (
+            w.constant(_signed(o.value, kind), wide)
+            if isinstance(o, Immediate) and isinstance(o.value, int)
+            else f"{w.read(o, kind)}.astype(D_{wide})"
+            for o in i.operands[1:3]
+        )
+        expression = f"({a} * {b}).view(D_{result})"
+        kind = result
+    elif part == "hi":
+        a, b = (w.read(o, kind) for o in i.operands[1:3])
+        expression = f"multiply_high({a}, {b})"
+    else:
+        kind = unsigned(kind)
+        a, b = (w.read(o, kind) for o in i.operands[1:3])
+        expression = f"{a} * {b}"
+    if extra is not None:
+        expression = f"{expression} + {w.read(extra, kind)}"
+    w.write(destination, kind, expression)
+
+
+def _signed(value: int, kind: str) -> int:
+    bits = bits_of(kind)
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if kind[0] == "s" and value >> (bits - 1) else value
+
+
+@rule("mul24", "mad24")
+def _multiply24(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    shift = w.constant(8, kind)
+    a, b = (f"(({w.read(o, kind)} << {shift}) >> {shift})" for o in i.operands[1:3])
+    expression = f"({a} * {b})"
+    expression = " + ".join([expression, *(w.read(o, kind) for o in i.operands[3:])])
+    w.write(i.operands[0], kind, expression)
+
+
+def divide(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """div and rem of integers."""
+    kind = kind_of(parts[-1])
+    a, b = (w.read(o, kind) for o in i.operands[1:3])
+    w.write(i.operands[0], kind, f"{'divide' if parts[0] == 'div' else 'remainder'}({a}, {b})")
+
+
+rule("rem")(divide)
+
+
+@rule("shl", "shr")
+def _shift(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    value = w.read(i.operands[1], kind)
+    amount = i.operands[2]
+    left = parts[0] == "shl"
+    if isinstance(amount, Immediate) and isinstance(amount.value, int) and 0 <= amount.value < bits_of(kind):
+        w.write(i.operands[0], kind, f"{value} {'<<' if left else '>>'} {w.constant(amount.value, kind)}")
+    else:
+        w.write(i.operands[0], kind, f"shift_{'left' if left else 'right'}({value}, {w.read(amount, 'u32')})")
+
+
+@rule("shf")
+def _funnel(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    a, b, c = (w.read(o, "u32") for o in i.operands[1:4])
+    w.write(i.operands[0], "u32", f"funnel({a}, {b}, {c}, {parts[1] == 'l'}, {parts[2] == 'wrap'})")
+
+
+@rule("prmt")
+def _permute(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    a, b = (w.read(o, "u32") for o in i.operands[1:3])
+    if parts[-1] != "b32":
+        raise ValueError(f"mode .{parts[-1]}")
+    selector = i.operands[3]
+    if isinstance(selector, Immediate):
+        w.write(i.operands[0], "u32", f"permute_constant({a}, {b}, {selector.value})")
+    else:
+        w.write(i.operands[0], "u32", f"permute({a}, {b}, {w.read(selector, 'u32')})")
+
+
+@rule("lop3")
+def _logic3(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    a, b, c = (w.read(o, "u32") for o in i.operands[1:4])
+    table = i.operands[4]
+    if not isinstance(table, Immediate) or len(parts) > 2:
+        raise ValueError("only lop3.b32 with a constant table")
+    w.write(i.operands[0], "u32", f"logic3({a}, {b}, {c}, {table.value})")
+
+
+@rule("bfe")
+def _extract(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    position, length = i.operands[2:4]
+    value = w.read(i.operands[1], kind)
+    if isinstance(position, Immediate) and isinstance(length, Immediate):
+        low, size, bits = int(position.value), int(length.value), bits_of(kind)
+        if size > 0 and low + size <= bits:
+            left, right = w.constant(bits - low - size, kind), w.constant(bits - size, kind)
+            w.write(i.operands[0], kind, f"({value} << {left}) >> {right}")
+            return
+    w.write(i.operands[0], kind, f"extract_bits({value}, {w.read(position, 'u32')}, {w.read(length, 'u32')})")
+
+
+@rule("bfi")
+def _insert(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    a, b = (w.read(o, kind) for o in i.operands[1:3])
+    c, d = (w.read(o, "u32") for o in i.operands[3:5])
+    w.write(i.operands[0], kind, f"insert_bits({a}, {b}, {c}, {d})")
+
+
+@rule("popc", "clz", "bfind", "brev")
+def _count(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    name = {"popc": "popcount", "clz": "leading_zeros", "bfind": "find_top", "brev": "reverse_bits"}[parts[0]]
+    if "shiftamt" in parts:
+        w.write(i.operands[0], "u32", f"shift_amount({w.read(i.operands[1], kind)})")
+        return
+    result = kind if parts[0] == "brev" else "u32"
+    w.write(i.operands[0], result, f"{name}({w.read(i.operands[1], kind)})")
+
+
+@rule("dp4a")
+def _dot4(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    a, b, c = (w.read(o, "u32") for o in i.operands[1:4])
+    if "s32" in parts[1:]:
+        c = f"{c}.view(D_s32)"
+    w.write(i.operands[0], "u32", f"dot4({a}, {b}, {c}, {parts[1] == 's32'}, {parts[2] == 's32'})")
+
+
+@rule("sad")
+def _sad(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    a, b, c = (w.read(o, kind) for o in i.operands[1:4])
+    w.write(i.operands[0], kind, f"where({a} < {b}, {b} - {a}, {a} - {b}) + {c}")
+
+
+@rule("neg.s16", "neg.s32", "neg.s64")
+def _negate(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = unsigned(kind_of(parts[-1]))
+    w.write(i.operands[0], kind, f"~{w.read(i.operands[1], kind)} + {w.constant(1, kind)}")
+
+
+@rule("abs.s16", "abs.s32", "abs.s64")
+def _absolute(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    a = w.read(i.operands[1], kind)
+    w.write(i.operands[0], kind, f"where({a} < 0, -{a}, {a})")
+
+
+def minmax(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    """min and max of integers, also of packed 16-bit pairs; with `relu`, a negative result becomes 0."""
+    relu = "relu" in parts
+    if parts[-1] in ("u16x2", "s16x2"):
+        kind = parts[-1][:3]
+        a, b = (w.read(o, "u32") for o in i.operands[1:3])
+        sign = "<" if parts[0] == "min" else ">"
+        halves = []
+        for half in ("low16", "high16"):
+            p, q = (w.temporary(f"{half}({v}).view(D_{kind})") for v in (a, b))
+            chosen = f"where({p} {sign} {q}, {p}, {q})"
+            halves.append(f"{f'maximum({chosen}, 0)' if relu else chosen}.view(D_u16)")
+        w.write(i.operands[0], "u32", f"pack16({halves[0]}, {halves[1]})")
+        return
+    kind = kind_of(parts[-1])
+    a, b = (w.read(o, kind) for o in i.operands[1:3])
+    chosen = f"where({a} {'<' if parts[0] == 'min' else '>'} {b}, {a}, {b})"
+    w.write(i.operands[0], kind, f"maximum({chosen}, 0)" if relu else chosen)

@@ -1,0 +1,158 @@
+"""Barriers and asynchronous copies.
+
+bar.sync 0            →   ends its block; the machine holds the threads until all of the CTA have arrived
+cp.async.wait_group 1 →   wait_group(x, 1, m)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.machine import Machine, Mask
+from minitriton.emulator.memory import proxy_fences
+from minitriton.emulator.operations import asynchronous as async_operations
+from minitriton.emulator.operations import cluster as cluster_operations
+from minitriton.emulator.operations import memory as memory_operations
+from minitriton.emulator.operations.barriers import Arrival, Reduction, check_numbers
+from minitriton.emulator.ptx.control_flow import Block
+from minitriton.emulator.ptx.program import Immediate, Instruction, Register
+from minitriton.emulator.rules.memory import address_text
+from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
+
+
+def barrier(
+    number: Any, count: Any, wait: bool, aligned: bool, site: int, guard: Any, reduction: Reduction | None = None
+) -> Any:
+    """What the machine does with the threads at the end of a block that a barrier ends."""
+
+    def act(x: Machine, ready: dict[int, Mask], block: Block, mask: Mask) -> None:
+        if guard is not None:
+            mask, rest = x.part(guard, mask)
+            if rest is not False:
+                x.go(ready, block.next, rest)
+            if mask is False:
+                return
+        expected = x.threads if count is None else int(np.max(count))
+        uniform = number.ndim == 0 or (number == number[0]).all()
+        chosen = [int(number if number.ndim == 0 else number[0])] if uniform else np.unique(number[mask]).tolist()
+        for one in chosen:
+            if x.check and (one or count is not None):
+                check_numbers(x, one, expected, site)
+            here = mask if uniform else (number == one if mask is None else (number == one) & mask)
+            x.arrive(ready, Arrival(one, expected, wait, site, aligned, reduction), block.next, here)
+
+    return act
+
+
+def warp_barrier(x: Machine, site: int, members: Any, mask: Any) -> None:
+    """`bar.warp.sync`."""
+    mask = x.mask(mask)
+    if x.check and (members.ndim or members != 0xFFFFFFFF):
+        named = (x.spread(members) >> x.lane.astype(np.uint32) & np.uint32(1)).astype(np.bool_)
+        stray = (x.alive if mask is None else mask) & ~named
+        if stray.any():
+            text = "the member mask does not name a thread that executes this barrier"
+            x.find("inactive-lane", site, np.nonzero(stray)[0], text)
+    x.clocks.synchronize_warps(np.arange(x.count // 32) if mask is None else np.unique(x.warp[mask]))
+
+
+NAMES |= {
+    "Reduction": Reduction, "cluster_arrive": cluster_operations.arrive, "cluster_wait": cluster_operations.wait,
+    "map_address": cluster_operations.map_address, "rank_of": cluster_operations.rank_of,
+    "barrier": barrier, "warp_barrier": warp_barrier, "copy_async": async_operations.copy_async,
+    "commit_group": async_operations.commit_group, "wait_group": async_operations.wait_group,
+    "fence_proxies": proxy_fences.fence, "fence_memory": memory_operations.fence,
+}  # fmt: skip
+
+
+@rule("bar", "barrier")
+def _barrier(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if "red" in parts or "cluster" in parts:
+        raise ValueError("no such barrier")
+    number = w.read(i.operands[0], "u32")
+    count = w.read(i.operands[1], "u32") if len(i.operands) > 1 else "None"
+    guard = w.guard() or "None"
+    w.outcome = f"barrier({number}, {count}, {'arrive' not in parts}, {_aligned(parts)}, {w.site()}, {guard})"
+
+
+@rule("bar.red", "barrier.red", "barrier.cta.red")
+def _barrier_reduction(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    destination, first, *rest = i.operands
+    operation = next(p for p in parts if p in ("popc", "and", "or"))
+    if not isinstance(destination, Register):
+        raise ValueError("the destination must be a register")
+    number, count = w.read(first, "u32"), w.read(rest[0], "u32") if len(rest) > 1 else "None"
+    reduction = f"Reduction({operation!r}, {w.read(rest[-1], 'b1')}, {destination.index})"
+    w.outcome = f"barrier({number}, {count}, True, {_aligned(parts)}, {w.site()}, {w.guard() or 'None'}, {reduction})"
+
+
+def _aligned(parts: list[str]) -> bool:
+    """Whether threads must execute the barrier warp by warp, all at this instruction."""
+    return parts[0] == "bar" or "aligned" in parts
+
+
+@rule("fence.proxy.async", "fence.proxy.async::generic")
+def _fence_proxies(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if w.checked and "global" not in parts and "acquire" not in parts:
+        w.emit(f"fence_proxies(x, {w.active()})")
+
+
+@rule("fence", "membar")
+def _fence_memory(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if w.checked and not {"gpu", "sys", "gl"}.isdisjoint(parts) and not {"proxy", "mbarrier_init"} & set(parts):
+        w.emit(f"fence_memory(x, {w.active()})")
+
+
+@rule("barrier.cluster.arrive")
+def _cluster_arrive(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    w.emit(f"cluster_arrive(x, {'relaxed' not in parts}, {w.active()})")
+
+
+@rule("barrier.cluster.wait")
+def _cluster_wait(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    if i.guard is not None:
+        raise ValueError("under a guard")
+    w.outcome = "cluster_wait()"
+
+
+@rule("mapa")
+def _map_address(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    kind = kind_of(parts[-1])
+    w.write(i.operands[0], kind, f"map_address({w.read(i.operands[1], kind)}, {w.read(i.operands[2], 'u32')})")
+
+
+@rule("getctarank")
+def _rank(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    w.write(i.operands[0], "u32", f"rank_of({w.read(i.operands[1], kind_of(parts[-1]))})")
+
+
+@rule("bar.warp.sync")
+def _warp_barrier(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    w.emit(f"warp_barrier(x, {w.site()}, {w.read(i.operands[0], 'u32')}, {w.active()})")
+
+
+@rule("cp.async.ca", "cp.async.cg")
+def _copy(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    target = address_text(w, i.operands[0], "shared")
+    source = address_text(w, i.operands[1], "global")
+    size = i.operands[2]
+    if not isinstance(size, Immediate):
+        raise ValueError("the size must be a constant")
+    extra = list(i.operands[3:])
+    if "cache_hint" in i.opcode:
+        extra.pop()
+    valid = w.read(extra[0] if extra else size, "u32")
+    w.emit(f"copy_async(x, {w.site()}, {target}, {source}, {size.value}, {valid}, {w.active()})")
+
+
+@rule("cp.async.commit_group")
+def _commit(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    w.emit(f"commit_group(x, {w.active()})")
+
+
+@rule("cp.async.wait_group", "cp.async.wait_all")
+def _wait(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
+    allowed = i.operands[0].value if i.operands and isinstance(i.operands[0], Immediate) else None
+    w.emit(f"wait_group(x, {allowed}, {w.active()})")

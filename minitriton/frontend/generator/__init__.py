@@ -1,0 +1,1 @@
+"""The walk over a kernel's syntax tree: statements, expressions, calls, branches and loops."""

@@ -1,0 +1,270 @@
+"""State of the compilation of one function, shared by all visitors of its syntax tree: scopes, location, errors.
+
+Names are looked up among locals, then globals (only those a kernel may use), then Python's few builtins.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any, ClassVar
+
+from xdsl.ir import SSAValue
+
+from minitriton import knobs
+from minitriton.errors import SourceLocation
+from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.error_help import INSTEAD, help_for
+from minitriton.frontend.errors import CompilationError, GlobalVariableError, UnsupportedLanguageConstruct, location_of
+from minitriton.frontend.function import JITCallable
+from minitriton.frontend.semantic.values import to_tensor
+from minitriton.language import core
+from minitriton.language.aggregates import aggregate_type, aggregate_value
+from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, LibraryFunction
+from minitriton.language.descriptors import tensor_descriptor, tensor_descriptor_type
+from minitriton.language.dtypes import base_type, constexpr_type, dtype, tuple_type
+from minitriton.language.values import base_value, constexpr, tensor, type_of, unwrap
+from minitriton.language.values import tuple as language_tuple
+
+_ABSENT = object()
+
+BUILTIN_NAMES: dict[str, Any] = {
+    f.__name__: f for f in (len, list, range, float, int, bool, str, isinstance, getattr, hasattr, tuple)
+}
+BUILTIN_NAMES.update(print=core.device_print, min=core.builtin_min, max=core.builtin_max)
+
+
+def is_static(value: Any) -> bool:
+    """Whether `value` is known at compile time and takes no part in the IR."""
+    return value is None or isinstance(
+        value, (constexpr, dtype, JITCallable, LibraryFunction, ConstexprFunction, int, float, str)
+    )
+
+
+def flatten(value: Any, into: list[SSAValue]) -> list[SSAValue]:
+    """Appends the SSA values that make up `value`."""
+    if type(value) is tensor:
+        into.append(value.handle)
+    elif type(value) is tensor_descriptor:
+        into.append(value.handle)
+        flatten(value.shape, into)
+        flatten(value.strides, into)
+    elif type(value) is language_tuple:
+        for element in value.values:
+            flatten(element, into)
+    elif isinstance(value, aggregate_value):
+        for name in value.fields:
+            flatten(getattr(value, name), into)
+    return into
+
+
+def flatten_all(values: Iterable[Any]) -> list[SSAValue]:
+    """The SSA values that make up all of `values`, in order."""
+    handles: list[SSAValue] = []
+    for value in values:
+        flatten(value, handles)
+    return handles
+
+
+def rebuild(type: base_type, handles: list[SSAValue], cursor: int) -> tuple[Any, int]:
+    """A value of `type` made of the SSA values from `cursor` on, and the position after them."""
+    if isinstance(type, tuple_type):
+        values = []
+        for element in type.types:
+            value, cursor = rebuild(element, handles, cursor)
+            values.append(value)
+        return language_tuple(values, type), cursor
+    if isinstance(type, constexpr_type):
+        return constexpr(type.value), cursor
+    if isinstance(type, aggregate_type):
+        fields: dict[str, Any] = {}
+        for name, field in type.fields.items():
+            fields[name], cursor = rebuild(field, handles, cursor)
+        return type.cls.of(fields), cursor
+    if isinstance(type, tensor_descriptor_type):
+        shape, after = rebuild(type.shape_type, handles, cursor + 1)
+        strides, after = rebuild(type.strides_type, handles, after)
+        return tensor_descriptor(handles[cursor], shape.values, strides.values, type.block_type), after
+    return tensor(handles[cursor], type), cursor + 1
+
+
+def rebuild_all(types: Iterable[base_type], handles: list[SSAValue]) -> list[Any]:
+    """The values of `types` that `handles` make up."""
+    cursor, values = 0, []
+    for type in types:
+        value, cursor = rebuild(type, handles, cursor)
+        values.append(value)
+    return values
+
+
+def is_ir_value(value: Any) -> bool:
+    """Whether `value` is made of SSA values: a tensor, a descriptor, an aggregate, or a tuple with one of these."""
+    kind = type(value)
+    if kind is language_tuple:
+        return any(map(is_ir_value, value.values))
+    return kind is tensor or kind is tensor_descriptor or isinstance(value, aggregate_value)
+
+
+def copied_scope(scope: dict[str, Any]) -> dict[str, Any]:
+    """A copy of `scope` for a region: aggregates, which methods change in place, are copied too."""
+    return {
+        name: value.of({field: getattr(value, field) for field in value.fields})
+        if isinstance(value, aggregate_value)
+        else value
+        for name, value in scope.items()
+    }
+
+
+def wrapped(value: Any) -> Any:
+    """A Python result as kernels see it: tensors, dtypes and functions as they are, tuples of such, the rest as `constexpr`."""
+    if type(value) is tensor or value is None or isinstance(value, base_value):
+        return value
+    if isinstance(value, tuple):
+        fields = getattr(type(value), "_fields", None)
+        elements = [constexpr(None) if v is None else wrapped(v) for v in value]
+        return language_tuple(elements, tuple_type([type_of(v) for v in elements], fields) if fields else None)
+    return constexpr(value)
+
+
+class GeneratorBase:
+    """Compiles the body of one function into the builder's current block."""
+
+    handlers: ClassVar[dict[type[ast.AST], Callable[..., Any]]] = {}
+    """Visitor of each kind of syntax node; filled by `CodeGenerator`."""
+
+    def __init__(self, builder: IRBuilder, fn: JITCallable) -> None:
+        self.b = builder
+        self.fn = fn
+        self.gscope = fn.get_capture_scope()
+        self.lscope: dict[str, Any] = {}
+        self.local_defs: dict[str, Any] = {}
+        self.current: ast.AST = ast.Pass()
+        self.region_depth = 0
+        """How many structured regions (loops, `scf.if`) surround the current statement; `return` leaves none of them."""
+        self.terminated = False
+        """Whether the current block ends already: what follows is never executed."""
+        self.return_type: base_type | None = None
+        self.lost: dict[str, str] = {}
+        """Why a local variable that has no value had to lose it, by name."""
+        self._known_globals: dict[str, Any] = {}
+
+    def visit(self, node: Any) -> Any:
+        """Compiles one syntax node. Errors leave with the node's place."""
+        handler = self.handlers.get(type(node))
+        if handler is None:
+            if node is None:
+                return None
+            raise self.unsupported(
+                node,
+                f"unsupported AST node type: {type(node).__name__}",
+                INSTEAD.get(type(node), "kernels hold assignments, calls, if, for and while"),
+            )
+        place = node.place
+        b = self.b
+        outer = self.current
+        if place is not None:
+            b.place = place
+            self.current = node
+        try:
+            result = handler(self, node)
+        except (CompilationError, RecursionError):
+            raise
+        except Exception as error:
+            if knobs.compilation.front_end_debugging:
+                raise
+            raise self.error(
+                node if place is not None else self.current, self.describe(error), help_for(error, self.lscope)
+            ) from None
+        self.current = outer
+        if place is not None:
+            # Triton's rule: an op has the place of the last expression finished before it, not of the one it belongs to.
+            b.place = place
+        return result
+
+    @staticmethod
+    def describe(error: Exception) -> str:
+        """The message of an error of the language, or type and message of any other."""
+        message = str(error)
+        if hasattr(error, "help") or isinstance(error, NameError):
+            return message
+        return f"{type(error).__name__}: {message}"
+
+    def location_of(self, node: ast.AST) -> SourceLocation | None:
+        return location_of(node, self.fn.file_name, self.fn.begin_line)
+
+    def error(self, node: Any, message: str | None, help: str | None = None) -> CompilationError:
+        return CompilationError(self.fn.src, node, message, location=self.location_of(node), help=help)
+
+    def unsupported(self, node: Any, message: str, help: str | None = None) -> UnsupportedLanguageConstruct:
+        return UnsupportedLanguageConstruct(self.fn.src, node, message, location=self.location_of(node), help=help)
+
+    def lookup(self, name: str) -> Any:
+        """What `name` means here."""
+        value = self.lscope.get(name, _ABSENT)
+        if value is not _ABSENT:
+            return value
+        value = self._known_globals.get(name, _ABSENT)
+        if value is _ABSENT:
+            value = self._known_globals[name] = self._lookup_global(name)
+        return value
+
+    def _lookup_global(self, name: str) -> Any:
+        value = self.gscope.get(name, _ABSENT)
+        if value is _ABSENT:
+            value = BUILTIN_NAMES.get(name, _ABSENT)
+            if value is _ABSENT:
+                why = f": {self.lost[name]}" if name in self.lost else ""
+                raise NameError(f"{name} is not defined{why}", name=name)
+            return value
+        if not (name in BUILTIN_NAMES or _usable_global(value)) and not knobs.compilation.allow_non_constexpr_globals:
+            raise GlobalVariableError(
+                f"Cannot access global variable {name} from within @jit'ed function. Triton kernels can only access "
+                "global variables that are instanstiated as constexpr (`x = triton.language.constexpr(42)`). Note that "
+                "this is different from annotating a variable as constexpr (`x: triton.language.constexpr = 42`), "
+                "which is not supported.  Alternatively, set the envvar TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1, but we "
+                "do not promise to support this forever.",
+                f"write `{name} = tl.constexpr(...)` where it is defined, or pass it as a tl.constexpr parameter",
+            )
+        return value
+
+    def bind(self, name: str, value: Any) -> None:
+        """Assigns a local variable."""
+        self.lscope[name] = value
+        self.local_defs[name] = value
+
+    def as_variable(self, value: Any) -> Any:
+        """What a variable holds after `x = value`: numbers become tensors, so that loops and branches can change them."""
+        if type(value) is tensor:
+            return value
+        if type(value) is language_tuple:
+            elements = [constexpr(None) if (v := self.as_variable(e)) is None else v for e in value.values]
+            return language_tuple(elements, tuple_type([type_of(v) for v in elements], value.type.fields))
+        value = unwrap(value)
+        if isinstance(value, (bool, int, float)):
+            return to_tensor(self.b, value)
+        if isinstance(value, tuple):
+            return self.as_variable(wrapped(value))
+        if value is None or isinstance(value, (dtype, base_value)) or is_function(value):
+            return value
+        return to_tensor(self.b, value)
+
+
+def is_function(value: Any) -> bool:
+    """Whether `value` is a function that kernels can call at run time."""
+    return isinstance(value, (JITCallable, LibraryFunction))
+
+
+def _usable_global(value: Any) -> bool:
+    if type(value) is ModuleType or value is None:
+        return True
+    if isinstance(value, (constexpr, dtype, JITCallable, BoundConstexprFunction)):
+        return True
+    if getattr(value, "__triton_builtin__", False) or getattr(value, "__triton_aggregate__", False):
+        return True
+    if (getattr(value, "__module__", None) or "").startswith("minitriton.language"):
+        return True
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+
+
+"""Whether errors inside the frontend keep their own traceback."""

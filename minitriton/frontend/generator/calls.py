@@ -1,0 +1,239 @@
+"""Calls: of operations (through the table in `emitters`), of functions in the language, and of Python at compile time.
+
+tl.load(p, mask=m)     emitters.EMITTERS[tl.load](b, p, mask=m)
+tl.sum(x, axis=0)      tt.call @"minitriton.language.standard.sum__fp32S128S__..."(%x), the function compiled once for these types
+len(shape)             Python's own, on compile-time values
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from minitriton import knobs
+from minitriton.dialects import tt
+from minitriton.frontend.emitters import EMITTERS
+from minitriton.frontend.error_help import call_help, help_for
+from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
+from minitriton.frontend.function import JITCallable, compiled_function
+from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
+from minitriton.frontend.generator.base import flatten_all, is_static, rebuild, wrapped
+from minitriton.frontend.generator.expressions import BoundMethod
+from minitriton.frontend.generator.loops import LoopVisitor
+from minitriton.language import core
+from minitriton.language.aggregates import aggregate_value
+from minitriton.language.declare import BoundConstexprFunction, Builtin, ConstexprFunction, LibraryFunction
+from minitriton.language.descriptors import tensor_descriptor
+from minitriton.language.dtypes import void
+from minitriton.language.values import constexpr, tensor, unwrap
+from minitriton.language.values import tuple as language_tuple
+
+
+class Semantic:
+    """What a user's own operation is given as `_semantic`: it emits the operations that the body calls."""
+
+    def __init__(self, generator: CallVisitor, node: ast.AST) -> None:
+        self._generator = generator
+        self._node = node
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._generator.call(self._node, function, list(args), kwargs)
+
+
+_IN_CALL = "in a function called from here"
+
+
+def _where_documented(function: Builtin) -> str:
+    """For the cause of an error: the operation that refused, and the file where its documentation is found under its name."""
+    is_core = getattr(core, function.__name__, None) is function
+    file = core.__file__ if is_core else function.fn.__code__.co_filename
+    return f"in the operation {function.__qualname__} of {file}"
+
+
+class CallVisitor(LoopVisitor):
+    """Compiles calls."""
+
+    functions: CompiledFunctions
+
+    def visit_unused_call(self, node: ast.Call) -> None:
+        location: Any = node
+        self.b.place = location.place
+        self.current = node
+        function = unwrap(self.visit(node.func))
+        target = function.function if isinstance(function, BoundMethod) else function
+        reason = getattr(target, "_must_use_result", False)
+        if reason:
+            message = f"The result of {ast.unparse(node.func)} is not being used."
+            raise self.error(node, f"{message} {reason}" if isinstance(reason, str) else message)
+        self._call_node(node, function)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        return self._call_node(node, unwrap(self.visit(node.func)))
+
+    def _call_node(self, node: ast.Call, function: Any) -> Any:
+        if function is core.static_assert:
+            return self._static_assert(node)
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.unsupported(node, "`**` in a call is not supported")
+            kwargs[keyword.arg] = self.visit(keyword.value)
+            place: Any = keyword
+            self.b.place = place.place
+        args: list[Any] = []
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                args.extend(self.unpacked(argument))
+            else:
+                args.append(self.visit(argument))
+        return self.call(node, function, args, kwargs)
+
+    def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """The result of calling any object a kernel can name."""
+        if isinstance(function, BoundMethod):
+            args = [function.owner, *args]
+            function = function.function
+        if type(function) is Builtin:
+            return self._emit(node, function, args, kwargs)
+        if isinstance(function, (JITCallable, LibraryFunction)):
+            return self.call_function(function, args, kwargs)
+        if isinstance(function, type) and issubclass(function, aggregate_value):
+            return function.constructed(args, kwargs, Semantic(self, node))
+        if isinstance(getattr(function, "__self__", None), aggregate_value):
+            return self._call_plain_method(node, function, args, kwargs)
+        if isinstance(function, type) and function.__module__.startswith("minitriton.language"):
+            return function(*args, **kwargs)
+        try:
+            result = function(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
+        except Exception as error:
+            if knobs.compilation.front_end_debugging or not isinstance(function, ConstexprFunction):
+                raise
+            raise self.error(node, str(error)) from error
+        return wrapped(result)
+
+    def _call_plain_method(self, node: ast.AST, method: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A method of an aggregate that is Python, run while compiling; `_semantic` emits for it if it asks."""
+        if isinstance(method, BoundConstexprFunction):
+            return wrapped(method(*args, **kwargs))
+        if "_semantic" in inspect.signature(method).parameters:
+            kwargs = {**kwargs, "_semantic": Semantic(self, node)}
+        return wrapped(method(*args, **kwargs))
+
+    def _emit(self, node: ast.AST, function: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if function is core.static_print:
+            return constexpr(print(*map(unwrap, args), **{k: unwrap(v) for k, v in kwargs.items()}))
+        try:
+            if function.has_body:
+                result = function.fn(*args, **kwargs, _semantic=Semantic(self, node))
+            else:
+                emitter = EMITTERS.get(function)
+                if emitter is None:
+                    raise LanguageTypeError(
+                        f"{function.__name__} is declared, but nothing emits it",
+                        "add it to the table EMITTERS in minitriton/frontend/emitters.py (docs/add-an-op.md)",
+                    )
+                result = emitter(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
+        except (CompilationError, RecursionError):
+            raise
+        except Exception as error:
+            if knobs.compilation.front_end_debugging:
+                raise
+            error.add_note(_where_documented(function))
+            raise self.error(node, str(error), help_for(error, self.lscope) or call_help(function, error)) from error
+        return result if type(result) is tensor else wrapped(result)
+
+    def _static_assert(self, node: ast.Call) -> None:
+        given = [*node.args, *(k.value for k in node.keywords)]
+        if not 0 < len(given) <= 2:
+            raise TypeError("`static_assert` requires one or two positional arguments only")
+        passed = unwrap(self.visit(given[0]))
+        if not isinstance(passed, bool):
+            raise NotImplementedError(
+                "Assertion condition could not be determined at compile-time. Make sure that it depends only on "
+                "`constexpr` values"
+            )
+        if passed:
+            return
+        message = ""
+        if len(given) == 2:
+            try:
+                message = str(unwrap(self.visit(given[1])))
+            except Exception as error:
+                message = f"<failed to evaluate assertion message: {error!r}>"
+        raise CompileTimeAssertionFailure(self.fn.src, node, message, location=self.location_of(node))
+
+    def call_function(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a function in the language, compiling it for these argument types if that has not been done."""
+        fn = compiled_function(function)
+        node = self.current
+        bound = [_argument(a) for a in _bind(fn, args, kwargs)]
+        if fn.noinline:
+            for name, value in zip(fn.arg_names, bound, strict=True):
+                if isinstance(value, tensor) and value.type.is_block() and value.type.numel != 1:
+                    raise self.unsupported(
+                        node,
+                        f"Function {fn.__name__} is marked noinline, but was called with non-scalar argument "
+                        f"{name}:{value}",
+                    )
+        try:
+            record = self.functions.get(fn, bound)
+        except RecursionError:
+            raise
+        except Exception as error:
+            if knobs.compilation.front_end_debugging:
+                raise
+            raise self._error_in_call(node, error) from error
+        return self._insert_call(record, bound)
+
+    def _error_in_call(self, node: ast.AST, error: Exception) -> CompilationError:
+        """The error at a call for one inside the function called: the reason first, its place is the cause's."""
+        raised = self.error(node, None, getattr(error, "help", None))
+        reason = getattr(error, "message", None) or str(error)
+        inner = getattr(error, "location", None)
+        place = f" (at {inner})" if inner is not None else ""
+        raised.message = reason if reason.startswith(_IN_CALL) else f"{_IN_CALL}: {reason}{place}"
+        return raised
+
+    def _insert_call(self, record: FunctionRecord, args: list[Any]) -> Any:
+        type = record.return_type
+        result_types = record.result_types
+        op = self.b.insert(tt.CallOp(record.symbol, flatten_all(args), result_types))
+        if type == void:
+            return None
+        return rebuild(type, list(op.results), 0)[0]
+
+
+def _argument(value: Any) -> Any:
+    """An argument as the callee sees it: what is known at compile time is a `constexpr` (or None)."""
+    if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor, aggregate_value)) or value is None:
+        return value
+    if isinstance(value, (tuple, list)):
+        return wrapped(tuple(value))
+    if is_static(value) or callable(value):
+        return constexpr(value)
+    return value
+
+
+def _bind(fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments in the order of the parameters, defaults filled in. Raises as Python would."""
+    params = fn.params
+    if len(args) > len(params):
+        raise LanguageTypeError(f"{fn.__name__}() takes {len(params)} positional arguments but {len(args)} were given")
+    bound = list(args)
+    for param in params[len(args) :]:
+        if param.name in kwargs:
+            bound.append(kwargs.pop(param.name))
+        elif param.has_default:
+            bound.append(param.default)
+        else:
+            raise LanguageTypeError(f"{fn.__name__}() missing 1 required positional argument: '{param.name}'")
+    if kwargs:
+        name = next(iter(kwargs))
+        known = name in fn.arg_names
+        raise LanguageTypeError(
+            f"{fn.__name__}() got multiple values for argument '{name}'"
+            if known
+            else f"{fn.__name__}() got an unexpected keyword argument '{name}'"
+        )
+    return bound

@@ -1,0 +1,329 @@
+"""Expressions: names, constants, operators, attributes, subscripts.
+
+pid * BLOCK     a tensor and a compile-time value: arith.muli
+BLOCK * 2       compile-time values only: computed by Python
+x[:, None]      tt.expand_dims
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+import warnings
+from types import ModuleType
+from typing import Any
+
+from xdsl.dialects import scf
+from xdsl.ir import Region
+
+from minitriton.frontend.errors import LanguageTypeError
+from minitriton.frontend.generator.base import GeneratorBase, is_function, wrapped
+from minitriton.frontend.semantic import arithmetic
+from minitriton.frontend.semantic.casts import cast
+from minitriton.frontend.semantic.shapes import index, permute, unsplat
+from minitriton.frontend.semantic.values import to_tensor
+from minitriton.language import core
+from minitriton.language import dtypes as dt
+from minitriton.language.aggregates import aggregate_value
+from minitriton.language.descriptors import tensor_descriptor
+from minitriton.language.values import base_value, constexpr, tensor, unwrap
+from minitriton.language.values import slice as language_slice
+from minitriton.language.values import tuple as language_tuple
+
+_BINARY: dict[type[ast.operator], tuple[Any, Any]] = {
+    ast.Add: (arithmetic.add, operator.add),
+    ast.Sub: (arithmetic.sub, operator.sub),
+    ast.Mult: (arithmetic.mul, operator.mul),
+    ast.Div: (arithmetic.truediv, operator.truediv),
+    ast.FloorDiv: (arithmetic.floordiv, operator.floordiv),
+    ast.Mod: (arithmetic.mod, operator.mod),
+    ast.LShift: (arithmetic.shl, operator.lshift),
+    ast.RShift: (arithmetic.shr, operator.rshift),
+    ast.BitAnd: (arithmetic.and_, operator.and_),
+    ast.BitOr: (arithmetic.or_, operator.or_),
+    ast.BitXor: (arithmetic.xor, operator.xor),
+    ast.Pow: (None, operator.pow),
+}
+"""Emitter for tensors and Python's own operator for compile-time values."""
+
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, Any]] = {
+    ast.Eq: ("==", operator.eq),
+    ast.NotEq: ("!=", operator.ne),
+    ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le),
+    ast.Gt: (">", operator.gt),
+    ast.GtE: (">=", operator.ge),
+}
+
+_UNARY: dict[type[ast.unaryop], tuple[Any, Any]] = {
+    ast.USub: (arithmetic.minus, operator.neg),
+    ast.UAdd: (arithmetic.plus, operator.pos),
+    ast.Invert: (arithmetic.invert, operator.invert),
+    ast.Not: (arithmetic.logical_not, operator.not_),
+}
+
+_CONDITION_TYPES = (bool, int, type(None))
+
+
+class BoundMethod:
+    """A function looked up on a value, which is its first argument."""
+
+    def __init__(self, owner: Any, function: Any) -> None:
+        self.owner = owner
+        self.function = function
+
+
+class ExpressionVisitor(GeneratorBase):
+    """Compiles expressions other than calls."""
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        return constexpr(node.value)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return node.id if type(node.ctx) is ast.Store else self.lookup(node.id)
+
+    def visit_Tuple(self, node: ast.Tuple | ast.List) -> language_tuple:
+        values: list[Any] = []
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                values.extend(self.unpacked(element))
+            else:
+                value = self.visit(element)
+                values.append(constexpr(None) if value is None else value)
+        return language_tuple(values)
+
+    def unpacked(self, node: ast.Starred) -> list[Any]:
+        """The elements of `*value` in a tuple or a call."""
+        value = self.visit(node.value)
+        if isinstance(value, constexpr) and isinstance(value.value, (tuple, list)):
+            return [wrapped(v) for v in value.value]
+        if not isinstance(value, language_tuple):
+            raise self.unsupported(node, f"only tuples can be unpacked, got {value!r}")
+        return list(value.values)
+
+    def visit_ListComp(self, node: ast.ListComp) -> language_tuple:
+        if len(node.generators) != 1 or node.generators[0].ifs:
+            raise self.unsupported(node, "nested comprehensions are not supported")
+        generator = node.generators[0]
+        items = self.visit(generator.iter)
+        if not isinstance(items, language_tuple) or not isinstance(generator.target, ast.Name):
+            raise self.unsupported(node, "only tuple comprehensions are supported")
+        results = []
+        for item in items.values:
+            self.bind(generator.target.id, item)
+            results.append(self.visit(node.elt))
+        return language_tuple(results)
+
+    def visit_Slice(self, node: ast.Slice) -> language_slice:
+        return language_slice(*(unwrap(self.visit(part)) for part in (node.lower, node.upper, node.step)))
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> constexpr:
+        parts: list[str] = []
+        for value in node.values:
+            if isinstance(value, ast.Constant):
+                parts.append(str(value.value))
+                continue
+            assert isinstance(value, ast.FormattedValue)
+            evaluated = self.visit(value.value)
+            if isinstance(evaluated, tensor):
+                raise self.unsupported(
+                    node,
+                    "Cannot evaluate f-string containing non-constexpr conversion values, found conversion of type "
+                    f"{type(evaluated)}",
+                    "print run-time values with tl.device_print",
+                )
+            form = "" if value.conversion < 0 else "!" + chr(value.conversion)
+            spec = "" if value.format_spec is None else ":" + unwrap(self.visit(value.format_spec))
+            parts.append(f"{{{form}{spec}}}".format(unwrap(evaluated)))
+        return constexpr("".join(parts))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        lhs, rhs = self.visit(node.left), self.visit(node.right)
+        return self.binary(node, lhs, rhs)
+
+    def binary(self, node: ast.BinOp | ast.AugAssign, lhs: Any, rhs: Any) -> Any:
+        """`lhs op rhs` for the operator of `node`."""
+        found = _BINARY.get(type(node.op))
+        if found is None or (found[0] is None and isinstance(lhs, tensor)):
+            raise self.unsupported(
+                node, f"AST binary operator '{type(node.op).__name__}' is not (currently) implemented."
+            )
+        emit, static = found
+        if type(lhs) is tensor or type(rhs) is tensor:
+            return emit(self.b, unwrap(lhs), unwrap(rhs))
+        if type(lhs) is language_tuple or type(rhs) is language_tuple:
+            return static(*(language_tuple(x.value) if _is_static_tuple(x) else x for x in (lhs, rhs)))
+        return wrapped(static(unwrap(lhs), unwrap(rhs)))
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) != 1:
+            raise self.unsupported(
+                node, "simultaneous multiple comparison is not supported", "write `(a < b) & (b < c)`"
+            )
+        lhs, rhs = self.visit(node.left), self.visit(node.comparators[0])
+        kind = type(node.ops[0])
+        if kind is ast.Is or kind is ast.IsNot:
+            return constexpr((unwrap(lhs) is unwrap(rhs)) is (kind is ast.Is))
+        found = _COMPARISONS.get(kind)
+        if found is None:
+            raise self.unsupported(node, f"AST comparison operator '{kind.__name__}' is not (currently) implemented.")
+        symbol, static = found
+        if type(lhs) is tensor or type(rhs) is tensor:
+            return arithmetic.compare(self.b, symbol, unwrap(lhs), unwrap(rhs))
+        return constexpr(static(unwrap(lhs), unwrap(rhs)))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        operand = self.visit(node.operand)
+        emit, static = _UNARY[type(node.op)]
+        if type(operand) is tensor:
+            return emit(self.b, operand)
+        if type(operand) is language_tuple:
+            raise self.unsupported(
+                node,
+                f"AST unary operator '{type(node.op).__name__}' is not (currently) implemented on type tuple",
+            )
+        return constexpr(static(unwrap(operand)))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        conjunction = isinstance(node.op, ast.And)
+        emit = arithmetic.logical_and if conjunction else arithmetic.logical_or
+        dynamic: list[tensor] = []
+        value: Any = None
+        for operand in node.values:
+            value = self.visit(operand)
+            if type(value) is not tensor:
+                # A compile-time operand decides the result, or has no part in it.
+                if bool(unwrap(value)) is not conjunction:
+                    return value
+                continue
+            if value.type.is_block():
+                self._warn_block_condition(node)
+            dynamic.append(value)
+        if not dynamic:
+            return value
+        while len(dynamic) > 1:
+            rhs, lhs = dynamic.pop(), dynamic.pop()
+            dynamic.append(emit(self.b, lhs, rhs))
+        return dynamic[0]
+
+    def _warn_block_condition(self, node: ast.BoolOp) -> None:
+        warnings.warn_explicit(
+            "Logical operators 'and' and 'or' are deprecated for non-scalar tensors; please use '&' or '|' instead",
+            category=UserWarning,
+            filename=self.fn.file_name,
+            lineno=self.fn.begin_line - 1 + node.lineno,
+        )
+
+    def static_condition(self, node: ast.AST, condition: Any) -> bool:
+        """The value of a compile-time condition."""
+        condition = unwrap(condition)
+        if type(condition) not in _CONDITION_TYPES:
+            names = ", ".join(t.__name__ for t in _CONDITION_TYPES)
+            raise self.unsupported(
+                node,
+                f"`if` conditionals can only accept values of type {{{names}}}, not objects of type "
+                f"{type(condition).__name__}",
+            )
+        return bool(condition)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        condition = self.visit(node.test)
+        if type(condition) is not tensor:
+            return self.visit(node.body if self.static_condition(node, condition) else node.orelse)
+        condition = self.scalar_condition(node, condition)
+        location = self.b.location
+        regions, found, blocks = [], [], []
+        for branch in (node.body, node.orelse):
+            region, block = self.b.region()
+            with self.b.in_block(block):
+                found.append(self.visit(branch))
+            regions.append(region)
+            blocks.append(block)
+        if all(unwrap(value) is None for value in found):
+            for block in blocks:
+                block.add_op(scf.YieldOp())
+            self.b.location = location
+            self.b.insert(scf.IfOp.create(operands=(condition.handle,), regions=regions))
+            return None
+        values = []
+        for value, block in zip(found, blocks, strict=True):
+            with self.b.in_block(block):
+                values.append(to_tensor(self.b, value))
+                self.b.insert(scf.YieldOp(values[-1].handle))
+        if values[0].type != values[1].type:
+            raise LanguageTypeError(
+                "Ternary expression with dynamic condition has inconsistent types "
+                f"{values[0].type} and {values[1].type}"
+            )
+        self.b.location = location
+        op = scf.IfOp.create(operands=(condition.handle,), result_types=(values[0].handle.type,), regions=regions)
+        return tensor(self.b.value(op), values[0].type)
+
+    def _choose_effect(self, regions: list[Region], values: list[Any], condition: tensor, location: Any) -> None:
+        """`f(x) if c else g(x)` of functions that return nothing. Raises if one of them returns something."""
+        if any(value is not None for value in values):
+            raise LanguageTypeError("one side of a ternary expression with dynamic condition has no value")
+        self.b.location = location
+        self.b.insert(scf.IfOp.create(operands=(condition.handle,), result_types=(), regions=regions))
+
+    def scalar_condition(self, node: ast.If | ast.IfExp | ast.While, condition: tensor) -> tensor:
+        """A run-time condition as one i1. Raises for a block of several elements."""
+        if condition.type.is_block():
+            if condition.type.numel != 1:
+                raise self.unsupported(
+                    node,
+                    "Boolean value of Tensor with more than one value is ambiguous",
+                    "select elements with tl.where, or reduce the condition to a scalar",
+                )
+            warnings.warn(
+                "If conditional called with multidimensional Tensor instead of scalar; please use "
+                f'"if ({ast.unparse(node.test)}).item()" instead',
+                stacklevel=2,
+            )
+            condition = unsplat(self.b, condition)
+        return cast(self.b, condition, dt.int1)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        return self.attribute(self.visit(node.value), node.attr)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """`owner.name`."""
+        if type(owner) is tensor:
+            if name == "T":
+                return permute(self.b, owner, 1, 0)
+            found = core.cast if name == "to" else tensor.members.get(name)
+            if found is not None:
+                return BoundMethod(owner, found)
+        elif type(owner) is tensor_descriptor:
+            found = tensor_descriptor.members.get(name)
+            if found is not None:
+                return BoundMethod(owner, found)
+        elif type(owner) is constexpr and name not in ("value", "type"):
+            owner = owner.value
+        value = getattr(owner, name)
+        if isinstance(owner, base_value) and is_function(value):
+            return BoundMethod(owner, value)
+        return value
+
+    def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        owner, at = self.visit(node.value), self.visit(node.slice)
+        if type(owner) is tensor:
+            return index(self.b, owner, unwrap(at))
+        if type(owner) is language_tuple:
+            return owner[at]
+        if isinstance(owner, aggregate_value):
+            return self.call(node, self.attribute(owner, "__getitem__"), [at], {})
+        if isinstance(owner, ModuleType):
+            raise LanguageTypeError(f"module {owner.__name__} cannot be subscripted")
+        key = unwrap(at)
+        if isinstance(key, language_slice):
+            key = builtins.slice(key.start, key.stop, key.step)
+        return wrapped(unwrap(owner)[key])
+
+
+def _is_static_tuple(value: Any) -> bool:
+    return type(value) is constexpr and isinstance(value.value, (tuple, list))

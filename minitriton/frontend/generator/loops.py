@@ -1,0 +1,327 @@
+"""Loops.
+
+    for i in range(n): s += i       %s = scf.for %i = %c0 to %n step %c1 iter_args(%s_in = %s_before) { ... }
+
+Loop-carried variables are the names that the body assigns and that exist before; those that turn out unchanged are taken
+out again, so that the body is compiled only once.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.frontend.builder import UNKNOWN, ir_type, named_location
+from minitriton.frontend.errors import LanguageTypeError
+from minitriton.frontend.generator.base import copied_scope, flatten_all, is_ir_value, rebuild_all
+from minitriton.frontend.generator.branches import BranchVisitor, Scope, type_text
+from minitriton.frontend.loop_variables import value_before
+from minitriton.frontend.semantic.arithmetic import add, sub
+from minitriton.frontend.semantic.casts import resize_integer
+from minitriton.frontend.semantic.values import integer_promotion, scalar_constant, to_tensor
+from minitriton.language.aggregates import aggregate_value
+from minitriton.language.iterators import condition as language_condition
+from minitriton.language.iterators import range as language_range
+from minitriton.language.iterators import static_range
+from minitriton.language.values import constexpr, tensor, type_of, unwrap
+from minitriton.rewriting.constants import int_attr
+
+_UNREAD = "it is the variable of a loop"
+"""Why a variable that nothing reads after its loop has no value there."""
+
+Hint = tuple[Any, str, Attribute]
+UNIT = UnitAttr()
+LOOP_ANNOTATION = "llvm.loop_annotation"
+KEEP_INVARIANTS = UnregisteredAttr.with_name_and_type(LOOP_ANNOTATION, False)(
+    LOOP_ANNOTATION, False, False, "licm = <disable = true, versioningDisable = true>"
+)
+"""Tells LLVM not to move loop-invariant code out of a loop."""
+
+
+def _placed(hints: list[Hint]) -> dict[str, Attribute]:
+    """Promises about block arguments as attributes of the loop, numbered by argument."""
+    return {
+        f"{name}_arg{argument.index}": promise for argument, name, promise in hints if argument in argument.block.args
+    }
+
+
+class LoopVisitor(BranchVisitor):
+    """Compiles `for` and `while`."""
+
+    def visit_For(self, node: Any) -> None:
+        if not isinstance(node.iter, ast.Call) or not isinstance(node.target, ast.Name):
+            raise self.unsupported(
+                node, "Only `range` and `static_range` iterators are currently supported", "for i in range(n): ..."
+            )
+        if node.orelse:
+            raise self.unsupported(node, "`else` after `for` is not supported")
+        iterator = self.visit(node.iter.func)
+        args = [self.visit(a) for a in node.iter.args]
+        kwargs = {str(k.arg): self.visit(k.value) for k in node.iter.keywords}
+        if iterator is static_range:
+            self._unrolled(node, static_range(*args, **kwargs))
+        elif iterator is language_range or iterator is builtins.range:
+            self._loop(node, language_range(*args, **kwargs))
+        else:
+            raise self.unsupported(
+                node, "Only `range` and `static_range` iterators are currently supported", "for i in range(n): ..."
+            )
+
+    def _unrolled(self, node: Any, iterator: static_range) -> None:
+        name = node.target.id
+        before: Any = self.lscope.get(name)
+        counts = builtins.range(unwrap(iterator.start), unwrap(iterator.end), unwrap(iterator.step))
+        for i in counts:
+            self.lscope[name] = constexpr(i)
+            self.run(node.body)
+            if self.terminated:
+                return
+        if counts and node.read_elsewhere:
+            last = self.lscope[name]
+            is_number = isinstance(before, tensor) and type(last) is constexpr
+            self.bind(name, scalar_constant(self.b, unwrap(last), before.dtype) if is_number else last)
+
+    def _bounds(self, loop: language_range) -> tuple[tensor, tensor, tensor, bool]:
+        """Lower bound, upper bound and step in the induction variable's dtype; whether the loop counts down."""
+        low, high, step = (unwrap(x) for x in (loop.start, loop.end, loop.step))
+        down = isinstance(step, int) and step < 0
+        if down:
+            low, high, step = high, low, -step
+        bounds = [to_tensor(self.b, x) for x in (low, high, step)]
+        for x, what in zip(bounds, ("lower bound", "upper bound", "step"), strict=True):
+            if x.type.is_block():
+                raise LanguageTypeError(f"For {what} must be a scalar, got {x.type}")
+        if not all(x.dtype.is_int() for x in bounds):
+            kinds = ", ".join(str(x.dtype) for x in bounds)
+            raise LanguageTypeError(f"For loop bounds and step must all be ints, are ({kinds})")
+        type = integer_promotion(integer_promotion(bounds[0].dtype, bounds[1].dtype), bounds[2].dtype)
+        signed = type.is_int_signed()
+        low, high, step = (tensor(resize_integer(self.b, x.handle, ir_type(type), signed), type) for x in bounds)
+        return low, high, step, down
+
+    def _carried(self, node: Any, ignored: str | None) -> list[str]:
+        return [
+            name
+            for name, value in self.lscope.items()
+            if name != ignored
+            and (isinstance(value, aggregate_value) or (name in node.assigned and is_ir_value(value)))
+        ]
+
+    def _check_carried(self, before: Scope, ignored: str | None) -> None:
+        """A variable that a loop changes keeps its type, and was a tensor before."""
+        for name in self.local_defs:
+            if name not in before or name not in self.lscope or name == ignored:
+                continue
+            old, new = before[name], self.lscope.get(name)
+            if not is_ir_value(old):
+                if old is None or new is None or unwrap(old) is not unwrap(new):
+                    raise LanguageTypeError(
+                        f"Loop carried variable {name} is not a triton value: cannot reassign {type_text(old)} in the loop",
+                        f"give {name} its run-time type before the loop, for example with tl.zeros or tl.full",
+                    )
+            elif not is_ir_value(new) or type_of(new) != type_of(old):
+                raise LanguageTypeError(
+                    f"Loop-carried variable {name} has initial type {type_of(old)} but is re-assigned to "
+                    f"{type_of(new)} in loop! Please make sure that the type stays consistent.",
+                    f"cast the new value of {name}, or its initial value",
+                )
+
+    def _loop(self, node: Any, loop: language_range) -> None:
+        b = self.b
+        low, high, step, down = self._bounds(loop)
+        target = node.target.id
+        location, outer = b.location, b.block
+        before, defs = self.lscope, self.local_defs
+        names = self._carried(node, target)
+        initial = [before[n] for n in names]
+        why = _UNREAD
+        if node.read_elsewhere:
+            start = value_before(b, loop, before.get(target), high if down else low)
+            if isinstance(start, str):
+                why = start
+            else:
+                names, initial, why = [*names, target], [*initial, start], None
+        region, block = b.region([low.handle.type, *(h.type for h in flatten_all(initial))])
+        block.args[0].location = named_location(target, location)
+        b.block = block
+        self.lscope, self.local_defs = copied_scope(before), {}
+        self._enter_with(names, initial, list(block.args[1:]))
+        counter = tensor(block.args[0], low.type)
+        if down:
+            counter = add(b, sub(b, high, counter, False), low, False)
+        self.bind(target, counter)
+        self.region_depth += 1
+        self.run(node.body)
+        self.region_depth -= 1
+        self._check_carried(before, target)
+        after = self.lscope
+        if why is None and type_of(after.get(target, counter)) != low.type:
+            why = f"it is the variable of a loop, whose body makes it {type_text(after.pop(target))}"
+        lost = self._forget_loop_variables(names, initial, [block.args[1:]])
+        hints = self._argument_hints(flatten_all(initial), [block.args[1:]])
+        kept, same = self._drop_unchanged(names, initial, after, [block.args[1:]])
+        b.location = location
+        yielded = flatten_all(after[n] for n in kept)
+        b.insert(scf.YieldOp(*(same.get(h, h) for h in yielded)))
+        entered = dict(zip(names, initial, strict=True))
+        inits = flatten_all(entered[n] for n in kept)
+        op = scf.ForOp.create(
+            operands=(low.handle, high.handle, step.handle, *inits),
+            result_types=[h.type for h in inits],
+            regions=(region,),
+            attributes=self._loop_hints(loop) | _placed(hints),
+        )
+        b.block = outer
+        b.insert(op)
+        if kept:
+            op.location = named_location(kept[-1], location)
+        self.lscope, self.local_defs = before, defs
+        self._unbind([*lost, *([] if why is None else [target])], why)
+        self._bind_results(kept, [entered[n] for n in kept], op)
+
+    def _unbind(self, names: list[str], why: str | None) -> None:
+        """Takes away variables that have no value after a loop."""
+        for name in names:
+            self.lscope.pop(name, None)
+            self.local_defs.pop(name, None)
+            self.lost[name] = why or self.lost.get(name, "")
+
+    def _enter_with(self, names: list[str], values: list[Any], arguments: list[Any]) -> None:
+        for name, value in zip(names, rebuild_all([v.type for v in values], arguments), strict=True):
+            for argument in flatten_all([value]):
+                argument.location = named_location(name, UNKNOWN)  # pyright: ignore[reportAttributeAccessIssue]
+            self.bind(name, value)
+
+    def _forget_loop_variables(self, names: list[str], initial: list[Any], arguments: list[Any]) -> list[str]:
+        """Variables that an inner loop counted with: they have no value after it, so this loop does not carry them.
+
+        Raises if the body reads one before the inner loop: what it would read in the next iteration is not defined.
+        """
+        lost: list[str] = []
+        carried = [rebuild_all([v.type for v in initial], list(args)) for args in arguments]
+        for name, *values in zip(names, *carried, strict=True):
+            if name in self.lscope:
+                continue
+            if any(handle.first_use is not None for handle in flatten_all(values)):
+                raise LanguageTypeError(
+                    f"{name} is the variable of an inner loop, and is read before it in the next iteration",
+                    "give the inner loop's variable another name",
+                )
+            self.lscope[name] = values[0]
+            lost.append(name)
+        return lost
+
+    def _argument_hints(self, initial: list[SSAValue], arguments: list[Any]) -> list[Hint]:
+        """The promises that the loop's body makes about its variables. They hold for the values before the loop too."""
+        mine: list[Hint] = []
+        rest: list[Hint] = []
+        for argument, name, promise in self.b.argument_hints:
+            if not any(argument in args for args in arguments):
+                rest.append((argument, name, promise))
+                continue
+            mine.append((argument, name, promise))
+            for args in arguments:
+                if argument in args:
+                    owner = initial[list(args).index(argument)].owner
+                    if isinstance(owner, Operation):
+                        owner.attributes[name] = promise
+        self.b.argument_hints = rest
+        return mine
+
+    def _drop_unchanged(
+        self, names: list[str], initial: list[Any], after: Scope, arguments: list[Any]
+    ) -> tuple[list[str], dict[SSAValue, SSAValue]]:
+        """Replaces the block arguments of variables that the loop did not change by the values before it.
+
+        Returns the variables that stay, and each argument taken away with its value before the loop: other names may hold it
+        (`a = c` in the loop). `arguments`: for each region of the loop, the block arguments that carry variables; the first are
+        those that `after` may hold.
+        """
+        kept: list[str] = []
+        position = 0
+        same: dict[SSAValue, SSAValue] = {}
+        carried = [list(args) for args in arguments]
+        for name, value in zip(names, initial, strict=True):
+            before = flatten_all([value])
+            mine = carried[0][position : position + len(before)]
+            if flatten_all([after[name]]) == mine:
+                for args in carried:
+                    for old, new in zip(args[position : position + len(before)], before, strict=True):
+                        old.replace_all_uses_with(new)
+                        same[old] = new
+            else:
+                kept.append(name)
+            position += len(before)
+        for argument in same:
+            argument.block.erase_arg(argument)  # pyright: ignore[reportAttributeAccessIssue]
+        return kept, same
+
+    def _loop_hints(self, loop: language_range) -> dict[str, Attribute]:
+        hints: dict[str, Attribute] = {}
+        for name in ("num_stages", "loop_unroll_factor"):
+            value = unwrap(getattr(loop, name))
+            if value is not None:
+                hints[f"tt.{name}"] = int_attr(i32, value)
+        for name in ("disallow_acc_multi_buffer", "flatten", "warp_specialize"):
+            if unwrap(getattr(loop, name)):
+                hints[f"tt.{name}"] = UNIT
+        if unwrap(loop.disable_licm):
+            hints[LOOP_ANNOTATION] = KEEP_INVARIANTS
+        return hints
+
+    def visit_While(self, node: Any) -> None:
+        if node.orelse:
+            raise self.unsupported(node, "`else` after `while` is not supported")
+        b = self.b
+        location, outer = b.location, b.block
+        before, defs = self.lscope, self.local_defs
+        names = self._carried(node, None)
+        initial = [before[n] for n in names]
+        types = [h.type for h in flatten_all(initial)]
+        test_region, test_block = b.region(types)
+        body_region, body_block = b.region(types)
+        self.region_depth += 1
+        b.block = test_block
+        self.lscope, self.local_defs = copied_scope(before), {}
+        self._enter_with(names, initial, list(test_block.args))
+        condition = self.visit(node.test)
+        annotations: dict[str, Attribute] = {}
+        if isinstance(condition, language_condition):
+            if unwrap(condition.disable_licm):
+                annotations[LOOP_ANNOTATION] = KEEP_INVARIANTS
+            condition = condition.condition
+        holds = self.scalar_condition(node, to_tensor(b, unwrap(condition)))
+        b.block = body_block
+        self.lscope, self.local_defs = copied_scope(before), {}
+        self._enter_with(names, initial, list(body_block.args))
+        self.run(node.body)
+        self.region_depth -= 1
+        self._check_carried(before, None)
+        after = self.lscope
+        lost = self._forget_loop_variables(names, initial, [body_block.args, test_block.args])
+        hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])
+        kept, same = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
+        b.location = location
+        b.insert(scf.YieldOp(*(same.get(h, h) for h in flatten_all(after[n] for n in kept))))
+        b.block = test_block
+        holding: Any = same.get(holds.handle, holds.handle)
+        b.insert(scf.ConditionOp(holding, *test_block.args))
+        inits = flatten_all(before[n] for n in kept)
+        op = scf.WhileOp.create(
+            operands=inits,
+            result_types=[h.type for h in inits],
+            regions=(test_region, body_region),
+            attributes=annotations | _placed(hints),
+        )
+        b.block = outer
+        b.insert(op)
+        if kept:
+            op.location = named_location(kept[-1], location)
+        self.lscope, self.local_defs = before, defs
+        self._unbind(lost, None)
+        self._bind_results(kept, [before[n] for n in kept], op)

@@ -1,0 +1,138 @@
+"""Statements that are neither branches nor loops: assignments, `return`, `assert`, expressions."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from minitriton.dialects import tt
+from minitriton.frontend.errors import LanguageTypeError
+from minitriton.frontend.generator.base import flatten, is_static
+from minitriton.frontend.generator.expressions import ExpressionVisitor
+from minitriton.frontend.semantic.program import device_assert
+from minitriton.frontend.semantic.values import to_tensor
+from minitriton.language.aggregates import aggregate_value
+from minitriton.language.descriptors import tensor_descriptor
+from minitriton.language.dtypes import tuple_type, void
+from minitriton.language.values import constexpr, tensor, type_of, unwrap
+from minitriton.language.values import tuple as language_tuple
+
+
+class StatementVisitor(ExpressionVisitor):
+    """Compiles simple statements."""
+
+    def run(self, statements: list[ast.stmt]) -> None:
+        """Compiles statements in order, up to one that ends the block."""
+        for statement in statements:
+            self.visit(statement)
+            if self.terminated:
+                return
+
+    def visit_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call):
+            self.visit_unused_call(node.value)
+        elif not isinstance(node.value, ast.Constant):
+            self.visit(node.value)
+
+    def visit_unused_call(self, node: ast.Call) -> None:
+        raise NotImplementedError
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if len(node.targets) != 1:
+            raise self.unsupported(node, "simultaneous multiple assignment is not supported", "use two statements")
+        self.assign(node.targets[0], self._named_value(node.targets[0], node.value))
+
+    def _named_value(self, target: ast.expr, value: ast.expr) -> Any:
+        """The value of an assignment; the ops it takes are named after the variable."""
+        if not isinstance(target, ast.Name):
+            return self.as_variable(self.visit(value))
+        self.b.name = target.id
+        result = self.as_variable(self.visit(value))
+        self.b.name = None
+        return result
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Binds `target`, a name or a tuple of targets."""
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            elements = value.values if isinstance(value, language_tuple) else None
+            if elements is None or len(elements) != len(target.elts):
+                raise LanguageTypeError(
+                    f"cannot unpack {value!r} into {len(target.elts)} variables", "the numbers must agree"
+                )
+            for one, element in zip(target.elts, elements, strict=True):
+                self.assign(one, element)
+        elif isinstance(target, ast.Subscript):
+            raise self.unsupported(
+                target, "__setitem__ is not supported in triton", "blocks are values: build a new one with tl.where"
+            )
+        elif isinstance(target, ast.Attribute):
+            raise self.unsupported(target, "Attribute assignment is not supported in triton")
+        else:
+            raise self.unsupported(target, f"cannot assign to {type(target).__name__}")
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        annotation = self.visit(node.annotation)
+        if annotation is not constexpr:
+            if node.value is not None:
+                self.assign(node.target, self._named_value(node.target, node.value))
+            return
+        name = self.visit(node.target)
+        value = None if node.value is None else self.visit(node.value)
+        if name in self.lscope:
+            raise ValueError(f"{name} is already defined. constexpr cannot be reassigned.")
+        # Published kernels annotate what `tl.cdiv` gives of constants, a tensor: Triton takes it for what it is.
+        self.lscope[name] = value if isinstance(value, tensor) else constexpr(value)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            self.assign(node.target, None)
+        name = node.target.id  # pyright: ignore[reportAttributeAccessIssue]
+        self.b.name = name
+        old = self.lookup(name)
+        value = self.binary(node, old, self.visit(node.value))
+        self.bind(name, self.as_variable(value))
+        self.b.name = None
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if self.region_depth:
+            raise self.unsupported(
+                node,
+                "Cannot have `return` statements inside `while` or `for` statements in triton.",
+                "set a variable in the loop and return after it",
+            )
+        value = self._returnable(None if node.value is None else self.visit(node.value))
+        type = void if value is None else value.type
+        if self.return_type is None:
+            self.return_type = type
+        elif self.return_type != type:
+            raise LanguageTypeError(
+                f"Inconsistent return types: {self.return_type} and {type}", "every `return` must give the same type"
+            )
+        self.b.insert(tt.ReturnOp(flatten(value, [])))
+        self.terminated = True
+
+    def _returnable(self, value: Any) -> Any:
+        """What a caller gets: numbers as tensors, since the call is an op."""
+        if isinstance(value, language_tuple):
+            elements = [self._returnable(v) if unwrap(v) is not None else constexpr(None) for v in value.values]
+            return language_tuple(elements, tuple_type([type_of(e) for e in elements], value.type.fields))
+        value = unwrap(value)
+        if value is None or isinstance(value, (tensor, tensor_descriptor, aggregate_value)):
+            return value
+        if isinstance(value, (bool, int, float)):
+            return to_tensor(self.b, value)
+        if isinstance(value, tuple):
+            return self._returnable(language_tuple(value))
+        if is_static(value):
+            return constexpr(value)
+        raise LanguageTypeError(f"cannot return {value!r} from a function")
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        message = "" if node.msg is None else unwrap(self.visit(node.msg))
+        if self.b.options.debug:
+            device_assert(self.b, unwrap(self.visit(node.test)), message)

@@ -1,0 +1,1 @@
+"""What each `tl` operation means in IR: types are checked and promoted here, ops are made here."""

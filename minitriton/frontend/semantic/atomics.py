@@ -1,0 +1,133 @@
+"""Atomic operations.
+
+tl.atomic_add(p, x)          tt.atomic_rmw add (fadd for floats), mask all true
+tl.atomic_max(p, x) on fp32  floats of one sign order like their bits: a signed max where x >= 0, an unsigned min elsewhere
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minitriton.dialects import tt
+from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.semantic.arithmetic import and_, logical_not, lshr, where
+from minitriton.frontend.semantic.casts import bitcast, cast
+from minitriton.frontend.semantic.memory import choice
+from minitriton.frontend.semantic.values import broadcast_to_shape, to_tensor
+from minitriton.language import dtypes as dt
+from minitriton.language.dtypes import get_int_dtype, pointer_type
+from minitriton.language.values import tensor
+
+_ORDERS = {"": "acq_rel", "acq_rel": "acq_rel", "acquire": "acquire", "release": "release", "relaxed": "relaxed"}
+_SCOPES = {"": "gpu", "gpu": "gpu", "cta": "cta", "sys": "sys"}
+
+
+def _pointer(ptr: Any) -> Any:
+    """The dtype that `ptr` points at. Raises if nothing can be written there."""
+    if not isinstance(ptr, tensor) or not ptr.dtype.is_ptr():
+        raise LanguageValueError(
+            f"Pointer argument of store instruction is {ptr.type if isinstance(ptr, tensor) else ptr!r}",
+            "atomics take a pointer first",
+        )
+    if ptr.dtype.is_const():
+        raise LanguageValueError("Cannot store to a constant pointer")
+    return ptr.dtype.element_ty  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def atomic_cas(b: IRBuilder, pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None) -> tensor:
+    """Compare-and-swap."""
+    element = _pointer(pointer)
+    if element.primitive_bitwidth not in (16, 32, 64):
+        raise LanguageValueError("atomic_cas only supports elements with width {16, 32, 64}")
+    operands = []
+    for given in (cmp, val):
+        value = cast(b, to_tensor(b, given), element)
+        operands.append(broadcast_to_shape(b, value, pointer.type.shape) if pointer.type.is_block() else value)
+    compared, new = operands
+    op = tt.AtomicCASOp(
+        pointer.handle,
+        compared.handle,
+        new.handle,
+        sem=choice(_ORDERS, sem, "Memory semantic"),
+        scope=choice(_SCOPES, scope, "Memory semantic"),
+    )
+    return tensor(b.value(op), new.type)
+
+
+def _operands(b: IRBuilder, ptr: Any, val: Any, mask: Any, name: str) -> tuple[tensor, tensor]:
+    """Value and mask in the shape of the pointer, the value in its dtype."""
+    element = _pointer(ptr)
+    if element.name in ("fp16", "bf16") and name != "add":
+        raise LanguageValueError(f"atomic_{name} does not support {element}")
+    if element.name in ("int16", "uint16") or element.primitive_bitwidth < 16:
+        raise LanguageValueError(f"atomic_{name} does not support {element}")
+    val = to_tensor(b, val)
+    if mask is None:
+        type = ptr.type.with_element_ty(dt.int1) if ptr.type.is_block() else dt.int1
+        mask = tensor(b.constant(type, True), type)
+    mask = to_tensor(b, mask)
+    if ptr.type.is_block():
+        mask = broadcast_to_shape(b, mask, ptr.type.shape)
+        val = broadcast_to_shape(b, val, ptr.type.shape)
+    elif val.type.is_block():
+        raise LanguageValueError("Value argument cannot be block type if pointer argument is not a block")
+    return cast(b, val, element), mask
+
+
+def _rmw(b: IRBuilder, op: str, ptr: tensor, val: tensor, mask: tensor, sem: Any, scope: Any) -> tensor:
+    made = tt.AtomicRMWOp(
+        ptr.handle,
+        val.handle,
+        mask.handle,
+        atomic_rmw_op=op,
+        sem=choice(_ORDERS, sem, "Memory semantic"),
+        scope=choice(_SCOPES, scope, "Memory semantic"),
+    )
+    return tensor(b.value(made), val.type)
+
+
+def _plain(name: str, op: str, float_op: str | None = None) -> Callable[..., tensor]:
+    """The emitter of an atomic that is one `tt.atomic_rmw`."""
+
+    def emit(b: IRBuilder, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> tensor:
+        val, mask = _operands(b, pointer, val, mask, name)
+        chosen = float_op if float_op is not None and val.dtype.is_floating() else op
+        return _rmw(b, chosen, pointer, val, mask, sem, scope)
+
+    return emit
+
+
+atomic_xchg = _plain("xchg", "exch")
+atomic_add = _plain("add", "add", "fadd")
+atomic_and = _plain("and", "and")
+atomic_or = _plain("or", "or")
+atomic_xor = _plain("xor", "xor")
+
+
+def _extreme(name: str, signed_op: str, unsigned_op: str, negative_op: str) -> Callable[..., tensor]:
+    """The emitter of `atomic_max` or `atomic_min`. `negative_op`: what does the job on the bits of negative floats."""
+
+    def emit(b: IRBuilder, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> tensor:
+        val, mask = _operands(b, pointer, val, mask, name)
+        type = val.dtype
+        if type.is_int():
+            op = signed_op if type.is_int_signed() else unsigned_op
+            return _rmw(b, op, pointer, val, mask, sem, scope)
+        if type.name not in ("fp32", "fp64"):
+            raise LanguageTypeError(f"atomic_{name} not supported for dtype {type}")
+        signed, unsigned = (get_int_dtype(type.primitive_bitwidth, s) for s in (True, False))
+        signed_val, signed_ptr = bitcast(b, val, signed), bitcast(b, pointer, pointer_type(signed, 1))
+        unsigned_val, unsigned_ptr = bitcast(b, val, unsigned), bitcast(b, pointer, pointer_type(unsigned, 1))
+        negative = cast(b, lshr(b, unsigned_val, type.primitive_bitwidth - 1), dt.int1)
+        positive = logical_not(b, negative)
+        of_positive = _rmw(b, signed_op, signed_ptr, signed_val, and_(b, mask, positive), sem, scope)
+        of_negative = _rmw(b, negative_op, unsigned_ptr, unsigned_val, and_(b, mask, negative), sem, scope)
+        return bitcast(b, where(b, positive, of_positive, of_negative), type)
+
+    return emit
+
+
+atomic_max = _extreme("max", "max", "umax", "umin")
+atomic_min = _extreme("min", "min", "umin", "umax")

@@ -1,0 +1,165 @@
+"""Tensor descriptors: making them, and moving blocks through them.
+
+desc.load([i, j])     tt.descriptor_load %desc[%i, %j] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minitriton.dialects import tt
+from minitriton.dialects.tt.types import TensorDescType
+from minitriton.frontend.builder import IRBuilder, ir_type
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.semantic.casts import cast
+from minitriton.frontend.semantic.memory import PADDINGS, choice, index_values
+from minitriton.frontend.semantic.values import scalar_constant
+from minitriton.language import dtypes as dt
+from minitriton.language.descriptors import tensor_descriptor
+from minitriton.language.dtypes import block_of, block_type, dtype
+from minitriton.language.values import tensor
+
+_descriptor_types: dict[str, TensorDescType] = {}
+
+
+def descriptor_ir_type(block: block_type) -> TensorDescType:
+    """The IR's type of descriptors with these blocks, built once."""
+    found = _descriptor_types.get(block.name)
+    if found is None:
+        made: Any = ir_type(block)
+        found = _descriptor_types[block.name] = TensorDescType.of_block(made, block.element_ty.is_int_signed())
+    return found
+
+
+def _scalar(b: IRBuilder, value: Any, type: dtype) -> tensor:
+    if isinstance(value, tensor) and not value.type.is_block():
+        return cast(b, value, type)
+    return scalar_constant(b, value, type)
+
+
+def make_tensor_descriptor(
+    b: IRBuilder, base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero"
+) -> tensor_descriptor:
+    """A new descriptor."""
+    rank = len(shape)
+    if not 1 <= rank <= 5:
+        raise LanguageValueError(f"Expected 1 <= ndim <= 5 but got {rank} dimensions")
+    for what, given in (("strides", strides), ("block_shape dimensions", block_shape)):
+        if len(given) != rank:
+            raise LanguageValueError(f"Expected {rank} {what} but got {len(given)}")
+    if not isinstance(base, tensor) or not base.type.is_ptr():
+        raise LanguageTypeError(f"a descriptor is made of a pointer, got {base}")
+    element = base.type.element_ty
+    size = element.primitive_bitwidth // 8
+    if block_shape[-1] * size < 16:
+        raise LanguageValueError(
+            f"Descriptor block shape must have at least 16 bytes in the last dimension, but got {block_shape[-1]} * "
+            f"{size} = {block_shape[-1] * size} bytes"
+        )
+    if isinstance(strides[-1], tensor) or strides[-1] != 1:
+        raise LanguageValueError(f"Tensor descriptor last dim must be 1 but got {strides[-1]}")
+    sizes = [_scalar(b, x, dt.int32) for x in shape]
+    steps = [_scalar(b, x, dt.int64) for x in strides]
+    padding = choice(PADDINGS, padding_option, "Padding option") or "zero"
+    if element.is_int() and padding == "nan":
+        raise LanguageValueError("Padding option `nan` is not supported for integer blocks")
+    block = block_of(element, tuple(block_shape))
+    op = tt.MakeTensorDescOp(
+        base.handle,
+        [x.handle for x in sizes],
+        [x.handle for x in steps],
+        descriptor_ir_type(block),
+        padding=padding,
+    )
+    return tensor_descriptor(b.value(op), sizes, steps, block)
+
+
+def _indices(b: IRBuilder, desc: Any, offsets: Any) -> list[Any]:
+    if not isinstance(desc, tensor_descriptor):
+        raise LanguageTypeError(f"expected a tensor descriptor, got {desc}", "make one with tl.make_tensor_descriptor")
+    rank = len(desc.block_shape)
+    if len(offsets) != rank:
+        raise LanguageValueError(f"expected {rank} offsets, but got {len(offsets)}")
+    return index_values(b, offsets, wide=False)
+
+
+def load_tensor_descriptor(b: IRBuilder, desc: Any, offsets: Any) -> tensor:
+    """A block read."""
+    indices = _indices(b, desc, offsets)
+    return tensor(b.value(tt.DescriptorLoadOp(desc.handle, indices, ir_type(desc.block_type))), desc.block_type)
+
+
+def _block(desc: tensor_descriptor, value: Any) -> tensor:
+    if not isinstance(value, tensor) or not value.type.is_block() or value.type.shape != desc.block_shape:
+        raise LanguageValueError(f"expected a block of shape {list(desc.block_shape)}, got {value}")
+    return value
+
+
+def store_tensor_descriptor(b: IRBuilder, desc: Any, offsets: Any, value: Any) -> None:
+    """A block written."""
+    indices_of = _block(desc, value)
+    stored = cast(b, indices_of, desc.dtype)
+    b.insert(tt.DescriptorStoreOp(desc.handle, stored.handle, _indices(b, desc, offsets)))
+
+
+def _reduce(kind: str, dtypes: tuple[str, ...]) -> Callable[..., None]:
+    """The emitter of an atomic update of a block in memory."""
+
+    def emit(b: IRBuilder, desc: Any, offsets: Any, value: Any) -> None:
+        indices = _indices(b, desc, offsets)
+        if desc.dtype.name not in dtypes:
+            raise LanguageTypeError(f"Unsupported dtype {desc.dtype} for atomic {kind}", f"use {', '.join(dtypes)}")
+        if kind in ("min", "max") and desc.dtype.is_floating() and not b.target.features.has_tma:
+            raise LanguageTypeError(
+                f"16-bit float types require native tma support for atomic {kind}",
+                f"the target is sm_{b.target.arch}, which has no tensor copies",
+            )
+        block = _block(desc, value)
+        if ir_type(block.type) != ir_type(desc.block_type):
+            raise LanguageTypeError(
+                f"atomic {kind} on blocks of {desc.dtype} got a value of {block.dtype}",
+                f"cast the value first: .to(tl.{desc.dtype.codegen_name()})",
+            )
+        b.insert(tt.DescriptorReduceOp(desc.handle, block.handle, indices, kind=kind))
+
+    return emit
+
+
+"""The first architecture with tensor copies."""
+_WORDS = ("uint32", "int32", "uint64", "int64")
+descriptor_atomic_add = _reduce("add", ("uint32", "int32", "uint64", "fp32", "fp16", "bf16"))
+descriptor_atomic_min = _reduce("min", (*_WORDS, "fp16", "bf16"))
+descriptor_atomic_max = _reduce("max", (*_WORDS, "fp16", "bf16"))
+descriptor_atomic_and = _reduce("and", _WORDS)
+descriptor_atomic_or = _reduce("or", _WORDS)
+descriptor_atomic_xor = _reduce("xor", _WORDS)
+
+
+def _check_rows(desc: Any, x_offsets: Any, what: str) -> None:
+    if not isinstance(desc, tensor_descriptor) or len(desc.block_shape) != 2 or desc.block_shape[0] != 1:
+        raise LanguageValueError(f"descriptor {what} takes a descriptor with blocks of one row, got {desc}")
+    if not isinstance(x_offsets, tensor) or not x_offsets.type.is_block() or len(x_offsets.type.shape) != 1:
+        raise LanguageValueError(f"x offsets must be 1D, but got {x_offsets}")
+    if x_offsets.type.shape[0] < 8:
+        raise LanguageValueError(f"descriptor {what} must have at least 8 rows, but got {x_offsets}")
+    least = 32 // desc.dtype.primitive_bitwidth * 8
+    if desc.block_shape[1] < least:
+        raise LanguageValueError(
+            f"descriptor {what} of {desc.dtype} must have at least {least} columns, but got {desc.block_shape[1]}"
+        )
+
+
+def descriptor_gather(b: IRBuilder, desc: Any, x_offsets: Any, y_offset: Any) -> tensor:
+    """Rows read."""
+    _check_rows(desc, x_offsets, "gather")
+    (column,) = index_values(b, y_offset, wide=False)
+    result = block_of(desc.dtype, (x_offsets.type.shape[0], desc.block_shape[1]))
+    return tensor(b.value(tt.DescriptorGatherOp(desc.handle, x_offsets.handle, column, ir_type(result))), result)
+
+
+def descriptor_scatter(b: IRBuilder, desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> None:
+    """Rows written."""
+    _check_rows(desc, x_offsets, "scatter")
+    (column,) = index_values(b, y_offset, wide=False)
+    b.insert(tt.DescriptorScatterOp(desc.handle, x_offsets.handle, column, value.handle))

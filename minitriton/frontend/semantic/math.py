@@ -1,0 +1,165 @@
+"""Elementwise functions: `tl.exp`, `tl.maximum`, `tl.fma`, ... and the dtypes each accepts.
+
+tl.exp(x)         math.exp            tl.maximum(x, y)   arith.maxnumf (ALL: maximumf), maxsi or maxui
+tl.sqrt_rn(x)     tt.precise_sqrt     tl.abs(x)          math.absf, math.absi, or nothing
+"""
+
+from __future__ import annotations
+
+import builtins
+import math as pymath
+from collections.abc import Callable
+from typing import Any
+
+from minitriton.dialects import arith, math, tt
+from minitriton.frontend.builder import IRBuilder
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.semantic.casts import cast, with_scalar
+from minitriton.frontend.semantic.values import binary_operands, to_tensor
+from minitriton.language import dtypes as dt
+from minitriton.language.core import PropagateNan
+from minitriton.language.values import tensor
+
+_FLOATS = ("fp32", "fp64")
+
+
+def _require(x: tensor, names: tuple[str, ...]) -> None:
+    if x.dtype.name not in names:
+        raise LanguageValueError(
+            f"Expected dtype {list(names)} but got {x.dtype.name}",
+            f"cast first: .to(tl.{dt.dtype(names[0]).codegen_name()})",
+        )
+
+
+def unary(op: Any, names: tuple[str, ...] = _FLOATS) -> Callable[[IRBuilder, Any], tensor]:
+    """The emitter of a function of one value which keeps its type."""
+
+    def emit(b: IRBuilder, x: Any) -> tensor:
+        if isinstance(x, tensor):
+            _require(x, names)
+        x = to_tensor(b, x)
+        return tensor(b.value(op(x.handle)), x.type)
+
+    return emit
+
+
+exp = unary(math.ExpOp)
+exp2 = unary(math.Exp2Op)
+log = unary(math.LogOp)
+log2 = unary(math.Log2Op)
+cos = unary(math.CosOp)
+sin = unary(math.SinOp)
+sqrt = unary(math.SqrtOp)
+rsqrt = unary(math.RsqrtOp)
+erf = unary(math.ErfOp)
+floor = unary(math.FloorOp)
+ceil = unary(math.CeilOp)
+sqrt_rn = unary(tt.PreciseSqrtOp, ("fp32",))
+
+
+def abs(b: IRBuilder, x: Any) -> tensor:
+    """|x|; unsigned integers are themselves."""
+    x = to_tensor(b, x)
+    if x.dtype.is_fp8e4b15():
+        mask = b.constant(with_scalar(x.type, dt.int8), 0x7F)
+        return tensor(b.value(arith.AndIOp(x.handle, mask)), x.type)
+    if x.dtype.is_floating():
+        return tensor(b.value(math.AbsFOp(x.handle)), x.type)
+    if x.dtype.is_int_signed():
+        return tensor(b.value(math.AbsIOp(x.handle)), x.type)
+    return x
+
+
+def _pair(b: IRBuilder, x: Any, y: Any, names: tuple[str, ...]) -> tuple[tensor, tensor]:
+    for value in (x, y):
+        if isinstance(value, tensor):
+            _require(value, names)
+    return binary_operands(b, to_tensor(b, x), to_tensor(b, y))
+
+
+def umulhi(b: IRBuilder, x: Any, y: Any) -> tensor:
+    """Upper half of an integer product."""
+    x, y = _pair(b, x, y, ("int32", "int64", "uint32", "uint64"))
+    return tensor(b.op(tt.MulhiUIOp, (x.handle, y.handle), x.handle.type), x.type)
+
+
+def div_rn(b: IRBuilder, x: Any, y: Any) -> tensor:
+    """Correctly rounded quotient."""
+    x, y = _pair(b, x, y, ("fp32",))
+    return tensor(b.op(tt.PreciseDivFOp, (x.handle, y.handle), x.handle.type), x.type)
+
+
+def fma(b: IRBuilder, x: Any, y: Any, z: Any) -> tensor:
+    """`x * y + z`, rounded once."""
+    x, y = binary_operands(b, to_tensor(b, x), to_tensor(b, y))
+    z, x = binary_operands(b, to_tensor(b, z), x)
+    z, y = binary_operands(b, z, y)
+    return tensor(b.value(math.FmaOp(x.handle, y.handle, z.handle)), x.type)
+
+
+def widen_bf16(b: IRBuilder, x: tensor) -> tensor:
+    """`x`, as fp32 if it is bf16: the hardware compares no bf16."""
+    return cast(b, x, dt.float32) if x.dtype.is_bf16() else x
+
+
+def _extreme(b: IRBuilder, x: Any, y: Any, propagate_nan: PropagateNan, ops: dict[str, Any]) -> tensor:
+    if not isinstance(propagate_nan, PropagateNan):
+        raise LanguageValueError(f"Unexpected propagate_nan {propagate_nan}", "use tl.PropagateNan.NONE or .ALL")
+    x, y = binary_operands(b, widen_bf16(b, to_tensor(b, x)), widen_bf16(b, to_tensor(b, y)))
+    if x.dtype.is_floating():
+        op = ops[propagate_nan.value]
+    elif x.dtype.is_int():
+        op = ops["signed" if x.dtype.is_int_signed() else "unsigned"]
+    else:
+        raise LanguageTypeError(f"Unexpected dtype {x.dtype}")
+    return tensor(b.value(op(x.handle, y.handle)), x.type)
+
+
+_MINIMA = {"none": arith.MinnumfOp, "all": arith.MinimumfOp, "signed": arith.MinSIOp, "unsigned": arith.MinUIOp}
+_MAXIMA = {"none": arith.MaxnumfOp, "all": arith.MaximumfOp, "signed": arith.MaxSIOp, "unsigned": arith.MaxUIOp}
+
+
+def minimum(b: IRBuilder, x: Any, y: Any, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
+    """The smaller value."""
+    return _extreme(b, x, y, propagate_nan, _MINIMA)
+
+
+def maximum(b: IRBuilder, x: Any, y: Any, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
+    """The larger value."""
+    return _extreme(b, x, y, propagate_nan, _MAXIMA)
+
+
+def clamp(b: IRBuilder, x: Any, min: Any, max: Any, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
+    """`x` limited to `[min, max]`."""
+    values = [widen_bf16(b, to_tensor(b, value)) for value in (x, min, max)]
+    low, high = binary_operands(b, values[1], values[2])
+    x, low = binary_operands(b, values[0], low)
+    x, high = binary_operands(b, x, high)
+    if not x.dtype.is_floating():
+        raise LanguageTypeError(f"Unexpected dtype {x.dtype}. Only floating point clamp is supported")
+    op = tt.ClampFOp(x.handle, low.handle, high.handle, propagate_nan=propagate_nan.value)
+    return tensor(b.value(op), x.type)
+
+
+def builtin_max(b: IRBuilder, *args: Any, propagate_nan: Any = None) -> Any:
+    """Python's `max`."""
+    return _builtin_extreme(b, args, propagate_nan, builtins.max, maximum)
+
+
+def builtin_min(b: IRBuilder, *args: Any, propagate_nan: Any = None) -> Any:
+    """Python's `min`."""
+    return _builtin_extreme(b, args, propagate_nan, builtins.min, minimum)
+
+
+def _builtin_extreme(b: IRBuilder, args: tuple[Any, ...], propagate_nan: Any, static: Any, dynamic: Any) -> Any:
+    if not any(isinstance(x, tensor) for x in args):
+        # Python and IEEE 754 disagree here, so the answer would depend on when it is computed.
+        if any(x != x or (x == 0 and pymath.copysign(1.0, x) < 0) for x in args):
+            raise LanguageValueError(f"min and max of {args} are not defined: one is NaN or -0.0")
+        return static(*args)
+    if len(args) < 2:
+        raise LanguageTypeError("min and max of tensors take two values or more", "tl.max(x, axis) reduces one block")
+    result = args[0]
+    for x in args[1:]:
+        result = dynamic(b, result, x, PropagateNan.NONE if propagate_nan is None else propagate_nan)
+    return result

@@ -1,0 +1,193 @@
+"""Program ids, hints, debugging, inline assembly and library functions."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, i32
+from xdsl.ir import Operation
+
+from minitriton.dialects import tt
+from minitriton.dialects.llvm import AssumeOp
+from minitriton.dialects.tt.types import tensor_type
+from minitriton.frontend.builder import IRBuilder, ir_type
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.semantic.arithmetic import logical_not, or_
+from minitriton.frontend.semantic.values import binary_operands, to_tensor
+from minitriton.language import dtypes as dt
+from minitriton.language.values import tensor
+from minitriton.language.values import tuple as language_tuple
+
+
+def _axis(axis: Any, what: str) -> int:
+    if axis not in (0, 1, 2):
+        raise LanguageValueError(f"{what} axis must be 0, 1, or 2 but got {axis}")
+    return axis
+
+
+def program_id(b: IRBuilder, axis: Any) -> tensor:
+    """Index of this program."""
+    return tensor(b.value(tt.GetProgramIdOp(_axis(axis, "program_id"))), dt.int32)
+
+
+def num_programs(b: IRBuilder, axis: Any) -> tensor:
+    """Number of programs."""
+    return tensor(b.value(tt.GetNumProgramsOp(_axis(axis, "num_programs"))), dt.int32)
+
+
+def current_target(b: IRBuilder) -> Any:
+    """The target compiled for."""
+    return b.target
+
+
+def is_cuda(b: IRBuilder) -> bool:
+    """NVIDIA?"""
+    return b.target.backend == "cuda"
+
+
+def cuda_capability_geq(b: IRBuilder, major: Any, minor: Any = 0) -> bool:
+    """At least this compute capability?"""
+    return is_cuda(b) and b.target.arch >= major * 10 + minor
+
+
+def is_hip(b: IRBuilder) -> bool:
+    """AMD? Never: there is no such target."""
+    return False
+
+
+_REPEATABLE = frozenset(
+    f"tt.{name}"
+    for name in ["splat", "make_range", "addptr", "broadcast", "expand_dims", "bitcast", "int_to_ptr", "get_program_id"]
+)
+"""Ops that cost next to nothing and have no effect."""
+
+
+def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tensor]:
+    """The emitter of a promise about a value: an attribute on the op that makes it."""
+
+    def emit(b: IRBuilder, input: Any, values: Any) -> tensor:
+        x = to_tensor(b, input)
+        values = list(values) if isinstance(values, (tuple, list)) else [values]
+        for i, v in enumerate(values):
+            if type(v) is not int:
+                raise LanguageTypeError(f"values element {i} must have type `constexpr[int]`, got `{v!r}`")
+        rank = len(x.type.shape) if x.type.is_block() else 0
+        if (max(1, rank) if scalar_allowed else rank) != len(values):
+            raise LanguageValueError(f"Shape of input to {name} does not match the length of values")
+        owner = x.handle.owner
+        type_: Any = tensor_type((len(values),), i32)
+        promise = DenseIntOrFPElementsAttr.from_list(type_, values)
+        if not isinstance(owner, Operation):
+            if owner is b.block:
+                b.argument_hints.append((x.handle, attribute, promise))
+        elif owner.parent is b.block:
+            owner.attributes[attribute] = promise
+        elif owner.name in _REPEATABLE or owner.name.startswith("arith."):
+            # The promise is made in this region only, so it stands on a value that only this region has.
+            again = b.insert(owner.clone())
+            again.attributes[attribute] = promise
+            return tensor(again.results[0], x.type)
+        return x
+
+    return emit
+
+
+multiple_of = _hint("multiple_of", "tt.divisibility", True)
+max_contiguous = _hint("max_contiguous", "tt.contiguity", False)
+max_constancy = _hint("max_constancy", "tt.constancy", False)
+
+
+def assume(b: IRBuilder, cond: Any) -> None:
+    """A promise to the optimiser."""
+    b.insert(AssumeOp(to_tensor(b, cond).handle))
+
+
+def debug_barrier(b: IRBuilder) -> None:
+    """A barrier of the whole program."""
+    b.insert(gpu.BarrierOp())
+
+
+def device_print(b: IRBuilder, prefix: Any, *args: Any, hex: Any = False) -> None:
+    """Prints at run time; the prefix is spaced as Triton spaces it."""
+    if not isinstance(prefix, str):
+        raise LanguageTypeError(f"{prefix} is not string", "the first argument of device_print is its label")
+    if any(character not in string.printable for character in prefix):
+        raise LanguageValueError(f"{prefix} is not an ascii string")
+    if args:
+        prefix = prefix if prefix.endswith(" ") else prefix + " "
+        prefix = prefix if prefix.endswith(": ") else prefix[:-1] + ": "
+    if len(prefix) > 2 and not prefix.startswith(" "):
+        prefix = " " + prefix
+    values = [to_tensor(b, x) for x in args]
+    signed = [int(x.dtype.is_int_signed()) for x in values]
+    b.insert(tt.PrintOp([x.handle for x in values], prefix=prefix, hex=bool(hex), is_signed=signed))
+
+
+def device_assert(b: IRBuilder, cond: Any, msg: Any = "", mask: Any = None) -> None:
+    """An assertion at run time, with `debug` only."""
+    if not b.options.debug:
+        return
+    condition = to_tensor(b, cond)
+    if mask is not None:
+        condition = or_(b, condition, logical_not(b, to_tensor(b, mask)))
+    b.insert(tt.AssertOp(condition.handle, message=str(msg)))
+
+
+def _broadcast_operands(b: IRBuilder, args: list[tensor]) -> list[tensor]:
+    shaped = args[0]
+    for x in args:
+        _, shaped = binary_operands(b, x, shaped, pointer_lhs=True, pointer_rhs=True, arithmetic=False)
+    if not shaped.type.is_block():
+        return args
+    return [binary_operands(b, x, shaped, pointer_lhs=True, pointer_rhs=True, arithmetic=False)[0] for x in args]
+
+
+def inline_asm_elementwise(
+    b: IRBuilder, asm: Any, constraints: Any, args: Any, dtype: Any, is_pure: Any, pack: Any
+) -> Any:
+    """PTX applied to each `pack` elements."""
+    several = isinstance(dtype, (tuple, list))
+    types: list[Any] = list(dtype) if several else [dtype]
+    values = [to_tensor(b, x) for x in args]
+    if values:
+        values = _broadcast_operands(b, values)
+        if values[0].type.is_block():
+            types = [values[0].type.with_element_ty(t) for t in types]
+    op = tt.ElementwiseInlineAsmOp(
+        [v.handle for v in values],
+        [ir_type(t) for t in types],
+        asm_string=asm,
+        constraints=constraints,
+        pure=bool(is_pure),
+        packed_element=pack,
+    )
+    results = [tensor(v, t) for v, t in zip(b.insert(op).results, types, strict=True)]
+    return language_tuple(results) if several else results[0]
+
+
+def extern_elementwise(
+    b: IRBuilder, lib_name: Any, lib_path: Any, args: Any, arg_type_symbol_dict: Any, is_pure: Any
+) -> tensor:
+    """A function of a device library applied to each element."""
+    values = [to_tensor(b, x) for x in args]
+    key = tuple(v.dtype for v in values)
+    if key not in arg_type_symbol_dict:
+        raise LanguageValueError(
+            f"input arg type does not match. Expect one of {list(arg_type_symbol_dict)}, got {key}",
+            "cast the arguments",
+        )
+    symbol, result = arg_type_symbol_dict[key]
+    values = _broadcast_operands(b, values)
+    type = values[0].type.with_element_ty(result) if values and values[0].type.is_block() else result
+    op = tt.ExternElementwiseOp(
+        [v.handle for v in values],
+        ir_type(type),
+        libname=lib_name,
+        libpath=lib_path,
+        symbol=symbol,
+        pure=bool(is_pure),
+    )
+    return tensor(b.value(op), type)

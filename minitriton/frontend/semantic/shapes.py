@@ -1,0 +1,214 @@
+"""Making blocks and changing their shape."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from minitriton.dialects import tt
+from minitriton.frontend.builder import IRBuilder, ir_type
+from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
+from minitriton.frontend.semantic.casts import cast
+from minitriton.frontend.semantic.values import (
+    broadcast_pair,
+    broadcast_to_shape,
+    representable,
+    splat,
+    to_tensor,
+)
+from minitriton.frontend.semantic.values import expand_dims as insert_dimension
+from minitriton.language import dtypes as dt
+from minitriton.language.dtypes import block_of, validate_block_shape
+from minitriton.language.dtypes import dtype as language_dtype
+from minitriton.language.values import tensor
+
+
+def shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape given as arguments or as one sequence, checked."""
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    for i, size in enumerate(shape):
+        if isinstance(size, tensor):
+            raise LanguageTypeError(
+                f"Shape element {i} must have type `constexpr[int]`, got a run-time value of type {size.type}",
+                "make it a tl.constexpr parameter",
+            )
+        if isinstance(size, int) and (size & (size - 1) or size < 1):
+            raise LanguageValueError(
+                f"Shape element {i} must be a power of 2", f"round {size} up and mask the rest of the block"
+            )
+    validate_block_shape(shape)
+    return shape
+
+
+def arange(b: IRBuilder, start: Any, end: Any) -> tensor:
+    """The int32 values of `[start, end)`."""
+    if type(start) is not int or type(end) is not int:
+        raise LanguageValueError(
+            "arange's arguments must be of type tl.constexpr", "annotate the parameter: `BLOCK: tl.constexpr`"
+        )
+    if start >> 32 or end >> 32:
+        raise LanguageValueError("arange must fit in int32")
+    if end <= start:
+        raise LanguageValueError("arange's end argument must be greater than the start argument")
+    size = end - start
+    if size & (size - 1):
+        raise LanguageValueError(
+            "arange's range must be a power of 2", f"use {1 << size.bit_length()} and mask the rest"
+        )
+    result = block_of(dt.int32, (size,))
+    return tensor(b.value(tt.MakeRangeOp(ir_type(result), start=start, end=end)), result)
+
+
+def full(b: IRBuilder, shape: Any, value: Any, dtype: Any) -> tensor:
+    """A block filled with one value."""
+    shape = shape_argument((shape,))
+    if not isinstance(dtype, language_dtype):
+        raise LanguageTypeError(f"{dtype!r} is not a dtype", "for example tl.float32")
+    if not isinstance(value, tensor):
+        type = block_of(dtype, shape) if shape else dtype
+        return tensor(b.constant(type, representable(value, dtype)), type)
+    return splat(b, cast(b, unsplat(b, value), dtype), shape)
+
+
+def unsplat(b: IRBuilder, x: tensor) -> tensor:
+    """The element of a block of one element."""
+    if not x.type.is_block():
+        return x
+    if x.type.numel != 1:
+        raise LanguageValueError(
+            f"can only unsplat single-element tensors, got shape {list(x.type.shape)}",
+            "reduce it first, as with tl.sum",
+        )
+    return tensor(b.op(tt.UnsplatOp, (x.handle,), ir_type(x.dtype)), x.dtype)
+
+
+def reshape(b: IRBuilder, x: Any, *shape: Any, can_reorder: bool = False) -> tensor:
+    """The same elements in another shape."""
+    x = to_tensor(b, x)
+    sizes = shape_argument(shape)
+    if not sizes:
+        return unsplat(b, x)
+    numel = 1
+    for size in sizes:
+        numel *= size
+    have = x.type.numel if x.type.is_block() else 1
+    if have != numel:
+        raise LanguageValueError("reshape() cannot change total number of elements in tensor")
+    if not x.type.is_block():
+        return splat(b, x, sizes)
+    result = block_of(x.dtype, sizes)
+    return tensor(b.value(tt.ReshapeOp(x.handle, ir_type(result), allow_reorder=bool(can_reorder))), result)
+
+
+def view(b: IRBuilder, x: Any, *shape: Any) -> tensor:
+    """`reshape` that may reorder."""
+    warnings.warn("view is deprecated, please use reshape with can_reorder being true.", stacklevel=2)
+    return reshape(b, x, *shape, can_reorder=True)
+
+
+def broadcast(b: IRBuilder, input: Any, other: Any) -> tuple[tensor, tensor]:
+    """Both broadcast to one shape."""
+    return broadcast_pair(b, to_tensor(b, input), to_tensor(b, other))
+
+
+def broadcast_to(b: IRBuilder, x: Any, *shape: Any) -> tensor:
+    """`x` broadcast to a shape."""
+    return broadcast_to_shape(b, to_tensor(b, x), shape_argument(shape))
+
+
+def wrap_axis(axis: Any, rank: int) -> int:
+    """A dimension counted from 0, given from either end."""
+    if type(axis) is not int:
+        raise LanguageTypeError(f"an axis must be a compile-time integer, got {axis!r}")
+    if not -rank <= axis < rank:
+        raise LanguageValueError(f"invalid axis {axis}. Expected {-rank} <= axis < {rank}")
+    return axis % rank
+
+
+def expand_dims(b: IRBuilder, x: Any, axis: Any) -> tensor:
+    """`x` with dimensions of size 1 at `axis` of the result."""
+    x = to_tensor(b, x)
+    axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    rank = (len(x.type.shape) if x.type.is_block() else 0) + len(axes)
+    axes = [wrap_axis(a, rank) for a in axes]
+    if len(set(axes)) != len(axes):
+        raise LanguageValueError(f"expand_dims received duplicate axes, normalized axes = {axes}")
+    for a in sorted(axes):
+        x = insert_dimension(b, x, a)
+    return x
+
+
+def index(b: IRBuilder, x: tensor, slices: Any) -> tensor:
+    """`x[:, None]`: `None` inserts a dimension, `:` keeps one."""
+    for position, one in enumerate(slices if isinstance(slices, (tuple, list)) else (slices,)):
+        if one is None:
+            x = insert_dimension(b, x, position)
+        elif not (hasattr(one, "start") and one.start is None and one.stop is None and one.step is None):
+            raise LanguageValueError(
+                f"unsupported tensor index: {one!r}", "blocks are indexed only by `:` and `None`; load through pointers"
+            )
+    return x
+
+
+def permute(b: IRBuilder, x: tensor, *dims: Any) -> tensor:
+    """`x` with its dimensions in the order `dims`."""
+    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
+        dims = tuple(dims[0])
+    shape: Any = x.type.shape if x.type.is_block() else ()
+    if len(shape) != len(dims):
+        raise LanguageValueError("permute dims must have the same length as input shape")
+    if sorted(dims) != list(range(len(dims))):
+        raise LanguageValueError(f"permute dims must be a permutation of 0, 1, ..., n-1, but were {dims}")
+    result = block_of(x.dtype, tuple(shape[d] for d in dims))
+    return tensor(b.value(tt.TransOp(x.handle, order=dims, result_type=ir_type(result))), result)
+
+
+def trans(b: IRBuilder, x: tensor, *dims: Any) -> tensor:
+    """`permute`, by default of the last two dimensions."""
+    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
+        dims = tuple(dims[0])
+    if not dims:
+        rank = len(x.type.shape) if x.type.is_block() else 0
+        if rank < 2:
+            raise LanguageValueError("tl.trans invoked with a 0- or 1-dimensional tensor")
+        dims = (*range(rank - 2), rank - 1, rank - 2)
+    return permute(b, x, *dims)
+
+
+def cat(b: IRBuilder, input: tensor, other: tensor, can_reorder: bool = False) -> tensor:
+    """Two 1-D blocks in one, in any order."""
+    if not can_reorder:
+        raise LanguageValueError("current implementation of `cat` always may reorder elements", "pass can_reorder=True")
+    if not input.type.is_block() or len(input.type.shape) != 1 or input.type != other.type:
+        raise LanguageValueError(f"cat takes two 1-dimensional blocks of one type, got {input} and {other}")
+    result = block_of(input.dtype, (2 * input.type.shape[0],))
+    return tensor(b.op(tt.CatOp, (input.handle, other.handle), ir_type(result)), result)
+
+
+def join(builder: IRBuilder, a: Any, b: Any) -> tensor:
+    """Two blocks stacked along a new last dimension."""
+    x, y = broadcast_pair(builder, to_tensor(builder, a), to_tensor(builder, b))
+    if x.dtype != y.dtype:
+        raise LanguageTypeError(
+            f"join takes blocks of one dtype, got {x.dtype} and {y.dtype}", "cast one with .to(...)"
+        )
+    scalars = not x.type.is_block()
+    if scalars:
+        x, y = splat(builder, x, (1,)), splat(builder, y, (1,))
+    result = block_of(x.dtype, (*x.type.shape, 2))
+    joined = tensor(builder.op(tt.JoinOp, (x.handle, y.handle), ir_type(result)), result)
+    return reshape(builder, joined, 2) if scalars else joined
+
+
+def split(b: IRBuilder, x: tensor) -> tuple[tensor, tensor]:
+    """The two halves along a last dimension of size 2."""
+    if not x.type.is_block() or x.type.shape[-1] != 2:
+        raise LanguageValueError(f"split takes a block whose last dimension is 2, got {x}")
+    flat = len(x.type.shape) == 1
+    if flat:
+        x = insert_dimension(b, x, 0)
+    result = block_of(x.dtype, x.type.shape[:-1])
+    op = b.insert(tt.SplitOp(x.handle, ir_type(result)))
+    first, second = (tensor(value, result) for value in op.results)
+    return (unsplat(b, first), unsplat(b, second)) if flat else (first, second)

@@ -1,0 +1,1 @@
+"""Making kernels: a generator that takes steps, each adding statements made of declared operations."""

@@ -1,0 +1,115 @@
+"""`minitriton mutate`: mutated IR, PTX and command lines, each run in a bounded child process.
+
+minitriton mutate --count 5000 --kinds ttir,ttgir,llir --jobs 2
+minitriton mutate --kinds ptx --only 1742 --keep k.ptx             one mutant of that run: its text, its command, what it says
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.fuzz.command import make_folder
+
+
+def add_mutate_command(commands: Any) -> None:
+    """Adds the subcommand to an `argparse` set of them."""
+    mutate = commands.add_parser(
+        "mutate", help="run mutated IR, PTX and command lines: each must end in a located error or a result"
+    )
+    mutate.add_argument("--count", type=int, default=200, help="mutants (default: %(default)s)")
+    mutate.add_argument("--first", type=int, default=0, help="number of the first mutant")
+    mutate.add_argument("--seed", type=int, default=0, help="of the run; mutant K of a seed is always the same")
+    mutate.add_argument(
+        "--only", type=int, metavar="K", help="run mutant K by itself, in this process, and print what it says"
+    )
+    mutate.add_argument("--keep", type=Path, metavar="FILE", help="with --only: where to write its text")
+    mutate.add_argument(
+        "--kinds", default="", help="of ttir, ttgir, llir, ptx, command, pipeline, signature (default: all)"
+    )
+    mutate.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
+    mutate.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
+    mutate.add_argument("--out", type=Path, metavar="DIR", help="where summary.json goes")
+    mutate.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs the mutants and prints the account. 0 if nothing was found, else 1."""
+    from minitriton.fuzz.mutation.verdict import judge
+    from minitriton.fuzz.running import campaign
+
+    if given.out is not None:
+        make_folder(given.out)
+    kinds = chosen_kinds(given.kinds)
+    if given.only is not None:
+        return _run_one(given, kinds)
+
+    def watch(report: campaign.KernelReport) -> None:
+        for finding in report.findings:
+            print(f"mutant {report.number}: {finding.kind}: {finding.signature}", file=sys.stderr)
+
+    numbers = range(given.first, given.first + given.count)
+    summary = campaign.run(
+        given.seed, numbers, kinds, max(given.jobs, 1), watch, most_seconds=given.seconds, work=judge
+    )
+    print(account(summary))
+    if given.out is not None:
+        (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")
+    return 0 if summary.ok else 1
+
+
+def chosen_kinds(text: str) -> list[str]:
+    """The kinds named, all for none. Raises `MinitritonError` for an unknown one."""
+    from minitriton.fuzz.mutation.mutants import KINDS
+
+    names = [name.strip() for name in text.split(",") if name.strip()] or list(KINDS)
+    for name in names:
+        if name not in KINDS:
+            raise MinitritonError(f"no kind of mutant {name!r}", help="known: " + ", ".join(KINDS))
+    return names
+
+
+def account(summary: Any) -> str:
+    """What became of the mutants by kind, and the findings with the first mutant that shows each."""
+    lines = [f"{summary.count} mutants of seed {summary.seed} in {summary.seconds:.0f} s"]
+    lines += [f"  {n:6}  {name}" for name, n in sorted(summary.features.items())]
+    lines.append(f"findings: {sum(map(len, summary.findings.values()))} of {len(summary.findings)} kinds")
+    for finding, numbers in sorted(summary.findings.items(), key=lambda item: -len(item[1])):
+        lines.append(
+            f"  {len(numbers):6}  {finding.kind}: {finding.signature}: mutants {', '.join(map(str, sorted(numbers)[:6]))}"
+        )
+    return "\n".join(lines)
+
+
+def as_json(summary: Any) -> dict[str, Any]:
+    """Plain values."""
+    return {
+        "seed": summary.seed, "count": summary.count, "kinds": list(summary.oracles), "seconds": round(summary.seconds, 1),
+        "outcomes": dict(sorted(summary.features.items())),
+        "findings": [
+            {"kind": f.kind, "signature": f.signature, "mutants": sorted(numbers), "text": f.text}
+            for f, numbers in summary.findings.items()
+        ],
+    }  # fmt: skip
+
+
+def _run_one(given: argparse.Namespace, kinds: list[str]) -> int:
+    from minitriton.fuzz.mutation.mutants import mutant
+    from minitriton.fuzz.mutation.verdict import judge
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = mutant(kinds[given.only % len(kinds)], given.seed, given.only, Path(folder))
+        if made.path is not None and given.keep is not None:
+            given.keep.write_bytes(made.path.read_bytes())
+        print(made.tool, *made.arguments)
+    report = judge(given.seed, given.only, kinds)
+    for finding in report.findings:
+        print(f"{finding.kind}: {finding.signature}\n{finding.text}")
+    print(*report.features)
+    return 1 if report.findings else 0

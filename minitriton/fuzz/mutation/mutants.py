@@ -1,0 +1,141 @@
+"""Command lines to be run on wrong input, each the same for the same seed and number on every machine.
+
+In: a kind (of text, or of what is typed), a seed, a number, a folder to write files into. Out: a `Mutant`: the command line.
+
+    mutant("ttgir", 1, 17, folder)      →   compile FOLDER/k.ttgir --emit llir        (the file mutated)
+    mutant("signature", 1, 3, folder)   →   compile mutated_programs.py:product --signature '*fp16:16,,*fp16:16,...'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from minitriton.fuzz.mutation.programs import PROGRAMS, Program, text_of
+from minitriton.fuzz.mutation.text_mutation import mutated
+
+TEXTS = ("ttir", "ttgir", "llir", "ptx")
+KINDS = (*TEXTS, "command", "pipeline", "signature")
+FOLDER = "DIR"
+"""Stands in a command line for the folder that the mutant may write to."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What is run: `tool` is `minitriton` or `minitriton-opt`; `path` the file of mutated text, if there is one."""
+
+    kind: str
+    tool: str
+    arguments: tuple[str, ...]
+    path: Path | None = None
+
+
+def mutant(kind: str, seed: int, number: int, folder: Path) -> Mutant:
+    """Mutant `number` of a kind; a text is written below `folder`."""
+    random = Random(f"{kind} {seed} {number}")
+    program = random.randrange(len(PROGRAMS))
+    if kind in TEXTS:
+        return _of_text(kind, program, random, folder)
+    return {"command": _of_command, "pipeline": _of_pipeline, "signature": _of_signature}[kind](program, random, folder)
+
+
+def _of_text(kind: str, program: int, random: Random, folder: Path) -> Mutant:
+    path = folder / f"k.{kind}"
+    path.write_bytes(mutated(text_of(program, kind), random).encode(errors="surrogatepass"))
+    arch = str(PROGRAMS[program].arch)
+    if kind in ("ttir", "ttgir") and random.random() < 0.2:
+        passes = random.sample(("-canonicalize", "-cse", "-triton-licm", "-symbol-dce", "-inline", "-sccp"), 2)
+        return Mutant(kind, "minitriton-opt", (str(path), *passes, "--verify-each"), path)
+    if kind == "llir" or random.random() < (0.8 if kind != "ptx" else 0.1):
+        emitted = random.choice(TEXTS[TEXTS.index(kind) :])
+        more = ("--verify-each",) if random.random() < 0.2 else ()
+        return Mutant(kind, "minitriton", ("compile", str(path), "--arch", arch, "--emit", emitted, *more), path)
+    # Text of the later stages does not say what its pointers point at.
+    types = ("--signature", PROGRAMS[program].types) if kind == "ptx" else ()
+    reproducers = ("--reproducers", str(folder / "reproducers"))
+    return Mutant(kind, "minitriton", ("check", str(path), *types, "--arch", arch, *reproducers), path)
+
+
+def _compile(program: Program, *more: str) -> list[str]:
+    options = [part for option in program.options for part in ("--option", option)]
+    return ["compile", program.reference, "--arch", str(program.arch), *options, *more]
+
+
+def _of_signature(program: int, random: Random, folder: Path) -> Mutant:
+    chosen = PROGRAMS[program]
+    # `=` before a word that begins with a dash, as a shell's user must write it.
+    arguments = _compile(chosen, f"--signature={mutated(chosen.signature, random)}", "--emit", random.choice(TEXTS))
+    return Mutant("signature", "minitriton", tuple(arguments))
+
+
+def _of_pipeline(program: int, random: Random, folder: Path) -> Mutant:
+    chosen, text = PROGRAMS[program], text_of(program, "pipeline")
+    if random.random() < 0.6:
+        text = _passes_elsewhere(text, random)
+    if random.random() < 0.6:
+        text = mutated(text, random)
+    verify = ("--verify-each",) if random.random() < 0.5 else ()
+    arguments = _compile(chosen, "--signature", chosen.signature, f"--pipeline={text}", "--emit", "ptx", *verify)
+    return Mutant("pipeline", "minitriton", tuple(arguments))
+
+
+def _passes_elsewhere(text: str, random: Random) -> str:
+    """A pass left out, run twice, or run at another place."""
+    passes = text.split(",")
+    for _ in range(random.choice((1, 1, 2, 4))):
+        at = random.randrange(len(passes))
+        moved = passes[at] if random.random() < 0.3 else passes.pop(at)
+        if random.random() < 0.7:
+            passes.insert(random.randrange(len(passes) + 1), moved)
+    return ",".join(passes)
+
+
+_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("minitriton", "compile", "KERNEL", "--signature", "SIGNATURE", "--emit", "ttgir", "--arch", "90", "--option", "num_warps=4"),
+    ("minitriton", "compile", "KERNEL", "--signature", "SIGNATURE", "--option", "num_stages=2", "--timings", "--statistics"),
+    ("minitriton", "compile", "KERNEL", "--signature", "SIGNATURE", "--option", "maxnreg=128", "--emit", "ptx"),
+    ("minitriton", "compile", "KERNEL", "--signature", "SIGNATURE", "--option", "extern_libs={'a': 'b'}"),
+    ("minitriton", "compile", "KERNEL", "--signature", "SIGNATURE", "--option", "without=minitriton", "--print-after-each"),
+    ("minitriton", "compile", "DIR/k.ttir", "--emit", "ptx", "--verify-each", "-o", "DIR/out.ptx"),
+    ("minitriton", "check", "KERNEL", "--signature", "SIGNATURE", "--grid", "2", "--arg", "n=100", "--size", "x=4000"),
+    ("minitriton", "check", "DIR/k.ttir", "--grid", "1,1,1", "--seed", "3", "--reproducers", "DIR/r"),
+    ("minitriton", "passes", "tritongpu-coalesce"),
+    ("minitriton", "cache", "size"),
+    ("minitriton", "cache", "path"),
+    ("minitriton", "--version"),
+    ("minitriton-opt", "DIR/k.ttir", "-canonicalize", "-convert-triton-to-tritongpu=target=cuda:90 num-warps=4", "-o", "DIR/out"),
+    ("minitriton-opt", "DIR/k.ttir", "--pass-pipeline=builtin.module(inline,cse{})", "-split-input-file", "--mlir-timing"),
+    ("minitriton-opt", "DIR/k.ttir", "-triton-loop-unroll", "--reproducer=DIR/r.mlir", "--verify-each"),
+)  # fmt: skip
+_FIXED = ("-o", "--reproducers", "--out", "--load")
+"""Options whose values stay as they are: nothing is written, and no code run, outside of the folder."""
+
+
+def _of_command(program: int, random: Random, folder: Path) -> Mutant:
+    tool, *words = random.choice(_COMMANDS)
+    (folder / "k.ttir").write_text(text_of(program, "ttir"))
+    for _ in range(random.choice((1, 1, 2))):
+        at = random.randrange(len(words) + 1)
+        action = random.choice(("drop", "repeat", "mutate", "mutate", "mutate", "swap"))
+        if at == len(words) or action == "swap":
+            random.shuffle(words)
+        elif action == "drop":
+            del words[at]
+        elif action == "repeat":
+            words.insert(at, words[at])
+        elif words[at] not in ("KERNEL", "SIGNATURE") and not _is_place(words, at):
+            words[at] = mutated(words[at], random)
+    names = {"KERNEL": PROGRAMS[program].reference, "SIGNATURE": PROGRAMS[program].signature}
+    arguments = [names.get(word, word).replace(FOLDER, str(folder)) for word in words]
+    # A word with a null character cannot be given to a program.
+    return Mutant("command", tool, tuple(word.replace("\0", "0") for word in arguments if not _runs_long(word)))
+
+
+def _is_place(words: list[str], at: int) -> bool:
+    return FOLDER in words[at] or (at > 0 and words[at - 1] in _FIXED)
+
+
+def _runs_long(word: str) -> bool:
+    """Thousands of kernels to fuzz, or of programs to run, are no wrong input: they take the time that they take."""
+    return word.isdigit() and int(word[:9]) > 2000

@@ -1,0 +1,1 @@
+"""Running kernels: the oracles, what their outcomes say, and campaigns over many processes."""

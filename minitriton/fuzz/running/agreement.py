@@ -1,0 +1,146 @@
+"""What the outcomes of the oracles say: agreement of every pair, or findings.
+
+interpreter, ttgir, emulator equal, triton another number   →   Finding("difference", "triton | interpreter ttgir emulator", ...)
+
+Floats that the analysis calls approximate may be apart by its bound; every other value must be equal bit by bit (a NaN equals
+any NaN).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from minitriton.fuzz.generation.elements import numbers
+from minitriton.fuzz.judging.analysis import Analysis, Written
+from minitriton.fuzz.running.oracles import Outcome
+from minitriton.fuzz.tree import Array
+
+TOLERANCE = 2.0
+"""Two oracles may each be off by the error that the analysis found."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that should not be. `signature` is the same for findings that are likely one bug."""
+
+    kind: str
+    signature: str
+    text: str
+
+
+@dataclass
+class Verdict:
+    """What the oracles say of one kernel: the pairs compared, and those that agree."""
+
+    findings: list[Finding] = field(default_factory=list)
+    compared: list[tuple[str, str]] = field(default_factory=list)
+    agreeing: list[tuple[str, str]] = field(default_factory=list)
+
+
+def judge(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Outcome]) -> Verdict:
+    """Compares the outcomes pair by pair, and collects errors and the emulator's findings."""
+    verdict = Verdict()
+    failed = {name: o for name, o in outcomes.items() if o.error is not None}
+    verdict.findings += _errors(failed, len(outcomes))
+    for name, outcome in outcomes.items():
+        if outcome.findings:
+            kinds = " ".join(outcome.finding_kinds)
+            verdict.findings.append(Finding("unsound", f"{name}: {kinds}", f"{name}: " + "\n".join(outcome.findings)))
+    ran = [name for name in outcomes if name not in failed]
+    for a, b in combinations(ran, 2):
+        verdict.compared.append((a, b))
+        if differing_array(arrays, analysis, outcomes[a], outcomes[b]) is None:
+            verdict.agreeing.append((a, b))
+    if len(verdict.agreeing) < len(verdict.compared):
+        verdict.findings.append(_difference(arrays, analysis, outcomes, ran))
+    return verdict
+
+
+def _errors(failed: dict[str, Outcome], count: int) -> list[Finding]:
+    if not failed:
+        return []
+    if len(failed) == count and "triton" in failed and count > 1:
+        reasons = "\n".join(f"{name}: {o.stage}: {o.error}" for name, o in failed.items())
+        return [Finding("rejected", "no oracle takes the kernel", reasons)]
+    found = {}
+    for name, outcome in failed.items():
+        whose = "triton" if name == "triton" else "minitriton"
+        signature = f"{whose}: {outcome.stage}: {_general(outcome.error or '')}"
+        found.setdefault(signature, Finding("error", signature, f"{name}: {outcome.stage}: {outcome.error}"))
+    return list(found.values())
+
+
+def _general(message: str) -> str:
+    """A message without what differs from kernel to kernel."""
+    line = message.strip().splitlines()[0] if message.strip() else ""
+    line = re.sub(r"\S*/\S*", "PATH", line)
+    return re.sub(r"\d+", "N", re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|%\w+|\b[a-z]+\d+\b", "X", line))[:160]
+
+
+def _difference(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Outcome], ran: list[str]) -> Finding:
+    """The oracles in groups that agree."""
+    groups: list[list[str]] = []
+    for name in ran:
+        for group in groups:
+            if differing_array(arrays, analysis, outcomes[group[0]], outcomes[name]) is None:
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    groups.sort(key=len)
+    texts = []
+    for one, other in combinations(groups, 2):
+        texts.append(_shown(arrays, analysis, outcomes, one[0], other[0]))
+    return Finding("difference", " | ".join(" ".join(g) for g in groups), "\n".join(texts))
+
+
+def differing_array(arrays: Sequence[Array], analysis: Analysis, a: Outcome, b: Outcome) -> int | None:
+    """The first array that differs, by its index."""
+    for index, array in enumerate(arrays):
+        written = analysis.written.get(array.name)
+        if (
+            a.arrays[index].tobytes() != b.arrays[index].tobytes()
+            and differing(a.arrays[index], b.arrays[index], array, written).any()
+        ):
+            return index
+    return None
+
+
+def differing(a: np.ndarray, b: np.ndarray, array: Array, written: Written | None) -> np.ndarray:
+    """Which elements differ by more than they may."""
+    if not array.element.is_float or written is None:
+        return a != b if not array.element.is_float else a.view(f"u{a.itemsize}") != b.view(f"u{b.itemsize}")
+    x, y = numbers(a, array.element), numbers(b, array.element)
+    bits = a.view(f"u{a.itemsize}") == b.view(f"u{b.itemsize}")
+    both_nan = np.isnan(x) & np.isnan(y)
+    same = bits | both_nan
+    if written.either_zero or written.error:
+        same |= x == y
+    if written.error:
+        x, y = x.astype(np.float64), y.astype(np.float64)
+        same |= np.abs(x - y) <= TOLERANCE * written.error
+    return ~same
+
+
+def _shown(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Outcome], one: str, other: str) -> str:
+    """The first elements in which two oracles differ."""
+    a, b = outcomes[one], outcomes[other]
+    index = differing_array(arrays, analysis, a, b)
+    if index is None:
+        return f"{one} and {other} agree"
+    array = arrays[index]
+    written = analysis.written.get(array.name)
+    where = np.flatnonzero(differing(a.arrays[index], b.arrays[index], array, written))
+    x, y = numbers(a.arrays[index], array.element), numbers(b.arrays[index], array.element)
+    bound = f", allowed {TOLERANCE * written.error:.3g}" if written is not None and written.error else ""
+    lines = [
+        f"{array.name} ({array.element}): {len(where)} of {len(x)} elements differ{bound}",
+        f"  {'element':>8} {one:>16} {other:>16}",
+    ]
+    lines += [f"  {i:8} {x[i]!s:>16} {y[i]!s:>16}" for i in where[:5]]
+    return "\n".join(lines)

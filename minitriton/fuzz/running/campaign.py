@@ -1,0 +1,276 @@
+"""A run of many fuzzed kernels over several processes: every kernel by its own seed, whatever one of them does to its process.
+
+In: a seed, a count, oracles. Out: a `Summary`. A kernel that kills its process or takes too long is a finding; the run goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from minitriton.fuzz.generation.features import features_of
+from minitriton.fuzz.generation.generator import generate, kernel_seed
+from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.case import run_case
+from minitriton.fuzz.running.known import known_difference
+
+BATCH = 20
+"""Kernels handed to a process at a time."""
+MOST_SERVED = 400
+"""Kernels run by one process before another takes over: compilers keep some of everything they have seen."""
+MOST_SECONDS = 60.0
+"""For one kernel, before its process is given up."""
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What became of kernel `number`."""
+
+    number: int
+    seconds: float
+    findings: tuple[Finding, ...]
+    known: tuple[str, ...]
+    """Names of known differences from Triton that explain what was found."""
+    compared: tuple[tuple[str, str], ...]
+    agreeing: tuple[tuple[str, str], ...]
+    features: tuple[str, ...]
+
+
+@dataclass
+class Summary:
+    """Counts over a run, and the kernels with findings."""
+
+    seed: int
+    oracles: tuple[str, ...]
+    count: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    compared: Counter[tuple[str, str]] = field(default_factory=Counter)
+    agreeing: Counter[tuple[str, str]] = field(default_factory=Counter)
+    features: Counter[str] = field(default_factory=Counter)
+    known: dict[str, list[int]] = field(default_factory=dict)
+    findings: dict[Finding, list[int]] = field(default_factory=dict)
+    """By kind and signature (the text is the first kernel's): the kernels that show it."""
+
+    def add(self, report: KernelReport) -> None:
+        """Counts one kernel."""
+        self.count += 1
+        self.cpu_seconds += report.seconds
+        self.compared.update(report.compared)
+        self.agreeing.update(report.agreeing)
+        self.features.update(report.features)
+        for name in report.known:
+            self.known.setdefault(name, []).append(report.number)
+        for finding in report.findings:
+            same = next(
+                (f for f in self.findings if (f.kind, f.signature) == (finding.kind, finding.signature)), finding
+            )
+            self.findings.setdefault(same, []).append(report.number)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found but known differences."""
+        return not self.findings
+
+
+def fuzz_one(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
+    """Makes and runs kernel `number` of the run `seed`."""
+    start = time.process_time()
+    kernel = generate(kernel_seed(seed, number))
+    result = run_case(kernel, oracles)
+    findings: list[Finding] = []
+    known: list[str] = []
+    for finding in result.verdict.findings:
+        name = known_difference(kernel, finding, oracles)
+        if name is None:
+            findings.append(finding)
+        else:
+            known.append(name)
+    return KernelReport(
+        number, time.process_time() - start, tuple(findings), tuple(dict.fromkeys(known)),
+        tuple(result.verdict.compared), tuple(result.verdict.agreeing), features_of(kernel),
+    )  # fmt: skip
+
+
+def guarded(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
+    """`fuzz_one`; what the fuzzer itself fails at is a finding too."""
+    try:
+        return fuzz_one(seed, number, oracles)
+    except Exception as error:
+        import traceback
+
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        signature = f"{type(error).__name__} at {where.name}:{where.lineno}"
+        return failed(number, Finding("crash", signature, "".join(traceback.format_exception(error))))
+
+
+def failed(number: int, finding: Finding) -> KernelReport:
+    """The report of a kernel that could not be compared."""
+    return KernelReport(number, 0.0, (finding,), (), (), (), ())
+
+
+Work = Callable[[int, int, Sequence[str]], KernelReport]
+"""What is done for a run's seed, a kernel's number and oracles."""
+
+
+def run(
+    seed: int,
+    numbers: Sequence[int],
+    oracles: Sequence[str],
+    jobs: int,
+    watch: Callable[[KernelReport], None],
+    *,
+    most_seconds: float | None = None,
+    work: Work = guarded,
+) -> Summary:
+    """Fuzzes the kernels `numbers` in `jobs` processes (0: in this one); `watch` sees every report.
+
+    Ends early after `most_seconds`, or when interrupted; the summary says how many kernels there were.
+    """
+    summary = Summary(seed, tuple(oracles))
+    start = time.monotonic()
+    reports = _here(seed, numbers, oracles, work) if jobs == 0 else _in_processes(seed, numbers, oracles, jobs, work)
+    with contextlib.closing(reports), contextlib.suppress(KeyboardInterrupt):
+        for report in reports:
+            summary.add(report)
+            watch(report)
+            if most_seconds is not None and time.monotonic() - start > most_seconds:
+                break
+    summary.seconds = time.monotonic() - start
+    return summary
+
+
+def _here(seed: int, numbers: Sequence[int], oracles: Sequence[str], work: Work) -> Generator[KernelReport]:
+    for number in numbers:
+        yield work(seed, number, oracles)
+
+
+def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str], work: Work) -> None:
+    """A process: announces each kernel before it runs it. What it writes to standard error goes to the file `said`."""
+    # Modules and caches stay; what one kernel leaves behind need not be looked for at each of its allocations.
+    gc.set_threshold(50_000, 20, 100)
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    served = 0
+    while served < MOST_SERVED:
+        numbers = connection.recv()
+        if numbers is None:
+            return
+        served += len(numbers)
+        for number in numbers:
+            os.ftruncate(2, 0)
+            connection.send(number)
+            report = work(seed, number, oracles)
+            connection.send(report)
+            if any(f.signature.startswith("minitriton: GPU:") for f in report.findings):
+                # After a fault nothing runs on the GPU in this process any more.
+                return
+
+
+@dataclass
+class _Worker:
+    """A process, what it still has to do, and since when it has been at the kernel it is at."""
+
+    process: Any
+    connection: Connection
+    said: Path
+    left: list[int]
+    since: float
+    at: int | None = None
+
+
+def _in_processes(
+    seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int, work: Work
+) -> Generator[KernelReport]:
+    context = multiprocessing.get_context("spawn")
+    pending = [list(numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)][::-1]
+    workers: list[_Worker] = []
+    started: list[Path] = []
+    folder = tempfile.mkdtemp(prefix="fuzz")
+
+    def start(left: list[int]) -> None:
+        ours, theirs = context.Pipe()
+        said = Path(folder) / f"{len(started)}.txt"
+        started.append(said)
+        process = context.Process(target=_serve, args=(theirs, str(said), seed, tuple(oracles), work), daemon=True)
+        process.start()
+        theirs.close()
+        ours.send(left)
+        workers.append(_Worker(process, ours, said, left, time.monotonic()))
+
+    for _ in range(min(jobs, len(pending))):
+        start(pending.pop())
+    try:
+        while workers:
+            ready = wait([w.connection for w in workers], timeout=1.0)
+            for worker in list(workers):
+                if worker.connection in ready:
+                    report = _receive(worker)
+                elif worker.at is not None and time.monotonic() - worker.since > MOST_SECONDS:
+                    report = _given_up(
+                        worker, Finding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s")
+                    )
+                else:
+                    continue
+                if report is not None:
+                    yield report
+                if not worker.process.is_alive() and worker.connection.closed:
+                    workers.remove(worker)
+                    if worker.left:
+                        start(worker.left)
+                    elif pending:
+                        start(pending.pop())
+                elif not worker.left and worker.at is None:
+                    if pending:
+                        worker.left = pending.pop()
+                        # A process that has ended meanwhile is noticed, and its work given to another, further above.
+                        with contextlib.suppress(OSError):
+                            worker.connection.send(worker.left)
+                    else:
+                        with contextlib.suppress(OSError):
+                            worker.connection.send(None)
+                        worker.process.join()
+                        workers.remove(worker)
+    finally:
+        for worker in workers:
+            worker.process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _receive(worker: _Worker) -> KernelReport | None:
+    """What a process says: the number of a kernel that it begins, or a report. Its silence is a finding."""
+    try:
+        said = worker.connection.recv()
+    except (EOFError, OSError):
+        worker.process.join()
+        last = worker.said.read_text(errors="replace")[-2000:] if worker.said.exists() else ""
+        return _given_up(worker, Finding("crash", f"a process ended with {worker.process.exitcode}", last))
+    worker.since = time.monotonic()
+    if isinstance(said, int):
+        worker.at = said
+        return None
+    worker.left = [n for n in worker.left if n != said.number]
+    worker.at = None
+    return said
+
+
+def _given_up(worker: _Worker, finding: Finding) -> KernelReport | None:
+    """Ends a process; the kernel it was at gets the finding."""
+    worker.process.kill()
+    worker.process.join()
+    worker.connection.close()
+    if worker.at is None:
+        return None
+    number, worker.at = worker.at, None
+    worker.left = [n for n in worker.left if n != number]
+    return failed(number, finding)

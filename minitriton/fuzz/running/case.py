@@ -1,0 +1,40 @@
+"""One kernel from tree to verdict: analysis, source, arguments, oracles, agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minitriton.fuzz.judging.analysis import Analysis, analyse
+from minitriton.fuzz.printing import source_of
+from minitriton.fuzz.running.agreement import Verdict, judge
+from minitriton.fuzz.running.launch_arguments import make_arguments
+from minitriton.fuzz.running.oracles import Case, Outcome, run_oracles
+from minitriton.fuzz.tree import Kernel
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What became of one kernel."""
+
+    source: str
+    verdict: Verdict
+    outcomes: dict[str, Outcome]
+
+
+def run_case(kernel: Kernel, oracles: Sequence[str]) -> CaseResult:
+    """Runs `kernel` by `oracles` and compares. Raises `Unsound` if it is no well-formed kernel."""
+    analysis = analyse(kernel)
+    case = _launch(kernel, analysis)
+    outcomes = run_oracles(case, oracles)
+    return CaseResult(case.source, judge(kernel.arrays, analysis, outcomes), outcomes)
+
+
+def case_of(kernel: Kernel) -> Case:
+    """The launch of `kernel`. Raises `Unsound` if it is no well-formed kernel."""
+    return _launch(kernel, analyse(kernel))
+
+
+def _launch(kernel: Kernel, analysis: Analysis) -> Case:
+    arguments = make_arguments(kernel, analysis)
+    return Case(source_of(kernel), arguments, kernel.grid, kernel.num_warps, kernel.fp_fusion)

@@ -1,0 +1,182 @@
+"""Differences from Triton that docs/differences-from-triton.md lists: recognised by their cause, counted by name.
+
+A finding about Triton alone is known if it is gone in a kernel that only lacks the cause:
+
+    tl.argmin(x, 0)  →  tl.argmin(x + zero, 0)        zero is a parameter: Triton cannot reorder the reshape that makes x
+
+One cause is a layout that no change of the source is sure to avoid: it is read off Triton's own TTGIR. Where one of Triton's passes
+fails on what its front end took, there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.text import parse_module
+from minitriton.fuzz.generation.elements import INT32
+from minitriton.fuzz.judging.facts import Unsound
+from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.case import case_of, run_case
+from minitriton.fuzz.running.oracles import triton_ttgir
+from minitriton.fuzz.tree import (
+    Apply,
+    Assign,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Literal,
+    Name,
+    Scalar,
+    Stmt,
+    While,
+    rewritten,
+    statements,
+)
+from minitriton.layouts.encodings import Linear
+
+ZERO = "known_zero"
+
+
+@dataclass(frozen=True)
+class KnownDifference:
+    """A row of the document, and the kernel without its cause. `signature` begins all findings that the cause may lead to."""
+
+    name: str
+    without: Callable[[Kernel], Kernel]
+    signature: tuple[str, ...] = ("triton |", "triton:")
+
+
+def _hidden(kernel: Kernel, is_hidden: Callable[[Apply], bool], *, operand: bool = False) -> Kernel:
+    """`kernel` with a zero, which only the launch knows, added to each chosen operation's result, or first operand."""
+
+    def change(e: Expr) -> Expr:
+        if not isinstance(e, Apply) or not is_hidden(e):
+            return e
+        if operand:
+            return replace(e, args=(Apply("opaque", (e.args[0], Name(ZERO))), *e.args[1:]))
+        return Apply("opaque", (e, Name(ZERO)))
+
+    return _with_zero(kernel, replace(rewritten(kernel, change), helpers=kernel.helpers))
+
+
+def _with_zero(kernel: Kernel, changed: Kernel) -> Kernel:
+    """`changed` with the zero among its parameters, if it is another kernel."""
+    if changed == kernel or any(s.name == ZERO for s in kernel.scalars):
+        return changed
+    return replace(changed, scalars=(*kernel.scalars, Scalar(ZERO, INT32, 0)))
+
+
+def _without_indexed_reshapes(kernel: Kernel) -> Kernel:
+    return _hidden(kernel, lambda e: e.op in ("argmax", "argmin"), operand=True)
+
+
+def _without_accumulated_reductions(kernel: Kernel) -> Kernel:
+    return _hidden(kernel, lambda e: e.op.startswith(("reduce_", "own_reduce_")))
+
+
+def _without_constant_others(kernel: Kernel) -> Kernel:
+    """Loads that are masked get their `other` from a number that only the launch knows."""
+    elements = {array.name: array.element for array in kernel.arrays}
+    for statement in statements(kernel.body):
+        if isinstance(statement, Assign):
+            base = _base(statement.value)
+            if base in elements:
+                elements.setdefault(statement.name, elements[base])
+
+    def change(e: Expr) -> Expr:
+        if not isinstance(e, Apply) or e.op != "load" or len(e.args) < 3:
+            return e
+        other, element = e.args[2], elements.get(_base(e.args[0]))
+        if element is None or not element.is_int:
+            return e
+        if isinstance(other, Literal):
+            other = Apply("full_int", (), ((), other.value, element.name))
+        return replace(e, args=(*e.args[:2], Apply("opaque", (other, Name(ZERO)))))
+
+    return _with_zero(kernel, replace(rewritten(kernel, change), helpers=kernel.helpers))
+
+
+def _base(pointer: Expr) -> str:
+    """The name that a pointer is computed from, perhaps in several steps."""
+    while isinstance(pointer, Apply) and pointer.op == "addptr":
+        pointer = pointer.args[0]
+    return pointer.name if isinstance(pointer, Name) else ""
+
+
+def _without_fusion(kernel: Kernel) -> Kernel:
+    return replace(kernel, fp_fusion=False)
+
+
+def _without_while(kernel: Kernel) -> Kernel:
+    return replace(kernel, body=_counted(kernel.body))
+
+
+def _counted(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The statements with `for` in place of `while`."""
+    found: list[Stmt] = []
+    for statement in body:
+        if isinstance(statement, While):
+            inner = _counted(statement.body)
+            statement = For(statement.variable, statement.start, statement.stop, statement.step, inner)
+        elif isinstance(statement, For):
+            statement = replace(statement, body=_counted(statement.body))
+        elif isinstance(statement, If):
+            then, otherwise = _counted(statement.then), _counted(statement.otherwise)
+            statement = replace(statement, then=then, otherwise=otherwise)
+        found.append(statement)
+    return tuple(found)
+
+
+KNOWN = (
+    KnownDifference("a reshape to one dimension before argmax or argmin", _without_indexed_reshapes),
+    KnownDifference("pointers carried by a while loop that never runs", _without_while),
+    KnownDifference("a reduction accumulated in a loop", _without_accumulated_reductions),
+    KnownDifference("a negative constant `other` of 8 or 16 bits", _without_constant_others, ("triton |",)),
+    KnownDifference("lanes that fuse one product each", _without_fusion, ("triton: shared-race",)),
+)
+
+RESHAPED_LAYOUT = "a reduction over the layout that a reshape leaves"
+FAILED_PASS = "a pass of Triton's fails"
+_PASS_FAILED = "triton: Triton's compiler: RuntimeError: PassManager::run failed"
+
+
+def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -> str | None:
+    """The name of the known difference that explains `finding`; None for a new one."""
+    possible = [known for known in KNOWN if finding.signature.startswith(known.signature)]
+    for known in possible:
+        if _agrees(known.without(kernel), kernel, oracles):
+            return known.name
+    without_all = kernel
+    for known in possible:
+        without_all = known.without(without_all)
+    if _agrees(without_all, kernel, oracles):
+        return "several of these at once"
+    if finding.signature.startswith(_PASS_FAILED):
+        return FAILED_PASS
+    return RESHAPED_LAYOUT if possible and "triton" in oracles and _reduces_reshaped_layout(kernel) else None
+
+
+def _reduces_reshaped_layout(kernel: Kernel) -> bool:
+    """Whether a reduction in Triton's TTGIR has an operand in an order that no blocked layout has.
+
+    Its lowering shuffles over as many lanes as hold the axis, from the first of them on, whatever lies between.
+    """
+    try:
+        ttgir = triton_ttgir(case_of(kernel))
+    except RuntimeError:  # Triton's compiler failed: no layout is to blame
+        return False
+    reductions = (op for op in parse_module(ttgir).walk() if isinstance(op, tt.ReduceOp))
+    return any(isinstance(ttg.layout_of(op.srcs[0].type), Linear) for op in reductions)
+
+
+def _agrees(variant: Kernel, kernel: Kernel, oracles: Sequence[str]) -> bool:
+    """Whether `variant` is another kernel than `kernel`, and one on which all oracles agree."""
+    if variant == kernel:
+        return False
+    try:
+        return not run_case(variant, oracles).verdict.findings
+    except Unsound:
+        return False

@@ -1,0 +1,243 @@
+"""Runs one kernel by every oracle, each on the same arguments.
+
+interpreter     the frontend's TTIR on NumPy
+ttgir           TTGIR after all passes on NumPy
+emulator        minitriton's PTX on the emulator, with its checks
+triton          Triton's own PTX of the same source on the emulator (needs Triton's wheel, no GPU)
+gpu             minitriton's cubin on the GPU (needs one)
+
+Out: an `Outcome` an oracle: the arrays after the run, or what stopped it, and what the emulator found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minitriton import emulator
+from minitriton.compiler import ASTSource
+from minitriton.dialects.context import make_context
+from minitriton.emulator.inline_assembly import evaluate
+from minitriton.errors import MinitritonError
+from minitriton.fuzz.printing import KERNEL
+from minitriton.fuzz.running.launch_arguments import LaunchArguments
+from minitriton.interpreter import interpret
+from minitriton.pass_registry import Pass, Property
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
+
+ORACLES = ("interpreter", "ttgir", "emulator", "triton", "gpu")
+ARCH = 90
+
+
+@dataclass
+class Outcome:
+    """What one oracle gave. `error` is what stopped it (`stage`: while doing what); `findings` are the emulator's."""
+
+    arrays: list[np.ndarray] = field(default_factory=list)
+    error: str | None = None
+    stage: str = ""
+    findings: tuple[str, ...] = ()
+    finding_kinds: tuple[str, ...] = ()
+
+
+@dataclass
+class Case:
+    """One launch: source text, arguments, options."""
+
+    source: str
+    launch: LaunchArguments
+    grid: tuple[int, ...]
+    num_warps: int
+    fp_fusion: bool
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"num_warps": self.num_warps, "enable_fp_fusion": self.fp_fusion}
+
+
+def run_oracles(case: Case, names: Sequence[str]) -> dict[str, Outcome]:
+    """Runs `case` by the oracles `names`."""
+    outcomes: dict[str, Outcome] = {}
+    with written(case.source) as path:
+        own = [name for name in names if name != "triton"]
+        if own:
+            outcomes.update(_run_own(case, path, own))
+        if "triton" in names:
+            outcomes["triton"] = _run_triton(case, path)
+    return {name: outcomes[name] for name in names}
+
+
+@contextlib.contextmanager
+def written(source: str) -> Iterator[Path]:
+    """The source as a file, where both front ends look for the text of a function."""
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        path = Path(folder) / "kernel.py"
+        path.write_text(source)
+        yield path
+
+
+def load(path: Path, triton: Any, language: Any) -> Any:
+    """The kernel in the file `path`, made by the `jit` of `triton`."""
+    # Both front ends look up the module by its name: an existing one is found at once.
+    namespace: dict[str, Any] = {"triton": triton, "tl": language, "__name__": __name__}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    return namespace[KERNEL]
+
+
+def _attempt(stage: str, action: Callable[[], Any]) -> tuple[Any, Outcome | None]:
+    """What `action` gives, or an outcome that says why it failed."""
+    try:
+        return action(), None
+    except Exception as error:
+        return None, Outcome(error=_described(error), stage=stage)
+
+
+def _described(error: BaseException) -> str:
+    if isinstance(error, MinitritonError):
+        return f"{type(error).__name__}: {error}"
+    while error.__cause__ is not None:
+        error = error.__cause__
+    where = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(where[-1].filename).name}:{where[-1].lineno}" if where else ""
+    return f"{type(error).__name__}: {error}{place}"
+
+
+def _run_own(case: Case, path: Path, names: Sequence[str]) -> dict[str, Outcome]:
+    import minitriton
+    import minitriton.language
+
+    launch, arguments = case.launch, case.launch.arguments
+    target = GPUTarget("cuda", ARCH, 32)
+    options = CUDAOptions.for_target(target, **case.options)
+    context = make_context()
+    outcomes: dict[str, Outcome] = {}
+
+    def frontend() -> Any:
+        kernel = load(path, minitriton, minitriton.language)
+        source = ASTSource(kernel, launch.signature, launch.constants, launch.attrs)
+        return source, source.make_ir(target, options, context)
+
+    made, failed = _attempt("frontend", frontend)
+    if failed is not None:
+        return dict.fromkeys(names, failed)
+    source, module = made
+
+    def interpreted(stage: str) -> Outcome:
+        _, problem = _attempt(
+            stage,
+            lambda: interpret(
+                module, source.name, arguments.fresh(), case.grid, inline_assembly=evaluate, capability=target.arch
+            ),
+        )
+        return problem or Outcome(arguments.contents())
+
+    if "interpreter" in names:
+        outcomes["interpreter"] = interpreted("interpreter on TTIR")
+    value: Any = module
+    for step in pipeline_for(target, options).steps:
+        if "ttgir" in names and Property.LLVM_DIALECT in step.establishes:
+            outcomes["ttgir"] = interpreted("interpreter on TTGIR")
+
+        def apply(step: Any = step, value: Any = value) -> Any:
+            if not isinstance(step, Pass):
+                return step.translate(value)
+            step.apply(context, value)
+            return value
+
+        value, failed = _attempt(f"pass {step.name}", apply)
+        if failed is not None:
+            return {name: outcomes.get(name, failed) for name in names}
+    shared = module.attributes.get("ttg.shared")
+    shared_bytes = shared.value.data if shared is not None else 0
+    if "emulator" in names:
+        outcomes["emulator"] = _emulated(str(value), case, shared_bytes)
+    if "gpu" in names:
+        outcomes["gpu"] = _run_on_gpu(case, source)
+    return outcomes
+
+
+def _emulated(ptx: str, case: Case, shared: int) -> Outcome:
+    arguments = case.launch.arguments
+    report, failed = _attempt(
+        "emulator", lambda: emulator.run(ptx, None, case.grid, arguments.fresh(), shared, scratch=1 << 20)
+    )
+    if failed is not None:
+        return failed
+    return Outcome(
+        arguments.contents(),
+        findings=tuple(map(str, report.findings)),
+        finding_kinds=tuple(sorted({f.kind for f in report.findings})),
+    )
+
+
+def triton_stages(case: Case, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Triton's own TTIR, TTGIR, LLVM IR and PTX of the kernel in `path`, each made when it is asked for, with the
+    metadata so far. No ptxas and no cache take part."""
+    import triton
+    import triton.language
+    from triton._C.libtriton import ir
+    from triton.backends.compiler import GPUTarget as TritonTarget
+    from triton.compiler import ASTSource as TritonSource
+    from triton.compiler import make_backend
+
+    launch = case.launch
+    source = TritonSource(load(path, triton, triton.language), launch.signature, launch.constants, launch.attrs)
+    target = TritonTarget("cuda", ARCH, 32)
+    backend: Any = make_backend(target)
+    options = backend.parse_options(case.options)
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    functions = backend.get_codegen_implementation(options)
+    module = source.make_ir(target, options, functions, backend.get_module_map(), context)
+    metadata: dict[str, Any] = {}
+    for make in (backend.make_ttir, backend.make_ttgir, backend.make_llir, backend.make_ptx):
+        module = make(module, metadata, options, ARCH)
+        yield str(module), metadata
+
+
+def triton_ttgir(case: Case) -> str:
+    """What Triton lowers to LLVM IR."""
+    with written(case.source) as path:
+        _, (ttgir, _) = itertools.islice(triton_stages(case, path), 2)
+    return ttgir
+
+
+def _triton_ptx(case: Case, path: Path) -> tuple[str, int]:
+    """Triton's PTX, and its bytes of shared memory."""
+    *_, (ptx, metadata) = triton_stages(case, path)
+    return ptx, metadata["shared"]
+
+
+def _run_triton(case: Case, path: Path) -> Outcome:
+    made, failed = _attempt("Triton's compiler", lambda: _triton_ptx(case, path))
+    return failed or _emulated(made[0], case, made[1])
+
+
+def _run_on_gpu(case: Case, source: ASTSource) -> Outcome:
+    from minitriton.fuzz.running.on_gpu import launch_on_gpu
+
+    arrays, failed = _attempt("GPU", lambda: launch_on_gpu(case, source))
+    return failed or Outcome(arrays)
+
+
+def available(name: str) -> bool:
+    """Whether an oracle can run here."""
+    import importlib.util
+
+    if name == "triton":
+        return importlib.util.find_spec("triton") is not None and importlib.util.find_spec("triton._C") is not None
+    if name == "gpu":
+        from minitriton.runtime.driver import has_gpu
+
+        return has_gpu()
+    return True

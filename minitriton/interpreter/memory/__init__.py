@@ -1,0 +1,1 @@
+"""The meaning of ops on memory: device and shared memory, views, atomics, descriptors, copies and the barriers they complete on."""

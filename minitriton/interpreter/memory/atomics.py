@@ -1,0 +1,106 @@
+"""Atomic read-modify-write and compare-and-swap: element by element, in the order of the tile, programs one after another.
+
+tt.atomic_rmw add, %p, %v, %mask      gives what was there before; lanes that the mask turns off give 0 and do nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects.tt.enums import RMWOp
+from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float, unsigned_dtype
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+    from minitriton.interpreter.memory.device import Memory
+
+Combine = Callable[[Array, Array], Array]
+
+
+def combination(kind: RMWOp, type_: Attribute) -> Combine:
+    """The new value of a location, from its old one and an operand."""
+    match kind:
+        case RMWOp.ADD:
+            return np.add
+        case RMWOp.FADD:
+            if is_native_float(type_):
+                return np.add
+            decode, encode = decoder(type_), encoder(type_)
+            return lambda old, value: encode(decode(old) + decode(value))
+        case RMWOp.AND:
+            return np.bitwise_and
+        case RMWOp.OR:
+            return np.bitwise_or
+        case RMWOp.XOR:
+            return np.bitwise_xor
+        case RMWOp.MAX:
+            return np.maximum
+        case RMWOp.MIN:
+            return np.minimum
+        case RMWOp.XCHG:
+            return lambda old, value: value
+        case RMWOp.UMAX | RMWOp.UMIN:
+            pick = np.maximum if kind == RMWOp.UMAX else np.minimum
+            signed, unsigned = dtype_of(type_), unsigned_dtype(type_)
+            return lambda old, value: pick(old.view(unsigned), value.view(unsigned)).view(signed)
+
+
+def update(memory: Memory, addresses: np.ndarray, values: np.ndarray, dtype: np.dtype, combine: Combine) -> np.ndarray:
+    """Combine each location with its value, in order; the old values."""
+    if not addresses.size:
+        return np.empty(0, dtype)
+    if np.unique(addresses).size == addresses.size:
+        old = memory.load(addresses, dtype)
+        memory.store(addresses, combine(old, values), dtype)
+        return old
+    old = np.empty(addresses.shape, dtype)
+    for index, address in enumerate(addresses.tolist()):
+        elements, position = memory.element(address, dtype)
+        old[index] = elements[position]
+        elements[position] = combine(elements[position], values[index])
+    return old
+
+
+def _read_modify_write(op: Operation, machine: Machine) -> Callable[..., Array]:
+    memory, type_ = machine.memory, op.results[0].type
+    dtype = dtype_of(type_)
+    combine = combination(getattr(op.properties["atomic_rmw_op"], "data"), type_)  # noqa: B009
+
+    def run(pointer: Array, values: Array, mask: Array | None = None) -> Array:
+        addresses = np.asarray(pointer)
+        values = np.broadcast_to(values, addresses.shape)
+        active = np.ones(addresses.shape, np.bool_) if mask is None else np.broadcast_to(mask, addresses.shape)
+        result = np.zeros(addresses.shape, dtype)
+        result[active] = update(memory, addresses[active], values[active], dtype, combine)
+        return result[()]
+
+    return run
+
+
+def _compare_and_swap(op: Operation, machine: Machine) -> Callable[[Array, Array, Array], Array]:
+    memory, dtype = machine.memory, dtype_of(op.results[0].type)
+
+    def run(pointer: Array, expected: Array, values: Array) -> Array:
+        addresses = np.asarray(pointer)
+        old = np.empty(addresses.shape, dtype)
+        expected = np.broadcast_to(expected, addresses.shape).reshape(-1)
+        values = np.broadcast_to(values, addresses.shape).reshape(-1)
+        flat = old.reshape(-1)
+        for index, address in enumerate(addresses.reshape(-1).tolist()):
+            elements, position = memory.element(address, dtype)
+            flat[index] = elements[position]
+            if elements[position].tobytes() == expected[index].tobytes():
+                elements[position] = values[index]
+        return flat.reshape(addresses.shape)[()]
+
+    return run
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "tt.atomic_rmw": _read_modify_write,
+    "tt.atomic_cas": _compare_and_swap,
+}

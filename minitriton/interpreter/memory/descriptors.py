@@ -1,0 +1,168 @@
+"""Tensor descriptors: blocks of a tensor in memory, always checked against its shape.
+
+tt.descriptor_load %desc[%i, %j]      elements outside the tensor are 0 (or NaN, if the descriptor says so)
+tt.descriptor_store                   stores nothing outside; `reduce` combines instead of storing
+tt.descriptor_gather %desc[%rows, %j] one row of the block for each number in %rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
+from minitriton.dialects.tt.types import TensorDescType
+from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.memory.device.atomics import combination, update
+from minitriton.interpreter.memory.device.ops import load_where, padding_value, store_where
+from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A tensor in memory: `base` in bytes, `strides` in elements, accessed in blocks of `block`."""
+
+    base: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    block: tuple[int, ...]
+    element: Attribute
+    padding: Array | None = None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """How its elements are held."""
+        return dtype_of(self.element)
+
+    def locate(self, positions: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The addresses of the elements at `positions` (one broadcastable array per dimension), and which lie inside."""
+        addresses: Array = np.int64(self.base)
+        inside: Array = np.bool_(True)
+        for position, size, stride in zip(positions, self.shape, self.strides, strict=True):
+            addresses = addresses + position * (stride * self.dtype.itemsize)
+            inside = inside & (position >= 0) & (position < size)
+        return np.asarray(addresses), np.asarray(inside)
+
+    def block_at(self, indices: tuple[Array, ...]) -> list[np.ndarray]:
+        """The positions of the block that begins at `indices`."""
+        rank = len(self.block)
+        return [
+            (np.arange(size, dtype=np.int64) + int(start)).reshape([-1 if axis == d else 1 for axis in range(rank)])
+            for d, (size, start) in enumerate(zip(self.block, indices, strict=True))
+        ]
+
+    def rows_at(self, rows: Array, column: Array) -> list[np.ndarray]:
+        """The positions of the given rows of a 2-d tensor, from `column` on."""
+        columns = np.arange(self.block[-1], dtype=np.int64) + int(column)
+        return [rows.astype(np.int64)[:, None], columns[None, :]]
+
+
+def _make(op: Operation, machine: Machine) -> Callable[..., Descriptor]:
+    type_ = op.results[0].type
+    assert isinstance(type_, TensorDescType)
+    block, element = shape_of(type_.block_type), type_.signless_block_type.element_type
+    padding = padding_value(op.properties.get("padding"), element) if is_float(element) else None
+    rank = len(block)
+
+    def run(base: Array, *numbers: Array) -> Descriptor:
+        sizes = tuple(int(n) for n in numbers)
+        return Descriptor(int(base), sizes[:rank], sizes[rank:], block, element, padding)
+
+    return run
+
+
+def from_host(machine: Machine, type_: TensorDescType, arg: Any) -> Descriptor:
+    """The descriptor that a launch was given: an object with `base` (an array), `shape` and `strides`."""
+    base = getattr(arg, "base", None)
+    if not isinstance(base, np.ndarray):
+        raise InterpreterError(
+            f"a tensor descriptor over a NumPy array is expected, got {type(arg).__name__}",
+            help="pass TensorDescriptor(array, shape, strides, block_shape)",
+        )
+    address = machine.memory.add(base, "the array of a tensor descriptor")
+    element = type_.signless_block_type.element_type
+    return Descriptor(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element)
+
+
+def flattened(arg: Any) -> tuple[Any, ...]:
+    """A host descriptor followed by its sizes and strides, as a kernel takes them; any other argument by itself."""
+    if all(hasattr(arg, name) for name in ("base", "shape", "strides", "block_shape")):
+        return (arg, *arg.shape, *arg.strides)
+    return (arg,)
+
+
+def _load(op: Operation, machine: Machine) -> Callable[..., Array]:
+    memory, shape = machine.memory, shape_of(op.results[0].type)
+
+    def run(descriptor: Descriptor, *indices: Array) -> Array:
+        addresses, inside = descriptor.locate(descriptor.block_at(indices))
+        return load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype).reshape(shape)
+
+    return run
+
+
+def _store(op: Operation, machine: Machine) -> Callable[..., None]:
+    memory = machine.memory
+
+    def run(descriptor: Descriptor, values: Array, *indices: Array) -> None:
+        addresses, inside = descriptor.locate(descriptor.block_at(indices))
+        store_where(memory, addresses, values.reshape(addresses.shape), inside, descriptor.dtype)
+
+    return run
+
+
+def _reduce(op: Operation, machine: Machine) -> Callable[..., None]:
+    memory, kind = machine.memory, getattr(op.properties["kind"], "data")  # noqa: B009
+
+    def run(descriptor: Descriptor, values: Array, *indices: Array) -> None:
+        addresses, inside = descriptor.locate(descriptor.block_at(indices))
+        inside = np.broadcast_to(inside, addresses.shape)
+        combine = combination(_atomic_kind(kind, descriptor.element), descriptor.element)
+        update(memory, addresses[inside], values.reshape(addresses.shape)[inside], descriptor.dtype, combine)
+
+    return run
+
+
+def _atomic_kind(kind: DescriptorReduceKind, element: Attribute) -> RMWOp:
+    if kind in (DescriptorReduceKind.INC, DescriptorReduceKind.DEC):
+        raise NoMeaning(f"the interpreter has no meaning for a descriptor reduction of kind {kind}")
+    if kind == DescriptorReduceKind.ADD:
+        return RMWOp.FADD if is_float(element) else RMWOp.ADD
+    return RMWOp(str(kind))
+
+
+def _gather(op: Operation, machine: Machine) -> Callable[[Descriptor, Array, Array], Array]:
+    memory = machine.memory
+
+    def run(descriptor: Descriptor, rows: Array, column: Array) -> Array:
+        addresses, inside = descriptor.locate(descriptor.rows_at(rows, column))
+        return load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
+
+    return run
+
+
+def _scatter(op: Operation, machine: Machine) -> Callable[[Descriptor, Array, Array, Array], None]:
+    memory = machine.memory
+
+    def run(descriptor: Descriptor, rows: Array, column: Array, values: Array) -> None:
+        addresses, inside = descriptor.locate(descriptor.rows_at(rows, column))
+        store_where(memory, addresses, values, inside, descriptor.dtype)
+
+    return run
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "tt.make_tensor_descriptor": _make,
+    "tt.descriptor_load": _load,
+    "tt.descriptor_store": _store,
+    "tt.descriptor_reduce": _reduce,
+    "tt.descriptor_gather": _gather,
+    "tt.descriptor_scatter": _scatter,
+}

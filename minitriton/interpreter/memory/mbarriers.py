@@ -1,0 +1,194 @@
+"""Memory barriers (`mbarrier`) in shared memory: arrivals, bytes that are expected, phases.
+
+ttng.init_barrier %bar, 1                     a phase is complete after one arrival and all bytes that it expects
+ttng.barrier_expect %bar, 8192, %true         one arrival, which announces 8192 bytes
+ttng.wait_barrier %bar, %phase                passes once the phase of that parity is complete
+
+A program runs op by op, so that a wait for what no earlier op has completed would wait for ever: that is an `InterpreterError`,
+unless another partition of a `ttg.warp_specialize` can still complete it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Operation
+
+from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.ttng.barriers import WaitBarrierOp
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.memory.device.shared_views import View
+from minitriton.interpreter.tensors.shapes import integer
+from minitriton.interpreter.values import Array
+from minitriton.interpreter.warps.partition_order import Knowledge
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+ONE_WARP = 1
+"""The op is done by one thread, which is one of the first warp."""
+
+
+@dataclass
+class Mbarrier:
+    """What the hardware keeps in the 8 bytes, and the copies that announce their end here, by phase."""
+
+    count: int
+    phase: int = 0
+    arrived: int = 0
+    missing_bytes: int = 0
+    copies: list[tuple[int, int]] = field(default_factory=list)
+    arriving: Knowledge | None = None
+    published: Knowledge | None = None
+    """What the partitions knew that have arrived in this phase and before it, and in complete phases."""
+
+    def expect(self, size: int) -> None:
+        """Bytes that must come in this phase."""
+        self.missing_bytes += size
+
+    def arrive(self, count: int = 1) -> None:
+        """That many arrivals."""
+        self.arrived += count
+        self._complete()
+
+    def receive(self, copy: int, size: int) -> None:
+        """An asynchronous copy brings `size` bytes."""
+        self.copies.append((self.phase, copy))
+        self.missing_bytes -= size
+        self._complete()
+
+    def passed(self, parity: int) -> bool:
+        """Whether the phase of this parity is complete."""
+        return self.phase % 2 != parity % 2
+
+    def missing(self) -> str:
+        """What the phase that runs lacks, in words."""
+        return f"of phase {self.phase}, {self.arrived} of {self.count} have arrived and {self.missing_bytes} bytes are missing"
+
+    def _complete(self) -> None:
+        if self.arrived >= self.count and self.missing_bytes == 0:
+            self.phase, self.arrived = self.phase + 1, 0
+            self.published = self.arriving
+
+    def finished_copies(self) -> list[int]:
+        """The copies of complete phases, which are handed out once."""
+        done = [copy for phase, copy in self.copies if phase < self.phase]
+        self.copies = [(phase, copy) for phase, copy in self.copies if phase >= self.phase]
+        return done
+
+
+def barrier_at(op: Operation, machine: Machine, view: View) -> Mbarrier:
+    """The barrier in the buffer `view`. Raises `InterpreterError` if it has not been initialised."""
+    found = machine.mbarriers.get(int(view.addresses.min()))
+    if found is None:
+        raise InterpreterError(
+            f"{op.name} uses a barrier that is not initialised", help="ttng.init_barrier must come before it"
+        )
+    return found
+
+
+def publish(machine: Machine, barrier: Mbarrier) -> None:
+    """What the running partition has done is over for those that wait for the phase. To be called before it arrives."""
+    if (order := machine.shared.order) is not None:
+        barrier.arriving = order.publish().joined(barrier.arriving)
+
+
+def publish_copy(machine: Machine, barrier: Mbarrier, copy: int, view: View) -> None:
+    """Likewise, and a copy into `view` has ended for them."""
+    if (order := machine.shared.order) is not None:
+        order.brings(view.byte_addresses(), copy)
+        known = order.publish().joined(barrier.arriving)
+        barrier.arriving = Knowledge(known.times, known.copies | {copy})
+
+
+def learn(machine: Machine, barrier: Mbarrier) -> None:
+    """The running partition has waited for a phase."""
+    if (order := machine.shared.order) is not None and barrier.published is not None:
+        order.learn(barrier.published)
+
+
+def _init(op: Operation, machine: Machine) -> Callable[[View], None]:
+    count = integer(op.properties["count"])
+
+    def run(view: View) -> None:
+        machine.shared.store(op, view, view.dtype.type(0), ONE_WARP)
+        machine.mbarriers[int(view.addresses.min())] = Mbarrier(count)
+
+    return run
+
+
+def _invalidate(op: Operation, machine: Machine) -> Callable[[View], None]:
+    def run(view: View) -> None:
+        barrier_at(op, machine, view)
+        machine.shared.store(op, view, view.dtype.type(0), ONE_WARP)
+        del machine.mbarriers[int(view.addresses.min())]
+
+    return run
+
+
+def _expect(op: Operation, machine: Machine) -> Callable[[View, Array], None]:
+    size = integer(op.properties["size"])
+
+    def run(view: View, predicate: Array) -> None:
+        if predicate:
+            barrier = barrier_at(op, machine, view)
+            barrier.expect(size)
+            publish(machine, barrier)
+            barrier.arrive()
+
+    return run
+
+
+def _arrive(op: Operation, machine: Machine) -> Callable[..., None]:
+    count = integer(op.properties["count"])
+
+    def run(view: View, predicate: Array | None = None) -> None:
+        if predicate is None or predicate:
+            barrier = barrier_at(op, machine, view)
+            publish(machine, barrier)
+            barrier.arrive(count)
+
+    return run
+
+
+def _arrive_after_copies(op: Operation, machine: Machine) -> Callable[[View], None]:
+    """The barrier learns of the end of the copies that the threads have issued; with `noIncrement` each thread arrives too."""
+    threads = 32 * num_warps(op) if "noIncrement" in op.properties else 0
+
+    def run(view: View) -> None:
+        barrier = barrier_at(op, machine, view)
+        publish(machine, barrier)
+        for copy in machine.shared.in_flight():
+            barrier.receive(copy, 0)
+        barrier.arrive(threads)
+
+    return run
+
+
+def _wait(op: Operation, machine: Machine) -> Callable[..., None]:
+    assert isinstance(op, WaitBarrierOp)
+    has_predicate, shared, warps = op.pred is not None, machine.shared, machine.warps_of(op)
+
+    def run(view: View, parity: Array, *rest: Any) -> None:
+        if has_predicate and not rest[0]:
+            return
+        barrier = barrier_at(op, machine, view)
+        shared.load(op, view, warps)
+        machine.wait_until(op, lambda: barrier.passed(int(parity)), barrier.missing)
+        learn(machine, barrier)
+        for copy in barrier.finished_copies():
+            shared.finish_copy(copy)
+
+    return run
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "ttng.init_barrier": _init,
+    "ttng.inval_barrier": _invalidate,
+    "ttng.barrier_expect": _expect,
+    "ttng.arrive_barrier": _arrive,
+    "ttng.async_copy_mbarrier_arrive": _arrive_after_copies,
+    "ttng.wait_barrier": _wait,
+}

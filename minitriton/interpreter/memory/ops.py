@@ -1,0 +1,170 @@
+"""Loads and stores through pointers, tensors of pointers and block pointers.
+
+tt.load %p, %mask, %other         other (0, if there is none) where the mask is off; those addresses are not touched
+tt.make_tensor_ptr / tt.advance   a block pointer: base, shape, strides and offsets; an access checks the dimensions in
+                                  `boundaryCheck` and pads what lies outside with 0 or NaN
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects.tt.enums import PaddingOption
+from minitriton.dialects.tt.types import PointerType, is_tensor_pointer
+from minitriton.interpreter.values import Array, dtype_of, encoder, shape_of
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+    from minitriton.interpreter.memory.device import Memory
+
+
+@dataclass(frozen=True)
+class BlockPointer:
+    """A block of `block` elements of a tensor in memory, beginning at `offsets`. Strides are in elements, `base` in bytes."""
+
+    base: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offsets: tuple[int, ...]
+    block: tuple[int, ...]
+    dtype: np.dtype
+
+    def addresses(self) -> np.ndarray:
+        """The address of each element of the block."""
+        total = np.full(self.block, self.base, np.int64)
+        for dim, positions in enumerate(self._positions()):
+            total = total + positions * (self.strides[dim] * self.dtype.itemsize)
+        return total
+
+    def inside(self, dims: Iterable[int]) -> np.ndarray:
+        """Which elements lie within the tensor along `dims`."""
+        mask = np.ones(self.block, np.bool_)
+        positions = self._positions()
+        for dim in dims:
+            mask = mask & (positions[dim] >= 0) & (positions[dim] < self.shape[dim])
+        return mask
+
+    def _positions(self) -> list[np.ndarray]:
+        rank = len(self.block)
+        return [
+            (np.arange(self.block[d], dtype=np.int64) + self.offsets[d]).reshape(
+                [-1 if axis == d else 1 for axis in range(rank)]
+            )
+            for d in range(rank)
+        ]
+
+
+def load_where(
+    memory: Memory, addresses: np.ndarray, mask: Array | None, other: Array | None, dtype: np.dtype
+) -> np.ndarray:
+    """The elements at `addresses` where `mask` is on, `other` (or 0) elsewhere."""
+    if mask is None or np.all(mask):
+        return memory.load(addresses, dtype)
+    mask = np.broadcast_to(mask, addresses.shape)
+    result = np.zeros(addresses.shape, dtype)
+    if other is not None:
+        result[...] = other
+    if mask.any():
+        result[mask] = memory.load(addresses[mask], dtype)
+    return result
+
+
+def store_where(memory: Memory, addresses: np.ndarray, values: Array, mask: Array | None, dtype: np.dtype) -> None:
+    """Store `values` at `addresses` where `mask` is on."""
+    if mask is None or np.all(mask):
+        memory.store(addresses, values, dtype)
+    else:
+        mask = np.broadcast_to(mask, addresses.shape)
+        if mask.any():
+            memory.store(addresses[mask], np.broadcast_to(values, addresses.shape)[mask], dtype)
+
+
+def _checked_dims(op: Operation) -> tuple[int, ...]:
+    dims = op.properties.get("boundaryCheck")
+    return tuple(int(dim) for dim in dims.get_values()) if isinstance(dims, DenseArrayBase) else ()
+
+
+def padding_value(option: Attribute | None, element: Attribute) -> Array | None:
+    """What a padded access gives outside: None for 0."""
+    if getattr(option, "data", None) == PaddingOption.PAD_NAN:
+        return encoder(element)(np.float64(np.nan))
+    return None
+
+
+def _load(op: Operation, machine: Machine) -> Callable[..., Array]:
+    memory, type_ = machine.memory, op.results[0].type
+    dtype = dtype_of(type_)
+    if is_tensor_pointer(op.operands[0].type):
+        dims, padding = _checked_dims(op), padding_value(op.properties.get("padding"), type_)
+        return lambda block: load_where(memory, block.addresses(), block.inside(dims), padding, dtype)
+
+    def run(pointer: Array, mask: Array | None = None, other: Array | None = None) -> Array:
+        return load_where(memory, np.asarray(pointer), mask, other, dtype)[()]
+
+    return run
+
+
+def _store(op: Operation, machine: Machine) -> Callable[..., None]:
+    memory, dtype = machine.memory, dtype_of(op.operands[1].type)
+    if is_tensor_pointer(op.operands[0].type):
+        dims = _checked_dims(op)
+        return lambda block, values: store_where(memory, block.addresses(), values, block.inside(dims), dtype)
+
+    def run(pointer: Array, values: Array, mask: Array | None = None) -> None:
+        store_where(memory, np.asarray(pointer), values, mask, dtype)
+
+    return run
+
+
+def _add_pointer(op: Operation, machine: Machine) -> Callable[[Array, Array], Array]:
+    size = np.int64(pointee_size(op.operands[0].type))
+    return lambda pointer, offset: pointer + offset.astype(np.int64) * size
+
+
+def pointee_size(type_: Attribute) -> int:
+    """Bytes of what a pointer or a tensor of pointers points to."""
+    element = getattr(type_, "element_type", type_)
+    assert isinstance(element, PointerType)
+    return dtype_of(element.pointee_type).itemsize
+
+
+def _make_block_pointer(op: Operation, machine: Machine) -> Callable[..., BlockPointer]:
+    type_ = op.results[0].type
+    assert isinstance(type_, PointerType)
+    block, dtype = shape_of(type_.pointee_type), dtype_of(type_.pointee_type)
+    rank = len(block)
+
+    def run(base: Array, *numbers: Array) -> BlockPointer:
+        shape, strides, offsets = (
+            tuple(int(n) for n in numbers[start : start + rank]) for start in (0, rank, 2 * rank)
+        )
+        return BlockPointer(int(base), shape, strides, offsets, block, dtype)
+
+    return run
+
+
+def _advance(op: Operation, machine: Machine) -> Callable[..., BlockPointer]:
+    def run(pointer: BlockPointer, *steps: Array) -> BlockPointer:
+        return replace(pointer, offsets=moved(pointer.offsets, steps))
+
+    return run
+
+
+def moved(offsets: tuple[int, ...], steps: Sequence[Array]) -> tuple[int, ...]:
+    """`offsets` plus `steps`."""
+    return tuple(offset + int(step) for offset, step in zip(offsets, steps, strict=True))
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "tt.load": _load,
+    "tt.store": _store,
+    "tt.addptr": _add_pointer,
+    "tt.make_tensor_ptr": _make_block_pointer,
+    "tt.advance": _advance,
+}

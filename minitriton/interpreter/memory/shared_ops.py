@@ -1,0 +1,226 @@
+"""The ops of `ttg` on shared memory: buffers, views of them, loads, stores, barriers, asynchronous copies.
+
+%b = ttg.local_alloc %t              a `View` of a new buffer, at `allocation.offset` if the op has one
+%v = ttg.memdesc_index %b[%i]        the view of a part: addresses only
+%r = ttg.local_load %v               an `InterpreterError` if it could see something else on a GPU (`shared_memory`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.ir import Attribute, Operation
+
+from minitriton.analysis.shared_memory.membar import meets_by_warp
+from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
+from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
+from minitriton.dialects.ttg.types import MemDescType
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.memory.device.ops import load_where
+from minitriton.interpreter.memory.device.shared_views import View, element_dtype, element_offsets, holders
+from minitriton.interpreter.numbers.formats import unpack_e2m1
+from minitriton.interpreter.tensors.shapes import integer
+from minitriton.interpreter.values import Array, encoder
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+TOKEN = np.bool_(True)
+"""The value of a token: order is kept by running in order."""
+
+
+def placed_at(op: Operation) -> int | None:
+    """Where the module says that the memory of `op` begins; None if it does not."""
+    offset = op.attributes.get(ALLOCATION_OFFSET)
+    return offset.value.data if isinstance(offset, IntegerAttr) else None
+
+
+def with_scratch(op: Operation, machine: Machine, meaning: Callable[..., Any]) -> Callable[..., Any]:
+    """`meaning` of an op that also needs shared memory, of its own while it runs or for the function that it calls."""
+    offset, shared = placed_at(op), machine.shared
+    if op.name in ("tt.call", "func.call"):
+        return meaning if offset is None else _call_at(offset, machine, meaning)
+    given = op.attributes.get(ALLOCATION_SIZE)
+    size = given.value.data if isinstance(given, IntegerAttr) else triton_scratch_bytes(op)
+    if not size:
+        return meaning
+    meets, warps = not meets_by_warp(op), machine.warps_of(op)
+
+    def run(*operands: Array) -> Any:
+        if offset is not None:
+            shared.use_scratch(op, shared.base + offset, size, warps, meets=meets)
+        elif meets:
+            shared.barrier()
+        return meaning(*operands)
+
+    return run
+
+
+def _call_at(offset: int, machine: Machine, meaning: Callable[..., Any]) -> Callable[..., Any]:
+    shared = machine.shared
+
+    def run(*operands: Array) -> Any:
+        shared.base += offset
+        results = meaning(*operands)
+        shared.base -= offset
+        return results
+
+    return run
+
+
+def _local_alloc(op: Operation, machine: Machine) -> Callable[..., View]:
+    shared, type_, offset = machine.shared, op.results[0].type, placed_at(op)
+    offsets, dtype = element_offsets(type_), element_dtype(type_)
+    size = int(offsets.max()) + dtype.itemsize
+    own = shared.place(op, size) if offset is None else 0
+    warps = holders(op.operands[0].type) if op.operands else None
+
+    def run(source: Array | None = None) -> View:
+        start = own if offset is None else shared.base + offset
+        view = View(shared.claim(op, start, size), start + offsets, dtype)
+        if warps is not None:
+            assert source is not None
+            shared.store(op, view, source, warps)
+        return view
+
+    return run
+
+
+def _local_dealloc(op: Operation, machine: Machine) -> Callable[[View], None]:
+    return lambda view: machine.shared.release(op, view.buffer)
+
+
+def _local_load(op: Operation, machine: Machine) -> Callable[..., Array]:
+    warps = holders(op.results[0].type)
+    return lambda view, token=None: machine.shared.load(op, view, warps)
+
+
+def _local_store(op: Operation, machine: Machine) -> Callable[[Array, View], None]:
+    warps = holders(op.operands[0].type)
+    return lambda values, view: machine.shared.store(op, view, values, warps)
+
+
+def _async_copy(op: Operation, machine: Machine) -> Callable[..., Array]:
+    assert isinstance(op, AsyncCopyGlobalToLocalOp)
+    shared, memory = machine.shared, machine.memory
+    destination = op.destination.type
+    dtype, warps = element_dtype(destination), holders(op.src.type)
+    has_mask = op.mask is not None
+
+    def run(addresses: Array, view: View, *rest: Array) -> Array:
+        mask = rest[0] if has_mask else None
+        other = rest[-1] if len(rest) > has_mask else None
+        shared.copy_async(op, view, load_where(memory, np.asarray(addresses), mask, other, dtype), warps)
+        return TOKEN
+
+    return run
+
+
+def _commit(op: Operation, machine: Machine) -> Callable[..., Array]:
+    def run(*tokens: Array) -> Array:
+        machine.shared.commit()
+        return TOKEN
+
+    return run
+
+
+def _wait(op: Operation, machine: Machine) -> Callable[..., Array]:
+    pending = integer(op.properties["num"])
+
+    def run(*tokens: Array) -> Array:
+        machine.shared.wait(pending)
+        return TOKEN
+
+    return run
+
+
+def _barrier(op: Operation, machine: Machine) -> Callable[[], None]:
+    return machine.shared.barrier
+
+
+def _index(op: Operation) -> Callable[[View, Array], View]:
+    def run(view: View, index: Array) -> View:
+        count = view.addresses.shape[0]
+        if not 0 <= index < count:
+            raise InterpreterError(f"{op.name} takes part {int(index)} of a buffer that has {count}")
+        return view.of(view.addresses[int(index)])
+
+    return run
+
+
+def _subslice(op: Operation) -> Callable[[View], View]:
+    offsets, type_ = op.properties["offsets"], op.results[0].type
+    assert isinstance(offsets, DenseArrayBase) and isinstance(type_, MemDescType)
+    starts = [int(offset) for offset in offsets.get_values()]
+    part = tuple(slice(start, start + size) for start, size in zip(starts, type_.get_shape(), strict=True))
+    return lambda view: view.of(view.addresses[part])
+
+
+def _transpose(op: Operation) -> Callable[[View], View]:
+    order = op.properties["order"]
+    assert isinstance(order, DenseArrayBase)
+    axes = [int(axis) for axis in order.get_values()]
+    return lambda view: view.of(view.addresses.transpose(axes))
+
+
+def _reshape(op: Operation) -> Callable[[View], View]:
+    type_ = op.results[0].type
+    assert isinstance(type_, MemDescType)
+    shape = type_.get_shape()
+    return lambda view: view.of(view.addresses.reshape(shape))
+
+
+def _reinterpret(op: Operation) -> Callable[[View], View]:
+    type_ = op.results[0].type
+    offsets, dtype = element_offsets(type_), element_dtype(type_)
+    return lambda view: View(view.buffer, int(view.addresses.min()) + offsets, dtype)
+
+
+def _global_scratch(op: Operation, machine: Machine) -> Callable[[], Array]:
+    """Memory of its own for each program, which only this op names; programs run one after another in the same."""
+    size, alignment = integer(op.properties["nbytes"]), integer(op.properties["alignment"])
+    room = np.zeros(size + alignment, np.uint8)
+    start = -room.__array_interface__["data"][0] % alignment
+    address = np.int64(machine.memory.add(room[start : start + size], "global scratch"))
+    return lambda: address
+
+
+def _fp4_to_fp(op: Operation) -> Callable[[Array], Array]:
+    axis, encode = integer(op.properties["axis"]), encoder(_element(op.results[0].type))
+    return lambda packed: encode(unpack_e2m1(packed, axis))
+
+
+def _element(type_: Attribute) -> Attribute:
+    return getattr(type_, "element_type", type_)
+
+
+def load_or_self(op: Operation, machine: Machine, operand: Array | View) -> Array:
+    """An operand that may lie in shared memory, which all warps read then."""
+    return machine.shared.load(op, operand, machine.warps_of(op)) if isinstance(operand, View) else operand
+
+
+PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
+    "ttg.memdesc_index": _index,
+    "ttg.memdesc_subslice": _subslice,
+    "ttg.memdesc_trans": _transpose,
+    "ttg.memdesc_reshape": _reshape,
+    "ttg.memdesc_reinterpret": _reinterpret,
+    "ttg.fp4_to_fp": _fp4_to_fp,
+}
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "ttg.local_alloc": _local_alloc,
+    "ttg.local_dealloc": _local_dealloc,
+    "ttg.local_load": _local_load,
+    "ttg.local_store": _local_store,
+    "ttg.local_barrier": _barrier,
+    "gpu.barrier": _barrier,
+    "ttg.async_copy_global_to_local": _async_copy,
+    "ttg.async_commit_group": _commit,
+    "ttg.async_wait": _wait,
+    "ttg.global_scratch_alloc": _global_scratch,
+}

@@ -1,0 +1,141 @@
+"""Copies of blocks between tensors in memory and buffers, by TMA, and the descriptors that they take.
+
+ttng.tensormap_create %p, %base, [box], [sizes], [strides], ...   a descriptor at address %p, fastest dimension first
+%d = ttng.reinterpret_tensor_descriptor %p                        that descriptor
+ttng.async_tma_copy_global_to_local %d[%i, %j] %buf, %bar, %true  in flight until a wait for %bar passes
+ttng.async_tma_gather %d[%rows, %j] %buf, %bar, %true             likewise, a row of the tensor for each number in %rows
+ttng.async_tma_copy_local_to_global %d[%i, %j] %buf               reads %buf until a store wait covers it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from minitriton.dialects.tt.types import TensorDescType
+from minitriton.dialects.ttng.tma import TensormapCreateOp
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.memory.device import descriptors
+from minitriton.interpreter.memory.device.descriptors import Descriptor
+from minitriton.interpreter.memory.device.mbarriers import ONE_WARP, barrier_at, publish_copy
+from minitriton.interpreter.memory.device.ops import load_where
+from minitriton.interpreter.memory.device.shared_views import View
+from minitriton.interpreter.tensors.shapes import integer
+from minitriton.interpreter.values import Array, encoder, shape_of
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """The contents of a descriptor's 128 bytes: sizes in elements, strides in bytes, slowest dimension first."""
+
+    base: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    fills_with_nan: bool
+
+
+@dataclass
+class TensorCopies:
+    """The descriptors that a program has written, by address, and the buffers that its stores may still read."""
+
+    maps: dict[int, TensorMap] = field(default_factory=dict)
+    stores: list[View] = field(default_factory=list)
+
+
+def _create(op: Operation, machine: Machine) -> Callable[..., None]:
+    assert isinstance(op, TensormapCreateOp)
+    rank, fills_with_nan = len(op.box_dim), bool(integer(op.fill_mode))
+
+    def run(address: Array, base: Array, *numbers: Array) -> None:
+        sizes, strides = numbers[rank : 2 * rank], numbers[2 * rank : 3 * rank - 1]
+        machine.tensor_copies.maps[int(address)] = TensorMap(
+            int(base), tuple(int(n) for n in sizes[::-1]), tuple(int(n) for n in strides[::-1]), fills_with_nan
+        )
+
+    return run
+
+
+def _reinterpret(op: Operation, machine: Machine) -> Callable[[Array], Descriptor]:
+    type_ = op.results[0].type
+    assert isinstance(type_, TensorDescType)
+    block, element = shape_of(type_.block_type), type_.signless_block_type.element_type
+
+    def run(address: Array) -> Descriptor:
+        tensor = machine.tensor_copies.maps.get(int(address))
+        if tensor is None:
+            raise InterpreterError(f"{op.name} finds no descriptor at {int(address):#x}")
+        padding = encoder(element)(np.float64(np.nan)) if tensor.fills_with_nan else None
+        plain = Descriptor(tensor.base, tensor.sizes, (), block, element, padding)
+        strides = tuple(stride // plain.dtype.itemsize for stride in tensor.strides)
+        return Descriptor(tensor.base, tensor.sizes, (*strides, 1), block, element, padding)
+
+    return run
+
+
+def _load(op: Operation, machine: Machine) -> Callable[..., None]:
+    shared, memory = machine.shared, machine.memory
+    gathers = op.name == "ttng.async_tma_gather"
+
+    def run(descriptor: Descriptor, *operands: Any) -> None:
+        *indices, barrier_view, view, predicate = operands
+        if not predicate:
+            return
+        barrier = barrier_at(op, machine, barrier_view)
+        positions = descriptor.rows_at(*indices) if gathers else descriptor.block_at(tuple(indices))
+        addresses, inside = descriptor.locate(positions)
+        values = load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
+        copy = shared.start_copy(op, view, values.reshape(view.addresses.shape), ONE_WARP, whose_result=0)
+        publish_copy(machine, barrier, copy, view)
+        barrier.receive(copy, values.nbytes)
+
+    return run
+
+
+def _store_by(meaning: str) -> Callable[[Operation, Machine], Callable[..., None]]:
+    """A store whose values come from a buffer, else like the op `meaning` of the dialect `tt`."""
+    values_last = meaning == "tt.descriptor_scatter"
+
+    def make(op: Operation, machine: Machine) -> Callable[..., None]:
+        store = descriptors.WITH_MACHINE[meaning](op, machine)
+
+        def run(descriptor: Descriptor, *operands: Any) -> None:
+            *indices, view = operands
+            values = machine.shared.load(op, view, ONE_WARP)
+            store(descriptor, *(indices if values_last else ()), values, *(() if values_last else indices))
+            machine.shared.begin_async_read(op, view)
+            machine.tensor_copies.stores.append(view)
+
+        return run
+
+    return make
+
+
+def _wait_for_stores(op: Operation, machine: Machine) -> Callable[[], None]:
+    pending = integer(op.properties["pendings"])
+
+    def run() -> None:
+        stores = machine.tensor_copies.stores
+        while len(stores) > pending:
+            machine.shared.end_async_read(stores.pop(0))
+
+    return run
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "ttng.tensormap_create": _create,
+    "ttng.tensormap_fenceproxy_acquire": lambda op, machine: lambda address: None,
+    "ttng.reinterpret_tensor_descriptor": _reinterpret,
+    "ttng.async_tma_copy_global_to_local": _load,
+    "ttng.async_tma_copy_local_to_global": _store_by("tt.descriptor_store"),
+    "ttng.async_tma_reduce": _store_by("tt.descriptor_reduce"),
+    "ttng.async_tma_gather": _load,
+    "ttng.async_tma_scatter": _store_by("tt.descriptor_scatter"),
+    "ttng.async_tma_store_wait": _wait_for_stores,
+}

@@ -1,0 +1,153 @@
+"""Conversions between types: integers by wrapping and extending, floats by rounding to nearest even, bits by looking again.
+
+arith.truncf f32 1.00390625 to bf16 = 1.0        arith.fptosi f32 3e10 to i32 = 2147483647 (saturated; NaN is 0)
+arith.extui i1 true to i32 = 1                   arith.extsi i1 true to i32 = -1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects.tt.enums import RoundingMode
+from minitriton.interpreter.numbers import formats
+from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder, is_i1, same, unsigned_dtype
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+Unary = Callable[[Array], Array]
+
+
+def _types(op: Operation) -> tuple[Attribute, Attribute]:
+    return op.operands[0].type, op.results[0].type
+
+
+def _sign_extend(op: Operation) -> Unary:
+    source, target = _types(op)
+    dtype = dtype_of(target)
+    return (lambda a: -a.astype(dtype)) if is_i1(source) else (lambda a: a.astype(dtype))
+
+
+def _zero_extend(op: Operation) -> Unary:
+    source, target = _types(op)
+    dtype, unsigned = dtype_of(target), unsigned_dtype(source)
+    return lambda a: a.view(unsigned).astype(dtype)
+
+
+def _truncate(op: Operation) -> Unary:
+    source, target = _types(op)
+    if is_i1(target):
+        return same if is_i1(source) else (lambda a: (a & 1).astype(np.bool_))
+    dtype = dtype_of(target)
+    return lambda a: a.astype(dtype)
+
+
+def _index_cast(op: Operation) -> Unary:
+    dtype = dtype_of(op.results[0].type)
+    return lambda a: a.astype(dtype)
+
+
+def _signed_to_float(op: Operation) -> Unary:
+    source, target = _types(op)
+    if is_i1(source):
+        encode_bits = encoder(target)
+        return lambda a: encode_bits(-a.astype(np.float32))
+    return _integers_to_float(target)
+
+
+def _unsigned_to_float(op: Operation) -> Unary:
+    source, target = _types(op)
+    convert, unsigned = _integers_to_float(target), unsigned_dtype(source)
+    return lambda a: convert(a.view(unsigned))
+
+
+def _integers_to_float(target: Attribute) -> Unary:
+    dtype = dtype_of(target)
+    if dtype.kind == "f" and dtype != np.float16:
+        return lambda a: a.astype(dtype)
+    encode = encoder(target)
+    return lambda a: encode(a.astype(np.float64))
+
+
+def _to_integer(unsigned: bool) -> Callable[[Operation], Unary]:
+    def make(op: Operation) -> Unary:
+        source, target = _types(op)
+        decode, dtype = decoder(source), dtype_of(target)
+        if is_i1(target):
+            return lambda a: np.trunc(decode(a)) != 0
+        limits = np.iinfo(unsigned_dtype(target) if unsigned else dtype)
+
+        def convert(a: Array) -> Array:
+            whole = np.trunc(np.asarray(decode(a), np.float64))
+            inside = np.where((whole >= limits.min) & (whole < float(limits.max)), whole, 0)
+            numbers = inside.astype(limits.dtype)
+            numbers = np.where(whole >= float(limits.max), limits.dtype.type(limits.max), numbers)
+            numbers = np.where(whole < limits.min, limits.dtype.type(limits.min), numbers)
+            return numbers.view(dtype)[()]
+
+        return convert
+
+    return make
+
+
+def _float_to_float(op: Operation) -> Unary:
+    source, target = _types(op)
+    if source == target:
+        return same
+    rounding = getattr(op.properties.get("rounding"), "data", None)
+    decode, encode = decoder(source), encoder(target, toward_zero=rounding == RoundingMode.RTZ)
+    return lambda a: encode(decode(a))
+
+
+def _converted(op: Operation, machine: Machine) -> Unary:
+    """`tt.fp_to_fp`, as the target rounds."""
+    source, target = _types(op)
+    rounding = getattr(op.properties.get("rounding"), "data", None)
+    by_hand = machine.capability < _FP8_CONVERSIONS and element_of(target).name == "f8E5M2"
+    if source == target or not by_hand or rounding == RoundingMode.RTZ:
+        return _float_to_float(op)
+    decode = decoder(source)
+    return lambda a: formats.encode_e5m2_without_hardware(decode(a))
+
+
+_FP8_CONVERSIONS = 89
+"""The first compute capability (times ten) with instructions that convert to 8-bit floats (PTX ISA, "cvt")."""
+
+
+def _bitcast(op: Operation) -> Unary:
+    source, target = _types(op)
+    before, after = dtype_of(source), dtype_of(target)
+    if before == after:
+        return same
+    if before == np.bool_ or after == np.bool_:
+        return lambda a: a.astype(after)
+    return lambda a: np.ascontiguousarray(a).view(after) if np.ndim(a) else a.view(after)
+
+
+def _address(op: Operation) -> Unary:
+    return same
+
+
+PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
+    "arith.extsi": _sign_extend,
+    "arith.extui": _zero_extend,
+    "arith.trunci": _truncate,
+    "arith.index_cast": _index_cast,
+    "arith.index_castui": _zero_extend,
+    "arith.sitofp": _signed_to_float,
+    "arith.uitofp": _unsigned_to_float,
+    "arith.fptosi": _to_integer(False),
+    "arith.fptoui": _to_integer(True),
+    "arith.extf": _float_to_float,
+    "arith.truncf": _float_to_float,
+    "arith.bitcast": _bitcast,
+    "tt.bitcast": _bitcast,
+    "tt.int_to_ptr": _address,
+    "tt.ptr_to_int": _address,
+}
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {"tt.fp_to_fp": _converted}

@@ -1,0 +1,130 @@
+"""Floating-point arithmetic: each op computed in the type (narrow formats in float32), and rounded once.
+
+arith.addf bf16 1.0, 0.001 = 1.0        arith.maxnumf 1.0, nan = 1.0        arith.maximumf 1.0, nan = nan
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Operation
+
+from minitriton.dialects.tt.enums import PropagateNan
+from minitriton.interpreter.values import Array, decoder, encoder, is_native_float
+
+
+def on_numbers(function: Callable[..., Array], operand: Attribute, result: Attribute) -> Callable[..., Array]:
+    """`function` of numbers as a function of held values: decoded before, rounded to the result's type after."""
+    if operand == result and is_native_float(operand):
+        return function
+    decode, encode = decoder(operand), encoder(result)
+    return lambda *values: encode(function(*[decode(value) for value in values]))
+
+
+def float_op(function: Callable[..., Array]) -> Callable[[Operation], Callable[..., Array]]:
+    """An op that computes `function` of its operands, all of the type of its result."""
+    return lambda op: on_numbers(function, op.operands[0].type, op.results[0].type)
+
+
+def _ordered(a: Array, b: Array) -> Array:
+    return ~(np.isnan(a) | np.isnan(b))
+
+
+def _unordered(a: Array, b: Array) -> Array:
+    return np.isnan(a) | np.isnan(b)
+
+
+def _or_unordered(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    return lambda a, b: function(a, b) | _unordered(a, b)
+
+
+_COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
+    lambda a, b: np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), np.bool_)[()],
+    np.equal,
+    np.greater,
+    np.greater_equal,
+    np.less,
+    np.less_equal,
+    lambda a, b: (a != b) & _ordered(a, b),
+    _ordered,
+    _or_unordered(np.equal),
+    _or_unordered(np.greater),
+    _or_unordered(np.greater_equal),
+    _or_unordered(np.less),
+    _or_unordered(np.less_equal),
+    np.not_equal,
+    _unordered,
+    lambda a, b: np.ones(np.broadcast_shapes(np.shape(a), np.shape(b)), np.bool_)[()],
+)
+
+
+def _compare(op: Operation) -> Callable[[Array, Array], Array]:
+    predicate = op.properties["predicate"]
+    assert isinstance(predicate, IntegerAttr)
+    function = _COMPARE[predicate.value.data]
+    if is_native_float(op.operands[0].type):
+        return function
+    decode = decoder(op.operands[0].type)
+    return lambda a, b: function(decode(a), decode(b))
+
+
+def _clamp(op: Operation) -> Callable[[Array, Array, Array], Array]:
+    if getattr(op.properties["propagateNan"], "data", None) == PropagateNan.ALL:
+        return on_numbers(
+            lambda x, low, high: np.minimum(np.maximum(x, low), high), op.operands[0].type, op.results[0].type
+        )
+    return on_numbers(lambda x, low, high: np.fmin(np.fmax(x, low), high), op.operands[0].type, op.results[0].type)
+
+
+def fma(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c with one rounding. Of floats of one type; a sum in the next wider format decides where its own rounding cannot
+    matter, fractions decide elsewhere: 1 + 2**-24 is a tie in float32, 1 + 2**-24 + 2**-60 is not."""
+    dtype = np.result_type(a)
+    wide = np.longdouble if dtype == np.float64 else np.float64
+    product, addend = a.astype(wide) * b.astype(wide), c.astype(wide)
+    total = np.asarray(product + addend)
+    limits = np.finfo(wide)
+    error = (np.abs(product) + np.abs(total)) * limits.eps + limits.smallest_subnormal
+    unsure = np.isfinite(total) & ((total - error).astype(dtype) != (total + error).astype(dtype))
+    result = total.astype(dtype)
+    if unsure.any():
+        numbers = (np.broadcast_to(v, total.shape)[unsure].tolist() for v in (a, b, c))
+        exact = [Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(*numbers, strict=True)]
+        result[unsure] = np.array([_nearest(number, dtype) for number in exact], dtype)
+    return result[()]
+
+
+def _nearest(number: Fraction, dtype: np.dtype) -> Any:
+    """`number` rounded to float32 (or float16) or float64."""
+    try:
+        found = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    if dtype != np.float64 and Fraction(found) != number and not np.float64(found).view(np.int64) & 1:
+        # Rounded to odd, so that the second rounding sees that digits were lost.
+        found = math.nextafter(found, math.inf if number > found else -math.inf)
+    return found
+
+
+PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
+    "arith.addf": float_op(np.add),
+    "arith.subf": float_op(np.subtract),
+    "arith.mulf": float_op(np.multiply),
+    "arith.divf": float_op(np.divide),
+    "arith.remf": float_op(np.fmod),
+    "arith.negf": float_op(np.negative),
+    "arith.maximumf": float_op(np.maximum),
+    "arith.minimumf": float_op(np.minimum),
+    "arith.maxnumf": float_op(np.fmax),
+    "arith.minnumf": float_op(np.fmin),
+    "arith.cmpf": _compare,
+    "math.fma": float_op(fma),
+    "tt.clampf": _clamp,
+    "tt.precise_divf": float_op(np.divide),
+    "tt.precise_sqrt": float_op(np.sqrt),
+}

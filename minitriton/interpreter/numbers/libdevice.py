@@ -1,0 +1,129 @@
+"""Functions of NVIDIA's libdevice, by symbol: `__nv_expf`, `__nv_fast_sinf`, `__nv_pow`, ...
+
+In: a `tt.extern_elementwise`. Out: the NumPy function of the same name, for float and double alike; the fast variants and those
+with a rounding to nearest (`_rn`) are the plain ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from minitriton.analysis.locations import source_location
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.numbers.floats import fma, on_numbers
+from minitriton.interpreter.numbers.math_functions import elementwise, erf, round_half_away, rsqrt
+from minitriton.interpreter.values import Array, dtype_of, is_float
+
+_FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "abs": np.abs,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "add": np.add,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "ceil": np.ceil,
+    "copysign": np.copysign,
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "cospi": lambda x: np.cos(x * np.pi).astype(x.dtype),
+    "div": np.divide,
+    "erf": erf,
+    "erfc": elementwise(math.erfc),
+    "exp": np.exp,
+    "exp10": lambda x: np.power(x.dtype.type(10), x),
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "fabs": np.abs,
+    "fdim": lambda x, y: np.maximum(x - y, x.dtype.type(0)),
+    "fdivide": np.divide,
+    "finite": np.isfinite,
+    "floor": np.floor,
+    "fma": fma,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+    "fmod": np.fmod,
+    "hypot": np.hypot,
+    "isfinited": np.isfinite,
+    "isinf": np.isinf,
+    "isnan": np.isnan,
+    "ldexp": np.ldexp,
+    "lgamma": elementwise(math.lgamma),
+    "llabs": np.abs,
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "max": np.maximum,
+    "min": np.minimum,
+    "mul": np.multiply,
+    "nearbyint": np.rint,
+    "nextafter": np.nextafter,
+    "pow": np.power,
+    "powi": lambda x, n: np.power(x, n.astype(x.dtype)),
+    "rcbrt": lambda x: (1 / np.cbrt(x)).astype(x.dtype),
+    "rcp": lambda x: (1 / x).astype(x.dtype),
+    "remainder": elementwise(math.remainder, 2),
+    "rint": np.rint,
+    "round": round_half_away,
+    "rsqrt": rsqrt,
+    "saturate": lambda x: np.clip(np.nan_to_num(x, nan=0.0), 0, 1).astype(x.dtype),
+    "signbit": np.signbit,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "sinpi": lambda x: np.sin(x * np.pi).astype(x.dtype),
+    "sqrt": np.sqrt,
+    "sub": np.subtract,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "tgamma": elementwise(math.gamma),
+    "trunc": np.trunc,
+}
+
+
+def function_of(symbol: str) -> Callable[..., Array] | None:
+    """The function behind a libdevice symbol; None if there is none here."""
+    name = symbol.removeprefix("__nv_").removeprefix("fast_").removesuffix("_rn")
+    for candidate in (
+        name,
+        name.removesuffix("f"),
+        name.removesuffix("d"),
+        name.removeprefix("f"),
+        name.removeprefix("d"),
+    ):
+        if candidate in _FUNCTIONS:
+            return _FUNCTIONS[candidate]
+    return None
+
+
+def _extern(op: Operation) -> Callable[..., Any]:
+    symbol = op.properties["symbol"]
+    assert isinstance(symbol, StringAttr)
+    function = function_of(symbol.data)
+    if function is None:
+        raise InterpreterError(
+            f"the interpreter does not know the function {symbol.data}",
+            source_location(op.location),
+            help="add it to minitriton.interpreter.numbers.libdevice",
+        )
+    result = op.results[0].type
+    if not is_float(result):
+        dtype = dtype_of(result)
+        return lambda *values: function(*values).astype(dtype)
+    floats = [operand.type for operand in op.operands if is_float(operand.type)]
+    if len(floats) == len(op.operands) and floats[0] == result:
+        return on_numbers(function, result, result)
+    dtype = dtype_of(result)
+    return lambda *values: np.asarray(function(*values)).astype(dtype)[()]
+
+
+PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {"tt.extern_elementwise": _extern}

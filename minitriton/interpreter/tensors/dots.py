@@ -1,0 +1,91 @@
+"""Matrix products: inputs of any format, sums in float32 (float64 for float64, exact for integers), plus the accumulator.
+
+    tt.dot f16, f16 -> f32: the inputs as float32, their product by NumPy, added to the accumulator in float32
+    tt.dot_scaled: fp4, fp8, bf16 or f16 inputs, each group along K multiplied by its scale, then as above
+
+NumPy does not say in which order it sums, so results agree with a GPU's to rounding only. TF32 inputs are not rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import Float64Type, IntegerType
+from xdsl.ir import Attribute, Operation
+
+from minitriton.interpreter.numbers import formats
+from minitriton.interpreter.tensors.shapes import integer
+from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder
+
+_SCALED_FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
+
+
+def _dot(op: Operation) -> Callable[[Array, Array, Array], Array]:
+    return product(*(operand.type for operand in op.operands))
+
+
+def product(a_type: Attribute, b_type: Attribute, c_type: Attribute) -> Callable[[Array, Array, Array], Array]:
+    """`a * b + c` for operands of these types (or with elements of these types)."""
+    if isinstance(element_of(a_type), IntegerType):
+        dtype = dtype_of(c_type)
+        return lambda a, b, c: (_exact_product(a, b).astype(dtype) + c).astype(dtype)
+    wide = np.float64 if isinstance(element_of(c_type), Float64Type) else np.float32
+    decode_a, decode_b, decode_c, encode = decoder(a_type), decoder(b_type), decoder(c_type), encoder(c_type)
+
+    def run(a: Array, b: Array, c: Array) -> Array:
+        product = np.matmul(decode_a(a).astype(wide), decode_b(b).astype(wide))
+        return encode(product + decode_c(c).astype(wide))
+
+    return run
+
+
+def _exact_product(a: Array, b: Array) -> Array:
+    """Of integers of at most 16 bits: their sums are exact in float64."""
+    return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
+
+
+def _dot_scaled(op: Operation) -> Callable[..., Array]:
+    c_type = op.operands[2].type
+    a_packed, b_packed = (bool(integer(op.properties[name])) for name in ("lhs_k_pack", "rhs_k_pack"))
+    # Along which axis two fp4 numbers share a byte: K, unless the operand is packed along its other axis.
+    a_numbers = _scaled_operand(op, "a", -1 if a_packed else -2)
+    b_numbers = _scaled_operand(op, "b", -2 if b_packed else -1)
+    decode_c, encode = decoder(c_type), encoder(c_type)
+    scales = {name: getattr(op, name) is not None for name in ("a_scale", "b_scale")}
+    scale_types = [operand.type for operand in op.operands[3:]]
+
+    def run(a: Array, b: Array, c: Array, *given: Array) -> Array:
+        left, right = a_numbers(a), b_numbers(b)
+        remaining = list(zip(given, scale_types, strict=True))
+        if scales["a_scale"]:
+            left = left * _spread(*remaining.pop(0), left.shape[-1])
+        if scales["b_scale"]:
+            right = right * np.swapaxes(_spread(*remaining.pop(0), right.shape[-2]), -1, -2)
+        return encode(np.matmul(left, right) + decode_c(c).astype(np.float32))
+
+    return run
+
+
+def _scaled_operand(op: Operation, side: str, axis: int) -> Callable[[Array], Array]:
+    kind = str(getattr(op.properties[f"{side}_elem_type"], "data"))  # noqa: B009
+    type_ = op.operands[0 if side == "a" else 1].type
+    if kind == "e2m1":
+        return lambda packed: formats.unpack_e2m1(packed, packed.ndim + axis)
+    if kind in _SCALED_FORMATS:
+        return lambda patterns: formats.decode_small(_SCALED_FORMATS[kind], patterns.view(np.uint8))
+    decode = decoder(type_)
+    return lambda values: decode(values).astype(np.float32)
+
+
+def _spread(scale: Array, type_: Attribute, size: int) -> Array:
+    """Scales, one for a group along the last axis, repeated to one for each of `size` elements."""
+    if isinstance(element_of(type_), IntegerType):
+        numbers = formats.decode_e8m0(scale)
+    else:
+        numbers = decoder(type_)(scale).astype(np.float32)
+    return np.repeat(numbers, size // numbers.shape[-1], axis=-1)
+
+
+PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {"tt.dot": _dot, "tt.dot_scaled": _dot_scaled}

@@ -1,0 +1,134 @@
+"""Reductions and scans: the combine region runs on whole slices, so that NumPy does the other axes at once.
+
+A reduction combines neighbours in a tree, and so keeps their order:
+
+    [a, b, c, d]   ->   [a·b, c·d]   ->   (a·b)·(c·d)
+
+A scan goes from left to right, one element after the other: a, a·b, (a·b)·c, ... A region with control flow in it, which cannot
+run on slices, runs once per element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.ir import Operation, Region
+
+from minitriton.interpreter.tensors.shapes import integer
+from minitriton.interpreter.values import Array, dtype_of, shape_of
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+Combine = Callable[[Sequence[Array]], list[Array]]
+
+
+def region_on_arrays(region: Region, machine: Machine) -> Combine:
+    """A region of scalar ops as a function of arrays of one shape."""
+    first = region.first_block
+    assert first is not None
+    if _is_straight(region, machine, frozenset()):
+        code = machine.code(first)
+        return code.run
+
+    def each(arrays: Sequence[Array]) -> list[Array]:
+        shape = np.broadcast_shapes(*[np.shape(array) for array in arrays])
+        flat = [np.broadcast_to(array, shape).reshape(-1) for array in arrays]
+        rows = [machine.run_region(region, list(row)) for row in zip(*flat, strict=True)]
+        return [np.array(column).reshape(shape) for column in zip(*rows, strict=True)]
+
+    return each
+
+
+def _is_straight(region: Region, machine: Machine, callers: frozenset[str]) -> bool:
+    """Whether `region` and the functions that it calls have no control flow."""
+    if region.first_block is not region.last_block or region.first_block is None:
+        return False
+    for op in region.first_block.ops:
+        if op.regions:
+            return False
+        callee = op.properties.get("callee")
+        if isinstance(callee, SymbolRefAttr):
+            name = callee.string_value()
+            function = machine.functions.get(name)
+            if function is None or name in callers or not _is_straight(function.regions[0], machine, callers | {name}):
+                return False
+    return True
+
+
+def _reduce(op: Operation, machine: Machine) -> Callable[..., Any]:
+    axis = integer(op.properties["axis"])
+    region = op.regions[0]
+    dtypes = [dtype_of(result.type) for result in op.results]
+
+    def run(*sources: Array) -> Any:
+        combine = region_on_arrays(region, machine)
+        parts: list[Array] = [np.moveaxis(source, axis, 0) for source in sources]
+        while (count := parts[0].shape[0]) > 1:
+            even = count - count % 2
+            shape = (even // 2, *parts[0].shape[1:])
+            merged = combine([part[0:even:2] for part in parts] + [part[1:even:2] for part in parts])
+            merged = [np.broadcast_to(part, shape) for part in merged]
+            if even != count:
+                merged = [np.concatenate([new, old[-1:]]) for new, old in zip(merged, parts, strict=True)]
+            parts = merged
+        results = tuple(part[0].astype(dtype)[()] for part, dtype in zip(parts, dtypes, strict=True))
+        return results[0] if len(results) == 1 else results
+
+    return run
+
+
+def _scan(op: Operation, machine: Machine) -> Callable[..., Any]:
+    axis = integer(op.properties["axis"])
+    backwards = bool(integer(op.properties["reverse"]))
+    region = op.regions[0]
+
+    def run(*sources: Array) -> Any:
+        combine = region_on_arrays(region, machine)
+        parts = [np.moveaxis(source, axis, 0) for source in sources]
+        if backwards:
+            parts = [part[::-1] for part in parts]
+        results = [np.array(part) for part in parts]
+        carried: list[Array] = [part[0] for part in parts]
+        for index in range(1, parts[0].shape[0]):
+            carried = combine([*carried, *[part[index] for part in parts]])
+            for result, value in zip(results, carried, strict=True):
+                result[index] = value
+        if backwards:
+            results = [result[::-1] for result in results]
+        outputs = tuple(np.moveaxis(result, 0, axis) for result in results)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    return run
+
+
+def _map_elementwise(op: Operation, machine: Machine) -> Callable[..., Any]:
+    """The region takes `pack` neighbours of each operand at a time, and gives as many of each result."""
+    pack = integer(op.properties["pack"])
+    region = op.regions[0]
+    shapes = [shape_of(result.type) for result in op.results]
+    dtypes = [dtype_of(result.type) for result in op.results]
+
+    def run(*sources: Array) -> Any:
+        columns = [part for source in sources for part in source.reshape(-1, pack).T]
+        values = region_on_arrays(region, machine)(columns)
+        count = columns[0].shape[0]
+        results = tuple(
+            np.stack([np.broadcast_to(v, (count,)) for v in values[i * pack : (i + 1) * pack]], axis=1)
+            .reshape(shape)
+            .astype(dtype)
+            for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
+        )
+        return results[0] if len(results) == 1 else results
+
+    return run
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "tt.reduce": _reduce,
+    "tt.scan": _scan,
+    "tt.map_elementwise": _map_elementwise,
+}

@@ -1,0 +1,115 @@
+"""Products by wgmma: `ttng.warp_group_dot`, asynchronous until a `ttng.warp_group_dot_wait` covers it.
+
+%d = ttng.warp_group_dot %a, %b, %c {isAsync = true}       an `Unfinished` result, good only as accumulator or for a wait
+%r = ttng.warp_group_dot_wait %d {pendings = 0 : i32}      the numbers
+
+While a product runs its buffers may not be written; `Products` keeps count of what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from xdsl.ir import Operation
+
+from minitriton.dialects.ttng.dot import WarpGroupDotOp
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.memory.device.shared_ops import load_or_self
+from minitriton.interpreter.memory.device.shared_views import View
+from minitriton.interpreter.tensors.dots import product
+from minitriton.interpreter.tensors.shapes import integer
+from minitriton.interpreter.values import Array, zero
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import Machine
+
+
+class Unfinished:
+    """The result of a product that may still run: whatever looks at it fails."""
+
+    __slots__ = ("number", "value")
+
+    def __init__(self, value: Array, number: int) -> None:
+        self.value = value
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"<unfinished product {hash(self.value.tobytes()):#x}>"
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise _too_early()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _too_early()
+
+
+def _too_early() -> InterpreterError:
+    return InterpreterError(
+        "the result of ttng.warp_group_dot is read before a ttng.warp_group_dot_wait that covers it",
+        help="wait for the product (with fewer pending ones) before its result is used",
+    )
+
+
+@dataclass
+class Products:
+    """The asynchronous products of a program, by number, in the order in which they were started."""
+
+    started: int = 0
+    finished: int = 0
+    operands: dict[int, list[View]] = field(default_factory=dict)
+
+    def start(self, buffers: list[View]) -> int:
+        """Another one, which reads `buffers`."""
+        self.started += 1
+        self.operands[self.started] = buffers
+        return self.started
+
+    def wait(self, pending: int) -> list[View]:
+        """All but the last `pending` ones end; the buffers that they read."""
+        first, self.finished = self.finished, max(self.finished, self.started - pending)
+        return [view for number in range(first + 1, self.finished + 1) for view in self.operands.pop(number)]
+
+
+def _warp_group_dot(op: Operation, machine: Machine) -> Callable[..., Any]:
+    assert isinstance(op, WarpGroupDotOp)
+    multiply = product(*(getattr(operand.type, "element_type", operand.type) for operand in (op.a, op.b, op.c)))
+    is_async, nothing, shared = bool(integer(op.is_async)), zero(op.c.type), machine.shared
+
+    def run(a: Array | View, b: View, c: Array | Unfinished, use_c: Array | None = None) -> Any:
+        accumulator = c.value if isinstance(c, Unfinished) else c
+        if use_c is not None and not use_c:
+            accumulator = nothing
+        result = multiply(load_or_self(op, machine, a), load_or_self(op, machine, b), accumulator)
+        if not is_async:
+            return result
+        buffers = [operand for operand in (a, b) if isinstance(operand, View)]
+        for view in buffers:
+            shared.begin_async_read(op, view)
+        return Unfinished(result, machine.products.start(buffers))
+
+    return run
+
+
+def _wait(op: Operation, machine: Machine) -> Callable[..., Any]:
+    pending = integer(op.properties["pendings"])
+
+    def run(*values: Any) -> Any:
+        products = machine.products
+        for view in products.wait(pending):
+            machine.shared.end_async_read(view)
+        ready = tuple(
+            value.value if isinstance(value, Unfinished) and value.number <= products.finished else value
+            for value in values
+        )
+        return ready[0] if len(ready) == 1 else ready
+
+    return run
+
+
+WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
+    "ttng.warp_group_dot": _warp_group_dot,
+    "ttng.warp_group_dot_wait": _wait,
+    "ttng.fence_async_shared": lambda op, machine: lambda: None,
+}

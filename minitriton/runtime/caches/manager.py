@@ -1,0 +1,102 @@
+"""Files by key, under the cache directory: the interface through which Triton programs keep files of their own there.
+
+manager = get_cache_manager(key)
+path = manager.put(b"...", "helper.so")
+manager.get_file("helper.so")    →    path, in this and any later process
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from minitriton import knobs
+from minitriton.host.damaged_files import parse_json, read_regular
+
+
+class CacheManager(ABC):
+    """Base of what `TRITON_CACHE_MANAGER` may name."""
+
+    @abstractmethod
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        """The files of `key`: in the cache, or those that stages are taken from or dumped to."""
+
+    @abstractmethod
+    def get_file(self, filename: str) -> str | None:
+        """The path of `filename`, or None if it was not put there."""
+
+    @abstractmethod
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        """Writes `filename` and returns its path."""
+
+    @abstractmethod
+    def get_group(self, filename: str) -> dict[str, str] | None:
+        """The files put as group `filename`, by name, or None."""
+
+    @abstractmethod
+    def put_group(self, filename: str, group: dict[str, str]) -> str:
+        """Says which files belong together."""
+
+
+def group_name(filename: str) -> str:
+    """The name of the file that says what belongs to a group."""
+    return f"__grp__{filename}"
+
+
+class FileCacheManager(CacheManager):
+    """Files in a folder named `key` below the cache, dump or override directory."""
+
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        self.key = key
+        root = knobs.cache.dump_dir if dump else knobs.cache.override_dir if override else knobs.cache.dir
+        self.cache_dir = os.path.join(root, key)
+        if not override:
+            os.makedirs(self.cache_dir, exist_ok=True)
+
+    def _path(self, filename: str) -> Path:
+        return Path(self.cache_dir) / filename
+
+    def has_file(self, filename: str) -> bool:
+        return self._path(filename).exists()
+
+    def get_file(self, filename: str) -> str | None:
+        """The path of `filename`, or None if it was not put there."""
+        return str(self._path(filename)) if self.has_file(filename) else None
+
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        """Writes `filename`, at once visible as a whole, and returns its path."""
+        content = data if isinstance(data, bytes) else str(data).encode()
+        with tempfile.NamedTemporaryFile(dir=self.cache_dir, delete=False) as file:
+            file.write(content)
+        os.replace(file.name, self._path(filename))
+        return str(self._path(filename))
+
+    def get_group(self, filename: str) -> dict[str, str] | None:
+        """The files put as group `filename`, by name, or None."""
+        path = self._path(group_name(filename))
+        try:
+            return parse_json(read_regular(path))["child_paths"]
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def put_group(self, filename: str, group: dict[str, str]) -> str:
+        return self.put(json.dumps({"child_paths": group}), group_name(filename), binary=False)
+
+
+def get_cache_manager(key: str) -> Any:
+    """The manager of `key`: of the class that `knobs.cache.manager_class` names, else files."""
+    return (knobs.cache.manager_class or FileCacheManager)(key)
+
+
+def get_override_manager(key: str) -> Any:
+    """The manager of the files that `TRITON_KERNEL_OVERRIDE` takes stages of the source `key` from."""
+    return (knobs.cache.manager_class or FileCacheManager)(key, override=True)
+
+
+def get_dump_manager(key: str) -> Any:
+    """The manager of the files that `TRITON_KERNEL_DUMP` writes for the source `key`."""
+    return (knobs.cache.manager_class or FileCacheManager)(key, dump=True)

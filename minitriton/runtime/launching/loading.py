@@ -1,0 +1,211 @@
+"""From a `CompiledKernel` to something that can be launched on the current device.
+
+In: a compiled kernel. Out: its handles (module, function, registers) and a launch function generated for its parameter
+list, which does nothing per launch but pack, configure and call the driver.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from minitriton import knobs
+from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.cubin_resources import kernel_resources
+from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.runtime.driver import TensorMapAddress, get_driver, has_gpu, torch_module
+from minitriton.runtime.launching.arguments import (
+    Argument,
+    collect_arguments,
+    data_address,
+    lies_on_host,
+    runtime_value,
+)
+from minitriton.runtime.launching.descriptor_arguments import (
+    TENSOR_MAP_TYPE,
+    HostTensorMap,
+    expanded_arguments,
+    expanded_types,
+)
+from minitriton.runtime.launching.generic_call import generic_call
+from minitriton.runtime.launching.launcher import Launcher, LaunchShape
+from minitriton.target.tensor_map import TensorMap
+
+if TYPE_CHECKING:
+    from minitriton.compiler import CompiledKernel
+
+
+def load(kernel: CompiledKernel) -> None:
+    """Loads `kernel` on the current device and gives it a `Launcher`.
+
+    The cubin is used where an assembler makes one, else the driver compiles the PTX. Raises `OutOfResources`.
+    Where there is no GPU, only what the cubin says of the kernel is noted, for programs that size their grid by it.
+    """
+    if not has_gpu() and assembler_available(kernel.metadata.arch):
+        _note_resources(kernel)
+        return
+    driver = get_driver()
+    device = driver.current_device()
+    metadata = kernel.metadata
+    start, end = knobs.runtime.kernel_load_start_hook, knobs.runtime.kernel_load_end_hook
+    if start:
+        start(None, None, kernel.name, {}, kernel.hash)
+    loaded = driver.load(kernel.name, _binary(kernel), metadata.shared, device)
+    if end:
+        end(loaded.module, loaded.function, kernel.name, {}, kernel.hash)
+    threads = metadata.num_warps * 32
+    if threads > loaded.n_max_threads:
+        raise OutOfResources(threads, loaded.n_max_threads, "threads")
+    if metadata.num_ctas > _MOST_PORTABLE_CTAS:
+        driver.allow_large_clusters(loaded.function)
+    kernel.n_regs, kernel.n_spills, kernel.n_max_threads = loaded.n_regs, loaded.n_spills, loaded.n_max_threads
+    types = expanded_types(kernel.src.runtime_parameters(), metadata.tensordesc_meta)
+    shape = LaunchShape(
+        threads,
+        metadata.shared,
+        metadata.launch_cooperative_grid,
+        metadata.launch_pdl,
+        getattr(metadata, "global_scratch_size", 0),
+        getattr(metadata, "global_scratch_align", 1),
+        metadata.num_ctas,
+        driver.parameter_places(loaded.function),
+    )
+    launcher = kernel._launcher = Launcher(driver, loaded.function, kernel.name, types, shape, device)
+    launcher.call = generic_call(launcher, kernel.src.signature, metadata.tensordesc_meta, passed_values)
+    kernel.module, kernel.function = loaded.module, loaded.function
+
+
+def _note_resources(kernel: CompiledKernel) -> None:
+    taken = kernel_resources(kernel.asm["cubin"], kernel.name)
+    kernel.n_regs, kernel.n_spills = taken.registers, taken.local_bytes // 4
+
+
+_MOST_PORTABLE_CTAS = 8
+"""Blocks of a cluster that every device with clusters can run."""
+
+
+def _binary(kernel: CompiledKernel) -> bytes:
+    if "cubin" in kernel.asm or assembler_available():
+        return kernel.asm["cubin"]
+    return kernel.asm["ptx"].encode() + b"\0"
+
+
+def current_stream() -> tuple[int, int]:
+    """The calling thread's device and stream: torch's where the program uses torch on a GPU, else the default stream."""
+    torch = torch_module()
+    if torch is not None and torch.cuda.is_available():
+        device = torch.cuda.current_device()
+        return device, torch.cuda.current_stream(device).cuda_stream
+    return get_driver().current_device(), 0
+
+
+def make_current(device: int) -> None:
+    """Gives the calling thread the context of `device`: a new thread has none until something uses the device in it."""
+    get_driver().set_current_device(device)
+
+
+def stream_functions() -> tuple[Callable[[], int], Callable[[int], int]]:
+    """`(device(), stream(device))`, the cheapest that the program's libraries offer."""
+    torch = torch_module()
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.init()
+        torch.cuda.current_device()
+        return torch._C._cuda_getDevice, torch._C._cuda_getCurrentRawStream
+    driver = get_driver()
+    return driver.current_device, lambda device: 0
+
+
+def full_grid(grid: Any) -> tuple[int, int, int]:
+    """`grid` with the missing dimensions filled in by 1. Raises `MinitritonError` for what is no grid."""
+    given = grid if isinstance(grid, (tuple, list)) else (grid,)
+    if not 1 <= len(given) <= 3:
+        raise MinitritonError(f"a grid has 1 to 3 dimensions, not {len(given)}", help=_GRID_HELP)
+    try:
+        x, y, z = (operator.index(size) for size in (*given, 1, 1)[:3])
+    except TypeError:
+        raise MinitritonError(f"a grid consists of integers, got {grid!r}", help=_GRID_HELP) from None
+    for axis, size, limit in zip("xyz", (x, y, z), _GRID_LIMITS, strict=True):
+        if not 0 <= size <= limit:
+            raise MinitritonError(f"grid {grid!r}: its {axis} must be 0 to {limit}", help=_GRID_HELP)
+    return (x, y, z)
+
+
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""The most blocks along each axis (CUDA programming guide, table of technical specifications)."""
+
+_GRID_HELP = "write kernel[(x, y, z)](...) with 1 to 3 integers, or a function of the arguments that returns them"
+
+
+def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
+    """`kernel[grid]` of an already compiled kernel. It takes the arguments in order: all of them, or those of the parameters
+    that are not declared constexpr (whether or not a value was compiled in), or only those that a launch passes."""
+
+    def run(*args: Any, stream: int | None = None) -> None:
+        arguments = expanded_arguments(_given(kernel, args), kernel.metadata.tensordesc_meta)
+        size = full_grid(grid)
+        if any(lies_on_host(a) for a in args):
+            from minitriton.runtime.on_cpu.emulation import run_on_emulator
+
+            run_on_emulator(kernel, size, arguments)
+            return
+        kernel._init_handles()
+        if stream is None:
+            stream = current_stream()[1]
+        kernel.run.launch(*size, stream, passed_values(arguments))
+
+    return run
+
+
+def _given(kernel: CompiledKernel, args: tuple[Any, ...]) -> list[Argument]:
+    """What the launch passes of `args`. Raises `MinitritonError` where their number fits none of the ways to call."""
+    source = kernel.src
+    kinds = source.signature.values() if source.ext == "source" else source.runtime_parameters()
+    parameters = list(zip(map(str, source.signature), kinds, strict=True))
+    constexprs = {p.name for p in source.fn.params if p.is_constexpr} if source.ext == "source" else set()
+    declared = [p for p in parameters if p[0] not in constexprs]
+    passed = [p for p in declared if p[1] != "constexpr"]
+    flat = [(n, t) for name, kind in passed for n, t in _flattened(name, kind)]
+    found: list[Argument] = []
+    for way in (parameters, declared, passed, flat):
+        if len(way) == len(args) and all(
+            isinstance(arg, tuple) == isinstance(kind, tuple) for (_, kind), arg in zip(way, args, strict=True)
+        ):
+            for (name, kind), arg in zip(way, args, strict=True):
+                collect_arguments(name, kind, arg, found)
+            return found
+    raise MinitritonError(
+        f"kernel {kernel.name!r} takes {len(declared)} arguments ({', '.join(n for n, _ in declared)}), got {len(args)}",
+        help="pass the arguments of the kernel in order; those that are compiled in may be left out: "
+        + (", ".join(n for n, kind in parameters if kind == "constexpr") or "none is"),
+    )
+
+
+def passed_values(arguments: Iterable[Argument]) -> tuple[Any, ...]:
+    """What a `Launcher` takes for `arguments`: addresses and numbers; for a tensor map the address of its bytes, which it keeps."""
+    return tuple(
+        _encoded(a.name, a.value) if a.type_name == TENSOR_MAP_TYPE else runtime_value(a.value, a.type_name)
+        for a in arguments
+    )
+
+
+_encodings: dict[tuple[TensorMap, int], TensorMapAddress] = {}
+_MOST_ENCODINGS = 1024
+
+
+def _encoded(name: str, given: HostTensorMap) -> TensorMapAddress:
+    """The bytes of a tensor map; a program launches with the same ones again and again."""
+    key = (given.map, data_address(given.base))
+    found = _encodings.get(key)
+    if found is None:
+        if len(_encodings) >= _MOST_ENCODINGS:
+            _encodings.clear()
+        found = _encodings[key] = get_driver().encode_tensor_map(name, given.placed())
+    return found
+
+
+def _flattened(name: str, kind: Any) -> list[tuple[str, Any]]:
+    """The names and types of the arguments of a parameter, tuples taken apart and what is compiled in left out."""
+    if isinstance(kind, tuple):
+        return [part for i, k in enumerate(kind) for part in _flattened(f"{name}[{i}]", k)]
+    return [] if kind == "constexpr" else [(name, kind)]

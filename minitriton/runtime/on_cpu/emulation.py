@@ -1,0 +1,151 @@
+"""Running a compiled kernel without a GPU: its PTX, on the emulator, over arrays in host memory.
+
+In: a `CompiledKernel`, a grid and a launch's arguments. Out: the arrays, written in place; what the kernel printed, on stdout; a
+`Report` as the kernel's `last_report`. What the emulator finds wrong is a `KernelFault` at the kernel's line:
+
+    softmax.py:12:8: error: out-of-bounds: 4 bytes at byte 4000 of `x_ptr` (4000 bytes) (CTA (3, 0, 0), thread 8) (120 times)
+"""
+
+from __future__ import annotations
+
+import linecache
+import struct
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError
+from minitriton.runtime.launching.arguments import Argument, is_array
+from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
+from minitriton.runtime.launching.launcher import PACK_CODES, half_bits
+from minitriton.runtime.on_cpu.emulation_cost import TIMING
+from minitriton.runtime.on_cpu.host_arrays import host_view
+
+if TYPE_CHECKING:
+    from minitriton.compiler import CompiledKernel
+    from minitriton.emulator import Finding, Report
+
+TO_INTERPRETER = "MINITRITON_INTERPRET=1 runs the kernel's TTIR on the interpreter instead"
+
+_WARNED_OF = frozenset({"global-race"})
+"""Findings that do not stop a program: some programs of a grid are meant to race."""
+
+_HELP = {
+    "out-of-bounds": "check the mask, the strides and the sizes that the kernel was given",
+    "misaligned": "a pointer was cast to a wider type, or a hint such as tl.multiple_of promises more than holds",
+    "read-only": "pass a copy of the array",
+    "thread-race": "use an atomic, or tl.debug_barrier() between a store and what other threads load",
+    "uninitialised": "store the memory before it is read",
+    "deadlock": "check what the threads wait for; programs that wait for each other need launch_cooperative_grid=True",
+}
+
+
+class KernelFault(MinitritonError, RuntimeError):
+    """The emulator found a kernel doing something wrong; `report` holds all that it found.
+
+    A `RuntimeError`, as failures on a device are for torch's users, with the driver's words for a failed assertion.
+    """
+
+    def __init__(self, finding: Finding, report: Report) -> None:
+        self.finding, self.report = finding, report
+        times = f" ({finding.count} times)" if finding.count > 1 else ""
+        place = finding.source
+        line = linecache.getline(place.file, place.line) or None if place is not None else None
+        help = _HELP.get(finding.kind)
+        if place is None:
+            help = f"at line {finding.line} of the PTX: {finding.text}" + (f"; {help}" if help else "")
+        kind = "device-side assert triggered" if finding.kind == "assert" else finding.kind
+        super().__init__(f"{kind}: {finding.message}{times}", place, help=help, source_line=line)
+
+    def __reduce__(self) -> tuple[type, tuple[Finding, Report]]:
+        return type(self), (self.finding, self.report)
+
+
+def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], arguments: list[Argument]) -> None:
+    """Launches `kernel` over `grid`.
+
+    `knobs.emulator.check` says whether races, uninitialised reads and what is asynchronous are looked after, and costs counted;
+    if so, the `Report` is kept as `kernel.last_report`, which is None after a launch that was not checked.
+    Raises `KernelFault` for what is found, after the kernel has run to its end; a race between programs is a warning.
+    """
+    from minitriton import emulator
+
+    checked = _checks(kernel)
+    kernel.last_report = None
+    values = [emulator_value(argument) for argument in arguments]
+    metadata = kernel.metadata
+    grid = (grid[0] * metadata.num_ctas, *grid[1:])
+    scratch = getattr(metadata, "global_scratch_size", 0)
+    if scratch:
+        values.append(np.zeros(scratch * grid[0] * grid[1] * grid[2], np.uint8))
+    try:
+        report = emulator.run(
+            kernel.asm["ptx"],
+            None,
+            grid,
+            values,
+            metadata.shared,
+            check=checked,
+            names=[argument.name for argument in arguments],
+            resident=metadata.launch_cooperative_grid,
+        )
+    except emulator.EmulationError as error:
+        error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER
+        raise
+    if checked:
+        kernel.last_report, kernel.checked_on_emulator = report, True
+        TIMING.note(report)
+    for line in report.output:
+        print(line)
+    _complain(report)
+
+
+def _checks(kernel: CompiledKernel) -> bool:
+    when = knobs.emulator.check
+    if when not in _CHECKS:
+        raise MinitritonError(
+            f"MINITRITON_EMULATOR_CHECK is {when!r}", help="set one of " + ", ".join(repr(name) for name in _CHECKS)
+        )
+    return not kernel.checked_on_emulator if when == "first" else _CHECKS[when]
+
+
+_CHECKS = {"first": True, "1": True, "0": False}
+
+
+def _complain(report: Report) -> None:
+    """Warns of or raises what was found. The first fault in the order of the run is the cause of others as a rule."""
+    for finding in report.findings:
+        if finding.kind not in _WARNED_OF:
+            raise KernelFault(finding, report)
+    for finding in report.findings:
+        warnings.warn(str(finding).partition("\n")[0], RuntimeWarning, stacklevel=2)
+
+
+def emulator_value(argument: Argument) -> Any:
+    """What the emulator takes: an array, or the bytes of a number."""
+    type_name, value = argument.type_name, argument.value
+    if type_name == TENSOR_MAP_TYPE:
+        from minitriton.emulator import MappedArray
+
+        return MappedArray(host_view(value.base, "emulator"), value.map)
+    if type_name[0] == "*":
+        return None if value is None else host_view(value, "emulator") if is_array(value) else int(value)
+    code = PACK_CODES.get(type_name)
+    if code is None:
+        raise MinitritonError(
+            f"parameter {argument.name!r}: the emulator takes no argument of type {type_name!r}", help=TO_INTERPRETER
+        )
+    if type_name in ("fp16", "bf16"):
+        value = half_bits(float(value), type_name)
+    elif code in "fd":
+        value = float(value)
+    else:
+        value = int(value)
+    try:
+        return struct.pack("<" + code, value)
+    except struct.error as error:
+        raise MinitritonError(
+            f"parameter {argument.name!r}: {argument.value!r} does not fit its type {type_name} ({error})"
+        ) from error

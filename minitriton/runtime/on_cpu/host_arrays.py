@@ -1,0 +1,66 @@
+"""Arrays in host memory as NumPy arrays over the same bytes, whatever library they are of.
+
+    host_view(torch.zeros(4, dtype=torch.bfloat16), "emulator")      →  a uint16 array of 4 elements, at the tensor's address
+
+Elements that NumPy has no type for (bf16, fp8) come as unsigned integers of the same width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minitriton.errors import MinitritonError
+from minitriton.runtime.driver import has_gpu, torch_module
+from minitriton.runtime.launching.arguments import is_host_array, offers
+
+
+class ForgottenOnHost(MinitritonError, ValueError):
+    """A tensor that was left in host memory by a program that uses a GPU; also a `ValueError`, as in Triton."""
+
+
+def refuse_forgotten_tensors(kernel: str, names: Sequence[str], args: Sequence[Any]) -> None:
+    """Raises `ForgottenOnHost` for a CPU tensor of torch where there is a GPU, unless its memory is pinned: such a launch is
+    meant for the GPU. NumPy arrays are meant for the emulator everywhere."""
+    torch = torch_module()
+    if torch is None or not has_gpu():
+        return
+    for number, (name, arg) in enumerate(zip(names, args, strict=True)):
+        if isinstance(arg, torch.Tensor) and arg.device.type == "cpu" and not arg.is_pinned():
+            raise ForgottenOnHost(
+                f"kernel {kernel!r}: pointer argument {name!r} (at {number}) is a CPU tensor in host memory, which the GPU does "
+                "not reach",
+                help=f"pass {name}.cuda(); NumPy arrays ({name}.numpy()) run on the emulator",
+            )
+
+
+def host_view(array: Any, runs_on: str) -> np.ndarray:
+    """`array` (a NumPy array, a CPU tensor, or a host array of another library) over the same memory.
+
+    Raises `MinitritonError`, which names what the launch `runs_on`, for arrays in device memory.
+    """
+    if isinstance(array, np.ndarray):
+        return array
+    if not is_host_array(array):
+        raise MinitritonError(
+            f"the {runs_on} takes arrays in host memory, and this launch mixes them with device arrays",
+            help="move all arguments to the CPU, or all to the GPU",
+        )
+    if offers(array, "data_ptr"):
+        return _over_tensor(array)
+    return np.asarray(array) if offers(array, "__array_interface__") else np.from_dlpack(array)
+
+
+def _over_tensor(tensor: Any) -> np.ndarray:
+    """A tensor with torch's methods, without torch: address, shape and strides say all."""
+    width = tensor.element_size()
+    interface = {
+        "data": (tensor.data_ptr(), False),
+        "shape": tuple(tensor.shape),
+        "strides": tuple(stride * width for stride in tensor.stride()),
+        "typestr": f"<u{width}",
+        "version": 3,
+    }
+    return np.asarray(type("HostTensor", (), {"__array_interface__": interface, "owner": tensor})())

@@ -1,0 +1,50 @@
+"""Running a kernel's TTIR on the NumPy interpreter, over arrays in host memory: what MINITRITON_INTERPRET=1 asks for.
+
+In: an `ASTSource` and a launch's arguments (NumPy arrays, CPU tensors, numbers). Out: the arrays, written in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.compiler import ASTSource
+from minitriton.pass_manager import PassManager, Pipeline
+from minitriton.pipelines import ttir_passes
+from minitriton.runtime.launching.arguments import is_array
+from minitriton.runtime.on_cpu.host_arrays import host_view
+from minitriton.target import CUDAOptions, GPUTarget
+
+
+def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
+    """The kernel's TTIR after the TTIR passes: what the interpreter runs."""
+    import minitriton.passes.all_passes  # noqa: F401
+    from minitriton.dialects.context import make_context
+
+    context = make_context()
+    module = source.make_ir(target, options, context)
+    # The interpreter reads and writes through descriptors itself, whatever the target can do.
+    passes = [name for name in ttir_passes(target) if name != "triton-rewrite-tensor-descriptor-to-pointer"]
+    return PassManager(Pipeline.parse(",".join(passes))).run(context, module)
+
+
+def run_on_interpreter(
+    module: ModuleOp, source: ASTSource, args: tuple[Any, ...], grid: tuple[int, int, int], target: GPUTarget
+) -> None:
+    """Runs `module` over `grid`. Raises `MinitritonError` for device arrays and for accesses outside of every array."""
+    from minitriton.emulator.inline_assembly import evaluate
+    from minitriton.interpreter import interpret
+
+    values: list[Any] = []
+    for kind, arg in zip(source.signature.values(), args, strict=True):
+        _collect(kind, arg, values)
+    interpret(module, source.name, values, grid, inline_assembly=evaluate, capability=target.arch)
+
+
+def _collect(kind: Any, arg: Any, values: list[Any]) -> None:
+    if isinstance(kind, tuple):
+        for k, a in zip(kind, arg, strict=True):
+            _collect(k, a, values)
+    elif kind != "constexpr":
+        values.append(host_view(arg, "interpreter") if is_array(arg) else arg)

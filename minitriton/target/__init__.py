@@ -1,0 +1,167 @@
+"""What a kernel is compiled for: frozen values handed down through every layer.
+
+`GPUTarget` and `CUDAOptions` have Triton's names and fields (`triton.backends.compiler`, `triton.backends.nvidia.compiler`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.target.architectures import ARCHITECTURES, Architecture
+from minitriton.target.option_types import OPTION_TYPES, checked
+
+
+@dataclass(frozen=True)
+class GPUTarget:
+    """A device architecture: `GPUTarget("cuda", 90, 32)` is Hopper. `arch` is the compute capability times ten."""
+
+    backend: str
+    arch: int
+    warp_size: int = 32
+
+    def __post_init__(self) -> None:
+        if self.backend != "cuda":
+            raise MinitritonError(f"unknown backend {self.backend!r}", help='minitriton targets "cuda" only')
+        if self.arch not in SUPPORTED_ARCHITECTURES:
+            raise MinitritonError(
+                f"unsupported architecture sm_{self.arch}", help=f"supported: {known_architectures()}"
+            )
+
+    @property
+    def sm(self) -> str:
+        """The PTX target name: `sm_90a` for Hopper (wgmma and setmaxnreg are arch-specific), `sm_80` for Ampere."""
+        return self.features.sm
+
+    @property
+    def features(self) -> Architecture:
+        """What the architecture can do: what to ask instead of its number."""
+        return ARCHITECTURES[self.arch]
+
+    @property
+    def ttg_target(self) -> str:
+        """The value of the module attribute `ttg.target`."""
+        return f"{self.backend}:{self.arch}"
+
+    @property
+    def max_shared_memory(self) -> int:
+        """Bytes of shared memory that one block can opt in to (CUDA programming guide, table of capabilities)."""
+        return self.features.max_shared_memory
+
+    def with_arch(self, arch: str) -> GPUTarget:
+        """The target that `arch` names (`sm80`), of the same backend. Raises `MinitritonError` for anything else."""
+        named = _ARCHITECTURE.fullmatch(str(arch))
+        if named is None:
+            raise MinitritonError(f"arch is {arch!r}, which names no architecture", help="write it as in sm90")
+        return self if int(named[1]) == self.arch else GPUTarget(self.backend, int(named[1]), self.warp_size)
+
+
+SUPPORTED_ARCHITECTURES = tuple(ARCHITECTURES)
+
+
+def known_architectures() -> str:
+    """`70, 75, ...`, for messages."""
+    return ", ".join(map(str, SUPPORTED_ARCHITECTURES))
+
+
+_ARCHITECTURE = re.compile(r"(?:sm)?(\d+)a?")
+
+
+class InvalidOption(MinitritonError, AssertionError):
+    """An option that no target can compile with; also an `AssertionError`, as in Triton."""
+
+
+class UnsupportedOption(MinitritonError, ValueError):
+    """An option that this target cannot compile with; also a `ValueError`, as in Triton."""
+
+
+_MAX_THREADS = 1024
+"""Threads of one block, on every architecture (CUDA programming guide, table of technical specifications)."""
+
+
+@dataclass(frozen=True)
+class CUDAOptions:
+    """Compile options of one kernel, named and defaulted as in Triton 3.6.0."""
+
+    num_warps: int = 4
+    num_ctas: int = 1
+    num_stages: int = 3
+    warp_size: int = 32
+    maxnreg: int | None = None
+    ptx_version: int | None = None
+    ptx_options: str | None = None
+    ir_override: str | None = None
+    enable_fp_fusion: bool = True
+    enable_reflect_ftz: bool = True
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    supported_fp8_dtypes: tuple[str, ...] = ("fp8e5", "fp8e4b15")
+    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
+    default_dot_input_precision: str = "tf32"
+    allowed_dot_input_precisions: tuple[str, ...] = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+    max_num_imprecise_acc_default: int = 0
+    extern_libs: tuple[tuple[str, str], ...] = ()
+    debug: bool = False
+    backend_name: str = "cuda"
+    sanitize_overflow: bool = True
+    arch: str = "sm90"
+    instrumentation_mode: str = ""
+    pipeline: str | None = field(default=None)
+    """A textual pipeline that replaces the target's own (minitriton's addition)."""
+    without: str = ""
+    """Passes to be left out, separated by commas; `minitriton` leaves out all that Triton does not have (minitriton's addition)."""
+
+    def __post_init__(self) -> None:
+        for name in OPTION_TYPES:
+            given = getattr(self, name)
+            value = checked(name, given)
+            if value is not given:
+                object.__setattr__(self, name, value)
+        for name, most in (("num_warps", 32), ("num_ctas", 16)):
+            value = getattr(self, name)
+            if value & (value - 1):
+                known = ", ".join(str(1 << i) for i in range(most.bit_length()))
+                raise InvalidOption(f"{name} must be a power of 2, got {value}", help=f"use one of {known}")
+        if self.num_warps * self.warp_size > _MAX_THREADS:
+            raise OutOfResources(self.num_warps * self.warp_size, _MAX_THREADS, "threads")
+
+    def hash(self) -> str:
+        """Names these options and the contents of the files of `extern_libs`. Raises `OSError` for one that cannot be read."""
+        libraries = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for _, path in self.extern_libs]
+        return hashlib.sha256(f"{self}{libraries}".encode()).hexdigest()
+
+    @classmethod
+    def for_target(cls, target: GPUTarget, **given: Any) -> CUDAOptions:
+        """The options for `target`: its defaults, overridden by `given`. Raises on an unknown option name.
+
+        `arch` among `given` names another architecture than that of `target`, to compile for.
+        """
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            close = difflib.get_close_matches(unknown[0], known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise MinitritonError(
+                f"unknown compile option {unknown[0]!r}",
+                help=f"{hint}known options: " + ", ".join(sorted(known)),
+            )
+        target = target.with_arch(given.get("arch") or f"sm{target.arch}")
+        values: dict[str, Any] = {"arch": f"sm{target.arch}", "enable_fp_fusion": knobs.language.default_fp_fusion}
+        if knobs.language.fp32_default:
+            values["default_dot_input_precision"] = knobs.language.fp32_default
+        values["supported_fp8_dtypes"] = target.features.fp8_types
+        values["deprecated_fp8_dot_operand_dtypes"] = target.features.deprecated_fp8_types
+        values["max_num_imprecise_acc_default"] = target.features.max_num_imprecise_acc
+        values.update({k: v for k, v in given.items() if v is not None and k != "arch"})
+        if checked("num_ctas", values.get("num_ctas", 1)) != 1 and not target.features.has_clusters:
+            raise UnsupportedOption(
+                f"num_ctas > 1 requires NVIDIA SM90+ (Hopper); the target is sm_{target.arch}",
+                help="set num_ctas=1, or compile for sm90",
+            )
+        return cls(**values)
