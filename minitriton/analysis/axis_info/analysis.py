@@ -5,7 +5,7 @@ In: a module of `tt` (or `ttg`) functions. Out: `AxisInfoAnalysis(module).get(va
     %offs = arith.addi %base, %range : tensor<128xi32>      contiguity = [128], divisibility = [128], constancy = [1]
     %mask = arith.cmpi slt, %offs, %n                       contiguity = [1], divisibility = [1], constancy = [16]
 
-The rules are tables keyed by op name, one file per family (`axis_info_rules_*.py`); an op without a rule claims nothing.
+The rules are tables keyed by op name, one file per family (`rules_*.py`); an op without a rule claims nothing.
 They answer to lib/Analysis/AxisInfo.cpp of Triton 3.6.0, except that a claim which can be false is not made.
 
 A function that others call gets, for each scalar (or 1-d) argument, what holds at all of its call sites.
