@@ -155,7 +155,7 @@ def test_ptxas_is_found_at_triton_s_path_and_starts_the_machine_s(
     for variable in ("MINITRITON_PTXAS", "TRITON_PTXAS_PATH"):
         monkeypatch.delenv(variable, raising=False)
     knobs.NvidiaTool.from_path.cache_clear()
-    own = Path(knobs.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
+    own = Path(knobs.__file__).parents[1] / "backends" / "nvidia" / "bin" / "ptxas"
     assert knobs.nvidia.ptxas == knobs.NvidiaTool(str(own), "12.8")
 
     copy = tmp_path / "elsewhere"
@@ -166,7 +166,7 @@ def test_ptxas_is_found_at_triton_s_path_and_starts_the_machine_s(
 
 
 def test_without_ptxas_its_place_at_triton_s_path_says_so(tmp_path: Path) -> None:
-    own = Path(knobs.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
+    own = Path(knobs.__file__).parents[1] / "backends" / "nvidia" / "bin" / "ptxas"
     environment = {"PATH": f"{tmp_path}:/bin", "CUDA_HOME": str(tmp_path)}
     if Path("/usr/local/cuda/bin/ptxas").exists() or Path("/bin/ptxas").exists():
         pytest.skip("this machine has ptxas at a fixed place")
