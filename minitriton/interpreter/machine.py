@@ -26,9 +26,9 @@ from minitriton.interpreter import meanings
 from minitriton.interpreter.control_flow import next_block
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.memory.device import Memory
-from minitriton.interpreter.memory.device.mbarriers import Mbarrier
-from minitriton.interpreter.memory.device.shared import SharedMemory
-from minitriton.interpreter.memory.device.tensor_copies import TensorCopies
+from minitriton.interpreter.memory.mbarriers import Mbarrier
+from minitriton.interpreter.memory.shared import SharedMemory
+from minitriton.interpreter.memory.tensor_copies import TensorCopies
 from minitriton.interpreter.values import held_scalar
 from minitriton.interpreter.warps.warp_group_ops import Products
 

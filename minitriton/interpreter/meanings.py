@@ -16,8 +16,8 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.interpreter import control_flow, inline_assembly, predication, programs
-from minitriton.interpreter.memory.device import atomics, descriptors, mbarriers, shared_ops, tensor_copies, tokens
-from minitriton.interpreter.memory.device import ops as memory_ops
+from minitriton.interpreter.memory import atomics, descriptors, mbarriers, shared_ops, tensor_copies, tokens
+from minitriton.interpreter.memory import ops as memory_ops
 from minitriton.interpreter.numbers import casts as arith_casts
 from minitriton.interpreter.numbers import floats as arith_floats
 from minitriton.interpreter.numbers import integers as arith_integers

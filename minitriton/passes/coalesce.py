@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.analysis.types import pointee_bits
+from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.connected import ConnectedSlices
 from minitriton.dialects import tt, ttg

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, Module
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.analysis.types import pointee_bits
+from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.float_order import float_order_matters
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix

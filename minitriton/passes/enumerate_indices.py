@@ -21,8 +21,8 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, ModuleO
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo
-from minitriton.analysis.axis_info.analysis.types import pointee_bytes
+from minitriton.analysis.axis_info.fact import AxisInfo
+from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.tt.types import PointerType, tensor_type

@@ -28,15 +28,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from minitriton.analysis.axis_info.analysis.rules_choice import SLE, ULE
+from minitriton.analysis.axis_info.rules_choice import SLE, ULE
 from minitriton.analysis.integer_range.analysis import (
     FITS_32_BITS,
     GRID_LIMITS,
     NON_NEGATIVE_DIVIDEND,
     IntegerRangeAnalysis,
 )
-from minitriton.analysis.integer_range.analysis.assume import ASSUME
-from minitriton.analysis.integer_range.analysis.rules import compare
+from minitriton.analysis.integer_range.assume import ASSUME
+from minitriton.analysis.integer_range.rules import compare
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, math, tt
 from minitriton.pass_registry import Pass, Property, register_pass

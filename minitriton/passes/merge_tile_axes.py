@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, TensorType, i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.analysis.types import pointee_bytes, shape_of
+from minitriton.analysis.axis_info.types import pointee_bytes, shape_of
 from minitriton.analysis.float_order import float_order_matters
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt

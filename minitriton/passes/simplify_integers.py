@@ -24,7 +24,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from minitriton.analysis.axis_info.analysis.rules_choice import EQ, NE, predicate_of
+from minitriton.analysis.axis_info.rules_choice import EQ, NE, predicate_of
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
 from minitriton.pass_registry import Pass, Property, register_pass

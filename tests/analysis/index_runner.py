@@ -11,11 +11,11 @@ import random
 
 import numpy as np
 from index_programs import ARGUMENTS, is_pointer, pointee_size, shape_of, width_of
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo
 from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.fact import AxisInfo
 
 
 class Skip(Exception):

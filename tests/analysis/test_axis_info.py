@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from minitriton.analysis.axis_info.analysis.fact import (
+from xdsl.ir import SSAValue
+
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.fact import (
     MAX_DIVISOR,
     AxisInfo,
     anything,
@@ -13,9 +16,6 @@ from minitriton.analysis.axis_info.analysis.fact import (
     power_of_two_part,
     unknown,
 )
-from xdsl.ir import SSAValue
-
-from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects.text import parse_module
 
 

@@ -7,11 +7,11 @@ import random
 import pytest
 from index_programs import make_program
 from index_runner import Run, Skip, random_arguments
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo, divisibility_at
-from minitriton.analysis.axis_info.analysis.rules import Rule
 
+from minitriton.analysis.axis_info import rules as axis_info_rules
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.analysis import rules as axis_info_rules
+from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at
+from minitriton.analysis.axis_info.rules import Rule
 
 PROGRAMS = 10_000
 RUNS = 3

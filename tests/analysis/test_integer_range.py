@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from integer_programs import LENGTH, STORED, make_program, random_arguments
-from minitriton.analysis.integer_range.analysis.fact import full, wrapped
 from xdsl.ir import Operation
 
 from minitriton.analysis.integer_range.analysis import RULES, IntegerRange, IntegerRangeAnalysis
+from minitriton.analysis.integer_range.fact import full, wrapped
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import interpret
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from minitriton.analysis.integer_range.analysis.assume import MIRRORED
-from minitriton.analysis.integer_range.analysis.fact import IntegerRange, full, join, meet, refined, widened, wrapped
-from minitriton.analysis.integer_range.analysis.rules import compare, restricted
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation
 
 from minitriton.analysis.integer_range.analysis import RULES
+from minitriton.analysis.integer_range.assume import MIRRORED
+from minitriton.analysis.integer_range.fact import IntegerRange, full, join, meet, refined, widened, wrapped
+from minitriton.analysis.integer_range.rules import compare, restricted
 from minitriton.dialects import arith, math, tt
 
 WIDTH = 4

@@ -28,12 +28,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.analysis.axis_info.analysis.access import access_shape
-from minitriton.analysis.axis_info.analysis.assume import Promise, promises
-from minitriton.analysis.axis_info.analysis.explain import Claim, Explanation, Step, explain, why
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo, join, unknown, with_hints
-from minitriton.analysis.axis_info.analysis.rules import RULES
-from minitriton.analysis.axis_info.analysis.types import pointee_bytes, rank_of, splat_integer
+from minitriton.analysis.axis_info.access import access_shape
+from minitriton.analysis.axis_info.assume import Promise, promises
+from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, explain, why
+from minitriton.analysis.axis_info.fact import AxisInfo, join, unknown, with_hints
+from minitriton.analysis.axis_info.rules import RULES
+from minitriton.analysis.axis_info.types import pointee_bytes, rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.analysis.operations import ops_in
 

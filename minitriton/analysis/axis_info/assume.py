@@ -19,8 +19,8 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.axis_info.analysis.fact import MAX_DIVISOR, AxisInfo, constant, power_of_two_part
-from minitriton.analysis.axis_info.analysis.rules_choice import EQ, SGE, SGT, SLE, SLT, predicate_of
+from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, constant, power_of_two_part
+from minitriton.analysis.axis_info.rules_choice import EQ, SGE, SGT, SLE, SLT, predicate_of
 
 ASSUME = "llvm.intr.assume"
 

@@ -21,8 +21,8 @@ from typing import Literal, Protocol
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo, anything
-from minitriton.analysis.axis_info.analysis.rules import RULES
+from minitriton.analysis.axis_info.fact import AxisInfo, anything
+from minitriton.analysis.axis_info.rules import RULES
 from minitriton.analysis.locations import source_location
 from minitriton.errors import SourceLocation
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.analysis import rules_arith as axis_info_rules_arith
-from minitriton.analysis.axis_info.analysis import rules_choice as axis_info_rules_choice
-from minitriton.analysis.axis_info.analysis import rules_division as axis_info_rules_division
-from minitriton.analysis.axis_info.analysis import rules_shape as axis_info_rules_shape
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo
+from minitriton.analysis.axis_info import rules_arith as axis_info_rules_arith
+from minitriton.analysis.axis_info import rules_choice as axis_info_rules_choice
+from minitriton.analysis.axis_info import rules_division as axis_info_rules_division
+from minitriton.analysis.axis_info import rules_shape as axis_info_rules_shape
+from minitriton.analysis.axis_info.fact import AxisInfo
 
 Rule = Callable[[Operation, Sequence[AxisInfo]], AxisInfo]
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.analysis.fact import MAX_DIVISOR, AxisInfo, divisibility_at
-from minitriton.analysis.axis_info.analysis.types import constant_result, integer_width, pointee_bytes, signed, unsigned
+from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, divisibility_at
+from minitriton.analysis.axis_info.types import constant_result, integer_width, pointee_bytes, signed, unsigned
 
 Facts = Sequence[AxisInfo]
 

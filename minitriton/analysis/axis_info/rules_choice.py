@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo, divisibility_at, join, unknown
-from minitriton.analysis.axis_info.analysis.types import (
+from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at, join, unknown
+from minitriton.analysis.axis_info.types import (
     constant_result,
     integer_width,
     is_splat,

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo, divisibility_at
-from minitriton.analysis.axis_info.analysis.types import constant_result, integer_width, shape_of, signed, unsigned
+from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at
+from minitriton.analysis.axis_info.types import constant_result, integer_width, shape_of, signed, unsigned
 
 Facts = Sequence[AxisInfo]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo, anything, divisibility_at, power_of_two_part, unknown
-from minitriton.analysis.axis_info.analysis.types import (
+from minitriton.analysis.axis_info.fact import AxisInfo, anything, divisibility_at, power_of_two_part, unknown
+from minitriton.analysis.axis_info.types import (
     constant_result,
     integer_width,
     is_integer,

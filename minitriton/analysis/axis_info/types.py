@@ -8,7 +8,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FixedBitwidthType, IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Operation
 
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo, constant, power_of_two_part
+from minitriton.analysis.axis_info.fact import AxisInfo, constant, power_of_two_part
 from minitriton.dialects.tt.types import PointerType
 
 _SCALAR_SHAPE = (1,)

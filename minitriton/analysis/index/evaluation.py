@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.analysis.fact import AxisInfo
-from minitriton.analysis.axis_info.analysis.types import integer_width, is_integer, pointee_bytes, shape_of
+from minitriton.analysis.axis_info.fact import AxisInfo
+from minitriton.analysis.axis_info.types import integer_width, is_integer, pointee_bytes, shape_of
 from minitriton.analysis.index.facts import advances, better, facts_of
 from minitriton.analysis.index.rules import RULES
 from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value

@@ -9,7 +9,7 @@ from math import gcd
 
 import numpy as np
 
-from minitriton.analysis.axis_info.analysis.fact import MAX_DIVISOR, AxisInfo, power_of_two_part
+from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, power_of_two_part
 from minitriton.analysis.index.value import Array, IndexValue, Unknowns, common_divisor
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.axis_info.analysis.rules_choice import (
+from minitriton.analysis.axis_info.rules_choice import (
     EQ,
     NE,
     SGE,
@@ -28,7 +28,7 @@ from minitriton.analysis.axis_info.analysis.rules_choice import (
     ULT,
     predicate_of,
 )
-from minitriton.analysis.axis_info.analysis.types import integer_width, pointee_bytes, shape_of
+from minitriton.analysis.axis_info.types import integer_width, pointee_bytes, shape_of
 from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_info.analysis.rules_choice import predicate_of
+from minitriton.analysis.axis_info.rules_choice import predicate_of
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.integer_range.analysis import rules as integer_range_rules
-from minitriton.analysis.integer_range.analysis import rules_division as integer_range_rules_division
-from minitriton.analysis.integer_range.analysis import rules_tensor as integer_range_rules_tensor
-from minitriton.analysis.integer_range.analysis.assume import MIRRORED, Promise, promises
-from minitriton.analysis.integer_range.analysis.fact import (
+from minitriton.analysis.integer_range import rules as integer_range_rules
+from minitriton.analysis.integer_range import rules_division as integer_range_rules_division
+from minitriton.analysis.integer_range import rules_tensor as integer_range_rules_tensor
+from minitriton.analysis.integer_range.assume import MIRRORED, Promise, promises
+from minitriton.analysis.integer_range.fact import (
     NO_INTEGER,
     IntegerRange,
     full,
@@ -37,7 +37,7 @@ from minitriton.analysis.integer_range.analysis.fact import (
     widened,
     wrapped,
 )
-from minitriton.analysis.integer_range.analysis.rules import Rule, restricted
+from minitriton.analysis.integer_range.rules import Rule, restricted
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
 
 __all__ = ["FITS_32_BITS", "GRID_LIMITS", "NON_NEGATIVE_DIVIDEND", "IntegerRange", "IntegerRangeAnalysis"]

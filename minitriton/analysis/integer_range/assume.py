@@ -16,7 +16,7 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.analysis.axis_info.analysis.rules_choice import (
+from minitriton.analysis.axis_info.rules_choice import (
     EQ,
     NE,
     SGE,
@@ -29,9 +29,9 @@ from minitriton.analysis.axis_info.analysis.rules_choice import (
     ULT,
     predicate_of,
 )
-from minitriton.analysis.axis_info.analysis.types import integer_width
-from minitriton.analysis.integer_range.analysis.fact import IntegerRange
-from minitriton.analysis.integer_range.analysis.rules import exactly, restricted
+from minitriton.analysis.axis_info.types import integer_width
+from minitriton.analysis.integer_range.fact import IntegerRange
+from minitriton.analysis.integer_range.rules import exactly, restricted
 from minitriton.dialects.facts import MayNotReturn
 
 ASSUME = "llvm.intr.assume"

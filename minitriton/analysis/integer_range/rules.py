@@ -15,7 +15,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.analysis.rules_choice import (
+from minitriton.analysis.axis_info.rules_choice import (
     EQ,
     NE,
     SGE,
@@ -28,8 +28,8 @@ from minitriton.analysis.axis_info.analysis.rules_choice import (
     ULT,
     predicate_of,
 )
-from minitriton.analysis.axis_info.analysis.types import integer_width, splat_integer
-from minitriton.analysis.integer_range.analysis.fact import (
+from minitriton.analysis.axis_info.types import integer_width, splat_integer
+from minitriton.analysis.integer_range.fact import (
     NO_INTEGER,
     IntegerRange,
     full,

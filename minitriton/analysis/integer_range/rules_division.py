@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 
 from xdsl.ir import Operation
 
-from minitriton.analysis.integer_range.analysis.fact import IntegerRange, full, signed, unsigned
-from minitriton.analysis.integer_range.analysis.rules import Ranges, Rule
+from minitriton.analysis.integer_range.fact import IntegerRange, full, signed, unsigned
+from minitriton.analysis.integer_range.rules import Ranges, Rule
 
 
 def _divisors(b: IntegerRange) -> Iterator[int]:

@@ -14,9 +14,9 @@ from math import prod
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.analysis.types import integer_width, shape_of
-from minitriton.analysis.integer_range.analysis.fact import NO_INTEGER, IntegerRange, full, join, unsigned, wrapped
-from minitriton.analysis.integer_range.analysis.rules import Ranges, Rule
+from minitriton.analysis.axis_info.types import integer_width, shape_of
+from minitriton.analysis.integer_range.fact import NO_INTEGER, IntegerRange, full, join, unsigned, wrapped
+from minitriton.analysis.integer_range.rules import Ranges, Rule
 
 _KEEPS_BOUNDS = frozenset({"arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"})
 

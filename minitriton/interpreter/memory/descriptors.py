@@ -17,8 +17,8 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
-from minitriton.interpreter.memory.device.atomics import combination, update
-from minitriton.interpreter.memory.device.ops import load_where, padding_value, store_where
+from minitriton.interpreter.memory.atomics import combination, update
+from minitriton.interpreter.memory.ops import load_where, padding_value, store_where
 from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
 
 if TYPE_CHECKING:

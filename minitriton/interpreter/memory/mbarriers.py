@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttng.barriers import WaitBarrierOp
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.device.shared_views import View
+from minitriton.interpreter.memory.shared_views import View
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 from minitriton.interpreter.warps.partition_order import Knowledge

@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.locations import user_location
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.device.shared_views import Buffer, View
+from minitriton.interpreter.memory.shared_views import Buffer, View
 from minitriton.interpreter.warps.partition_order import PartitionOrder
 
 _NOBODY = 0

@@ -20,8 +20,8 @@ from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.device.ops import load_where
-from minitriton.interpreter.memory.device.shared_views import View, element_dtype, element_offsets, holders
+from minitriton.interpreter.memory.ops import load_where
+from minitriton.interpreter.memory.shared_views import View, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder

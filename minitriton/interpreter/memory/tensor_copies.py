@@ -19,11 +19,11 @@ from xdsl.ir import Operation
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.dialects.ttng.tma import TensormapCreateOp
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.device import descriptors
-from minitriton.interpreter.memory.device.descriptors import Descriptor
-from minitriton.interpreter.memory.device.mbarriers import ONE_WARP, barrier_at, publish_copy
-from minitriton.interpreter.memory.device.ops import load_where
-from minitriton.interpreter.memory.device.shared_views import View
+from minitriton.interpreter.memory import descriptors
+from minitriton.interpreter.memory.descriptors import Descriptor
+from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
+from minitriton.interpreter.memory.ops import load_where
+from minitriton.interpreter.memory.shared_views import View
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder, shape_of
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation
 
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.device.mbarriers import Mbarrier, learn, publish
+from minitriton.interpreter.memory.mbarriers import Mbarrier, learn, publish
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 

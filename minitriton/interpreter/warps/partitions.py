@@ -24,8 +24,8 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.device.shared import Issued
-from minitriton.interpreter.memory.device.shared_views import View
+from minitriton.interpreter.memory.shared import Issued
+from minitriton.interpreter.memory.shared_views import View
 from minitriton.interpreter.values import Array
 from minitriton.interpreter.warps.warp_group_ops import Products
 

@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 
 from minitriton.dialects.ttng.dot import WarpGroupDotOp
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.device.shared_ops import load_or_self
-from minitriton.interpreter.memory.device.shared_views import View
+from minitriton.interpreter.memory.shared_ops import load_or_self
+from minitriton.interpreter.memory.shared_views import View
 from minitriton.interpreter.tensors.dots import product
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, zero

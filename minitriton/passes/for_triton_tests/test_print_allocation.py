@@ -18,7 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.analysis.explain import source_location
+from minitriton.analysis.axis_info.explain import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, FunctionAllocation, ScratchBytes, allocate
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.pass_registry import Pass, Property, register_pass
