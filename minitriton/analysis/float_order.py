@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Operation
 
 from minitriton.analysis.operations import ops_in
-
-_EXACT_PREFIXES = ("arith.max", "arith.min", "arith.cmp", "arith.select", "arith.ext", "arith.bitcast", "tt.bitcast")
-_COMBINING = ("tt.reduce", "tt.scan")
+from minitriton.dialects import tt
+from minitriton.dialects.facts import Rounds
+from minitriton.dialects.tt.types import element_type
 
 
 def float_order_matters(module: Operation) -> bool:
@@ -24,13 +24,12 @@ def float_order_matters(module: Operation) -> bool:
 
 
 def _rounds(op: Operation) -> bool:
-    if op.name == "tt.atomic_rmw":
-        return isinstance(getattr(op.operands[1].type, "element_type", op.operands[1].type), AnyFloat)
-    if op.name not in _COMBINING:
+    if isinstance(op, tt.AtomicRMWOp):
+        return isinstance(element_type(op.val.type), AnyFloat)
+    if not isinstance(op, tt.ReduceOp | tt.ScanOp):
         return False
     return any(
-        not inner.name.startswith(_EXACT_PREFIXES)
-        and any(isinstance(result.type, AnyFloat) for result in inner.results)
+        Rounds.of(inner) and any(isinstance(result.type, AnyFloat) for result in inner.results)
         for region in op.regions
         for inner in region.walk()
     )

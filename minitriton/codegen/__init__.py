@@ -12,7 +12,7 @@
 
 To lower a new op, write a rule in a module of `lowering/` that `lowering/families.py` imports:
 
-    @lowers("tt.my_op")
-    def my_op(f: FunctionLowering, op: Operation) -> None:
-        f.values[op.results[0]] = f.b.fneg(f.vector(op.operands[0]))
+    @lowers(tt.MyOp)
+    def my_op(f: FunctionLowering, op: tt.MyOp) -> None:
+        f.values[op.result] = f.b.fneg(f.vector(op.src))
 """

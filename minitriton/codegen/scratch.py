@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects.op_rules import OpRules
 from minitriton.errors import LoweringError
 
-SCRATCH: dict[str, Callable[[Operation], int]] = {}
-"""Bytes of scratch by op name; an op that is not listed needs none."""
+SCRATCH: OpRules[Callable[[Any], int]] = OpRules()
+"""How many bytes of scratch; an op without a rule needs none."""
 
-
-def needs_scratch(*names: str) -> Callable[[Callable[[Operation], int]], Callable[[Operation], int]]:
-    """Registers how many bytes the ops of these names need."""
-
-    def register(rule: Callable[[Operation], int]) -> Callable[[Operation], int]:
-        for name in names:
-            SCRATCH[name] = rule
-        return rule
-
-    return register
+needs_scratch = SCRATCH.add
 
 
 def scratch_bytes(op: Operation) -> int:
     """Bytes of shared memory that `op` needs while it runs. Raises `LoweringError` at its place if it cannot be lowered."""
-    rule = SCRATCH.get(op.name)
+    rule = SCRATCH.of(op)
     if rule is None:
         return 0
     try:

@@ -16,7 +16,7 @@ from xdsl.traits import Pure
 from minitriton.dialects.arith import FLOAT, INTEGER, NO_FASTMATH, FastMathFlagsAttr
 from minitriton.dialects.arith.float import FloatBinaryOp, FloatUnaryOp
 from minitriton.dialects.declared import declared
-from minitriton.dialects.facts import Dear, DeviceFunction
+from minitriton.dialects.facts import Dear, DeviceFunction, Rounds
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import var
@@ -47,7 +47,7 @@ class AcosOp(FloatUnaryOp):
     """Arc cosine."""
 
     name = "math.acos"
-    traits = traits_def(Dear(), DeviceFunction("__nv_acosf", "__nv_acos"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_acosf", "__nv_acos"))
 
 
 @op_definition
@@ -55,7 +55,7 @@ class AsinOp(FloatUnaryOp):
     """Arc sine."""
 
     name = "math.asin"
-    traits = traits_def(Dear(), DeviceFunction("__nv_asinf", "__nv_asin"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_asinf", "__nv_asin"))
 
 
 @op_definition
@@ -63,7 +63,7 @@ class AtanOp(FloatUnaryOp):
     """Arc tangent."""
 
     name = "math.atan"
-    traits = traits_def(Dear(), DeviceFunction("__nv_atanf", "__nv_atan"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_atanf", "__nv_atan"))
 
 
 @op_definition
@@ -71,7 +71,7 @@ class CbrtOp(FloatUnaryOp):
     """Cube root."""
 
     name = "math.cbrt"
-    traits = traits_def(Dear(), DeviceFunction("__nv_cbrtf", "__nv_cbrt"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_cbrtf", "__nv_cbrt"))
 
 
 @op_definition
@@ -86,7 +86,7 @@ class CosOp(FloatUnaryOp):
     """Cosine."""
 
     name = "math.cos"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -94,7 +94,7 @@ class CoshOp(FloatUnaryOp):
     """Hyperbolic cosine."""
 
     name = "math.cosh"
-    traits = traits_def(Dear(), DeviceFunction("__nv_coshf", "__nv_cosh"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_coshf", "__nv_cosh"))
 
 
 @op_definition
@@ -102,7 +102,7 @@ class ErfOp(FloatUnaryOp):
     """Error function."""
 
     name = "math.erf"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -110,7 +110,7 @@ class Exp2Op(FloatUnaryOp):
     """Power of two."""
 
     name = "math.exp2"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -118,7 +118,7 @@ class ExpM1Op(FloatUnaryOp):
     """`exp(x) - 1`."""
 
     name = "math.expm1"
-    traits = traits_def(Dear(), DeviceFunction("__nv_expm1f", "__nv_expm1"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_expm1f", "__nv_expm1"))
 
 
 @op_definition
@@ -126,7 +126,7 @@ class ExpOp(FloatUnaryOp):
     """Exponential."""
 
     name = "math.exp"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -141,7 +141,7 @@ class Log10Op(FloatUnaryOp):
     """Logarithm to base 10."""
 
     name = "math.log10"
-    traits = traits_def(Dear(), DeviceFunction("__nv_log10f", "__nv_log10"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_log10f", "__nv_log10"))
 
 
 @op_definition
@@ -149,7 +149,7 @@ class Log1pOp(FloatUnaryOp):
     """`log(1 + x)`."""
 
     name = "math.log1p"
-    traits = traits_def(Dear(), DeviceFunction("__nv_log1pf", "__nv_log1p"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_log1pf", "__nv_log1p"))
 
 
 @op_definition
@@ -157,7 +157,7 @@ class Log2Op(FloatUnaryOp):
     """Logarithm to base 2."""
 
     name = "math.log2"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -165,7 +165,7 @@ class LogOp(FloatUnaryOp):
     """Natural logarithm."""
 
     name = "math.log"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -187,7 +187,7 @@ class RsqrtOp(FloatUnaryOp):
     """`1 / sqrt(x)`."""
 
     name = "math.rsqrt"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -195,7 +195,7 @@ class SinOp(FloatUnaryOp):
     """Sine."""
 
     name = "math.sin"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -203,7 +203,7 @@ class SinhOp(FloatUnaryOp):
     """Hyperbolic sine."""
 
     name = "math.sinh"
-    traits = traits_def(Dear(), DeviceFunction("__nv_sinhf", "__nv_sinh"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_sinhf", "__nv_sinh"))
 
 
 @op_definition
@@ -211,7 +211,7 @@ class SqrtOp(FloatUnaryOp):
     """Square root."""
 
     name = "math.sqrt"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -219,7 +219,7 @@ class TanOp(FloatUnaryOp):
     """Tangent."""
 
     name = "math.tan"
-    traits = traits_def(Dear(), DeviceFunction("__nv_tanf", "__nv_tan"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_tanf", "__nv_tan"))
 
 
 @op_definition
@@ -227,7 +227,7 @@ class TanhOp(FloatUnaryOp):
     """Hyperbolic tangent."""
 
     name = "math.tanh"
-    traits = traits_def(Dear(), DeviceFunction("__nv_tanhf", "__nv_tanh"))
+    traits = traits_def(Dear(), Rounds(), DeviceFunction("__nv_tanhf", "__nv_tanh"))
 
 
 @op_definition
@@ -242,7 +242,7 @@ class Atan2Op(FloatBinaryOp):
     """Angle of the point `(rhs, lhs)`."""
 
     name = "math.atan2"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -257,7 +257,7 @@ class PowFOp(FloatBinaryOp):
     """Power."""
 
     name = "math.powf"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -302,7 +302,7 @@ class FmaOp(IRDLOperation):
     c = operand_def(T)
     fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FASTMATH)
     result = result_def(T)
-    traits = traits_def(Pure(), Elementwise())
+    traits = traits_def(Pure(), Elementwise(), Rounds())
     assembly_format = "$a `,` $b `,` $c (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
     def __init__(self, a: SSAValue, b: SSAValue, c: SSAValue, *, fastmath: FastMathFlagsAttr = NO_FASTMATH) -> None:

@@ -20,7 +20,7 @@ from minitriton.codegen.lowering.shared_access import addresses, store_shared
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.types import I1, INTEGERS, vector_type
-from minitriton.dialects import nvvm
+from minitriton.dialects import nvvm, ttg
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.memory import plan_access, registers_to_offsets
@@ -31,8 +31,8 @@ MAX_COPY_BITS = 128
 MIN_COPY_BITS = 32
 
 
-@lowers("ttg.async_copy_global_to_local")
-def async_copy(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.AsyncCopyGlobalToLocalOp)
+def async_copy(f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp) -> None:
     source, target, mask = op.src, op.destination, op.mask  # pyright: ignore[reportAttributeAccessIssue]
     view = f.values[target]
     assert isinstance(view, SharedView)
@@ -123,13 +123,13 @@ def _copy_by_registers(
     store_shared(f, plan, loaded, view.base, mask=representative, slice_offset=offset)
 
 
-@lowers("ttg.async_commit_group")
-def async_commit_group(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.AsyncCommitGroupOp)
+def async_commit_group(f: FunctionLowering, op: ttg.AsyncCommitGroupOp) -> None:
     f.b.operation(nvvm.CpAsyncCommitGroupOp, (), ())
     f.values[op.results[0]] = None
 
 
-@lowers("ttg.async_wait")
-def async_wait(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.AsyncWaitOp)
+def async_wait(f: FunctionLowering, op: ttg.AsyncWaitOp) -> None:
     f.b.operation(nvvm.CpAsyncWaitGroupOp, (), (), {"n": op.properties["num"]})
     f.values[op.results[0]] = None

@@ -23,7 +23,7 @@ from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import TensorFacts
 from minitriton.codegen.types import BF16, F16, F32, I16, bit_width, lane_type, scalar_type, vector_type
-from minitriton.dialects import nvvm
+from minitriton.dialects import nvvm, tt
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 
@@ -52,8 +52,8 @@ def _needs_exchange(op: Operation) -> bool:
     return any(masks.get(dim, 0) for dim in ("lane", "warp", "block"))
 
 
-@needs_scratch("tt.atomic_rmw", "tt.atomic_cas")
-def atomic_scratch(op: Operation) -> int:
+@needs_scratch(tt.AtomicRMWOp, tt.AtomicCASOp)
+def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp) -> int:
     """The whole result, if it must be exchanged."""
     if not _needs_exchange(op):
         return 0
@@ -72,8 +72,8 @@ def _widths(f: FunctionLowering, op: Operation, kind: str, element: Attribute, a
     accesses.narrow(limit)
 
 
-@lowers("tt.atomic_rmw")
-def atomic_rmw(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.AtomicRMWOp)
+def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
     pointer, value, mask = op.ptr, op.val, op.mask  # pyright: ignore[reportAttributeAccessIssue]
     kind = str(op.properties["atomic_rmw_op"].data)  # pyright: ignore[reportAttributeAccessIssue]
     element = f.element_type(value)
@@ -86,8 +86,8 @@ def atomic_rmw(f: FunctionLowering, op: Operation) -> None:
     _atomic(f, op, pointer, [value], mask, operation_text(kind, element, accesses.width), accesses)
 
 
-@lowers("tt.atomic_cas")
-def atomic_cas(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.AtomicCASOp)
+def atomic_cas(f: FunctionLowering, op: tt.AtomicCASOp) -> None:
     pointer, compared, value = op.operands
     element = f.element_type(value)
     accesses = Accesses(f, pointer, None, max(8, bit_width(element)))

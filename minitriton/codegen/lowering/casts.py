@@ -16,8 +16,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.elementwise import Emit, apply, each_lane, inline_ptx, operands_of
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.types import BF16, F16, F32, I8, I16, bit_width, element_type, lanes, scalar_type, vector_type
+from minitriton.dialects import arith, tt
 from minitriton.dialects import llvm as ours
 
 _FLOAT_WIDTH = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64}
@@ -34,24 +35,27 @@ def resized(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
     return b.cast(L.FPExtOp if after > before else L.FPTruncOp, value, element)
 
 
-@lowers("arith.extf", "arith.truncf")
-def float_resize(f: FunctionLowering, op: Operation) -> None:
+@lowers(arith.ExtFOp, arith.TruncFOp)
+def float_resize(f: FunctionLowering, op: arith.ExtFOp | arith.TruncFOp) -> None:
     element = scalar_type(op.results[0].type)
     f.values[op.results[0]] = apply(f, operands_of(f, op), lambda b, v: resized(b, v[0], element))
 
 
-_NUMBER_CASTS: dict[str, type[Operation]] = {
-    "arith.fptosi": ours.FPToSIOp,
-    "arith.fptoui": ours.FPToUIOp,
-    "arith.uitofp": ours.UIToFPOp,
-}
+def _number_cast(cls: type[Operation]) -> Lowering:
+    def lower(f: FunctionLowering, op: Operation) -> None:
+        element = scalar_type(op.results[0].type)
+        f.values[op.results[0]] = apply(f, operands_of(f, op), lambda b, v: b.cast(cls, v[0], element))
+
+    return lower
 
 
-@lowers(*_NUMBER_CASTS)
-def number_cast(f: FunctionLowering, op: Operation) -> None:
-    element = scalar_type(op.results[0].type)
-    cls = _NUMBER_CASTS[op.name]
-    f.values[op.results[0]] = apply(f, operands_of(f, op), lambda b, v: b.cast(cls, v[0], element))
+LOWERINGS.update(
+    {
+        arith.FPToSIOp: _number_cast(ours.FPToSIOp),
+        arith.FPToUIOp: _number_cast(ours.FPToUIOp),
+        arith.UIToFPOp: _number_cast(ours.UIToFPOp),
+    }
+)
 
 
 # A signed byte s as bf16 without `cvt`: 0x4300 | (s & 0x7f) is 128 + (s & 0x7f); its sign bit lands in the exponent's lowest
@@ -69,8 +73,8 @@ sub.bf16x2 $1, high_value, high_offset;
 }"""
 
 
-@lowers("arith.sitofp")
-def sitofp(f: FunctionLowering, op: Operation) -> None:
+@lowers(arith.SIToFPOp)
+def sitofp(f: FunctionLowering, op: arith.SIToFPOp) -> None:
     element = scalar_type(op.results[0].type)
     source = element_type(op.operands[0].type)
     packed = (
@@ -92,8 +96,8 @@ def sitofp(f: FunctionLowering, op: Operation) -> None:
 # 8-bit floats ---------------------------------------------------------------------------------------------------------
 
 
-@lowers("tt.fp_to_fp")
-def fp_to_fp(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.FpToFpOp)
+def fp_to_fp(f: FunctionLowering, op: tt.FpToFpOp) -> None:
     """By the kinds of float; `rounding` matters where precision is lost."""
     source, result = element_type(op.operands[0].type).name, element_type(op.results[0].type).name
     rounding = op.properties.get("rounding")

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects import cf, scf, ub
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, TensorType, UnitAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
@@ -102,8 +103,8 @@ def _yielded(f: FunctionLowering, block: Block) -> list[Any]:
     return [f.values[operand] for operand in last.operands]
 
 
-@lowers("scf.for")
-def for_(f: FunctionLowering, op: Operation) -> None:
+@lowers(scf.ForOp)
+def for_(f: FunctionLowering, op: scf.ForOp) -> None:
     """Header tests, body, back to the header; the results are the header's arguments."""
     b = f.b
     lower, upper, step = (f.scalar(operand) for operand in op.operands[:3])
@@ -128,8 +129,8 @@ def for_(f: FunctionLowering, op: Operation) -> None:
         f.values[result] = f.values[argument]
 
 
-@lowers("scf.if")
-def if_(f: FunctionLowering, op: Operation) -> None:
+@lowers(scf.IfOp)
+def if_(f: FunctionLowering, op: scf.IfOp) -> None:
     """Two branches that meet in a block whose arguments are the results."""
     b = f.b
     then_region, else_region = op.regions
@@ -159,8 +160,8 @@ def if_(f: FunctionLowering, op: Operation) -> None:
     meeting.bind(f, op.results)
 
 
-@lowers("scf.while")
-def while_(f: FunctionLowering, op: Operation) -> None:
+@lowers(scf.WhileOp)
+def while_(f: FunctionLowering, op: scf.WhileOp) -> None:
     """The `before` region is the header, `scf.condition` its branch to the body or out."""
     b = f.b
     before, after = (region.block for region in op.regions)
@@ -238,16 +239,16 @@ def _target(f: FunctionLowering, block: Block, values: Sequence[SSAValue]) -> tu
     return crossing.block, crossing.send(f, reps)
 
 
-@lowers("cf.br")
-def br(f: FunctionLowering, op: Operation) -> None:
+@lowers(cf.BranchOp)
+def br(f: FunctionLowering, op: cf.BranchOp) -> None:
     block, arguments = _target(f, op.successors[0], op.operands)
     f.b.branch(block, arguments)
     if op.attributes:
         f.mark_loop(op)
 
 
-@lowers("cf.cond_br")
-def cond_br(f: FunctionLowering, op: Operation) -> None:
+@lowers(cf.ConditionalBranchOp)
+def cond_br(f: FunctionLowering, op: cf.ConditionalBranchOp) -> None:
     then, otherwise = op.successors
     count = len(then.args)
     condition = f.scalar(op.operands[0])
@@ -258,14 +259,14 @@ def cond_br(f: FunctionLowering, op: Operation) -> None:
         f.mark_loop(op)
 
 
-@lowers("ub.poison")
-def poison(f: FunctionLowering, op: Operation) -> None:
+@lowers(ub.PoisonOp)
+def poison(f: FunctionLowering, op: ub.PoisonOp) -> None:
     """A scalar poison stands for any number of registers."""
     result = op.results[0]
     f.values[result] = f.b.poison(f.element_type(result))
 
 
-@lowers("cf.assert")
-def cf_assert(f: FunctionLowering, op: Operation) -> None:
+@lowers(cf.AssertOp)
+def cf_assert(f: FunctionLowering, op: cf.AssertOp) -> None:
     """Refused: the front end makes `tt.assert`."""
     raise f.unsupported(op, "is not made by any front end", help="use tt.assert")

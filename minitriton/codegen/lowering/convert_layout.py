@@ -17,7 +17,7 @@ from minitriton.codegen.lowering.shared_access import load_accesses, store_share
 from minitriton.codegen.lowering.warp_shuffle import shuffled
 from minitriton.codegen.scratch import capability_of, needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
-from minitriton.dialects import nvvm
+from minitriton.dialects import arith, nvvm, tt, ttg
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.cluster_exchange import ClusterExchange, crosses_ctas, plan_between_ctas
 from minitriton.layouts.conversion import plan_conversion
@@ -48,14 +48,14 @@ def conversion_of(op: Operation) -> ConversionPlan | ClusterExchange:
     return plan_conversion(before, after, source.get_shape(), bits, capability_of(op), allowed)
 
 
-@needs_scratch("ttg.convert_layout")
-def conversion_scratch(op: Operation) -> int:
+@needs_scratch(ttg.ConvertLayoutOp)
+def conversion_scratch(op: ttg.ConvertLayoutOp) -> int:
     plan = conversion_of(op)
     return plan.scratch_bytes if isinstance(plan, SharedMemoryRoundTrip | ClusterExchange) else 0
 
 
-@lowers("ttg.convert_layout")
-def convert_layout(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.ConvertLayoutOp)
+def convert_layout(f: FunctionLowering, op: ttg.ConvertLayoutOp) -> None:
     result = op.results[0]
     rep = f.values[op.operands[0]]
     if registers.is_splat(rep) and _is_uniform(op.operands[0]):
@@ -83,14 +83,9 @@ def convert_layout(f: FunctionLowering, op: Operation) -> None:
 def _is_uniform(value: SSAValue) -> bool:
     """Whether all elements are equal by construction. That those of each thread are (one register) does not say so."""
     op = value.owner
-    while isinstance(op, Operation) and op.name in (
-        "tt.broadcast",
-        "tt.expand_dims",
-        "tt.reshape",
-        "ttg.convert_layout",
-    ):
+    while isinstance(op, tt.BroadcastOp | tt.ExpandDimsOp | tt.ReshapeOp | ttg.ConvertLayoutOp):
         op = op.operands[0].owner
-    return isinstance(op, Operation) and op.name in ("tt.splat", "arith.constant")
+    return isinstance(op, tt.SplatOp | arith.ConstantOp)
 
 
 def through_shared(

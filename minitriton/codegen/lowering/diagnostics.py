@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.locations import source_location
@@ -18,13 +18,14 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.program import program_id
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import F32, F64, I16, I32, I64, PTR, VOID, bit_width, struct_type
+from minitriton.dialects import llvm, tt
 
 MAX_ARGUMENTS = 32
 """What `vprintf` takes; more are printed wrong."""
 
 
-@lowers("tt.print")
-def print_(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.PrintOp)
+def print_(f: FunctionLowering, op: tt.PrintOp) -> None:
     prefix = op.properties["prefix"]
     assert isinstance(prefix, StringAttr)
     programs = [program_id(f, axis) for axis in range(3)]
@@ -99,8 +100,8 @@ def _string(f: FunctionLowering, text: str, prefix: str) -> SSAValue:
     return f.b.once(f"@{name}", L.AddressOfOp, PTR, {"global_name": SymbolRefAttr(name)})
 
 
-@lowers("tt.assert")
-def assert_(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.AssertOp)
+def assert_(f: FunctionLowering, op: tt.AssertOp) -> None:
     """A tensor's assert is followed by a barrier: no thread may run into a trap that the assert should have named."""
     b = f.b
     message = op.properties["message"]
@@ -131,6 +132,6 @@ def assert_(f: FunctionLowering, op: Operation) -> None:
         f.barrier()
 
 
-@lowers("llvm.intr.assume")
-def assume(f: FunctionLowering, op: Operation) -> None:
+@lowers(llvm.AssumeOp)
+def assume(f: FunctionLowering, op: llvm.AssumeOp) -> None:
     f.b.intrinsic("llvm.assume", (f.scalar(op.operands[0]),))

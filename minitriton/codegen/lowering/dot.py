@@ -15,6 +15,7 @@ from minitriton.codegen.lowering.casts import resized
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import lane_type
+from minitriton.dialects import tt
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.encodings import Encoding, NvidiaMma
 
@@ -22,8 +23,8 @@ DOT_RULES: dict[type[Encoding], Callable[[FunctionLowering, Operation], None]] =
 """The rule for `tt.dot` by the encoding of its result; what is not listed is lowered to multiply-adds."""
 
 
-@lowers("tt.dot")
-def dot(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.DotOp)
+def dot(f: FunctionLowering, op: tt.DotOp) -> None:
     encoding = layout_of(op.results[0].type)
     rule = multiply_add if encoding is None else DOT_RULES.get(type(encoding), multiply_add)
     if rule is multiply_add and isinstance(encoding, NvidiaMma):

@@ -18,12 +18,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.lowering.signed_division import known_division
 from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.registers import Expression, Pointwise, Range, Registers, View
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
-from minitriton.dialects import arith, nvvm
+from minitriton.dialects import arith, nvvm, tt
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.tt import PointerType
 from minitriton.rewriting.constants import constant_attr, number_of
@@ -77,11 +77,11 @@ def operands_of(f: FunctionLowering, op: Operation) -> list[Registers]:
 # Constants ------------------------------------------------------------------------------------------------------------
 
 
-@lowers("arith.constant")
-def constant(f: FunctionLowering, op: Operation) -> None:
+@lowers(arith.ConstantOp)
+def constant(f: FunctionLowering, op: arith.ConstantOp) -> None:
     """A splat is a scalar constant; other dense constants are read register by register."""
     result = op.results[0]
-    value = op.properties["value"]
+    value = op.value
     element = scalar_type(result.type)
     encode = _fp8_bits(result.type)
     if isinstance(value, IntegerAttr | FloatAttr):
@@ -117,38 +117,52 @@ def _integer(cls: type[Operation]) -> Emit:
     return lambda b, v: b.value(cls, v, v[0].type)
 
 
-_INTEGER_OPS: dict[str, Emit] = {
-    "arith.addi": _integer(L.AddOp),
-    "arith.subi": _integer(L.SubOp),
-    "arith.muli": _integer(L.MulOp),
-    "arith.divsi": _integer(L.SDivOp),
-    "arith.divui": _integer(L.UDivOp),
-    "arith.remsi": _integer(L.SRemOp),
-    "arith.remui": _integer(L.URemOp),
-    "arith.andi": _integer(L.AndOp),
-    "arith.ori": _integer(L.OrOp),
-    "arith.xori": _integer(L.XOrOp),
-    "arith.shli": _integer(L.ShlOp),
-    "arith.shrsi": _integer(L.AShrOp),
-    "arith.shrui": _integer(L.LShrOp),
-    "arith.maxsi": lambda b, v: b.overloaded("llvm.smax", v),
-    "arith.maxui": lambda b, v: b.overloaded("llvm.umax", v),
-    "arith.minsi": lambda b, v: b.overloaded("llvm.smin", v),
-    "arith.minui": lambda b, v: b.overloaded("llvm.umin", v),
-}
+def lanewise(emit: Emit) -> Lowering:
+    """The rule of a pure op that does `emit` to each lane."""
+
+    def lower(f: FunctionLowering, op: Operation) -> None:
+        f.values[op.results[0]] = apply_lazily(f, op.results[0], operands_of(f, op), emit)
+
+    return lower
 
 
-@lowers(*_INTEGER_OPS)
-def integer(f: FunctionLowering, op: Operation) -> None:
-    """Integer arithmetic. A range plus a scalar stays a range."""
-    result = op.results[0]
+def _division(cls: type[Operation]) -> Lowering:
+    """As `cls`, or what a division is made of which more is known."""
+
+    def lower(f: FunctionLowering, op: Operation) -> None:
+        emit = known_division(op) or _integer(cls)
+        f.values[op.results[0]] = apply_lazily(f, op.results[0], operands_of(f, op), emit)
+
+    return lower
+
+
+LOWERINGS.update(
+    {
+        arith.SubiOp: lanewise(_integer(L.SubOp)),
+        arith.MuliOp: lanewise(_integer(L.MulOp)),
+        arith.DivSIOp: _division(L.SDivOp),
+        arith.DivUIOp: _division(L.UDivOp),
+        arith.RemSIOp: _division(L.SRemOp),
+        arith.RemUIOp: _division(L.URemOp),
+        arith.AndIOp: lanewise(_integer(L.AndOp)),
+        arith.OrIOp: lanewise(_integer(L.OrOp)),
+        arith.XOrIOp: lanewise(_integer(L.XOrOp)),
+        arith.ShLIOp: lanewise(_integer(L.ShlOp)),
+        arith.ShRSIOp: lanewise(_integer(L.AShrOp)),
+        arith.ShRUIOp: lanewise(_integer(L.LShrOp)),
+        arith.MaxSIOp: lanewise(lambda b, v: b.overloaded("llvm.smax", v)),
+        arith.MaxUIOp: lanewise(lambda b, v: b.overloaded("llvm.umax", v)),
+        arith.MinSIOp: lanewise(lambda b, v: b.overloaded("llvm.smin", v)),
+        arith.MinUIOp: lanewise(lambda b, v: b.overloaded("llvm.umin", v)),
+    }
+)
+
+
+@lowers(arith.AddiOp)
+def add(f: FunctionLowering, op: arith.AddiOp) -> None:
+    """A range plus a scalar stays a range."""
     reps = operands_of(f, op)
-    if op.name == "arith.addi":
-        moved = _moved_range(f, op, reps)
-        if moved is not None:
-            f.values[result] = moved
-            return
-    f.values[result] = apply_lazily(f, result, reps, known_division(op) or _INTEGER_OPS[op.name])
+    f.values[op.result] = _moved_range(f, op, reps) or apply_lazily(f, op.result, reps, _integer(L.AddOp))
 
 
 def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) -> Range | None:
@@ -161,18 +175,12 @@ def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) 
 _PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
 
-@lowers("arith.cmpi")
-def cmpi(f: FunctionLowering, op: Operation) -> None:
+@lowers(arith.CmpiOp)
+def cmpi(f: FunctionLowering, op: arith.CmpiOp) -> None:
     """Integer comparison."""
-    predicate = _PREDICATES[_number(op, "predicate")]
+    predicate = _PREDICATES[op.predicate.value.data]
     result = op.results[0]
     f.values[result] = apply_lazily(f, result, operands_of(f, op), lambda b, v: b.icmp(predicate, v[0], v[1]))
-
-
-def _number(op: Operation, name: str) -> int:
-    attr = op.properties[name]
-    assert isinstance(attr, IntegerAttr)
-    return attr.value.data
 
 
 def _resize(signed: bool) -> Callable[[Attribute], Emit]:
@@ -192,33 +200,43 @@ def _cast(cls: type[Operation]) -> Callable[[Attribute], Emit]:
     return lambda element: lambda b, v: b.cast(cls, v[0], element)
 
 
-_INTEGER_CASTS: dict[str, Callable[[Attribute], Emit]] = {
-    "arith.extsi": _cast(L.SExtOp),
-    "arith.extui": _cast(L.ZExtOp),
-    "arith.trunci": _cast(L.TruncOp),
-    "arith.index_cast": _resize(True),
-    "arith.index_castui": _resize(False),
-    "tt.int_to_ptr": _cast(ours.IntToPtrOp),
-    "tt.ptr_to_int": _cast(ours.PtrToIntOp),
-}
+def _casts(to: Callable[[Attribute], Emit]) -> Lowering:
+    """The rule of a cast among integers and pointers; `to` takes the type of the result's elements."""
+
+    def lower(f: FunctionLowering, op: Operation) -> None:
+        result = op.results[0]
+        f.values[result] = apply_lazily(f, result, operands_of(f, op), to(scalar_type(result.type)))
+
+    return lower
 
 
-@lowers(*_INTEGER_CASTS)
-def integer_cast(f: FunctionLowering, op: Operation) -> None:
-    """Casts among integers and pointers."""
-    result = op.results[0]
-    element = scalar_type(result.type)
+LOWERINGS.update(
+    {
+        arith.ExtSIOp: _casts(_cast(L.SExtOp)),
+        arith.ExtUIOp: _casts(_cast(L.ZExtOp)),
+        arith.IndexCastOp: _casts(_resize(True)),
+        arith.IndexCastUIOp: _casts(_resize(False)),
+        tt.IntToPtrOp: _casts(_cast(ours.IntToPtrOp)),
+        tt.PtrToIntOp: _casts(_cast(ours.PtrToIntOp)),
+    }
+)
+
+
+@lowers(arith.TruncIOp)
+def truncation(f: FunctionLowering, op: arith.TruncIOp) -> None:
+    """The low bits; the upper half of an integer of 64 bits at once."""
     whole = _high_word_of(op)
     if whole is not None:
-        f.values[result] = apply_lazily(f, result, [f.values[whole]], _high_words)
+        f.values[op.result] = apply_lazily(f, op.result, [f.values[whole]], _high_words)
         return
-    f.values[result] = apply_lazily(f, result, operands_of(f, op), _INTEGER_CASTS[op.name](element))
+    narrow = _cast(L.TruncOp)(scalar_type(op.result.type))
+    f.values[op.result] = apply_lazily(f, op.result, operands_of(f, op), narrow)
 
 
-def _high_word_of(op: Operation) -> SSAValue | None:
+def _high_word_of(op: arith.TruncIOp) -> SSAValue | None:
     """The integer of 64 bits of which `op` takes the upper 32: `trunci (shrui x, 32)`."""
     shift = op.operands[0].owner
-    if not isinstance(op, arith.TruncIOp) or not isinstance(shift, arith.ShRUIOp):
+    if not isinstance(shift, arith.ShRUIOp):
         return None
     widths = bit_width(scalar_type(op.operands[0].type)), bit_width(scalar_type(op.results[0].type))
     return shift.operands[0] if widths == (64, 32) and number_of(constant_attr(shift.operands[1])) == 32 else None
@@ -235,8 +253,8 @@ def _high_words(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     return b.shuffle(b.bitcast(v[0], vector_type(I32, 2 * count)), None, range(1, 2 * count, 2))
 
 
-@lowers("arith.select")
-def select(f: FunctionLowering, op: Operation) -> None:
+@lowers(arith.SelectOp)
+def select(f: FunctionLowering, op: arith.SelectOp) -> None:
     """A choice lane by lane; of data, by a vector of conditions unless all lanes choose alike."""
     condition, first, second = reps = operands_of(f, op)
     result = op.results[0]
@@ -252,8 +270,8 @@ def select(f: FunctionLowering, op: Operation) -> None:
     )
 
 
-@lowers("tt.addptr")
-def addptr(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.AddPtrOp)
+def addptr(f: FunctionLowering, op: tt.AddPtrOp) -> None:
     """Pointer arithmetic, in units of what is pointed to."""
     result = op.results[0]
     pointer = result.type.element_type if isinstance(result.type, TensorType) else result.type
@@ -264,8 +282,8 @@ def addptr(f: FunctionLowering, op: Operation) -> None:
     f.values[result] = apply_lazily(f, result, operands_of(f, op), lambda b, v: b.gep(v[0], v[1], unit))
 
 
-@lowers("tt.mulhiui")
-def mulhiui(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.MulhiUIOp)
+def mulhiui(f: FunctionLowering, op: tt.MulhiUIOp) -> None:
     """The high half of the product of unsigned integers."""
     element = scalar_type(op.results[0].type)
     bits = bit_width(element)
@@ -282,23 +300,29 @@ def mulhiui(f: FunctionLowering, op: Operation) -> None:
 
 # Floats ---------------------------------------------------------------------------------------------------------------
 
-_FLOAT_OPS: dict[str, Emit] = {
-    "arith.addf": lambda b, v: b.fadd(v[0], v[1]),
-    "arith.subf": lambda b, v: b.fsub(v[0], v[1]),
-    "arith.mulf": lambda b, v: b.fmul(v[0], v[1]),
-    "arith.negf": lambda b, v: b.fneg(v[0]),
-    "arith.remf": lambda b, v: b.float_binary(L.FRemOp, v[0], v[1]),
-    "arith.maximumf": lambda b, v: b.overloaded("llvm.maximum", v),
-    "arith.minimumf": lambda b, v: b.overloaded("llvm.minimum", v),
-    "arith.maxnumf": lambda b, v: b.overloaded("llvm.maxnum", v),
-    "arith.minnumf": lambda b, v: b.overloaded("llvm.minnum", v),
-}
+
+def on_vectors(emit: Emit) -> Lowering:
+    """The rule of an op that does `emit` to the whole vector at once."""
+
+    def lower(f: FunctionLowering, op: Operation) -> None:
+        f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
+
+    return lower
 
 
-@lowers(*_FLOAT_OPS)
-def floating(f: FunctionLowering, op: Operation) -> None:
-    """Floating-point arithmetic."""
-    f.values[op.results[0]] = apply(f, operands_of(f, op), _FLOAT_OPS[op.name])
+LOWERINGS.update(
+    {
+        arith.AddfOp: on_vectors(lambda b, v: b.fadd(v[0], v[1])),
+        arith.SubfOp: on_vectors(lambda b, v: b.fsub(v[0], v[1])),
+        arith.MulfOp: on_vectors(lambda b, v: b.fmul(v[0], v[1])),
+        arith.NegfOp: on_vectors(lambda b, v: b.fneg(v[0])),
+        arith.RemfOp: on_vectors(lambda b, v: b.float_binary(L.FRemOp, v[0], v[1])),
+        arith.MaximumfOp: on_vectors(lambda b, v: b.overloaded("llvm.maximum", v)),
+        arith.MinimumfOp: on_vectors(lambda b, v: b.overloaded("llvm.minimum", v)),
+        arith.MaxnumfOp: on_vectors(lambda b, v: b.overloaded("llvm.maxnum", v)),
+        arith.MinnumfOp: on_vectors(lambda b, v: b.overloaded("llvm.minnum", v)),
+    }
+)
 
 
 _FLOAT_PREDICATES = tuple(str(p) for p in (
@@ -306,10 +330,10 @@ _FLOAT_PREDICATES = tuple(str(p) for p in (
 ))  # fmt: skip
 
 
-@lowers("arith.cmpf")
-def cmpf(f: FunctionLowering, op: Operation) -> None:
+@lowers(arith.CmpfOp)
+def cmpf(f: FunctionLowering, op: arith.CmpfOp) -> None:
     """Floating-point comparison."""
-    predicate = _FLOAT_PREDICATES[_number(op, "predicate")]
+    predicate = _FLOAT_PREDICATES[op.predicate.value.data]
     f.values[op.results[0]] = apply(f, operands_of(f, op), lambda b, v: b.fcmp(predicate, v[0], v[1]))
 
 

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.locations import source_location
-from minitriton.codegen.lowering.registry import lowering_of, where_to_add
+from minitriton.codegen.lowering.registry import LOWERINGS, where_to_add
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, I32, scalar_type
@@ -245,7 +245,7 @@ class FunctionLowering:
     def lower_op(self, op: Operation) -> None:
         """Replaces one op by its rule. Raises `LoweringError` at the op's place if it has none."""
         self.b.location = location = op.location
-        rule = lowering_of(op)
+        rule = LOWERINGS.of(op)
         if rule is None:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
             raise LoweringError(

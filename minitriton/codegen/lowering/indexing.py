@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.atomics import flat_offsets
@@ -25,6 +25,7 @@ from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F16, I16, I32, bit_width, lanes, scalar_type, vector_type
 from minitriton.dialects import llvm as ours
+from minitriton.dialects import tt, ttg
 from minitriton.layouts.memory import plan_access
 
 
@@ -41,15 +42,15 @@ def _own_threads(f: FunctionLowering, facts: LayoutFacts) -> SSAValue | None:
     return f.zero_in(f.free_thread_mask(facts))
 
 
-@needs_scratch("tt.gather")
-def gather_scratch(op: Operation) -> int:
+@needs_scratch(tt.GatherOp)
+def gather_scratch(op: tt.GatherOp) -> int:
     """The whole source."""
     type_ = op.operands[0].type
     return _elements(type_) * bit_width(memory_type(scalar_type(type_))) // 8
 
 
-@lowers("tt.gather")
-def gather(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.GatherOp)
+def gather(f: FunctionLowering, op: tt.GatherOp) -> None:
     b = f.b
     source, indices = op.operands
     result = op.results[0]
@@ -88,14 +89,14 @@ def _row_major(shape: Sequence[int]) -> list[int]:
     return strides
 
 
-@needs_scratch("tt.histogram")
-def histogram_scratch(op: Operation) -> int:
+@needs_scratch(tt.HistogramOp)
+def histogram_scratch(op: tt.HistogramOp) -> int:
     """A 32-bit counter for each bin."""
     return _elements(op.results[0].type) * 4
 
 
-@lowers("tt.histogram")
-def histogram(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.HistogramOp)
+def histogram(f: FunctionLowering, op: tt.HistogramOp) -> None:
     """Counters in shared memory; an element that does not count adds 0."""
     b = f.b
     source, mask = op.operands[0], op.operands[1] if len(op.operands) > 1 else None
@@ -132,8 +133,8 @@ def histogram(f: FunctionLowering, op: Operation) -> None:
     f.values[result] = loaded if bits == 32 else b.cast(L.ZExtOp if bits > 32 else L.TruncOp, loaded, element)
 
 
-@lowers("ttg.fp4_to_fp")
-def fp4_to_fp(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.Fp4ToFpOp)
+def fp4_to_fp(f: FunctionLowering, op: ttg.Fp4ToFpOp) -> None:
     """Two e2m1 floats a byte, the lower half first: as the bits of a small f16, times 2^14."""
     b = f.b
     source, result = op.operands[0], op.results[0]
@@ -154,8 +155,8 @@ def fp4_to_fp(f: FunctionLowering, op: Operation) -> None:
     f.values[result] = resized(b, b.permute(values, places), facts.element)
 
 
-@lowers("tt.map_elementwise")
-def map_elementwise(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.MapElementwiseOp)
+def map_elementwise(f: FunctionLowering, op: tt.MapElementwiseOp) -> None:
     """The region for every `pack` registers."""
     pack = op.properties["pack"]
     assert isinstance(pack, IntegerAttr)

@@ -12,17 +12,17 @@ from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import StringAttr, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering import device_math
-from minitriton.codegen.lowering.elementwise import Emit, apply, each_lane, operands_of, width
+from minitriton.codegen.lowering.elementwise import Emit, apply, each_lane, on_vectors, operands_of, width
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.registry import lowers, lowers_all
+from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
-from minitriton.dialects import nvvm
+from minitriton.dialects import arith, math, nvvm, tt
 from minitriton.dialects.facts import DeviceFunction
 
 LOG2_E = 1.4426950408889634
@@ -41,89 +41,65 @@ def _exp(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     return each_lane(b, "llvm.nvvm.ex2.approx.f", (scaled,), F32)
 
 
-_F32: dict[str, Emit] = {
-    "math.exp": _exp,
-    "math.exp2": _each("llvm.nvvm.ex2.approx.ftz.f"),
-    "math.sqrt": _each("llvm.nvvm.sqrt.approx.ftz.f"),
-    "math.rsqrt": _each("llvm.nvvm.rsqrt.approx.ftz.f"),
-    "math.log": device_math.log,
-    "math.log2": device_math.log2,
-    "math.sin": device_math.sin,
-    "math.cos": device_math.cos,
-    "math.erf": device_math.erf,
-    "arith.divf": _each("llvm.nvvm.div.full"),
-    "tt.precise_sqrt": _each("llvm.nvvm.sqrt.rn.f"),
-    "tt.precise_divf": _each("llvm.nvvm.div.rn.f"),
-}
+def by_width(f32: Emit, f64: Emit) -> Lowering:
+    """By the width of the operands; narrower floats go through 32 bits."""
 
-_F64: dict[str, Emit] = {
-    "math.sqrt": _overloaded("llvm.sqrt"),
-    "arith.divf": _each("llvm.nvvm.div.rn.d"),
-    "tt.precise_sqrt": _each("llvm.nvvm.sqrt.rn.d"),
-    "tt.precise_divf": _each("llvm.nvvm.div.rn.d"),
-    "math.exp": _each("__nv_exp"),
-    "math.exp2": _each("__nv_exp2"),
-    "math.log": _each("__nv_log"),
-    "math.log2": _each("__nv_log2"),
-    "math.sin": _each("__nv_sin"),
-    "math.cos": _each("__nv_cos"),
-    "math.erf": _each("__nv_erf"),
-    "math.rsqrt": _each("__nv_rsqrt"),
-}
+    def lower(f: FunctionLowering, op: Operation) -> None:
+        element = scalar_type(op.results[0].type)
+        emit = f64 if element is F64 else f32 if element is F32 else _through_f32(f32, element)
+        f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
 
-_ANY: dict[str, Emit] = {
-    "math.floor": _overloaded("llvm.floor"),
-    "math.ceil": _overloaded("llvm.ceil"),
-    "math.fma": _overloaded("llvm.fma"),
-    "math.absf": _overloaded("llvm.fabs"),
-}
+    return lower
 
 
-@lowers(*{*_F32, *_F64, *_ANY})
-def math(f: FunctionLowering, op: Operation) -> None:
-    """By the width of the operands; 16-bit floats go through 32 bits."""
-    result = op.results[0]
-    element = scalar_type(result.type)
-    reps = operands_of(f, op)
-    emit = _ANY.get(op.name)
-    if emit is not None and element.name.startswith(("f", "bf")):
-        f.values[result] = apply(f, reps, emit)
-    elif element is F64:
-        f.values[result] = apply(f, reps, _F64[op.name])
-    elif element is F32:
-        f.values[result] = apply(f, reps, _F32[op.name])
-    elif op.name == "math.absf":
-        # An 8-bit float is a byte whose highest bit is its sign.
-        f.values[result] = apply(f, reps, lambda b, v: b.and_(v[0], b.constant(v[0].type, 0x7F)))
+def _through_f32(emit: Emit, element: Attribute) -> Emit:
+    def narrow(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
+        return b.cast(L.FPTruncOp, emit(b, [b.cast(L.FPExtOp, x, F32) for x in v]), element)
+
+    return narrow
+
+
+LOWERINGS.update(
+    {
+        math.ExpOp: by_width(_exp, _each("__nv_exp")),
+        math.Exp2Op: by_width(_each("llvm.nvvm.ex2.approx.ftz.f"), _each("__nv_exp2")),
+        math.SqrtOp: by_width(_each("llvm.nvvm.sqrt.approx.ftz.f"), _overloaded("llvm.sqrt")),
+        math.RsqrtOp: by_width(_each("llvm.nvvm.rsqrt.approx.ftz.f"), _each("__nv_rsqrt")),
+        math.LogOp: by_width(device_math.log, _each("__nv_log")),
+        math.Log2Op: by_width(device_math.log2, _each("__nv_log2")),
+        math.SinOp: by_width(device_math.sin, _each("__nv_sin")),
+        math.CosOp: by_width(device_math.cos, _each("__nv_cos")),
+        math.ErfOp: by_width(device_math.erf, _each("__nv_erf")),
+        arith.DivfOp: by_width(_each("llvm.nvvm.div.full"), _each("llvm.nvvm.div.rn.d")),
+        tt.PreciseSqrtOp: by_width(_each("llvm.nvvm.sqrt.rn.f"), _each("llvm.nvvm.sqrt.rn.d")),
+        tt.PreciseDivFOp: by_width(_each("llvm.nvvm.div.rn.f"), _each("llvm.nvvm.div.rn.d")),
+        math.FloorOp: on_vectors(_overloaded("llvm.floor")),
+        math.CeilOp: on_vectors(_overloaded("llvm.ceil")),
+        math.FmaOp: on_vectors(_overloaded("llvm.fma")),
+    }
+)
+
+
+@lowers(math.AbsFOp)
+def absf(f: FunctionLowering, op: math.AbsFOp) -> None:
+    """Without the sign. An 8-bit float is a byte whose highest bit is its sign."""
+    if scalar_type(op.result.type).name.startswith(("f", "bf")):
+        emit = _overloaded("llvm.fabs")
     else:
-        narrow = _F32[op.name]
-
-        def through_f32(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
-            wide = narrow(b, [b.cast(L.FPExtOp, x, F32) for x in v])
-            return b.cast(L.FPTruncOp, wide, element)
-
-        f.values[result] = apply(f, reps, through_f32)
+        emit = lambda b, v: b.and_(v[0], b.constant(v[0].type, 0x7F))  # noqa: E731
+    f.values[op.result] = apply(f, operands_of(f, op), emit)
 
 
-@lowers_all(DeviceFunction)
+@lowers(DeviceFunction)
 def device_function(f: FunctionLowering, op: Operation) -> None:
-    """A function of libdevice for every element; narrower floats go through f32."""
+    """A function of libdevice for every element."""
     names = DeviceFunction.of(op)
     assert names is not None
-    result = op.results[0]
-    element = scalar_type(result.type)
-
-    def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
-        if element in (F32, F64):
-            return each_lane(b, names.f64 if element is F64 else names.f32, v, element)
-        wide = each_lane(b, names.f32, [b.cast(L.FPExtOp, x, F32) for x in v], F32)
-        return b.cast(L.FPTruncOp, wide, element)
-
-    f.values[result] = apply(f, operands_of(f, op), emit)
+    by_width(_each(names.f32), _each(names.f64))(f, op)
 
 
-@lowers("math.absi")
-def absi(f: FunctionLowering, op: Operation) -> None:
+@lowers(math.AbsIOp)
+def absi(f: FunctionLowering, op: math.AbsIOp) -> None:
     """The absolute value; that of the smallest integer is itself."""
 
     def emit(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
@@ -133,8 +109,8 @@ def absi(f: FunctionLowering, op: Operation) -> None:
     f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
 
 
-@lowers("tt.clampf")
-def clampf(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.ClampFOp)
+def clampf(f: FunctionLowering, op: tt.ClampFOp) -> None:
     """`min(max(x, low), high)`; one instruction where the limits are opposite constants (sm_90)."""
     x, low, high = operands_of(f, op)
     nan = str(getattr(op.properties.get("propagateNan"), "data", "none")) == "all"
@@ -161,8 +137,8 @@ def _opposite(low: registers.Registers, high: registers.Registers) -> bool:
     return values[0] == -values[1] and values[1] >= 0
 
 
-@lowers("tt.extern_elementwise")
-def extern_elementwise(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.ExternElementwiseOp)
+def extern_elementwise(f: FunctionLowering, op: tt.ExternElementwiseOp) -> None:
     """A device function by its name, for every register."""
     symbol = op.properties["symbol"]
     assert isinstance(symbol, StringAttr)
@@ -176,8 +152,8 @@ def extern_elementwise(f: FunctionLowering, op: Operation) -> None:
     f.values[result] = apply(f, reps, lambda b, v: each_lane(b, symbol.data, v, element))
 
 
-@lowers("tt.elementwise_inline_asm")
-def elementwise_inline_asm(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.ElementwiseInlineAsmOp)
+def elementwise_inline_asm(f: FunctionLowering, op: tt.ElementwiseInlineAsmOp) -> None:
     """Inline PTX, for as many registers at a time as it packs."""
     properties = op.properties
     reps = operands_of(f, op)

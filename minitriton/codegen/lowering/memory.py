@@ -25,7 +25,7 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_type
 from minitriton.dialects import llvm as ours
-from minitriton.dialects import nvvm
+from minitriton.dialects import nvvm, tt
 
 MAX_VECTOR_BITS = 128
 _UNIT = UnitAttr()
@@ -75,7 +75,7 @@ class Accesses:
 def cache_hint(op: Operation) -> tuple[str, str]:
     """The cache modifier and eviction policy of an op, empty if there is none. Stores have no `.ca`: Triton drops it too."""
     cache, evict = _enum(op, "cache"), _enum(op, "evict")
-    if cache == "none" or (cache == "ca" and op.name == "tt.store"):
+    if cache == "none" or (cache == "ca" and isinstance(op, tt.StoreOp)):
         cache = ""
     return cache, "" if evict in ("evict_normal", "none") else evict
 
@@ -107,8 +107,8 @@ def _hints(cache: str, evict: str) -> dict[str, StringAttr]:
     return hints
 
 
-@lowers("tt.load")
-def load(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.LoadOp)
+def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     """Predicated `ld.global` if there is a mask or a hint, else plain loads."""
     pointer, mask, other = _operands(op)
     result = op.results[0]
@@ -259,8 +259,8 @@ def _hinted_load(
     return f.b.value(nvvm.LoadGlobalOp, (*addresses, *masks, *others, *policies), type_, properties)
 
 
-@lowers("tt.store")
-def store(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.StoreOp)
+def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     """`st.global`, by one of the threads that hold the same element."""
     pointer, value, mask = op.ptr, op.value, op.mask  # pyright: ignore[reportAttributeAccessIssue]
     data = to_memory(f, f.vector(value))

@@ -5,6 +5,7 @@ With several CTAs a program is a cluster: `tt.get_program_id` reads the cluster'
 
 from __future__ import annotations
 
+from xdsl.dialects import gpu
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -13,7 +14,7 @@ from minitriton.analysis.global_scratch import SCRATCH_OFFSET, SCRATCH_SIZE, scr
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import I8, I32, I64
-from minitriton.dialects import nvvm
+from minitriton.dialects import nvvm, tt, ttg
 
 _BLOCK_ID = (nvvm.BlockIdXOp, nvvm.BlockIdYOp, nvvm.BlockIdZOp)
 _CLUSTER_ID = (nvvm.ClusterIdXOp, nvvm.ClusterIdYOp, nvvm.ClusterIdZOp)
@@ -40,13 +41,13 @@ def num_programs(f: FunctionLowering, axis: int) -> SSAValue:
     return blocks
 
 
-@lowers("tt.get_program_id")
-def get_program_id(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.GetProgramIdOp)
+def get_program_id(f: FunctionLowering, op: tt.GetProgramIdOp) -> None:
     f.values[op.results[0]] = program_id(f, _axis(op))
 
 
-@lowers("tt.get_num_programs")
-def get_num_programs(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.GetNumProgramsOp)
+def get_num_programs(f: FunctionLowering, op: tt.GetNumProgramsOp) -> None:
     f.values[op.results[0]] = num_programs(f, _axis(op))
 
 
@@ -72,11 +73,11 @@ def placed_global_scratch(f: FunctionLowering, op: Operation) -> SSAValue:
     return f.b.gep(own_global_scratch(f), scratch_attr(op, SCRATCH_OFFSET, 0), I8)
 
 
-@lowers("ttg.global_scratch_alloc")
-def global_scratch_alloc(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.GlobalScratchAllocOp)
+def global_scratch_alloc(f: FunctionLowering, op: ttg.GlobalScratchAllocOp) -> None:
     f.values[op.results[0]] = placed_global_scratch(f, op)
 
 
-@lowers("gpu.barrier", "ttg.local_barrier")
-def barrier(f: FunctionLowering, op: Operation) -> None:
+@lowers(gpu.BarrierOp, ttg.LocalBarrierOp)
+def barrier(f: FunctionLowering, op: gpu.BarrierOp | ttg.LocalBarrierOp) -> None:
     f.barrier()

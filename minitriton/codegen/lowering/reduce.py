@@ -29,7 +29,9 @@ from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
-from minitriton.dialects import nvvm
+from minitriton.dialects import arith, nvvm, tt
+from minitriton.dialects.facts import Rounds
+from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
@@ -102,8 +104,8 @@ def _facts(type_: Attribute) -> tuple[LayoutFacts, tuple[int, ...]]:
     return layout_facts(encoding, type_.get_shape()), type_.get_shape()
 
 
-@needs_scratch("tt.reduce")
-def reduce_scratch(op: Operation) -> int:
+@needs_scratch(tt.ReduceOp)
+def reduce_scratch(op: tt.ReduceOp) -> int:
     """One partial result per warp along the axis and result, for each operand."""
     facts, shape = _facts(op.operands[0].type)
     plan = plan_reduction(facts, _axis(op))
@@ -135,8 +137,8 @@ def _scratch_offsets(op: Operation, plan: ReductionPlan, shape: Sequence[int]) -
     return offsets
 
 
-@lowers("tt.reduce")
-def reduce(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.ReduceOp)
+def reduce(f: FunctionLowering, op: tt.ReduceOp) -> None:
     source = f.facts(op.operands[0].type)
     plan = plan_reduction(source.layout, _axis(op))
     if any(sum(map(bool, source.layout.block_bases[bit])) > 1 for bit in plan.block_bits):
@@ -159,16 +161,19 @@ def _within_thread(f: FunctionLowering, op: Operation, plan: ReductionPlan) -> l
     return total
 
 
-_REDUX = {
-    "arith.addi": "add",
-    "arith.andi": "and",
-    "arith.ori": "or",
-    "arith.xori": "xor",
-    "arith.minsi": "min",
-    "arith.minui": "umin",
-    "arith.maxsi": "max",
-    "arith.maxui": "umax",
-}
+_REDUX: OpRules[str] = OpRules()
+_REDUX.update(
+    {
+        arith.AddiOp: "add",
+        arith.AndIOp: "and",
+        arith.OrIOp: "or",
+        arith.XOrIOp: "xor",
+        arith.MinSIOp: "min",
+        arith.MinUIOp: "umin",
+        arith.MaxSIOp: "max",
+        arith.MaxUIOp: "umax",
+    }
+)
 
 
 def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values: list[SSAValue]) -> list[SSAValue]:
@@ -192,12 +197,7 @@ def _within_warp(f: FunctionLowering, op: Operation, plan: ReductionPlan, values
 
 def _depends_on_order(op: Operation) -> bool:
     """Whether the region may round differently for exchanged operands, as the means of Welford's algorithm do."""
-    return single_combiner(op) is None and any(
-        inner.name in _ROUNDED or inner.name.startswith("math.") for inner in op.walk() if inner is not op
-    )
-
-
-_ROUNDED = {"arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "tt.extern_elementwise", "tt.call"}
+    return single_combiner(op) is None and any(Rounds.of(inner) for inner in op.walk() if inner is not op)
 
 
 def _in_order(
@@ -228,7 +228,7 @@ def _redux_kind(f: FunctionLowering, op: Operation) -> str | None:
     if inner is None or not f.module.target.has_redux:
         return None
     type_ = inner.results[0].type
-    return _REDUX.get(inner.name) if isinstance(type_, IntegerType) and type_.width.data <= 32 else None
+    return _REDUX.of(inner) if isinstance(type_, IntegerType) and type_.width.data <= 32 else None
 
 
 def _redux(f: FunctionLowering, value: SSAValue, kind: str) -> SSAValue:

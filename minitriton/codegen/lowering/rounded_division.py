@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from minitriton.codegen.builder import Builder
-from minitriton.codegen.lowering.elementwise import Emit, apply_lazily, operands_of
-from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.registry import lowers
+from minitriton.codegen.lowering.elementwise import lanewise
+from minitriton.codegen.lowering.registry import LOWERINGS
 from minitriton.codegen.types import lane_type
+from minitriton.dialects import arith
 
 
 def _correction(b: Builder, numerator: SSAValue, divisor: SSAValue, quotient: SSAValue, sign: str) -> SSAValue:
@@ -42,15 +42,10 @@ def _up_unsigned(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     return b.add(quotient, b.cast(L.ZExtOp, is_inexact, lane_type(v[0].type)))
 
 
-_DIVISIONS: dict[str, Emit] = {
-    "arith.ceildivsi": _up,
-    "arith.ceildivui": _up_unsigned,
-    "arith.floordivsi": _down,
-}
-
-
-@lowers(*_DIVISIONS)
-def rounded_division(f: FunctionLowering, op: Operation) -> None:
-    """Lane by lane."""
-    result = op.results[0]
-    f.values[result] = apply_lazily(f, result, operands_of(f, op), _DIVISIONS[op.name])
+LOWERINGS.update(
+    {
+        arith.CeilDivSIOp: lanewise(_up),
+        arith.CeilDivUIOp: lanewise(_up_unsigned),
+        arith.FloorDivSIOp: lanewise(_down),
+    }
+)

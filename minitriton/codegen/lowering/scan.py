@@ -31,6 +31,7 @@ from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, bit_width, lane_type, scalar_type
+from minitriton.dialects import tt
 from minitriton.dialects.ttg import layout_of
 from minitriton.errors import LoweringError
 from minitriton.layouts.linear_layout import LinearLayout
@@ -117,8 +118,8 @@ def _is_reverse(op: Operation) -> bool:
     return isinstance(attr, IntegerAttr) and bool(attr.value.data)
 
 
-@needs_scratch("tt.scan")
-def scan_scratch(op: Operation) -> int:
+@needs_scratch(tt.ScanOp)
+def scan_scratch(op: tt.ScanOp) -> int:
     plan, facts = _plan_of(op)
     return _scratch_offsets(op, plan, facts)[-1] if plan.warp_bits else 0
 
@@ -138,8 +139,8 @@ def _scratch_offsets(op: Operation, plan: ScanPlan, facts: LayoutFacts) -> list[
     return offsets
 
 
-@lowers("tt.scan")
-def scan(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.ScanOp)
+def scan(f: FunctionLowering, op: tt.ScanOp) -> None:
     plan, facts = _plan_of(op)
     f.require_one_cta(op, op.operands[0].type, (_axis_of(op),))
     vectors = [f.vector(operand) for operand in op.operands]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.memory import from_memory, memory_type, to_memory
@@ -18,6 +18,7 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.types import I8, bit_width, scalar_type
+from minitriton.dialects import ttg
 from minitriton.dialects.ttg import MemDescType, layout_of
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.matrix_access import local_matrix_access
@@ -84,8 +85,8 @@ def _store(f: FunctionLowering, source: SSAValue, target: MemDescType, view: Sha
     store_shared(f, plan, to_memory(f, f.vector(source)), view.base, slice_offset=offset)
 
 
-@lowers("ttg.local_alloc")
-def local_alloc(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.LocalAllocOp)
+def local_alloc(f: FunctionLowering, op: ttg.LocalAllocOp) -> None:
     result = op.results[0]
     type_ = memdesc(result)
     view = SharedView(f.scratch(op), (0,) * type_.get_num_dims())
@@ -94,13 +95,13 @@ def local_alloc(f: FunctionLowering, op: Operation) -> None:
         _store(f, op.operands[0], type_, view)
 
 
-@lowers("ttg.local_dealloc")
-def local_dealloc(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.LocalDeallocOp)
+def local_dealloc(f: FunctionLowering, op: ttg.LocalDeallocOp) -> None:
     """The allocation knows where a buffer's life ends."""
 
 
-@lowers("ttg.local_load")
-def local_load(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.LocalLoadOp)
+def local_load(f: FunctionLowering, op: ttg.LocalLoadOp) -> None:
     source, result = op.operands[0], op.results[0]
     type_ = memdesc(source)
     view = _view(f, source)
@@ -110,14 +111,14 @@ def local_load(f: FunctionLowering, op: Operation) -> None:
     f.values[result] = from_memory(f, loaded, element)
 
 
-@lowers("ttg.local_store")
-def local_store(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.LocalStoreOp)
+def local_store(f: FunctionLowering, op: ttg.LocalStoreOp) -> None:
     source, target = op.operands
     _store(f, source, memdesc(target), _view(f, target))
 
 
-@lowers("ttg.memdesc_index")
-def memdesc_index(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.MemDescIndexOp)
+def memdesc_index(f: FunctionLowering, op: ttg.MemDescIndexOp) -> None:
     """The next copy begins where this one ends."""
     source, index = op.operands
     result = op.results[0]
@@ -133,23 +134,23 @@ def memdesc_index(f: FunctionLowering, op: Operation) -> None:
     f.values[result] = SharedView(base, view.offsets[-type_.get_num_dims() :])
 
 
-@lowers("ttg.memdesc_subslice")
-def memdesc_subslice(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.MemDescSubsliceOp)
+def memdesc_subslice(f: FunctionLowering, op: ttg.MemDescSubsliceOp) -> None:
     view = _view(f, op.operands[0])
     moved = op.properties["offsets"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
     offsets = tuple(a + b for a, b in zip(view.offsets, moved, strict=True))
     f.values[op.results[0]] = SharedView(view.base, offsets)
 
 
-@lowers("ttg.memdesc_trans")
-def memdesc_trans(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.MemDescTransOp)
+def memdesc_trans(f: FunctionLowering, op: ttg.MemDescTransOp) -> None:
     view = _view(f, op.operands[0])
     order = op.properties["order"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
     f.values[op.results[0]] = SharedView(view.base, tuple(view.offsets[dim] for dim in order))
 
 
-@lowers("ttg.memdesc_reshape")
-def memdesc_reshape(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.MemDescReshapeOp)
+def memdesc_reshape(f: FunctionLowering, op: ttg.MemDescReshapeOp) -> None:
     view = _view(f, op.operands[0])
     before, after = memdesc(op.operands[0]).get_shape(), memdesc(op.results[0]).get_shape()
     number = 0
@@ -162,8 +163,8 @@ def memdesc_reshape(f: FunctionLowering, op: Operation) -> None:
     f.values[op.results[0]] = SharedView(view.base, tuple(reversed(offsets)))
 
 
-@lowers("ttg.memdesc_reinterpret")
-def memdesc_reinterpret(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttg.MemDescReinterpretOp)
+def memdesc_reinterpret(f: FunctionLowering, op: ttg.MemDescReinterpretOp) -> None:
     """The same bytes as another type; a view's offset is made part of the address."""
     source, result = op.operands[0], op.results[0]
     view, type_ = _view(f, source), memdesc(source)

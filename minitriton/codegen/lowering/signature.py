@@ -33,6 +33,7 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.warp_specialize import dispatch, release_workers, workers_of
 from minitriton.codegen.op_making import make
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
+from minitriton.dialects import tt
 from minitriton.dialects.tt import TensorDescType
 
 TMA_DESCRIPTOR_BYTES = 128
@@ -132,8 +133,8 @@ def _argument_attributes(types: Sequence[Attribute], count: int) -> ArrayAttr[Di
     return ArrayAttr([*given, *[nothing] * (count - len(given))])
 
 
-@lowers("tt.return")
-def return_(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.ReturnOp)
+def return_(f: FunctionLowering, op: tt.ReturnOp) -> None:
     """Several results are returned in a struct."""
     if f.workers is not None:
         release_workers(f, f.workers)
@@ -143,8 +144,8 @@ def return_(f: FunctionLowering, op: Operation) -> None:
     f.b.operation(L.ReturnOp, values, ())
 
 
-@lowers("tt.call")
-def call(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.CallOp)
+def call(f: FunctionLowering, op: tt.CallOp) -> None:
     """The callee's shared memory begins where the allocation placed it in the caller's."""
     callee = op.properties["callee"].string_value()  # pyright: ignore[reportAttributeAccessIssue]
     offset = f.module.allocation.offset(op)

@@ -16,6 +16,8 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.integer_range.analysis import FITS_32_BITS, NON_NEGATIVE_DIVIDEND
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.types import I32, I64, bit_width, lane_type
+from minitriton.dialects import arith
+from minitriton.dialects.op_rules import OpRules
 
 Emit = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 
@@ -60,11 +62,10 @@ def _remainder_of_32_bits(b: Builder, v: Sequence[SSAValue]) -> SSAValue:
     return b.cast(L.SExtOp, _with_sign(b, remainder, _sign(b, dividend)), I64)
 
 
-_OF_NON_NEGATIVE: dict[str, Emit] = {
-    "arith.divsi": _quotient_of_non_negative,
-    "arith.remsi": _remainder_of_non_negative,
-}
-_OF_32_BITS: dict[str, Emit] = {"arith.divsi": _quotient_of_32_bits, "arith.remsi": _remainder_of_32_bits}
+_OF_NON_NEGATIVE: OpRules[Emit] = OpRules()
+_OF_NON_NEGATIVE.update({arith.DivSIOp: _quotient_of_non_negative, arith.RemSIOp: _remainder_of_non_negative})
+_OF_32_BITS: OpRules[Emit] = OpRules()
+_OF_32_BITS.update({arith.DivSIOp: _quotient_of_32_bits, arith.RemSIOp: _remainder_of_32_bits})
 
 
 def known_division(op: Operation) -> Emit | None:
@@ -72,5 +73,5 @@ def known_division(op: Operation) -> Emit | None:
     if not op.attributes:
         return None
     if FITS_32_BITS in op.attributes:
-        return _OF_32_BITS[op.name]
-    return _OF_NON_NEGATIVE[op.name] if NON_NEGATIVE_DIVIDEND in op.attributes else None
+        return _OF_32_BITS.of(op)
+    return _OF_NON_NEGATIVE.of(op) if NON_NEGATIVE_DIVIDEND in op.attributes else None

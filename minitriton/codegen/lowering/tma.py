@@ -20,7 +20,7 @@ from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
-from minitriton.dialects import nvvm
+from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.nvvm import tma
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.cta_split import shape_per_cta, split_among_ctas
@@ -64,32 +64,32 @@ def _mbarrier(f: FunctionLowering, kind: str, barrier: SSAValue, pred: SSAValue,
     f.b.operation(tma.MBarrierOp, (_address(f, barrier), pred), (), properties)
 
 
-@lowers("ttng.init_barrier")
-def init_barrier(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.InitBarrierOp)
+def init_barrier(f: FunctionLowering, op: ttng.InitBarrierOp) -> None:
     _mbarrier(f, "init", op.operands[0], _first_thread(f), _number(op, "count"))
 
 
-@lowers("ttng.inval_barrier")
-def inval_barrier(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.InvalBarrierOp)
+def inval_barrier(f: FunctionLowering, op: ttng.InvalBarrierOp) -> None:
     _mbarrier(f, "inval", op.operands[0], _first_thread(f), None)
 
 
-@lowers("ttng.barrier_expect")
-def barrier_expect(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.BarrierExpectOp)
+def barrier_expect(f: FunctionLowering, op: ttng.BarrierExpectOp) -> None:
     pred = f.b.and_(_first_thread(f), f.scalar(op.operands[1]))
     _mbarrier(f, "arrive.expect_tx", op.operands[0], pred, _number(op, "size"))
 
 
-@lowers("ttng.arrive_barrier")
-def arrive_barrier(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.ArriveBarrierOp)
+def arrive_barrier(f: FunctionLowering, op: ttng.ArriveBarrierOp) -> None:
     pred = _first_thread(f)
     if len(op.operands) > 1:
         pred = f.b.and_(pred, f.scalar(op.operands[1]))
     _mbarrier(f, "arrive", op.operands[0], pred, _number(op, "count"))
 
 
-@lowers("ttng.wait_barrier")
-def wait_barrier(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.WaitBarrierOp)
+def wait_barrier(f: FunctionLowering, op: ttng.WaitBarrierOp) -> None:
     pred: SSAValue | None = op.pred  # pyright: ignore[reportAttributeAccessIssue]
     operands = [_address(f, op.operands[0]), f.scalar(op.operands[1])]
     if pred is not None and not _is_true_constant(f.scalar(pred)):
@@ -102,8 +102,8 @@ def _is_true_constant(value: SSAValue) -> bool:
     return isinstance(owner, L.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data != 0
 
 
-@lowers("ttng.async_copy_mbarrier_arrive")
-def async_copy_mbarrier_arrive(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.AsyncCopyMbarrierArriveOp)
+def async_copy_mbarrier_arrive(f: FunctionLowering, op: ttng.AsyncCopyMbarrierArriveOp) -> None:
     properties = {"noinc": _UNIT} if "noIncrement" in op.properties else {}
     f.b.operation(tma.CpAsyncMBarrierArriveOp, (_address(f, op.operands[0]),), (), properties)
 
@@ -160,8 +160,8 @@ def _issuing_thread(f: FunctionLowering, pred: SSAValue | None = None) -> SSAVal
     return one if pred is None else f.b.and_(one, pred)
 
 
-@lowers("ttng.async_tma_copy_global_to_local")
-def copy_to_local(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.AsyncTMACopyGlobalToLocalOp)
+def copy_to_local(f: FunctionLowering, op: ttng.AsyncTMACopyGlobalToLocalOp) -> None:
     """Every CTA gets its part, those that hold copies too."""
     descriptor, *given, barrier, target, pred = op.operands
     thread = _issuing_thread(f, f.scalar(pred))
@@ -190,19 +190,19 @@ def _copy_to_global(f: FunctionLowering, op: Operation, properties: dict[str, At
     f.b.operation(tma.BulkCommitGroupOp, (), ())
 
 
-@lowers("ttng.async_tma_copy_local_to_global")
-def copy_to_global(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.AsyncTMACopyLocalToGlobalOp)
+def copy_to_global(f: FunctionLowering, op: ttng.AsyncTMACopyLocalToGlobalOp) -> None:
     _copy_to_global(f, op, {})
 
 
-@lowers("ttng.async_tma_reduce")
-def reduce_to_global(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.AsyncTMAReduceOp)
+def reduce_to_global(f: FunctionLowering, op: ttng.AsyncTMAReduceOp) -> None:
     kind = str(op.properties["kind"].data)  # pyright: ignore[reportAttributeAccessIssue]
     _copy_to_global(f, op, {"reduce": string_attr(kind)})
 
 
-@lowers("ttng.async_tma_gather", "ttng.async_tma_scatter")
-def copy_rows(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.AsyncTMAGatherOp, ttng.AsyncTMAScatterOp)
+def copy_rows(f: FunctionLowering, op: ttng.AsyncTMAGatherOp | ttng.AsyncTMAScatterOp) -> None:
     """Not on the targets that there are."""
     raise f.unsupported(
         op,
@@ -211,26 +211,26 @@ def copy_rows(f: FunctionLowering, op: Operation) -> None:
     )
 
 
-@lowers("ttng.async_tma_store_wait")
-def store_wait(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.TMAStoreWaitOp)
+def store_wait(f: FunctionLowering, op: ttng.TMAStoreWaitOp) -> None:
     f.b.operation(tma.BulkWaitGroupOp, (), (), {"n": _number(op, "pendings")})
 
 
 # Descriptors made on the device ---------------------------------------------------------------------------------------
 
 
-@lowers("ttng.reinterpret_tensor_descriptor")
-def reinterpret_tensor_descriptor(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.ReinterpretTensorDescOp)
+def reinterpret_tensor_descriptor(f: FunctionLowering, op: ttng.ReinterpretTensorDescOp) -> None:
     f.values[op.results[0]] = f.b.value(ours.AddrSpaceCastOp, (f.scalar(op.operands[0]),), PTR)
 
 
-@needs_scratch("ttng.tensormap_create")
-def tensor_map_scratch(op: Operation) -> int:
+@needs_scratch(ttng.TensormapCreateOp)
+def tensor_map_scratch(op: ttng.TensormapCreateOp) -> int:
     return TENSOR_MAP_BYTES
 
 
-@lowers("ttng.tensormap_create")
-def tensormap_create(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.TensormapCreateOp)
+def tensormap_create(f: FunctionLowering, op: ttng.TensormapCreateOp) -> None:
     """Zeros, then field by field in shared memory; the first warp publishes it."""
     b = f.b
     place = f.scratch(op)
@@ -268,19 +268,19 @@ def tensormap_create(f: FunctionLowering, op: Operation) -> None:
     b.operation(tma.TensormapPublishOp, (f.scalar(op.operands[0]), place, warp), ())
 
 
-@lowers("ttng.tensormap_fenceproxy_acquire")
-def tensormap_fenceproxy_acquire(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.TensormapFenceproxyAcquireOp)
+def tensormap_fenceproxy_acquire(f: FunctionLowering, op: ttng.TensormapFenceproxyAcquireOp) -> None:
     """By one warp; the others wait for it."""
     f.b.operation(tma.TensormapAcquireOp, (f.scalar(op.operands[0]), _first_warp(f)), ())
     f.barrier()
 
 
-@lowers("ttng.cluster_arrive")
-def cluster_arrive(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.ClusterArriveOp)
+def cluster_arrive(f: FunctionLowering, op: ttng.ClusterArriveOp) -> None:
     relaxed = _number(op, "relaxed").value.data != 0
     f.b.operation(tma.ClusterArriveOp, (), (), {"relaxed": _UNIT} if relaxed else {})
 
 
-@lowers("ttng.cluster_wait")
-def cluster_wait(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.ClusterWaitOp)
+def cluster_wait(f: FunctionLowering, op: ttng.ClusterWaitOp) -> None:
     f.b.operation(tma.ClusterWaitOp, (), ())

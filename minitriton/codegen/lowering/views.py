@@ -18,13 +18,14 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.registers import Range, Registers
 from minitriton.codegen.types import lanes, vector_type
+from minitriton.dialects import arith, tt
 from minitriton.dialects.tt import PointerType
 
 Coordinates = tuple[int, ...]
 
 
-@lowers("tt.make_range")
-def make_range(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.MakeRangeOp)
+def make_range(f: FunctionLowering, op: tt.MakeRangeOp) -> None:
     """The thread's coordinate, plus `start`."""
     result = op.results[0]
     facts = f.facts(result.type)
@@ -46,13 +47,13 @@ def _shifted(f: FunctionLowering, indices: Registers, first: int) -> Registers:
     return registers.Elements([f.b.add(indices.element(f.b, i), constant) for i in range(indices.count)])
 
 
-@lowers("tt.splat")
-def splat(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.SplatOp)
+def splat(f: FunctionLowering, op: tt.SplatOp) -> None:
     f.values[op.results[0]] = f.values[op.operands[0]]
 
 
-@lowers("tt.unsplat")
-def unsplat(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.UnsplatOp)
+def unsplat(f: FunctionLowering, op: tt.UnsplatOp) -> None:
     f.values[op.results[0]] = registers.element(f.b, f.values[op.operands[0]], 0)
 
 
@@ -72,30 +73,30 @@ def _rename(
     f.values[result] = registers.permuted(rep, indices, facts.element)
 
 
-@lowers("tt.expand_dims")
-def expand_dims(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.ExpandDimsOp)
+def expand_dims(f: FunctionLowering, op: tt.ExpandDimsOp) -> None:
     axis = op.properties["axis"]
     assert isinstance(axis, IntegerAttr)
     dim = axis.value.data
     _rename(f, op, lambda c: c[:dim] + c[dim + 1 :])
 
 
-@lowers("tt.broadcast")
-def broadcast(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.BroadcastOp)
+def broadcast(f: FunctionLowering, op: tt.BroadcastOp) -> None:
     shape = f.facts(op.operands[0].type).shape
     kept = [size > 1 for size in shape]
     _rename(f, op, lambda c: tuple(x if keep else 0 for x, keep in zip(c, kept, strict=True)))
 
 
-@lowers("tt.trans")
-def trans(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.TransOp)
+def trans(f: FunctionLowering, op: tt.TransOp) -> None:
     order = tuple(op.properties["order"].get_values())  # pyright: ignore[reportAttributeAccessIssue]
     inverse = [order.index(dim) for dim in range(len(order))]
     _rename(f, op, lambda c: tuple(c[inverse[dim]] for dim in range(len(c))))
 
 
-@lowers("tt.reshape")
-def reshape(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.ReshapeOp)
+def reshape(f: FunctionLowering, op: tt.ReshapeOp) -> None:
     """Row-major renumbering; with `allow_reorder` the registers stay as they are."""
     result = op.results[0]
     if "allow_reorder" in op.properties:
@@ -120,8 +121,8 @@ def _delinearized(number: int, shape: Sequence[int]) -> Coordinates:
     return tuple(reversed(coordinates))
 
 
-@lowers("tt.join")
-def join(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.JoinOp)
+def join(f: FunctionLowering, op: tt.JoinOp) -> None:
     """A new last dimension of size 2 says from which operand."""
     result = op.results[0]
     facts = f.facts(result.type)
@@ -134,8 +135,8 @@ def join(f: FunctionLowering, op: Operation) -> None:
     f.values[result] = f.b.permute(both, indices)
 
 
-@lowers("tt.split")
-def split(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.SplitOp)
+def split(f: FunctionLowering, op: tt.SplitOp) -> None:
     """The halves of the last dimension."""
     source = f.values[op.operands[0]]
     register_of = f.facts(op.operands[0].type).layout.register_of
@@ -145,15 +146,15 @@ def split(f: FunctionLowering, op: Operation) -> None:
         f.values[result] = registers.permuted(source, indices, facts.element)
 
 
-@lowers("tt.cat")
-def cat(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.CatOp)
+def cat(f: FunctionLowering, op: tt.CatOp) -> None:
     """The registers of one operand after those of the other: the order of elements is free."""
     count = f.count(op.operands[0])
     f.values[op.results[0]] = f.b.concat([registers.vector(f.b, f.values[v], count) for v in op.operands])
 
 
-@lowers("tt.bitcast", "arith.bitcast")
-def bitcast(f: FunctionLowering, op: Operation) -> None:
+@lowers(tt.BitcastOp, arith.BitcastOp)
+def bitcast(f: FunctionLowering, op: tt.BitcastOp | arith.BitcastOp) -> None:
     """Other types of equal width; pointers do not know what they point to."""
     operand, result = op.operands[0], op.results[0]
     rep = f.values[operand]

@@ -30,7 +30,7 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
-from minitriton.dialects.ttg import WarpSpecializeOp
+from minitriton.dialects.ttg import LocalAllocOp, WarpSpecializeOp
 from minitriton.errors import LoweringError
 
 _FOR_ALL = 1
@@ -113,8 +113,8 @@ def _tell_workers(f: FunctionLowering, workers: Workers, numbers: list[int]) -> 
         f.b.operation(nvvm.StoreSharedOp, (value, f.b.gep(base, warp, I8), first), ())
 
 
-@lowers("ttg.warp_specialize")
-def warp_specialize(f: FunctionLowering, op: Operation) -> None:
+@lowers(WarpSpecializeOp)
+def warp_specialize(f: FunctionLowering, op: WarpSpecializeOp) -> None:
     assert isinstance(op, WarpSpecializeOp)
     workers = f.workers
     if workers is None or op.warp_group_start_ids is None:
@@ -183,8 +183,8 @@ def _is_known_everywhere(f: FunctionLowering, value: Any) -> bool:
 
 def _allocation_of(capture: SSAValue) -> Operation | None:
     """The op that allocates the buffer that `capture` is."""
-    is_buffer = isinstance(capture, OpResult) and capture.op.name == "ttg.local_alloc"
-    return capture.op if isinstance(capture, OpResult) and is_buffer else None
+    owner = capture.owner
+    return owner if isinstance(owner, LocalAllocOp) else None
 
 
 def _partition(

@@ -26,7 +26,7 @@ from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.tensor_facts import LayoutFacts
 from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
-from minitriton.dialects import nvvm
+from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
@@ -103,8 +103,8 @@ def _kind(type_: Attribute) -> str:
     return _KINDS.get(element.name, "s8")
 
 
-@lowers("ttng.warp_group_dot")
-def warp_group_dot(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.WarpGroupDotOp)
+def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     """All tiles, and the end of the group; unless asynchronous, the wait for it.
 
     Products that start from zero say so and get no accumulators: no register has to be cleared for them.
@@ -173,9 +173,9 @@ def warp_group_dot(f: FunctionLowering, op: Operation) -> None:
         sums = [_wait(f, [group(span, b.poison(total.type), b.constant(I1, 0))], 0)[0] for span in spans]
         if condition is not None and not from_zero:
             total = b.select(condition, total, b.constant(total.type, 0.0))
-        value = sums[0] if from_zero else b.fadd_fused(total, sums[0])
+        value = sums[0] if from_zero else b.float_binary(L.FAddOp, total, sums[0])
         for each in sums[1:]:
-            value = b.fadd_fused(value, each)
+            value = b.float_binary(L.FAddOp, value, each)
     f.values[result] = value
 
 
@@ -231,8 +231,8 @@ def _wait(f: FunctionLowering, values: list[SSAValue], pending: int) -> list[SSA
     return list(made.results)
 
 
-@lowers("ttng.warp_group_dot_wait")
-def warp_group_dot_wait(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.WarpGroupDotWaitOp)
+def warp_group_dot_wait(f: FunctionLowering, op: ttng.WarpGroupDotWaitOp) -> None:
     """Tensors go through the wait, buffers are what they were."""
     pending = op.properties["pendings"]
     assert isinstance(pending, IntegerAttr)
@@ -243,7 +243,7 @@ def warp_group_dot_wait(f: FunctionLowering, op: Operation) -> None:
         f.values[result] = f.values[operand] if isinstance(operand.type, MemDescType) else next(waited)
 
 
-@lowers("ttng.fence_async_shared")
-def fence_async_shared(f: FunctionLowering, op: Operation) -> None:
+@lowers(ttng.FenceAsyncSharedOp)
+def fence_async_shared(f: FunctionLowering, op: ttng.FenceAsyncSharedOp) -> None:
     properties = {"cluster": _UNIT} if _is_true(op.properties.get("bCluster")) else {}
     f.b.operation(nvvm.FenceProxyAsyncOp, (), (), properties)

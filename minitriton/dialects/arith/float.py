@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import Commutative, Pure
 
 from minitriton.dialects.arith.base import FLOAT, NO_FASTMATH
-from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Dear, RoundsOff
+from minitriton.dialects.facts import MAXIMUM, MINIMUM, PRODUCT, SUM, Dear, Rounds, RoundsOff
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import var
@@ -61,6 +61,7 @@ class SubfOp(FloatBinaryOp):
     """Difference."""
 
     name = "arith.subf"
+    traits = traits_def(Rounds())
 
 
 @op_definition
@@ -76,7 +77,7 @@ class DivfOp(FloatBinaryOp):
     """Quotient."""
 
     name = "arith.divf"
-    traits = traits_def(Dear())
+    traits = traits_def(Dear(), Rounds())
 
 
 @op_definition
@@ -84,6 +85,7 @@ class RemfOp(FloatBinaryOp):
     """Remainder, with the sign of the dividend."""
 
     name = "arith.remf"
+    traits = traits_def(Rounds())
 
 
 @op_definition

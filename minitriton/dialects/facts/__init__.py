@@ -141,7 +141,11 @@ SUM = Neutral(floats=-0.0, integers=0)
 PRODUCT = Neutral(floats=1.0, integers=1)
 
 
-class RoundsOff(Fact):
+class Rounds(Fact):
+    """A floating-point result may be rounded, or nobody knows how it is computed."""
+
+
+class RoundsOff(Rounds):
     """Combines floating-point numbers inexactly, so that their order changes the last bits."""
 
 

@@ -24,7 +24,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
-from minitriton.dialects.facts import MayNotReturn, WidensByTypes
+from minitriton.dialects.facts import MayNotReturn, Rounds, WidensByTypes
 from minitriton.dialects.facts.gpu_traits import bool_attr, i32_attr
 from minitriton.dialects.facts.layout import SameLayout
 from minitriton.dialects.facts.region_flow import ScalarRegions
@@ -82,7 +82,7 @@ class FpToFpOp(IRDLOperation):
     result = result_def(FLOAT_LIKE)
     custom_directives = (RoundingClause,)
     assembly_format = "$src attr-dict custom<RoundingClause>($rounding) `:` type($src) `->` type($result)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts(), WidensByTypes())
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts(), WidensByTypes(), Rounds())
 
     def __init__(self, src: SSAValue, result_type: Attribute, *, rounding: RoundingMode | str | None = None) -> None:
         properties = {} if rounding is None else {"rounding": RoundingModeAttr.of(rounding)}
@@ -121,7 +121,7 @@ class PreciseSqrtOp(IRDLOperation):
     x = operand_def(T)
     result = result_def(T)
     assembly_format = "$x attr-dict `:` type($x)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+    traits = traits_def(Pure(), Elementwise(), TensorLayouts(), Rounds())
 
     def __init__(self, x: SSAValue) -> None:
         Operation.__init__(self, operands=(x,), result_types=(x.type,))
@@ -143,6 +143,7 @@ class PreciseDivFOp(_BinaryOp):
 
     T: ClassVar = var("T", FLOAT_LIKE)
     name = "tt.precise_divf"
+    traits = traits_def(Rounds())
     x = operand_def(T)
     y = operand_def(T)
     result = result_def(T)
@@ -188,7 +189,7 @@ class ExternElementwiseOp(IRDLOperation):
     result = result_def(ANY_TT)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "operands attr-dict `:` functional-type(operands, $result)"
-    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts())
+    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), Rounds())
 
     def __init__(
         self, srcs: Sequence[SSAValue], result_type: Attribute, *, libname: str, libpath: str, symbol: str, pure: bool
@@ -219,7 +220,7 @@ class ElementwiseInlineAsmOp(IRDLOperation):
     result = var_result_def(ANY_TT)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)"
-    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), MayNotReturn())
+    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), MayNotReturn(), Rounds())
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
 
-from minitriton.dialects.facts import MayNotReturn
+from minitriton.dialects.facts import MayNotReturn, Rounds
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.traits import TensorLayouts
 
@@ -153,7 +153,7 @@ class CallOp(IRDLOperation):
     result = var_result_def()
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$callee `(` $operands_ `)` attr-dict `:` functional-type($operands_, results)"
-    traits = traits_def(TensorLayouts(), MayNotReturn())
+    traits = traits_def(TensorLayouts(), MayNotReturn(), Rounds())
 
     def __init__(
         self, callee: str | SymbolRefAttr, operands: Sequence[SSAValue], result_types: Sequence[Attribute]
