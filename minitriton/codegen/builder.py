@@ -40,6 +40,7 @@ _NO_FLAGS = L.FastMathAttr(None)
 _FAST_MATH: Mapping[str, Attribute] = {"fastmathFlags": _NO_FLAGS}
 _NEVER_FUSED: Mapping[str, Attribute] = {"fastmathFlags": L.FastMathAttr((FastMathFlag.ALLOW_RECIP,))}
 """`arcp` means nothing to an addition, and stays with it: `ptx.emit` lets no product be fused with it."""
+_FUSED: Mapping[str, Attribute] = {"fastmathFlags": L.FastMathAttr((FastMathFlag.ALLOW_CONTRACT,))}
 _EMPTY: Mapping[str, Attribute] = {}
 _DISJOINT = {"isDisjoint": _UNIT}
 _NO_BUNDLES = DenseArrayBase.from_list(i32, ())
@@ -209,6 +210,10 @@ class Builder:
 
     def fadd(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.value(L.FAddOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)
+
+    def fadd_fused(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A sum that may take a product also where `ptx.emit` finds none in the module: the assembler may fuse it (`add.f32`)."""
+        return self.value(L.FAddOp, (a, b), a.type, _FUSED)
 
     def fsub(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self.value(L.FSubOp, (a, b), a.type, _FAST_MATH if self.fusible else _NEVER_FUSED)

@@ -84,7 +84,7 @@ def optimize(
     builder.getModulePassManager().run(module, builder)
 
 
-_CONTRACTIBLE = re.compile(r"( = (?:fmul|fadd|fsub)) (?!arcp )")
+_CONTRACTIBLE = re.compile(r"( = (?:fmul|fadd|fsub)) (?!arcp |contract )")
 
 
 def may_fuse(llvm_ir: str) -> bool:
@@ -96,7 +96,10 @@ def emit(llvm_ir: str, machine: llvm.TargetMachine, *, fp_fusion: bool, keep_deb
     """The PTX of a module that is optimised already. With `fp_fusion` a product and the sum or difference that takes it may
     become one fused operation, in device functions that were linked too (Triton's `AllowFPOpFusion = Fast`); sums marked by
     `Builder.never_fused` do not."""
-    text = _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if fp_fusion and may_fuse(llvm_ir) else llvm_ir
+    if not fp_fusion:
+        text = llvm_ir.replace(" = fadd contract ", " = fadd ")
+    else:
+        text = _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if may_fuse(llvm_ir) else llvm_ir
     return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)), keep_debug=keep_debug)
 
 

@@ -11,7 +11,7 @@ thread gets no more of them than one access moves, so that neighbouring threads 
 A mask that is true up to some element (`offsets < n`, n odd) needs no other layout: the access is marked `split_mask`, and code generation
 moves whole vectors where they are whole, single elements where the mask cuts one (`split-masks=false` switches that off).
 
-Accesses that work on the same data change together, so that no conversion is needed between them. Not a pass of Triton's, whose
+Accesses that work on the same data (`analysis.slices.connected_data`) change together, so that no conversion is needed between them. Not a pass of Triton's, whose
 layouts follow contiguity alone. Layouts of a kernel that sums floats across elements are left alone: its sums would be added in another
 order.
 Left out by `without="minitriton-coalesce-by-width"`.
@@ -24,14 +24,14 @@ from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TensorType, UnitAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bits
 from minitriton.analysis.float_order import float_order_matters
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
-from minitriton.analysis.slices.connected import ConnectedSlices
+from minitriton.analysis.slices.connected_data import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
@@ -80,10 +80,10 @@ class CoalesceByWidth(Pass):
                     access.op.attributes[SPLIT_MASK] = UnitAttr()
         if float_order_matters(op):
             return
-        slices = ConnectedSlices(op)
-        groups: dict[tuple[Operation, Shape], list[_Access]] = {}
+        data = ConnectedData(op)
+        groups: dict[tuple[SSAValue, Shape], list[_Access]] = {}
         for access in accesses:
-            groups.setdefault((slices.component(access.op), access.place), []).append(access)
+            groups.setdefault((data.group(access.op), access.place), []).append(access)
         for group in groups.values():
             widths = [width for access in group if (width := _width(axis_info, access)) is not None]
             for access in group:

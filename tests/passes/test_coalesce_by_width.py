@@ -136,3 +136,52 @@ def test_sums_of_floats_keep_their_order():
     summed, largest = total.replace("COMBINE", "arith.addf"), total.replace("COMBINE", "arith.maxnumf")
     assert text(summed, CoalesceByWidth()) == text(summed)
     assert text(largest, CoalesceByWidth()) != text(largest)
+
+
+PRODUCT = """
+#tile = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+tt.func public @f(%x: !tt.ptr<i8> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant dense<64> : tensor<64x64xi32, #tile>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #tile>
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #ttg.slice<{dim = 0, parent = #tile}>>
+  %row = tt.expand_dims %r {axis = 0 : i32} : tensor<64xi32, #ttg.slice<{dim = 0, parent = #tile}>> -> tensor<1x64xi32, #tile>
+  %cols = tt.broadcast %row : tensor<1x64xi32, #tile> -> tensor<64x64xi32, #tile>
+  %q = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #ttg.slice<{dim = 1, parent = #tile}>>
+  %column = tt.expand_dims %q {axis = 1 : i32} : tensor<64xi32, #ttg.slice<{dim = 1, parent = #tile}>> -> tensor<64x1xi32, #tile>
+  %rows = tt.broadcast %column : tensor<64x1xi32, #tile> -> tensor<64x64xi32, #tile>
+  %above = arith.muli %rows, %c64 : tensor<64x64xi32, #tile>
+  %o = arith.addi %above, %cols : tensor<64x64xi32, #tile>
+  %xs = tt.splat %x : !tt.ptr<i8> -> tensor<64x64x!tt.ptr<i8>, #tile>
+  %start = tt.addptr %xs, %o : tensor<64x64x!tt.ptr<i8>, #tile>, tensor<64x64xi32, #tile>
+  %ys = tt.splat %y : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>, #tile>
+  %yp = tt.addptr %ys, %o : tensor<64x64x!tt.ptr<f16>, #tile>, tensor<64x64xi32, #tile>
+  %sum:2 = scf.for %i = %c0 to %n step %c1 iter_args(%c = %zero, %xp = %start) -> (tensor<64x64xf32, #tile>, tensor<64x64x!tt.ptr<i8>, #tile>) : i32 {
+    %v = tt.load %xp : tensor<64x64x!tt.ptr<i8>, #tile>
+    %h = arith.sitofp %v : tensor<64x64xi8, #tile> to tensor<64x64xf16, #tile>
+    %a = ttg.convert_layout %h : tensor<64x64xf16, #tile> -> tensor<64x64xf16, #ttg.dot_op<{opIdx = 0, parent = #tile}>>
+    %b = ttg.convert_layout %h : tensor<64x64xf16, #tile> -> tensor<64x64xf16, #ttg.dot_op<{opIdx = 1, parent = #tile}>>
+    %d = tt.dot %a, %b, %c : tensor<64x64xf16, #ttg.dot_op<{opIdx = 0, parent = #tile}>> * tensor<64x64xf16, #ttg.dot_op<{opIdx = 1, parent = #tile}>> -> tensor<64x64xf32, #tile>
+    %next = tt.addptr %xp, %c64 : tensor<64x64x!tt.ptr<i8>, #tile>, tensor<64x64xi32, #tile>
+    scf.yield %d, %next : tensor<64x64xf32, #tile>, tensor<64x64x!tt.ptr<i8>, #tile>
+  }
+  %w = arith.truncf %sum#0 : tensor<64x64xf32, #tile> to tensor<64x64xf16, #tile>
+  tt.store %yp, %w : tensor<64x64x!tt.ptr<f16>, #tile>
+  tt.return
+}
+}"""
+
+
+def test_a_product_ties_its_factors_to_nothing():
+    """What is loaded for a product meets what is stored of it in no layout: sixteen bytes each."""
+    assert_matches(
+        run(PRODUCT, Coalesce(), CoalesceByWidth()),
+        """
+        // CHECK-DAG: #[[SIXTEEN:.*]] = #ttg.blocked<{sizePerThread = [1, 16]
+        // CHECK-DAG: #[[EIGHT:.*]] = #ttg.blocked<{sizePerThread = [1, 8]
+        // CHECK: tt.load {{.*}} : tensor<64x64x!tt.ptr<i8>, #[[SIXTEEN]]>
+        // CHECK: tt.store {{.*}} : tensor<64x64x!tt.ptr<f16>, #[[EIGHT]]>
+        """,
+    )

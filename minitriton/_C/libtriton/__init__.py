@@ -4,6 +4,7 @@ native_specialize_impl(CUDABackend, 48, False, True, True)    →    ("i32", "D"
 ir.parse_mlir_module("k.ttgir", ir.context()).walk(visit)     →    `visit` is called with every op
 llvm.link_extern_libs(module, [path])                         →    device functions that an LLVM module lacks
 linear_layout.LinearLayout                                    →    linear layouts
+nvidia.cublas.CublasLt(workspace).matmul(a, b, c)           →    cuBLAS, by way of torch
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from minitriton.runtime.launching.native_specialization import native_specialize
 
 __all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool", "native_specialize_impl"]
 
-_PARTS = ("ir", "linear_layout", "llvm")
+_PARTS = ("ir", "linear_layout", "llvm", "nvidia")
 
 
 def getenv(name: str, default: str | None = None) -> str | None:

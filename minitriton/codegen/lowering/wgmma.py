@@ -173,9 +173,9 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
         sums = [_wait(f, [group(span, b.poison(total.type), b.constant(I1, 0))], 0)[0] for span in spans]
         if condition is not None and not from_zero:
             total = b.select(condition, total, b.constant(total.type, 0.0))
-        value = sums[0] if from_zero else b.float_binary(L.FAddOp, total, sums[0])
+        value = sums[0] if from_zero else b.fadd_fused(total, sums[0])
         for each in sums[1:]:
-            value = b.float_binary(L.FAddOp, value, each)
+            value = b.fadd_fused(value, each)
     f.values[result] = value
 
 
