@@ -1,0 +1,59 @@
+"""The tree of scopes and kernels with what was counted for each, and its text (`.hatchet`, the JSON of LLNL's Hatchet)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+
+@dataclass
+class Node:
+    """A scope or a kernel. `metrics` are its own, without those of its children: `time (ns)`, `count`, `flops16`, `bytes`, ..."""
+
+    name: str
+    metrics: dict[str, float] = field(default_factory=dict)
+    children: dict[str, Node] = field(default_factory=dict)
+
+    def child(self, name: str) -> Node:
+        """The child of that name; a new one if there is none."""
+        return self.children.setdefault(name, Node(name))
+
+    def add(self, metrics: Mapping[str, float]) -> None:
+        """Adds numbers to the node's own."""
+        for name, value in metrics.items():
+            self.metrics[name] = self.metrics.get(name, 0.0) + float(value)
+
+    def total(self, metric: str) -> float | None:
+        """The metric of the node and of everything below it; None if nothing there has it."""
+        parts = [self.metrics.get(metric), *(child.total(metric) for child in self.children.values())]
+        known = [part for part in parts if part is not None]
+        return sum(known) if known else None
+
+
+def write(root: Node, path: Path, device: Mapping[str, Any]) -> None:
+    """The tree and, behind it, what it was measured on."""
+    path.write_text(json.dumps([_as_json(root), dict(device)], indent=1))
+
+
+def read(path: Path) -> tuple[Node, dict[str, Any]]:
+    """What `write` wrote. Raises `MinitritonError` for a file that holds something else."""
+    try:
+        root, device = json.loads(path.read_text())
+        return _from_json(root), device
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise MinitritonError(f"{path} is no profile: {error}", help="proton.finalize() writes one") from error
+
+
+def _as_json(node: Node) -> dict[str, Any]:
+    children = [_as_json(child) for child in node.children.values()]
+    return {"frame": {"name": node.name, "type": "function"}, "metrics": node.metrics, "children": children}
+
+
+def _from_json(data: dict[str, Any]) -> Node:
+    children = {child["frame"]["name"]: _from_json(child) for child in data["children"]}
+    return Node(data["frame"]["name"], dict(data["metrics"]), children)
