@@ -116,7 +116,7 @@ CASES: dict[str, tuple[Callable[..., Any], str]] = {
 
 def run(name: str, out: Path, *, compiled: bool = True) -> None:
     """Writes the outputs and gradients of one case: as compiled here, and in float64 without a compiler."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     build, dtype = CASES[name]
     torch.manual_seed(0)
@@ -125,7 +125,8 @@ def run(name: str, out: Path, *, compiled: bool = True) -> None:
     gradients = options.pop("gradients", True)
     exact = copy.deepcopy(function).to(torch.float64) if isinstance(function, torch.nn.Module) else function
     if isinstance(function, torch.nn.Module):
-        function.to(device), exact.to(device)
+        function.to(device)
+        exact.to(device)
     inputs = tuple(each.to(device) for each in inputs)
     doubles = tuple(each.double() if each.is_floating_point() else each for each in inputs)
     call = torch.compile(function, **options) if compiled else function
@@ -155,7 +156,7 @@ def _numbers(torch: Any, call: Any, owner: Any, inputs: tuple[Any, ...], gradien
 
 def compare(name: str, folder: Path) -> tuple[str, bool]:
     """Runs a case under both; what came out, and whether it is well."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     found: dict[str, Any] = {}
     for compiler, prefix in (("triton", []), ("minitriton", ["-m", "minitriton.run_as_triton"])):

@@ -1,5 +1,7 @@
 """A kernel of the user's own inside a function that torch compiles."""
 
+from typing import Any
+
 import torch  # pyright: ignore[reportMissingImports]
 import triton
 import triton.language as tl
@@ -18,5 +20,6 @@ def scale_rows(x, w, out, columns, BLOCK: tl.constexpr):
 def compute(x, w):
     x = torch.sin(x) * 2
     out = torch.empty_like(x)
-    scale_rows[(x.shape[0],)](x, w, out, x.shape[1], BLOCK=64)
+    launch: Any = scale_rows[(x.shape[0],)]
+    launch(x, w, out, x.shape[1], BLOCK=64)
     return torch.relu(out) + x
