@@ -7,6 +7,7 @@ hash of everything that its result depends on, and how to make the first IR. Nam
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 
 from minitriton import knobs
 from minitriton.compilation.stages import STAGES
-from minitriton.errors import IRError, MinitritonError
+from minitriton.errors import IRError, MinitritonError, SourceLocation
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.identity import key_of
 from minitriton.target import CUDAOptions, GPUTarget
@@ -211,8 +212,22 @@ class IRSource:
             names = {"ttg.num-warps": "num_warps", "ttg.num-ctas": "num_ctas"}
             attributes = self.module.attributes
             return {o: v.value.data for a, o in names.items() if isinstance(v := attributes.get(a), IntegerAttr)}
-        threads = re.search(r"(?:reqntid|nvvm\.reqntid)\"?\D+(\d+)", self.src)
-        return {"num_warps": int(threads[1]) // 32} if threads else {}
+        threads = re.search(r"\.reqntid\b([^.{]*)" if self.ext == "ptx" else r'nvvm\.reqntid"?\D+(\d+)', self.src)
+        return {"num_warps": self._warps(threads)} if threads else {}
+
+    def _warps(self, found: re.Match[str]) -> int:
+        """Raises `IRError`, at the line, for a number of threads that is no power of 2 of warps."""
+        numbers = [n.strip() for n in found[1].split(",")]
+        threads = math.prod(map(int, numbers)) if all(re.fullmatch(r"\d{1,9}", n) for n in numbers) else 0
+        if threads not in _THREADS:
+            line = self.src.count("\n", 0, found.start()) + 1
+            raise IRError(
+                f"{' '.join(found[0].split())}: that is no number of threads that a kernel here has",
+                SourceLocation(str(self.path), line),
+                help="write 32, 64, 128, 256, 512 or 1024",
+                source_line=self.src.split("\n")[line - 1],
+            )
+        return threads // 32
 
     def known_metadata(self) -> dict[str, Any]:
         """What the text does not say but the `.json` beside it does (Triton's cache and dumps put one there): `shared`."""
@@ -229,6 +244,9 @@ class IRSource:
     def runtime_parameters(self) -> list[str]:
         """The type names of the parameters that a launch passes."""
         return self.parameters
+
+
+_THREADS = frozenset(32 << n for n in range(6))
 
 
 def _entry_function(module: ModuleOp, file: str) -> FuncOp:

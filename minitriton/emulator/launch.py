@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.kernel_arguments import Binding
-from minitriton.emulator.machine import Machine, Polling
+from minitriton.emulator.machine import Endless, Machine, Polling
+from minitriton.emulator.memory.bounds import check_threads
 from minitriton.emulator.memory.device import GlobalMemory
 from minitriton.emulator.memory.device_shadow import Rerun
 from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import Program, translate
+from minitriton.host.deadline import Deadline
 
 LANES_AT_ONCE = 8192
 """Threads run side by side: enough to hide Python's cost an instruction, few enough to stay in the cache."""
@@ -47,6 +49,7 @@ def run(
     names: Sequence[str] = (),
     resident: bool = False,
     scratch: int = 0,
+    seconds: float = 0.0,
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
@@ -54,12 +57,14 @@ def run(
     parameters; pointers left out at the end, such as Triton's global scratch, get `scratch` bytes each, or are an error if the kernel reads them.
     `shared_bytes` is the dynamic shared memory of a
     CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted. `names` are what
-    findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it.
+    findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it. A launch that is not at its end after `seconds`
+    (0: however long it takes), or never will be, ends there with the finding `endless`.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
+    deadline = Deadline(seconds)
     while True:
         try:
-            return _launch(module, kernel, grid, args, shared_bytes, check, names, resident, scratch)
+            return _launch(module, kernel, grid, args, shared_bytes, check, names, resident, scratch, deadline)
         except Polling:
             # What is waited for may be the work of a CTA of a later batch; on a GPU both may run at once.
             resident = True
@@ -77,6 +82,7 @@ def _launch(
     names: Sequence[str],
     resident: bool,
     scratch: int,
+    deadline: Deadline,
 ) -> Report:
     """One attempt. Leaves the arguments as they were and raises `Polling` where CTAs wait that are not all `resident`, `Rerun`
     where the program then knows of more arrays whose reads are to be followed."""
@@ -84,8 +90,7 @@ def _launch(
     if name not in module.kernels:
         raise EmulationError(f"the PTX has no kernel `{name}`; it has {', '.join(module.kernels) or 'none'}")
     entry = module.kernels[name]
-    if not np.prod(entry.threads):
-        raise EmulationError(f"kernel `{name}` states no .reqntid, so its number of threads is not known")
+    check_threads(entry)
     program = translate(entry, module.variables, check)
     memory = GlobalMemory()
     parameters = Binding(module, entry, args, names, scratch).lay_out(memory)
@@ -123,6 +128,7 @@ def _launch(
                 order,
             )
             machine = Machine(*state)
+            machine.deadline = deadline
             may_fit = count < total and total * int(np.prod(entry.threads)) <= THREADS_OF_A_GPU
             if may_fit:
                 machine.patience = POLLS_OF_A_BATCH
@@ -131,6 +137,9 @@ def _launch(
             except Rerun as again:
                 program.followed |= again.allocations
                 raise
+            except Endless as found:
+                report.add("endless", found.instruction, found.text)
+                break
             except Polling as waiting:
                 if may_fit:
                     raise

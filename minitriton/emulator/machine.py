@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator import special_registers
+from minitriton.emulator.endless import FIRST, Repetition
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.memory import shared as shared_memory
 from minitriton.emulator.memory.device import GlobalMemory
@@ -26,11 +27,11 @@ from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
 from minitriton.emulator.translate import Program
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.host.deadline import Deadline
 
 Mask = np.ndarray | None
 SHARED_WINDOW = 0x7E0000000000
 LOCAL_WINDOW = 0x7D0000000000
-STEP_LIMIT = 500_000
 SPINS = 64
 """Compare-and-swaps that threads may make while others could run, before those get their turn."""
 
@@ -45,6 +46,20 @@ class Polling(Exception):
     def __init__(self, instruction: Instruction) -> None:
         self.instruction = instruction
         super().__init__("threads wait for memory to change")
+
+
+class Endless(Exception):
+    """Threads run for ever, or for longer than they may."""
+
+    def __init__(self, instruction: Instruction, text: str) -> None:
+        self.instruction, self.text = instruction, text
+        super().__init__(text)
+
+
+TURNS_OF_OTHERS = 1000
+"""That threads which go round without an end may give to others of their batch."""
+STEPS_BETWEEN_LOOKS = 64
+"""Blocks that run before the time is looked at again."""
 
 
 class Machine:
@@ -99,6 +114,7 @@ class Machine:
         self.spins = 0
         self.polls = 0
         self.patience = POLLS
+        self.deadline = Deadline()
         self.async_state: dict[str, Any] = {}
         self.at_end: list[Callable[[Machine], None]] = []
         """Checks to make once all threads have ended."""
@@ -207,7 +223,7 @@ class Machine:
         blocks, functions, registers = self.program.blocks, self.program.functions, self.registers
         ready: dict[int, Mask] = {0: None if self.whole else self.alive.copy()}
         runs = self.report.threads
-        steps = 0
+        steps, repetition = 0, None
         while True:
             if not ready and not self.unblock(ready):
                 for check in self.at_end:
@@ -218,6 +234,13 @@ class Machine:
                 number, self.spins = max(ready), 0
             mask = ready.pop(number)
             block = blocks[number]
+            if steps >= FIRST:
+                repetition = repetition or Repetition(self)
+                if repetition.repeats(number, steps, ready, mask):
+                    number, mask = self.stuck(repetition, number, mask, ready)
+                    block = blocks[number]
+                if steps % STEPS_BETWEEN_LOOKS == 0 and self.deadline.passed():
+                    raise Endless(block.instructions[-1], self.deadline.text)
             try:
                 outcome = functions[number](self, registers, mask)
             except (MinitritonError, Polling, Rerun):
@@ -229,9 +252,6 @@ class Machine:
             steps += 1
             if self.polls > self.patience:
                 raise Polling(block.instructions[0])
-            if steps > STEP_LIMIT:
-                self.report.add("deadlock", block.instructions[0], f"no end after {STEP_LIMIT} blocks")
-                return
             if block.exit == "fall":
                 self.go(ready, block.next, mask)
             elif block.exit == "branch":
@@ -240,6 +260,22 @@ class Machine:
                 self.leave(ready, block.next, outcome, mask)
             else:
                 outcome(self, ready, block, mask)
+
+    def stuck(self, repetition: Repetition, number: int, mask: Mask, ready: dict[int, Mask]) -> tuple[int, Mask]:
+        """What runs in place of block `number`, whose threads go round without an end: others, as long as there are some.
+
+        Raises `Polling` where what they read from memory could still be changed, by CTAs that do not run yet, else `Endless`.
+        """
+        if ready and repetition.turns < TURNS_OF_OTHERS:
+            repetition.turns += 1
+            other = max(ready)
+            turn = other, ready.pop(other)
+            self.go(ready, number, mask)
+            return turn
+        instruction = self.program.blocks[number].instructions[-1]
+        if repetition.by_memory:
+            raise Polling(instruction)
+        raise Endless(instruction, "a loop that never ends: nothing that it depends on changes")
 
     def tally(self, instructions: list[Instruction], mask: Mask, threads: np.ndarray) -> None:
         """Counts a block's instructions for the report."""

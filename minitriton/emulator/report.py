@@ -19,7 +19,7 @@ from minitriton.errors import SourceLocation
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised", "shared-race", "thread-race", "global-race", "barrier", "deadlock", "async-read",
     "async-write", "wgmma-fence", "proxy-fence", "inactive-lane", "trap", "assert", "read-only",
-    "cta-lifetime",
+    "cta-lifetime", "endless",
 )  # fmt: skip
 
 

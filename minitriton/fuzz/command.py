@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.time_limit import add_time_limit, time_limit
 
 DEFAULT_ORACLES = "interpreter,ttgir,emulator,triton"
 MOST_SHRUNK = 10
@@ -39,6 +40,7 @@ def add_fuzz_command(commands: Any) -> None:
     fuzz.add_argument(
         "--shrink-seconds", type=float, default=30.0, help="to make one finding smaller (default: %(default)s)"
     )
+    add_time_limit(fuzz, 20.0)
     fuzz.set_defaults(run=run)
 
 
@@ -66,7 +68,8 @@ def run(given: argparse.Namespace) -> int:
             print(f"{done} of {given.count} kernels, {len(found)} with findings", file=sys.stderr)
 
     numbers = range(given.first, given.first + given.count)
-    summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds)
+    with time_limit(given.emulator_seconds):
+        summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds)
     print(as_text(summary))
     if given.out is not None:
         (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, SymbolRefAttr
 from xdsl.ir import Block, Operation
+from xdsl.traits import is_side_effect_free
 
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
@@ -34,6 +36,7 @@ def _for(op: Operation, machine: Machine) -> Callable[..., Any]:
             raise InterpreterError(f"the step of a loop must be positive, got {step}")
         values: Sequence[Array] = carried
         for index in range(int(lower.view(counted)), int(upper.view(counted)), int(step.view(counted))):
+            machine.turn()
             values = body.run((counted.type(index).view(dtype), *values))
         return results_of(values)
 
@@ -42,6 +45,7 @@ def _for(op: Operation, machine: Machine) -> Callable[..., Any]:
 
 def _while(op: Operation, machine: Machine) -> Callable[..., Any]:
     before, after = machine.code(op.regions[0].block), machine.code(op.regions[1].block)
+    only_computes = all(inner.name.startswith("scf.") or is_side_effect_free(inner) for inner in op.walk())
 
     def run(*values: Array) -> Any:
         carried: Sequence[Array] = values
@@ -49,9 +53,24 @@ def _while(op: Operation, machine: Machine) -> Callable[..., Any]:
             condition, *passed = before.run(carried)
             if not condition:
                 return results_of(passed)
-            carried = after.run(passed)
+            machine.turn()
+            earlier, carried = carried, after.run(passed)
+            if only_computes and all(map(_is_same, earlier, carried)):
+                raise InterpreterError("a loop that never ends: nothing that it carries changes", help=_LET_IT_END)
 
     return run
+
+
+_LET_IT_END = "change in the loop what its condition is computed from"
+
+
+def _is_same(one: Array, other: Array) -> bool:
+    """Whether two values are the same bits. What is no number (a buffer, a token) counts as changed."""
+    if one is other:
+        return isinstance(one, (np.ndarray, np.generic))
+    if not isinstance(one, (np.ndarray, np.generic)) or not isinstance(other, (np.ndarray, np.generic)):
+        return False
+    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
 def _if(op: Operation, machine: Machine) -> Callable[[Array], Any]:

@@ -22,6 +22,7 @@ from minitriton.analysis.locations import source_location, user_location
 from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import MinitritonError
+from minitriton.host.deadline import Deadline
 from minitriton.interpreter import meanings
 from minitriton.interpreter.control_flow import next_block
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
@@ -47,6 +48,10 @@ _FILES = {
     "math": "minitriton/interpreter/numbers/math_functions.py",
 }
 """Where the meanings of a dialect are."""
+
+
+TURNS_BETWEEN_LOOKS = 64
+"""Of loops, before the time is looked at again."""
 
 
 class Code:
@@ -99,6 +104,7 @@ class Machine:
         barriers_placed: bool = False,
         inline_assembly: Assembly | None = None,
         capability: int | None = None,
+        seconds: float = 0.0,
     ) -> None:
         self.observer = observer
         self.capability = capability or _capability_of(module)
@@ -124,6 +130,9 @@ class Machine:
         self.shared = SharedMemory(
             shared_bytes.value.data if isinstance(shared_bytes, IntegerAttr) else None, check_races=barriers_placed
         )
+        self.deadline = Deadline(seconds)
+        self.turns = 0
+        """Of loops, all together."""
         self.frame: list[Array] = []
         self._slots: dict[SSAValue, int] = {}
         self._codes: dict[Block, Code] = {}
@@ -207,7 +216,18 @@ class Machine:
             last = code.terminator
             if last is None or not last.successors:
                 return values
+            try:
+                self.turn()
+            except InterpreterError as error:
+                self.locate(error, last)
+                raise
             block, arguments = next_block(last, values)
+
+    def turn(self) -> None:
+        """A loop goes round once more. Raises `InterpreterError` where the launch takes longer than it may."""
+        self.turns += 1
+        if self.turns % TURNS_BETWEEN_LOOKS == 0 and self.deadline.passed():
+            raise InterpreterError(self.deadline.text)
 
     def call(self, name: str, arguments: Sequence[Array]) -> list[Array]:
         """Call a function of the module. Raises `InterpreterError` if there is none of this name."""
@@ -237,6 +257,7 @@ def interpret(
     barriers_placed: bool = False,
     inline_assembly: Assembly | None = None,
     capability: int | None = None,
+    seconds: float = 0.0,
 ) -> None:
     """Run kernel `name` of `module` once for every program of `grid`, x fastest.
 
@@ -249,17 +270,25 @@ def interpret(
     must be behind a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
     `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused.
     `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.
+    A launch that is not at its end after `seconds` (0: however long it takes) is an error at the loop that it is in.
     """
     size = (*grid, 1, 1)[:3]
     cut = (int(size[0]), int(size[1]), int(size[2]))
     machine = Machine(
-        module, cut, observer, barriers_placed=barriers_placed, inline_assembly=inline_assembly, capability=capability
+        module,
+        cut,
+        observer,
+        barriers_placed=barriers_placed,
+        inline_assembly=inline_assembly,
+        capability=capability,
+        seconds=seconds,
     )
     values = _arguments(machine, name, args)
     with np.errstate(all="ignore"):
         for z in range(machine.grid[2]):
             for y in range(machine.grid[1]):
                 for x in range(machine.grid[0]):
+                    machine.turn()
                     machine.start_program((x, y, z))
                     machine.call(name, values)
 

@@ -178,6 +178,28 @@ class env_int(env_base):
             ) from None
 
 
+class env_seconds(env_base):
+    """A length of time; 0 stands for no limit."""
+
+    def __init__(self, key: str, default: float) -> None:
+        super().__init__(key, default)
+
+    def get(self) -> float:
+        text = os.environ.get(self.key)
+        if text is None:
+            return self.default
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds < float("inf"):
+            raise MinitritonError(
+                f"{self.key} is {text!r}, which is no number of seconds",
+                help="unset it, or give as in 2.5; 0: no limit",
+            )
+        return seconds
+
+
 class env_opt_str(env_base):
     def get(self) -> str | None:
         return os.environ.get(self.key)
@@ -480,6 +502,9 @@ class emulator_knobs(base_knobs):
     check = env_str("MINITRITON_EMULATOR_CHECK", "first")
     """Which launches look after races, uninitialised reads and waits, and count costs: "first" of each compiled kernel, "1"
     all, "0" none. It takes 2 to 10 times as long (15 example kernels, 2026-11-21), less than compiling them."""
+
+    seconds = env_seconds("MINITRITON_EMULATOR_SECONDS", 300.0)
+    """How long a launch may take on the emulator or the interpreter, before it is an error at the loop that it is in."""
 
 
 build = build_knobs()

@@ -68,6 +68,10 @@ def check(
     first = launch.run(value, facts)
     if first.fault is not None:
         raise first.fault
+    if first.gap is not None and source.ext == "ptx" and device == "cpu":
+        raise MinitritonError(
+            f"{source.path} cannot be run: {first.gap}", help="docs/emulator.md lists what is not emulated"
+        )
     pipeline = pipeline or _passes_from(source.ext, target, options)
     watch = _Watch(context, launch, first, value, facts, reproducers)
     if source.ext != "source":

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.time_limit import add_time_limit, time_limit
 from minitriton.pass_registry import load_own_passes
 from minitriton.target import known_architectures
 
@@ -57,12 +58,18 @@ def add_check_command(commands: Any) -> None:
         "--reproducers", type=Path, default=Path("reproducers"), metavar="DIR", help="where to write them (%(default)s)"
     )
     check.add_argument("--gpu", action="store_true", help="run the PTX at the end on the GPU too, if there is one")
+    add_time_limit(check)
     check.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
     """Runs the check and prints the table. 0 if no pass is broken, else 1."""
     load_own_passes()
+    with time_limit(given.emulator_seconds):
+        return _run(given)
+
+
+def _run(given: argparse.Namespace) -> int:
     from minitriton.lab.checker import check
     from minitriton.lab.parameters import architecture_of
     from minitriton.pass_manager import Pipeline

@@ -8,6 +8,7 @@ Out: an `Outcome`: the arrays after the run, or why there are none. The module t
 
 from __future__ import annotations
 
+import linecache
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -16,12 +17,13 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+from minitriton import knobs
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.emulator import Report
 from minitriton.emulator.inline_assembly import evaluate
-from minitriton.errors import MinitritonError
+from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.interpreter import interpret
 from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.machine import Observer
@@ -122,6 +124,7 @@ class Launch:
                 barriers_placed=barriers_placed,
                 inline_assembly=evaluate,
                 capability=self.target.arch,
+                seconds=knobs.emulator.seconds,
             )
         except NoMeaning as error:
             return Outcome(Level.INTERPRETER, gap=error.message.split(" (program")[0])
@@ -173,11 +176,18 @@ class Launch:
                 values = [emulator_value(argument) for argument in passed]
             names = [argument.name for argument in passed]
             grid = (self.grid[0] * self.options.num_ctas, *self.grid[1:])
-            report = emulator.run(ptx, None, grid, values, self.shared, names=names, scratch=SCRATCH)
+            seconds = knobs.emulator.seconds
+            report = emulator.run(ptx, None, grid, values, self.shared, names=names, scratch=SCRATCH, seconds=seconds)
         except MinitritonError as error:
             return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])
         except Exception as error:
             return Outcome(Level.EMULATOR, gap=f"the emulator failed: {type(error).__name__}: {error}")
+        endless = next((found for found in report.findings if found.kind == "endless"), None)
+        if endless is not None:
+            place = endless.source or SourceLocation("<ptx>", endless.line)
+            line = linecache.getline(place.file, place.line) or None if endless.source else endless.text
+            fault = MinitritonError(endless.message, place, source_line=line)
+            return Outcome(Level.EMULATOR, self.arguments.contents(), fault=fault, report=report)
         return Outcome(
             Level.EMULATOR,
             self.arguments.contents(),

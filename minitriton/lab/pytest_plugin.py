@@ -10,6 +10,7 @@ def test_my_pass(minitriton_check):
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,11 +22,17 @@ CHECK = "MINITRITON_EMULATOR_CHECK"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--as-triton` and `--triton-cpu`."""
+    """`--as-triton`, `--triton-cpu` and `--emulator-seconds`."""
     group = parser.getgroup("minitriton")
     group.addoption("--as-triton", action="store_true", help="`import triton` means minitriton, as under run_as_triton")
     group.addoption(
         "--triton-cpu", action="store_true", help="the same, and CUDA devices are the CPU where there is no GPU"
+    )
+    group.addoption(
+        "--emulator-seconds",
+        type=float,
+        metavar="S",
+        help="of one launch on the emulator, before it is an error at its loop; 0: no limit (default: 300)",
     )
 
 
@@ -44,6 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if CHECK not in os.environ:
         os.environ[CHECK] = "1"
         config.add_cleanup(_forget_check)
+    seconds = config.getoption("--emulator-seconds")
+    if seconds is not None:
+        from minitriton.lab.time_limit import time_limit
+
+        limit = contextlib.ExitStack()
+        limit.enter_context(time_limit(seconds))
+        config.add_cleanup(limit.close)
 
 
 def _forget_check() -> None:

@@ -136,6 +136,11 @@ SMALL_FAULTS = {
         "setp.lt.u32 %p1, %r100, 32; @%p1 bra END; bar.sync 0; END:",
         "barrier",
     ),
+    "a loop whose counter does not change": (
+        "mov.b32 %r1, 0; AGAIN: add.s32 %r2, %r2, %r100; add.s32 %r1, %r1, 0;"
+        "setp.lt.s32 %p1, %r1, 8; @%p1 bra AGAIN; st.global.b32 [%rd91], %r2;",
+        "endless",
+    ),
     "two barriers that wait for each other": (
         "setp.lt.u32 %p1, %r100, 32; @%p1 bra ELSE; bar.sync 1; bra END; ELSE: bar.sync 2; END:",
         "deadlock",

@@ -65,6 +65,8 @@ WRONG_CHECKS = [
     (["--size", "x=1e999"], "--size takes integers, got", ""),
     (["--size", "nope=4"], "the launch has no argument 'nope'", "help: its arguments: x"),
     (["--size", "x"], "expected NAME=VALUE, got 'x'", ""),
+    (["--emulator-seconds", "-1"], "--emulator-seconds takes a number of seconds, got -1", "help: 0: no limit"),
+    (["--emulator-seconds", "nan"], "--emulator-seconds takes a number of seconds, got nan", ""),
 ]
 
 

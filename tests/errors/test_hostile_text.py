@@ -256,3 +256,41 @@ def test_a_reduction_along_no_dimension_is_refused() -> None:
     }) : (tensor<8xi32>) -> i32"""
     with pytest.raises(IRError, match=r"4:10: error: .tt\.reduce. op axis 1 is not one of the 1 dimensions"):
         parse_module(with_body(reduction), "k.ttir")
+
+
+NO_END = """.version 8.3
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 .ptr .global .align 16 x, .param .u64 y, .param .u64 z)
+.reqntid 32
+{
+.reg .pred %p<2>; .reg .b32 %r<2>;
+mov.b32 %r1, 0;
+AGAIN: add.s32 %r1, %r1, STEP;
+setp.ge.s32 %p1, %r1, 0;
+@%p1 bra AGAIN;
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize(("step", "message"), [("0", "a loop that never ends"), ("1", "no end after 0.2 s")])
+def test_ptx_that_never_ends_is_an_error_at_its_loop(
+    step: str, message: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    (tmp_path / "k.ptx").write_text(NO_END.replace("STEP", step))
+    command = ["check", str(tmp_path / "k.ptx"), "--signature", "*fp32", "--emulator-seconds", "0.2"]
+    fails(cli.main, command, f"<ptx>:11: error: {message}" if step == "0" else message)
+
+
+@pytest.mark.parametrize("threads", ["0", "", "-32", "33", "9223372036854775808", "2048"])
+def test_ptx_for_a_number_of_threads_that_no_kernel_has_is_refused_at_its_line(
+    threads: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
+    (tmp_path / "k.ptx").write_text(NO_END.replace(".reqntid 32", f".reqntid {threads}"))
+    fails(cli.main, ["check", str(tmp_path / "k.ptx"), "--signature", "*fp32"], "k.ptx:5: error: .reqntid", "help: ")
+
+
+def test_ptx_that_cannot_be_run_fails_its_check(tmp_path: Path, fails: Callable[..., str]) -> None:
+    (tmp_path / "k.ptx").write_text(NO_END.replace("add.s32", "adds32"))
+    fails(cli.main, ["check", str(tmp_path / "k.ptx"), "--signature", "*fp32"], "k.ptx cannot be run: <ptx>:9: error:")

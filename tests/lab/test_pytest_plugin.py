@@ -1,6 +1,9 @@
 """The fixture in somebody's own suite: it passes on a sound pipeline and fails with the name of a broken pass."""
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import broken_passes
@@ -100,3 +103,31 @@ def test_outside_of_pytest_the_report_is_of_the_launch_just_made_or_there_is_non
     assert kernel.last_report is None
     monkeypatch.setenv("MINITRITON_EMULATOR_CHECK", "1")
     assert gather[(1,)](x, index, out, BLOCK=64).last_report is not None
+
+
+ENDLESS = """
+import numpy as np
+import minitriton as triton
+import minitriton.language as tl
+
+@triton.jit
+def counts(x, n, BLOCK: tl.constexpr):
+    k = n
+    total = tl.zeros((BLOCK,), tl.int32)
+    while k > 0:
+        total ^= total * 5 + k
+        k += 1
+    tl.store(x + tl.arange(0, BLOCK), total)
+
+def test_counts():
+    counts[(1,)](np.zeros(64, np.int32), 1, BLOCK=64)
+"""
+
+
+def test_a_launch_that_takes_longer_than_the_option_says_fails_its_test_at_the_loop(tmp_path: Path) -> None:
+    (tmp_path / "test_endless.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--emulator-seconds", "0.5", "test_endless.py"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "endless: no end after 0.5 s" in ran.stdout
+    assert "test_endless.py:1" in ran.stdout

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minitriton.emulator.ptx.program import EmulationError, Kernel, Variable
+from minitriton.errors import SourceLocation
 
 MOST_THREADS = 1024
 """Of a block."""
@@ -25,12 +26,27 @@ MOST_PARAMETERS = 1 << 20
 """Bytes, likewise."""
 
 
+def check_threads(kernel: Kernel) -> None:
+    """Raises `EmulationError`, at the line of the directive, for a number of threads that no CTA can have."""
+    count = int(np.prod(kernel.threads, dtype=object))
+    if not kernel.threads_line:
+        raise EmulationError(
+            f"kernel `{kernel.name}` states no .reqntid, so its number of threads is not known",
+            SourceLocation("<ptx>", kernel.line),
+            help="write .reqntid N behind its parameters",
+        )
+    if not 0 < count <= MOST_THREADS:
+        raise EmulationError(
+            f"kernel `{kernel.name}` has {count} threads a block; the most is {MOST_THREADS}, the least is 1",
+            SourceLocation("<ptx>", kernel.threads_line),
+        )
+
+
 def check_sizes(kernel: Kernel, variables: Sequence[Variable], shared: int, local: int) -> None:
     """Raises `EmulationError`, naming `kernel`, for what goes beyond."""
     other = max((v.size for v in variables if v.space in ("global", "const")), default=0)
     parameters = max((p.offset + p.size for p in kernel.parameters), default=0)
     for what, number, most in (
-        ("threads a block", int(np.prod(kernel.threads, dtype=object)), MOST_THREADS),
         ("CTAs a cluster", int(np.prod(kernel.cluster, dtype=object)), MOST_CTAS),
         ("bytes of shared memory", shared, MOST_SHARED),
         ("bytes of local memory a thread", local, MOST_LOCAL),

@@ -168,12 +168,32 @@ class _Parser:
             self.is_function = match["what"] == "func"
             self.kernel = Kernel(match["name"], _parameters(match["parameters"] or ""))
             self.kernel.results = [p.name for p in _parameters(match["results"] or "")]
-            for directive, field in (("maxntid", "threads"), ("reqntid", "threads"), ("reqnctapercluster", "cluster")):
-                if found := re.search(rf"\.{directive}\s+([\d,\s]+)", match["rest"]):
-                    sizes = [int(n) for n in found[1].split(",")] + [1, 1]
-                    setattr(self.kernel, field, (sizes[0], sizes[1], sizes[2]))
+            self.kernel.line = self.line_above(match["name"])
+            self.sizes(self.kernel, match["rest"])
             self.kernel_file, self.source, self.fixups = 0, None, []
         self.scopes.append(_Scope())
+
+    def sizes(self, kernel: Kernel, directives: str) -> None:
+        """The numbers of threads and CTAs behind an entry's parameters."""
+        for directive in (".maxntid", ".reqntid", ".reqnctapercluster"):
+            found = re.search(rf"\{directive}\b([^.{{]*)", directives)
+            if found is None:
+                continue
+            line = self.line_above(directive)
+            numbers = [n.strip() for n in found[1].split(",")]
+            if len(numbers) > 3 or not all(re.fullmatch(r"\d{1,9}", n) for n in numbers):
+                self.line = line
+                raise self.fail(f"{directive} takes one to three numbers, up to 9 digits each", found[0])
+            sizes = [int(n) for n in numbers] + [1, 1]
+            if "cta" in directive:
+                kernel.cluster = (sizes[0], sizes[1], sizes[2])
+            else:
+                kernel.threads, kernel.threads_line = (sizes[0], sizes[1], sizes[2]), line
+
+    def line_above(self, word: str) -> int:
+        """The last line up to this one that has `word`."""
+        lines = self.text.split("\n")[: self.line]
+        return next((n for n in range(len(lines), 0, -1) if word in lines[n - 1]), self.line)
 
     def close(self) -> None:
         if not self.scopes or self.kernel is None:

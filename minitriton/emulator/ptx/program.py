@@ -142,6 +142,9 @@ class Kernel:
     variables: list[Variable] = field(default_factory=list)
     threads: tuple[int, int, int] = (0, 0, 0)
     """`.reqntid`, or `.maxntid` where that is missing; zeros if neither is given."""
+    threads_line: int = 0
+    """Where that stands; 0 if it does not."""
+    line: int = 0
     cluster: tuple[int, int, int] = (1, 1, 1)
     """CTAs of a cluster (`.reqnctapercluster`)."""
     tables: dict[str, list[str]] = field(default_factory=dict)

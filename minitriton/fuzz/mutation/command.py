@@ -16,6 +16,10 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
+from minitriton.lab.time_limit import add_time_limit, time_limit
+
+MOST_SECONDS_OF_A_RUN = 5.0
+"""For one run of a mutant on the emulator or the interpreter, where loops were changed to never end."""
 
 
 def add_mutate_command(commands: Any) -> None:
@@ -36,6 +40,7 @@ def add_mutate_command(commands: Any) -> None:
     mutate.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
     mutate.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
     mutate.add_argument("--out", type=Path, metavar="DIR", help="where summary.json goes")
+    add_time_limit(mutate, MOST_SECONDS_OF_A_RUN)
     mutate.set_defaults(run=run)
 
 
@@ -48,16 +53,18 @@ def run(given: argparse.Namespace) -> int:
         make_folder(given.out)
     kinds = chosen_kinds(given.kinds)
     if given.only is not None:
-        return _run_one(given, kinds)
+        with time_limit(given.emulator_seconds):
+            return _run_one(given, kinds)
 
     def watch(report: campaign.KernelReport) -> None:
         for finding in report.findings:
             print(f"mutant {report.number}: {finding.kind}: {finding.signature}", file=sys.stderr)
 
     numbers = range(given.first, given.first + given.count)
-    summary = campaign.run(
-        given.seed, numbers, kinds, max(given.jobs, 1), watch, most_seconds=given.seconds, work=judge
-    )
+    with time_limit(given.emulator_seconds):
+        summary = campaign.run(
+            given.seed, numbers, kinds, max(given.jobs, 1), watch, most_seconds=given.seconds, work=judge
+        )
     print(account(summary))
     if given.out is not None:
         (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")

@@ -25,6 +25,7 @@ from minitriton.fuzz.running.agreement import Finding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
 
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 BATCH = 20
 """Kernels handed to a process at a time."""
 MOST_SERVED = 400
@@ -192,6 +193,9 @@ class _Worker:
 def _in_processes(
     seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int, work: Work
 ) -> Generator[KernelReport]:
+    # Each process has a processor: NumPy's products in as many threads as there are processors would wait for each other.
+    for variable in _THREADS:
+        os.environ.setdefault(variable, "1")
     context = multiprocessing.get_context("spawn")
     pending = [list(numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)][::-1]
     workers: list[_Worker] = []

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton import emulator
+from minitriton import emulator, knobs
 from minitriton.compiler import ASTSource
 from minitriton.dialects.context import make_context
 from minitriton.emulator.inline_assembly import evaluate
@@ -135,7 +135,13 @@ def _run_own(case: Case, path: Path, names: Sequence[str]) -> dict[str, Outcome]
         _, problem = _attempt(
             stage,
             lambda: interpret(
-                module, source.name, arguments.fresh(), case.grid, inline_assembly=evaluate, capability=target.arch
+                module,
+                source.name,
+                arguments.fresh(),
+                case.grid,
+                inline_assembly=evaluate,
+                capability=target.arch,
+                seconds=knobs.emulator.seconds,
             ),
         )
         return problem or Outcome(arguments.contents())
@@ -168,7 +174,10 @@ def _run_own(case: Case, path: Path, names: Sequence[str]) -> dict[str, Outcome]
 def _emulated(ptx: str, case: Case, shared: int) -> Outcome:
     arguments = case.launch.arguments
     report, failed = _attempt(
-        "emulator", lambda: emulator.run(ptx, None, case.grid, arguments.fresh(), shared, scratch=1 << 20)
+        "emulator",
+        lambda: emulator.run(
+            ptx, None, case.grid, arguments.fresh(), shared, scratch=1 << 20, seconds=knobs.emulator.seconds
+        ),
     )
     if failed is not None:
         return failed

@@ -90,6 +90,7 @@ def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], argument
             check=checked,
             names=[argument.name for argument in arguments],
             resident=metadata.launch_cooperative_grid,
+            seconds=knobs.emulator.seconds,
         )
     except emulator.EmulationError as error:
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER

@@ -9,6 +9,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton import knobs
 from minitriton.compiler import ASTSource
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pipelines import ttir_passes
@@ -39,7 +40,8 @@ def run_on_interpreter(
     values: list[Any] = []
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
-    interpret(module, source.name, values, grid, inline_assembly=evaluate, capability=target.arch)
+    capability, seconds = target.arch, knobs.emulator.seconds
+    interpret(module, source.name, values, grid, inline_assembly=evaluate, capability=capability, seconds=seconds)
 
 
 def _collect(kind: Any, arg: Any, values: list[Any]) -> None:
