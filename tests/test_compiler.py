@@ -148,7 +148,7 @@ def test_line_information_can_be_switched_off_in_a_process_that_had_it_on(monkey
 
 CHILD = textwrap.dedent("""
     import sys
-    import minitriton, minitriton.compiler as compiler
+    import minitriton, minitriton.runtime.compiling as compiler
     from minitriton.compiler import ASTSource
     from minitriton.target import GPUTarget
     sys.path.insert(0, sys.argv[1])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.target import CUDAOptions, GPUTarget
 
 
@@ -118,8 +119,6 @@ class CUDABackend(BaseBackend):
 
     def hash(self) -> str:
         """Names the target and everything else that compiles depend on beside their sources and options."""
-        from minitriton.runtime.cache import compiler_fingerprint
-
         return f"{compiler_fingerprint()}-{self.target.arch}"
 
 

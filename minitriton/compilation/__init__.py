@@ -1,1 +1,1 @@
-"""What a compile is made of: its sources, the stages it ends in, pipelines as text, stages taken from files, dumps, the parts that are kept."""
+"""A compile, without cache and device: what is compiled, the stages it goes through, pipelines as text, stages taken from files, dumps."""

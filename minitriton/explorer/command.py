@@ -110,7 +110,7 @@ def recording_of(given: argparse.Namespace) -> Recording:
 def _source(given: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """The program, and the options that it is known to want."""
     from minitriton.cli import ast_source, load_kernel
-    from minitriton.compilation.sources import IRSource
+    from minitriton.compilation.ir_source import IRSource
     from minitriton.dialects.context import make_context
     from minitriton.lab import corpus
     from minitriton.lab.sweeping.references import Reference

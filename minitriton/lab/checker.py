@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compilation import stages
-from minitriton.compiler import shared_of_text
+from minitriton.compilation.compile_source import shared_of_text
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of

@@ -13,7 +13,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
 
-from minitriton.compilation.sources import ASTSource, IRSource
+from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import MinitritonError

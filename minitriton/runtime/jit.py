@@ -10,16 +10,18 @@ import functools
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from minitriton import knobs
-from minitriton.compiler import ASTSource, CompiledKernel, compile, default_target
+from minitriton.compilation.ast_source import ASTSource
 from minitriton.errors import MinitritonError, place_of_caller
 from minitriton.frontend.function import JITCallable, KernelParam
 from minitriton.identity import is_same, key_of
 from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, constexpr_function
 from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.caches.device import DeviceCaches
+from minitriton.runtime.default_target import default_target
+from minitriton.runtime.driver import get_driver, has_gpu
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.launching.arguments import (
     Argument,
@@ -34,10 +36,14 @@ from minitriton.runtime.launching.compile_hooks import JitFunctionInfo, call_hoo
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.dispatch import Dispatcher, Entry, belongs_on_host, resolve_grid
 from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hooks
+from minitriton.runtime.launching.loading import current_stream, passed_values
 from minitriton.runtime.launching.native_specialization import native_specialize_impl
 from minitriton.runtime.launching.repeated_launches import MOST_REPEATED, launch_key
 from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
+
+if TYPE_CHECKING:
+    from minitriton.runtime.compiled_kernel import CompiledKernel
 
 __all__ = [
     "BoundConstexprFunction", "ConstexprFunction", "JITCallable", "JITFunction", "JitFunctionInfo", "KernelInterface", "KernelParam", "MockTensor",
@@ -163,7 +169,7 @@ class JITFunction(JITCallable, KernelInterface):
         """Compiles what a hook was told of in another process. Raises `RuntimeError` for data of another kernel."""
         source, options, key = deserialize(self, specialization_data)
         kernels = self.device_caches[_device_at_hand()][0]
-        kernel = kernels[key] = compile(source, default_target(), options)
+        kernel = kernels[key] = _compile(source, default_target(), options)
         return kernel
 
     def warmup(self, *args: Any, grid: Any = None, **options: Any) -> CompiledKernel:
@@ -313,7 +319,7 @@ class JITFunction(JITCallable, KernelInterface):
             return None
 
         def compiled() -> CompiledKernel:
-            return compile(source, target, full, assemble=assemble)
+            return _compile(source, target, full, assemble=assemble)
 
         def finish(kernel: CompiledKernel) -> None:
             self.device_caches[device][0][key] = kernel
@@ -363,8 +369,6 @@ class JITFunction(JITCallable, KernelInterface):
         return checked
 
     def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
-        from minitriton.runtime.launching.loading import current_stream, passed_values
-
         device, stream = current_stream()
         self._refuse_without_memory(args)
         key = launch_key(device, args, self._with_debug(options))
@@ -465,18 +469,20 @@ class JITFunction(JITCallable, KernelInterface):
 _name = operator.itemgetter(0)
 
 
+def _compile(source: ASTSource, target: GPUTarget, options: CUDAOptions, *, assemble: bool = True) -> CompiledKernel:
+    """`compile`. The compiler is imported with the first kernel that is compiled: programs that only define some start fast."""
+    from minitriton.runtime.compiling import compile
+
+    return compile(source, target, options, assemble=assemble)
+
+
 def _device_at_hand() -> int:
     """The calling thread's device; 0 on a machine without any."""
-    from minitriton.runtime.driver import has_gpu
-    from minitriton.runtime.launching.loading import current_stream
-
     return current_stream()[0] if has_gpu() else 0
 
 
 def _target_of(device: int) -> GPUTarget:
     """What kernels for `device` are compiled for."""
-    from minitriton.runtime.driver import get_driver, has_gpu
-
     return get_driver().target(device) if has_gpu() and knobs.runtime.override_arch is None else default_target()
 
 

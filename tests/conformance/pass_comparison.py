@@ -254,7 +254,7 @@ def _constant_text(op: Operation) -> str:
 
 def stage_texts(case: Any, record: dict[str, Any]) -> list[tuple[str, str, str | Exception]]:
     """Name of the stage, Triton's text, and ours (or what ours raised)."""
-    from minitriton.compilation.sources import ASTSource
+    from minitriton.compilation.ast_source import ASTSource
     from minitriton.pipelines import OWN_PASSES, ttgir_passes, ttir_passes
     from minitriton.target import CUDAOptions, GPUTarget
 

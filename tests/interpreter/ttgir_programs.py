@@ -12,7 +12,7 @@ import minitriton.passes.all_passes  # noqa: F401
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.compilation.sources import ASTSource
+from minitriton.compilation.ast_source import ASTSource
 from minitriton.dialects.context import make_context
 from minitriton.interpreter import interpret
 from minitriton.pass_manager import PassManager, Pipeline

@@ -11,7 +11,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
-from minitriton.compilation.compiled_parts import MissingStage
+from minitriton.runtime.compiled_parts import MissingStage
 
 
 @triton.jit

@@ -15,20 +15,17 @@ from minitriton.host.file_names import stem_of
 from minitriton.identity import loose_key_of
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 from minitriton.runtime.config import Config
+from minitriton.runtime.default_target import default_target
 
 
 class TimingsFile:
     """The entry for one kernel (`fn`, possibly decorated), `key` and `configs`."""
 
     def __init__(self, fn: Any, key: tuple[Any, ...], configs: list[Config]) -> None:
-        from minitriton.compiler import default_target
-
         while not hasattr(fn, "cache_key"):
             fn = fn.fn
         self.key = key
         self.name = f"{stem_of(fn.__name__)}.autotune.json"
-        parts = [compiler_fingerprint(), default_target(), fn.cache_key, key, *configs]
-        self.name = f"{fn.__name__[:150]}.autotune.json"
         parts = [compiler_fingerprint(), default_target(), fn.cache_key, loose_key_of(key), *configs]
         self.digest = hashlib.sha256("-".join(map(str, parts)).encode()).hexdigest()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from minitriton.compiler import ASTSource
+from minitriton.compilation.ast_source import ASTSource
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
 from minitriton.target import CUDAOptions

@@ -33,7 +33,7 @@ from minitriton.runtime.launching.launcher import Launcher, LaunchShape
 from minitriton.target.tensor_map import TensorMap
 
 if TYPE_CHECKING:
-    from minitriton.compiler import CompiledKernel
+    from minitriton.runtime.compiled_kernel import CompiledKernel
 
 
 def load(kernel: CompiledKernel) -> None:

@@ -19,7 +19,7 @@ class EmulatedDevice:
 
     def target(self, device: int = 0) -> GPUTarget:
         """What kernels are compiled for; `TRITON_OVERRIDE_ARCH` names another architecture than Hopper."""
-        from minitriton.compiler import default_target
+        from minitriton.runtime.default_target import default_target
 
         return default_target()
 

@@ -24,8 +24,8 @@ from minitriton.runtime.on_cpu.emulation_cost import TIMING
 from minitriton.runtime.on_cpu.host_arrays import host_view
 
 if TYPE_CHECKING:
-    from minitriton.compiler import CompiledKernel
     from minitriton.emulator import Finding, Report
+    from minitriton.runtime.compiled_kernel import CompiledKernel
 
 TO_INTERPRETER = "MINITRITON_INTERPRET=1 runs the kernel's TTIR on the interpreter instead"
 

@@ -10,7 +10,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
-from minitriton.compiler import ASTSource
+from minitriton.compilation.ast_source import ASTSource
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pipelines import ttir_passes
 from minitriton.runtime.launching.arguments import is_array

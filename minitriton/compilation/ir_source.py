@@ -1,7 +1,7 @@
-"""What can be compiled: a Python kernel with its argument types, or the IR text of a stage.
+"""What can be compiled beside a kernel: the IR text of a stage.
 
-In: a function and a signature, or a path to a `.ttir`, `.ttgir`, `.llir` or `.ptx` file. Out: a source, which knows its name, a
-hash of everything that its result depends on, and how to make the first IR. Names and shapes are Triton's.
+In: a path to a `.ttir`, `.ttgir`, `.llir` or `.ptx` file. Out: a source, which knows its name, a hash of everything that its result depends
+on, and how to make the first IR. Names and shapes are Triton's.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
@@ -19,118 +18,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from minitriton import knobs
 from minitriton.compilation.stages import STAGES
 from minitriton.errors import IRError, MinitritonError, SourceLocation
+from minitriton.dialects import tt
+from minitriton.dialects.bindings import ModuleView, parameter_types
+from minitriton.dialects.text import parse_module
 from minitriton.host.damaged_files import parse_json, read_regular
-from minitriton.identity import key_of
 from minitriton.target import CUDAOptions, GPUTarget
-
-if TYPE_CHECKING:
-    from minitriton.dialects.bindings import ModuleView
-    from minitriton.dialects.tt import FuncOp
-
-
-class ASTSource:
-    """A Python kernel with its argument types.
-
-    `signature`: parameter name → type name (`*fp32`, `i32`, `constexpr`); `constexprs`: name or path → value;
-    `attrs`: path → `[["tt.divisibility", 16]]`.
-    """
-
-    ext = "source"
-
-    def __init__(
-        self, fn: Any, signature: dict[str, Any], constexprs: dict[Any, Any] | None = None, attrs: Any = None
-    ) -> None:
-        self.fn = fn
-        self.name: str = fn.__name__
-        self.entry = self.name
-        self.signature = signature
-        self.constants: dict[tuple[int, ...], Any] = {}
-        for key, value in (constexprs or {}).items():
-            if isinstance(key, str) and key not in fn.arg_names:
-                raise MinitritonError(
-                    f"kernel {fn.__name__!r} has no parameter {key!r}", help="parameters: " + ", ".join(fn.arg_names)
-                )
-            path = (fn.arg_names.index(key),) if isinstance(key, str) else key
-            self.constants[path] = value
-        self.attrs: dict[tuple[int, ...], Any] = attrs or {}
-        for name in signature:
-            if not isinstance(name, str):
-                raise TypeError("Signature keys must be string")
-
-    def hash(self) -> str:
-        """A digest of everything in the source that the result depends on."""
-        constants = [(path, key_of(value)) for path, value in sorted(self.constants.items())]
-        text = f"{self.fn.cache_key}-{self.attrs}-{key_of(list(self.signature.items()))}-{constants}"
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    @overload
-    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp: ...
-
-    @overload
-    def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any, context: Context
-    ) -> ModuleView: ...
-
-    def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any = None, context: Any = None
-    ) -> Any:
-        """The frontend's TTIR. Raises `CompilationError` with the kernel's line.
-
-        Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
-        those of `ir.module`; `codegen_fns` and `module_map` are passed over, since the frontend knows its target.
-        """
-        return _made(self._ttir, target, options, codegen_fns, context)
-
-    def _ttir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp:
-        from minitriton.frontend.code_generator import ast_to_ttir
-        from minitriton.frontend.errors import CompilationError
-
-        try:
-            return ast_to_ttir(self.fn, self.signature, self.constants, self.attrs, options, target, context)
-        except CompilationError as error:
-            if not knobs.compilation.front_end_debugging:
-                _forget_frames(error)
-            raise error
-
-    def parse_options(self) -> dict[str, Any]:
-        return {}
-
-    def known_metadata(self) -> dict[str, Any]:
-        """Nothing: only the lowering knows how much shared memory the kernel takes."""
-        return {}
-
-    def runtime_parameters(self) -> list[str]:
-        """The type names of the parameters that a launch passes, tuples flattened."""
-        return [t for t in _flatten(self.signature.values()) if t != "constexpr"]
-
-
-def _forget_frames(error: BaseException | None) -> None:
-    """Takes the frontend's own frames out of the traceback: the error says where in the kernel it is."""
-    while error is not None:
-        error.__traceback__ = None
-        error = error.__cause__
-
-
-def _flatten(types: Any) -> list[str]:
-    out: list[str] = []
-    for t in types:
-        if isinstance(t, (tuple, list)):
-            out.extend(_flatten(t))
-        else:
-            out.append(t)
-    return out
-
-
-def _made(make: Callable[..., Any], target: GPUTarget, options: CUDAOptions, third: Any, context: Any) -> Any:
-    """What `make(target, options, third)` returns; where Triton's last argument is given, a view of what is made with that."""
-    if context is None:
-        return make(target, options, third)
-    module = make(target, options, context)
-    if not isinstance(module, ModuleOp):
-        return module
-    from minitriton.dialects.bindings import ModuleView
-
-    return ModuleView(module, context)
 
 
 class IRSource:
@@ -162,9 +54,6 @@ class IRSource:
             ) from None
         self.module: ModuleOp | None = None
         if self.ext in ("ttir", "ttgir"):
-            from minitriton.dialects.bindings import parameter_types
-            from minitriton.dialects.text import parse_module
-
             self.module = parse_module(self.src, str(path), ignore_locations=bool(knobs.compilation.use_ir_loc))
             function = _entry_function(self.module, str(path))
             self.entry = function.sym_name.data
@@ -191,7 +80,10 @@ class IRSource:
         self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any = None, context: Any = None
     ) -> Any:
         """The module, or the text of a later stage; as a view where it is called as Triton's."""
-        return _made(self._ir, target, options, codegen_fns, context)
+        if context is None:
+            return self._ir(target, options, codegen_fns)
+        made = self._ir(target, options, context)
+        return ModuleView(made, context) if isinstance(made, ModuleOp) else made
 
     def _ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
         if self.ext == "llir":
@@ -248,11 +140,9 @@ class IRSource:
 
 _THREADS = frozenset(32 << n for n in range(6))
 
-
 def _entry_function(module: ModuleOp, file: str) -> FuncOp:
+def _entry_function(module: ModuleOp, file: str) -> tt.FuncOp:
     """The kernel of `module`. Raises `IRError` if there is none."""
-    from minitriton.dialects import tt
-
     for op in module.body.block.ops:
         if isinstance(op, tt.FuncOp) and (op.sym_visibility is None or op.sym_visibility.data == "public"):
             return op

@@ -1,0 +1,118 @@
+"""The source that most compiles begin with: a Python kernel with its argument types.
+
+In: a function and a signature. Out: a source, which knows its name, a hash of everything that its result depends on, and how to make the
+first IR. Names and shapes are Triton's. Nothing of the compiler is imported before a compile: programs that define kernels start fast.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, overload
+
+from minitriton import knobs
+from minitriton.errors import MinitritonError
+from minitriton.identity import key_of
+from minitriton.target import CUDAOptions, GPUTarget
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+    from minitriton.dialects.bindings import ModuleView
+
+
+class ASTSource:
+    """A Python kernel with its argument types.
+
+    `signature`: parameter name → type name (`*fp32`, `i32`, `constexpr`); `constexprs`: name or path → value;
+    `attrs`: path → `[["tt.divisibility", 16]]`.
+    """
+
+    ext = "source"
+
+    def __init__(
+        self, fn: Any, signature: dict[str, Any], constexprs: dict[Any, Any] | None = None, attrs: Any = None
+    ) -> None:
+        self.fn = fn
+        self.name: str = fn.__name__
+        self.entry = self.name
+        self.signature = signature
+        self.constants: dict[tuple[int, ...], Any] = {}
+        for key, value in (constexprs or {}).items():
+            if isinstance(key, str) and key not in fn.arg_names:
+                raise MinitritonError(
+                    f"kernel {fn.__name__!r} has no parameter {key!r}", help="parameters: " + ", ".join(fn.arg_names)
+                )
+            path = (fn.arg_names.index(key),) if isinstance(key, str) else key
+            self.constants[path] = value
+        self.attrs: dict[tuple[int, ...], Any] = attrs or {}
+        for name in signature:
+            if not isinstance(name, str):
+                raise TypeError("Signature keys must be string")
+
+    def hash(self) -> str:
+        """A digest of everything in the source that the result depends on."""
+        constants = [(path, key_of(value)) for path, value in sorted(self.constants.items())]
+        text = f"{self.fn.cache_key}-{self.attrs}-{key_of(list(self.signature.items()))}-{constants}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @overload
+    def make_ir(self, target: GPUTarget, options: CUDAOptions, context: Context, /) -> ModuleOp: ...
+
+    @overload
+    def make_ir(
+        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any, context: Context
+    ) -> ModuleView: ...
+
+    def make_ir(
+        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any = None, context: Any = None
+    ) -> Any:
+        """The frontend's TTIR. Raises `CompilationError` with the kernel's line.
+
+        Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
+        those of `ir.module`; `codegen_fns` and `module_map` are passed over, since the frontend knows its target.
+        """
+        if context is None:
+            return self._ttir(target, options, codegen_fns)
+        from minitriton.dialects.bindings import ModuleView
+
+        return ModuleView(self._ttir(target, options, context), context)
+
+    def _ttir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp:
+        from minitriton.frontend.code_generator import ast_to_ttir
+        from minitriton.frontend.errors import CompilationError
+
+        try:
+            return ast_to_ttir(self.fn, self.signature, self.constants, self.attrs, options, target, context)
+        except CompilationError as error:
+            if not knobs.compilation.front_end_debugging:
+                _forget_frames(error)
+            raise error
+
+    def parse_options(self) -> dict[str, Any]:
+        return {}
+
+    def known_metadata(self) -> dict[str, Any]:
+        """Nothing: only the lowering knows how much shared memory the kernel takes."""
+        return {}
+
+    def runtime_parameters(self) -> list[str]:
+        """The type names of the parameters that a launch passes, tuples flattened."""
+        return [t for t in _flatten(self.signature.values()) if t != "constexpr"]
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Takes the frontend's own frames out of the traceback: the error says where in the kernel it is."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__
+
+
+def _flatten(types: Any) -> list[str]:
+    out: list[str] = []
+    for t in types:
+        if isinstance(t, (tuple, list)):
+            out.extend(_flatten(t))
+        else:
+            out.append(t)
+    return out

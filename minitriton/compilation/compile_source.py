@@ -1,0 +1,225 @@
+"""From a source (a Python kernel, or IR text of any stage) to the text of every stage, and the metadata that a launch needs.
+
+Nothing here knows of a cache, a device or a launch: `runtime.compiling` asks for a compile and makes a `CompiledKernel` of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from minitriton import knobs
+from minitriton.analysis.locations import source_location
+from minitriton.analysis.shared_memory.advice import shared_memory_advice
+from minitriton.analysis.tensor_descriptors import descriptor_metadata
+from minitriton.compilation.dumps import reproducer_path
+from minitriton.compilation.ir_source import entry_of_text
+from minitriton.compilation.overrides import Overrides, overrides_for
+from minitriton.compilation.stages import FIRST_FACTS, STAGES, split
+from minitriton.dialects.text import parse_module
+from minitriton.errors import OutOfResources
+from minitriton.host.file_names import stem_of
+from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
+from minitriton.pass_registry import Property, Step
+from minitriton.pipelines import Switches, pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
+
+
+@dataclass
+class _LoweringFacts(Hook):
+    """Notes what the lowering finds out for the metadata. Raises `OutOfResources` where `target` has too little."""
+
+    target: GPUTarget
+    num_stages: int = 3
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def before(self, step: Step, value: Any) -> None:
+        if Property.LLVM_DIALECT in step.establishes:
+            self.metadata["tensordesc_meta"] = descriptor_metadata(value)
+        if Property.LLVM_IR in step.establishes:
+            self.metadata.update(_module_metadata(value))
+
+    def after(self, step: Step, value: Any) -> None:
+        if step.establishes & _KNOWS_SHARED_MEMORY:
+            _check_shared_memory(value, self.target, self.num_stages)
+
+
+_KNOWS_SHARED_MEMORY = frozenset({Property.SHARED_ALLOCATED, Property.LLVM_DIALECT})
+"""What a step establishes behind which a module says how much shared memory it takes."""
+
+
+def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -> None:
+    """Raises `OutOfResources` if a block of `target` has less shared memory than `module` takes, at its kernel."""
+    required = _module_metadata(module)["shared"]
+    limit = target.max_shared_memory
+    if required <= limit:
+        return
+    functions = [op for op in module.ops if op.name in ("tt.func", "llvm.func") and op.regions[0].blocks]
+    places = (source_location(op.location) for op in functions)
+    error = OutOfResources(required, limit, "shared memory", next((place for place in places if place), None))
+    if any(op.name == "tt.func" for op in functions):
+        error.help = f"{error.help}\n{shared_memory_advice(module, required, limit, num_stages)}"
+    raise error
+
+
+def _module_metadata(module: ModuleOp) -> dict[str, Any]:
+    def number(name: str) -> int:
+        value = module.attributes.get(name)
+        return value.value.data if isinstance(value, IntegerAttr) else 0
+
+    return {
+        "shared": number("ttg.shared"),
+        "global_scratch_size": number("ttg.global_scratch_memory_size"),
+        "global_scratch_align": number("ttg.global_scratch_memory_alignment") or 1,
+        "profile_scratch_size": 0,
+        "profile_scratch_align": 1,
+        "tmem_size": 0,
+    }
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that a result depends on beside the compiler itself."""
+
+    source: Any
+    target: GPUTarget
+    options: CUDAOptions
+    switches: Switches
+    overrides: Overrides
+
+
+def overrides_for_source(source: Any, options: CUDAOptions) -> Overrides:
+    """Nothing is overridden where nothing can be: the hash of a source is made only if files are looked for."""
+    wanted = knobs.compilation.override or options.ir_override is not None
+    return overrides_for(source.entry, source.hash(), options) if wanted else Overrides({})
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Puts the cyclic garbage collector off until a compile is over: one full collection in the midst of it costs as much
+    as the compile of a small kernel (24 ms of 27 for an argmax, 2026-11-21)."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def environment_switches() -> Switches:
+    """What the environment switches in every pipeline."""
+    return Switches(
+        line_info=not knobs.compilation.disable_line_info,
+        optimize_llvm=not knobs.compilation.disable_llvm_opt,
+        local_variables=knobs.compilation.dump_ir_extract_di_local_variables,
+    )
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a compile gives: stage → text, the metadata less the kernel's key, and the seconds that each part took."""
+
+    texts: dict[str, Any]
+    metadata: dict[str, Any]
+    seconds: dict[str, float]
+
+
+def compile_request(
+    request: Request,
+    context: Context,
+    hooks: list[Hook],
+    folder: Path,
+    *,
+    until: str | None = None,
+    inspect: Callable[[dict[str, Any]], None] | None = None,
+) -> Compiled:
+    """Runs the stages of `request`. `folder` is where their texts will be kept, for places in them (`USE_IR_LOC`); `inspect` may
+    replace or add stages before they run. `until` names the last stage wanted. Raises `MinitritonError`s that name the kernel's line.
+    """
+    with _no_garbage_collection():
+        return _compile(request, context, hooks, folder, until, inspect)
+
+
+def _compile(
+    request: Request,
+    context: Context,
+    hooks: list[Hook],
+    folder: Path,
+    until: str | None,
+    inspect: Callable[[dict[str, Any]], None] | None,
+) -> Compiled:
+    source, target, options, overrides = request.source, request.target, request.options, request.overrides
+    since = time.perf_counter()
+    value = source.make_ir(target, options, context)
+    seconds = {"frontend": time.perf_counter() - since}
+    texts: dict[str, Any] = {} if source.ext == "source" else {source.ext: representation_text(value)}
+    facts = _LoweringFacts(target, options.num_stages)
+    if source.ext != "ptx":
+        parts, facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, source.ext)
+        wanted = STAGES[: STAGES.index(until) + 1 if until else None]
+        stages = {
+            stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks])
+            for stage, part in parts
+            if stage in wanted
+        }
+        if inspect is not None:
+            inspect(stages)
+        for stage, run in stages.items():
+            since = time.perf_counter()
+            value = overrides.replace(stage, run(value, facts.metadata), options)
+            texts[stage] = representation_text(value)
+            if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
+                path = folder / f"{stem_of(source.entry)}.{stage}"
+                value = parse_module(texts[stage], str(path), ignore_locations=True)
+            seconds[stage] = time.perf_counter() - since
+    if "cubin" in overrides.files:
+        texts["cubin"] = overrides.replace("cubin", None, options)
+    ptx = texts.get("ptx")
+    metadata = {**asdict(options), **facts.metadata, "target": target, "triton_version": "3.6.0"}
+    metadata["name"] = source.entry if ptx is None else entry_of_text(ptx, "ptx")[0]
+    metadata.setdefault("tensordesc_meta", [])
+    if "shared" not in metadata and isinstance(value, ModuleOp):
+        metadata["shared"] = None  # Only the lowering knows.
+    elif "shared" not in metadata:
+        metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
+    return Compiled(texts, metadata, seconds)
+
+
+@functools.lru_cache(maxsize=64)
+def _checked_parts(
+    target: GPUTarget, options: CUDAOptions, switches: Switches, ext: str
+) -> tuple[list[tuple[str, Pipeline]], str]:
+    """The stages after `ext`, each with its passes, and all of these as text. Raises `PipelineError` for a broken contract."""
+    parts = split(pipeline_for(target, options, switches), ext)
+    remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
+    remaining.check(FIRST_FACTS[ext])
+    return parts, str(remaining)
+
+
+def _run_stage(
+    stage: str, part: Pipeline, context: Context, hooks: list[Hook], value: Any, metadata: dict[str, Any]
+) -> Any:
+    """What `stage` makes of `value`; `metadata` is there for stages of a program's own."""
+    reproducer = reproducer_path(stage)
+    if reproducer is not None:
+        write_reproducer(reproducer, part, representation_text(value))
+    return PassManager(part, hooks, reproducer).run(context, value)
+
+
+_UNKNOWN_DYNAMIC_SHARED = 48 * 1024
+
+
+def shared_of_text(text: str) -> int:
+    """Bytes of dynamic shared memory for PTX or LLVM IR from elsewhere, which does not say: the most that needs no opt-in."""
+    return _UNKNOWN_DYNAMIC_SHARED if "global_smem" in text else 0
