@@ -14,6 +14,7 @@ from minitriton.runtime.default_target import default_target
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "compile", "default_target"]
 
 _OF_TRITON = {
+    "AsmDict": ("minitriton.runtime.compiled_parts", "AsmDict"),
     "CompilationError": ("minitriton.frontend.errors", "CompilationError"),
     "LazyDict": ("minitriton.runtime.launching.launch_hooks", "LazyDict"),
     "compiler": ("minitriton.compiler", None),

@@ -220,7 +220,7 @@ def test_another_option_target_or_constant_makes_another_entry(cache: Path) -> N
 
 def test_another_version_of_the_compiler_makes_another_entry(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled()
-    monkeypatch.setattr("minitriton.runtime.cache.compiler_fingerprint", lambda: "another")
+    monkeypatch.setattr("minitriton.runtime.compiling.compiler_fingerprint", lambda: "another")
     compiled()
     assert len(entries(cache)) == 2
 

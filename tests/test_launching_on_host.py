@@ -87,8 +87,8 @@ class Launched:
         self.kernels: list[Any] = []
         self.calls: list[tuple[Any, ...]] = []
         driver = SimpleNamespace(target=lambda device: triton.target.GPUTarget("cuda", 90))
-        monkeypatch.setattr("minitriton.runtime.driver.get_driver", lambda: driver)
-        monkeypatch.setattr("minitriton.runtime.launching.loading.current_stream", lambda: (0, 7))
+        monkeypatch.setattr("minitriton.runtime.jit.get_driver", lambda: driver)
+        monkeypatch.setattr("minitriton.runtime.jit.current_stream", lambda: (0, 7))
         monkeypatch.setattr(
             "minitriton.runtime.launching.dispatch.stream_functions", lambda: (lambda: 0, lambda device: 7)
         )
