@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 
 from minitriton import knobs
 from minitriton.compilation.stages import STAGES
-from minitriton.errors import IRError, MinitritonError, SourceLocation
 from minitriton.dialects import tt
 from minitriton.dialects.bindings import ModuleView, parameter_types
 from minitriton.dialects.text import parse_module
+from minitriton.errors import IRError, MinitritonError, SourceLocation
 from minitriton.host.damaged_files import parse_json, read_regular
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -140,7 +140,7 @@ class IRSource:
 
 _THREADS = frozenset(32 << n for n in range(6))
 
-def _entry_function(module: ModuleOp, file: str) -> FuncOp:
+
 def _entry_function(module: ModuleOp, file: str) -> tt.FuncOp:
     """The kernel of `module`. Raises `IRError` if there is none."""
     for op in module.body.block.ops:
