@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,22 @@ def assembler_settings() -> tuple[str, ...]:
     return (*level, *(knobs.nvidia.ptxas_options or "").split())
 
 
+@dataclass(frozen=True)
+class Cubins:
+    """`cubin`, and where it was assembled under a limit of registers `few`, without it: for launches whose blocks all run at
+    once however many registers they take."""
+
+    cubin: bytes
+    few: bytes | None = None
+
+
 def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
-    """The cubin of `ptx` for `target`. `options` has `enable_fp_fusion`, `maxnreg` and `ptx_options` (a `CUDAOptions` or metadata).
+    """The cubin of `ptx` for launches of any size (`assembled`)."""
+    return assembled(ptx, target, options).cubin
+
+
+def assembled(ptx: str, target: GPUTarget, options: Any) -> Cubins:
+    """What `ptx` becomes for `target`. `options` has `enable_fp_fusion`, `maxnreg` and `ptx_options` (a `CUDAOptions` or metadata).
 
     Raises `MinitritonError` with the assembler's message and the PTX line that it names.
     """
@@ -72,24 +87,30 @@ def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
                 [f"-arch={target.sm}", *flags, *(f"-Xptxas={flag}" for flag in passed)],
                 getattr(options, "shared", 0) or 0,
             )
-        return _run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *passed])
+        return Cubins(_run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *passed]))
     except MinitritonError as error:
         raise _with_ptx_line(error, ptx) from None
 
 
-def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> bytes:
+MOST_LINES = 4000
+"""Longer PTX is not assembled twice: seconds of an assembler's time for kernels that spill."""
+
+
+def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     """Assembles by nvJitLink, and again under a register limit where that puts more threads on an SM without spilling.
 
     nvJitLink assembles relocatable code, for which ptxas schedules loads early and spends registers on it, without regard
     to occupancy. Big tiles gain by that (layer norm 16384x8192 runs at 1.21 of Triton's speed against 0.95 with the plain
     ptxas, row sums of 262144x1024 at 1.17 against 0.96), small ones lose a wave or their latency hiding (layer norm
-    65536x1024 0.93 with 48 registers against 1.00 with 32; measured on an H200, 2026-11-21).
+    65536x1024 0.93 with 48 registers against 1.00 with 32; measured on an H200, 2026-11-21). A launch that has no more blocks
+    than the GPU runs at once anyway keeps the early loads (row sums of 1023x32768 in 64 blocks: 1.29 against 0.83, of 34
+    launches of this kind none slower; 2026-11-22).
     """
     free = nvjitlink.assemble(ptx, flags)
     _show(free.log)
     entry = re.search(r"\.entry ([\w$]+)[^{]*?\.reqntid ([\d, ]+)[^\n]*\n", ptx)
-    if entry is None or ".maxnreg" in ptx:
-        return free.cubin
+    if entry is None or ".maxnreg" in ptx or ptx.count("\n") > MOST_LINES:
+        return Cubins(free.cubin)
     taken = kernel_resources(free.cubin, entry[1])
     threads = math.prod(int(n) for n in entry[2].split(",") if n.strip())
     for limit in register_limits(taken.registers, threads, shared_bytes):
@@ -99,8 +120,8 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> bytes:
             # A product of tensor cores takes all its registers at once; a limit below that is refused.
             continue
         if kernel_resources(limited.cubin, entry[1]).local_bytes <= taken.local_bytes:
-            return limited.cubin
-    return free.cubin
+            return Cubins(limited.cubin, free.cubin)
+    return Cubins(free.cubin)
 
 
 def _run_ptxas(ptx: str, flags: list[str]) -> bytes:

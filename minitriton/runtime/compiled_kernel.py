@@ -75,7 +75,7 @@ class CompiledKernel:
     def store(self) -> None:
         """Puts the kernel into the on-disk cache."""
         only_binary = knobs.compilation.store_binary_only and "cubin" in self.asm
-        stored = ("cubin",) if only_binary else tuple(self.asm)
+        stored = [stage for stage in self.asm if stage.endswith("cubin") or not only_binary]
         files = {f"{stem_of(self.name)}.{stage}": _as_bytes(self.asm[stage]) for stage in stored}
         files["metadata.json"] = json.dumps(self.metadata._asdict(), default=vars).encode()
         KernelCache().store(self.hash, files)
@@ -139,7 +139,7 @@ def load_stored(source: Any, key: str) -> CompiledKernel | None:
         metadata: dict[str, Any] = parse_json(files.pop("metadata.json"))
         metadata["target"] = GPUTarget(**metadata["target"])
         texts: dict[str, Any] = {
-            name.rsplit(".", 1)[1]: data if name.endswith(".cubin") else data.decode() for name, data in files.items()
+            name.rsplit(".", 1)[1]: data if name.endswith("cubin") else data.decode() for name, data in files.items()
         }
         return CompiledKernel(source, texts, metadata, key, {})
     except (LookupError, ValueError, TypeError, AttributeError, MinitritonError):

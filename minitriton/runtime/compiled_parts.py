@@ -18,7 +18,10 @@ class MissingStage(MinitritonError, KeyError):
 
 
 class AsmDict(dict[str, Any]):
-    """Stage name → text. `cubin` and `sass` are made when first asked for; `seconds` notes how long the first took."""
+    """Stage name → text. `cubin` and `sass` are made when first asked for; `seconds` notes how long the first took.
+
+    With the cubin comes, for some kernels, a `few_cubin`: the same with more registers, for launches of few programs.
+    """
 
     def __init__(self, texts: dict[str, Any], metadata: Any, seconds: dict[str, float]) -> None:
         super().__init__(texts)
@@ -35,12 +38,14 @@ class AsmDict(dict[str, Any]):
         return self[key]
 
     def _assembled(self) -> bytes:
-        from minitriton.codegen.cubin import ptx_to_cubin
+        from minitriton.codegen.cubin import assembled
 
         start = time.perf_counter()
-        cubin = ptx_to_cubin(self["ptx"], self._metadata.target, self._metadata)
+        cubins = assembled(self["ptx"], self._metadata.target, self._metadata)
         self._seconds["cubin"] = time.perf_counter() - start
-        return cubin
+        if cubins.few is not None:
+            self["few_cubin"] = cubins.few
+        return cubins.cubin
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AsmDict, (dict(self), self._metadata, self._seconds)

@@ -158,6 +158,10 @@ class CudaDriver:
                 self._contexts[device] = context
         self.check("cuCtxSetCurrent", self.library.cuCtxSetCurrent(context))
 
+    def multiprocessors(self, device: int) -> int:
+        """How many multiprocessors the device has."""
+        return self.attribute(_MULTIPROCESSOR_COUNT, device)
+
     def load(self, name: str, binary: bytes, shared: int, device: int) -> LoadedKernel:
         """Loads a cubin, or PTX text ending in a zero byte, and finds kernel `name` in it.
 

@@ -92,6 +92,16 @@ def test_a_limit_is_kept_where_nothing_spills_whatever_the_log_says(
     monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
     ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
     assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
+    few = b"40:16" if taken == b"32:16" else None
+    assert cubin.assembled(ptx, H100, CUDAOptions()) == cubin.Cubins(taken, few)
+
+
+def test_long_ptx_is_assembled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", Resources("32:0").assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n" + "\tbar.sync 0;\n" * cubin.MOST_LINES + "}\n"
+    assert cubin.assembled(ptx, H100, CUDAOptions()) == cubin.Cubins(b"40:16")
 
 
 def test_a_kernel_that_the_limit_is_too_low_for_goes_without(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,16 +11,17 @@ import pytest
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import _allocator
 from minitriton.runtime.launching.generic_call import generic_call
-from minitriton.runtime.launching.launcher import Launcher, LaunchShape
+from minitriton.runtime.launching.launcher import FewPrograms, Launcher, LaunchShape
 from minitriton.runtime.launching.loading import passed_values
 
 
 class RecordingDriver:
     """A driver whose launch copies what a real one would read."""
 
-    def __init__(self, code: int = 0) -> None:
+    def __init__(self, code: int = 0, function: int = 7) -> None:
         self.launches: list[tuple[tuple[Any, ...], bytes]] = []
         self.code = code
+        self.function = function
         self.library = self
         signature = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
         self.cuLaunchKernelEx = signature(self._launch)
@@ -29,7 +30,7 @@ class RecordingDriver:
         fields = struct.unpack("=7I4xQQI4x", ctypes.string_at(config, 56))
         pointers = (ctypes.c_void_p * 5).from_address(extra)
         size = ctypes.c_size_t.from_address(pointers[3]).value
-        assert (pointers[0], pointers[2], pointers[4], function, parameters) == (1, 2, None, 7, None)
+        assert (pointers[0], pointers[2], pointers[4], function, parameters) == (1, 2, None, self.function, None)
         self.launches.append((fields, ctypes.string_at(pointers[1], size)))
         return self.code
 
@@ -60,6 +61,21 @@ def test_values_that_were_compiled_in_are_skipped() -> None:
     launch = launcher(["*fp32", "i32"], driver).positional((0, 2))
     assert launch(1, 1, 1, 0, None, 4096, 1, 9) == 0
     assert driver.launches[0][1] == struct.pack("@QiQQ", 4096, 9, 0, 0)
+
+
+@pytest.mark.parametrize(("grid", "function"), [((2, 3, 4), 7), ((2, 3, 5), 8), ((25, 1, 1), 8), ((1, 1, 1), 7)])
+def test_a_launch_of_few_blocks_has_a_function_of_its_own(grid: tuple[int, int, int], function: int) -> None:
+    driver = RecordingDriver(function=function)
+    many = Launcher(driver, 8, "k", ["i32"], LaunchShape(128, 64), 0, FewPrograms(7, 24))  # type: ignore[arg-type]
+    many.launch(*grid, 0, (1,))
+    assert driver.launches[0][0][:3] == grid
+
+
+def test_blocks_of_clusters_count() -> None:
+    driver = RecordingDriver(function=8)
+    shape = LaunchShape(128, 64, num_ctas=2)
+    Launcher(driver, 8, "k", ["i32"], shape, 0, FewPrograms(7, 24)).launch(13, 1, 1, 0, (1,))  # type: ignore[arg-type]
+    assert driver.launches[0][0][0] == 26
 
 
 def test_ptx_written_by_hand_gets_no_more_parameters_than_it_takes() -> None:

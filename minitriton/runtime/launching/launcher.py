@@ -56,6 +56,14 @@ class LaunchShape:
     """Offset and bytes of every parameter, the hidden scratch pointers included, as the driver says; None if it cannot."""
 
 
+@dataclass(frozen=True)
+class FewPrograms:
+    """Another function of the kernel, for launches of at most so many blocks."""
+
+    function: int
+    most_blocks: int
+
+
 class Launcher:
     """Launches one kernel. `parameter_types` are Triton's names (`*fp32`, `i32`, ...) of the runtime parameters in order;
     the two hidden scratch pointers of the kernel ABI follow them: memory of the program's allocator if the kernel needs any,
@@ -69,6 +77,7 @@ class Launcher:
         parameter_types: list[str],
         shape: LaunchShape,
         device: int = 0,
+        few: FewPrograms | None = None,
     ) -> None:
         self.driver = driver
         self.device = device
@@ -76,6 +85,7 @@ class Launcher:
         self.shape = shape
         self.types = parameter_types
         self._function = function
+        self._few = few or FewPrograms(function, 0)
         self._codes = "".join("Q" if t.startswith("*") else _pack_code(t) for t in parameter_types)
         self._attributes = _launch_attributes(shape)
         self._launch: Callable[..., int] | None = None
@@ -155,8 +165,9 @@ class Launcher:
         )  # fmt: skip
         call = self.driver.library.cuLaunchKernelEx
         launch = native_launch(
-            call, self._function, "".join(codes), offsets, sum(places[-1]) if places else 0, template, self._attributes
-        )
+            call, self._function, "".join(codes), offsets, sum(places[-1]) if places else 0, template, self._attributes,
+            (self._few.function, self._few.most_blocks),
+        )  # fmt: skip
         if shape.num_ctas > 1:
             launch = _by_clusters(launch, shape.num_ctas)
         if scratch:

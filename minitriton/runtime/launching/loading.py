@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from minitriton import knobs
 from minitriton.codegen.cubin import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
+from minitriton.codegen.occupancy import blocks_on_sm
 from minitriton.errors import MinitritonError, OutOfResources
-from minitriton.runtime.driver import TensorMapAddress, get_driver, has_gpu, torch_module
+from minitriton.runtime.driver import CudaDriver, TensorMapAddress, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.arguments import (
     Argument,
     collect_arguments,
@@ -29,7 +30,7 @@ from minitriton.runtime.launching.descriptor_arguments import (
     expanded_types,
 )
 from minitriton.runtime.launching.generic_call import generic_call
-from minitriton.runtime.launching.launcher import Launcher, LaunchShape
+from minitriton.runtime.launching.launcher import FewPrograms, Launcher, LaunchShape
 from minitriton.target.tensor_map import TensorMap
 
 if TYPE_CHECKING:
@@ -71,9 +72,24 @@ def load(kernel: CompiledKernel) -> None:
         metadata.num_ctas,
         driver.parameter_places(loaded.function),
     )
-    launcher = kernel._launcher = Launcher(driver, loaded.function, kernel.name, types, shape, device)
+    launcher = kernel._launcher = Launcher(
+        driver, loaded.function, kernel.name, types, shape, device, _few_programs(kernel, driver, device)
+    )
     launcher.call = generic_call(launcher, kernel.src.signature, metadata.tensordesc_meta, passed_values)
     kernel.module, kernel.function = loaded.module, loaded.function
+
+
+def _few_programs(kernel: CompiledKernel, driver: CudaDriver, device: int) -> FewPrograms | None:
+    """The kernel with more registers, where it has such a cubin, for as many blocks as run at once with these."""
+    cubin = kernel.asm.get("few_cubin")
+    if cubin is None:
+        return None
+    metadata = kernel.metadata
+    loaded = driver.load(kernel.name, cubin, metadata.shared, device)
+    if metadata.num_ctas > _MOST_PORTABLE_CTAS:
+        driver.allow_large_clusters(loaded.function)
+    blocks = blocks_on_sm(loaded.n_regs, metadata.num_warps * 32, metadata.shared)
+    return FewPrograms(loaded.function, blocks * driver.multiprocessors(device))
 
 
 def _note_resources(kernel: CompiledKernel) -> None:

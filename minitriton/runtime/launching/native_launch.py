@@ -5,6 +5,7 @@ In: a kernel's function, launch shape and parameter layout. Out: a built-in func
 function for all kernels, compiled once a process (some milliseconds), bound to a kernel by the address of its state:
 
     state: cuLaunchKernelEx | CUfunction | parameter count | parameter bytes | codes | offsets | CUlaunchConfig
+           | CUfunction for few blocks | as many as are few
 
 Everything that a launch writes lies on the native stack, so launches from several threads do not meet. The functions of
 CPython that it calls belong to the stable ABI (Python/C API, "PyLong", "PyFloat"); `METH_FASTCALL` is the calling form.
@@ -29,8 +30,12 @@ entry:
   %codes.p = getelementptr i8, ptr %state, i64 32
   %offsets.p = getelementptr i8, ptr %state, i64 40
   %template = getelementptr i8, ptr %state, i64 48
+  %few.p = getelementptr i8, ptr %state, i64 104
+  %most.p = getelementptr i8, ptr %state, i64 112
   %call = load ptr, ptr %state
-  %function = load ptr, ptr %function.p
+  %function.many = load ptr, ptr %function.p
+  %function.few = load ptr, ptr %few.p
+  %most = load i64, ptr %most.p
   %n = load i64, ptr %n.p
   %bytes = load i64, ptr %bytes.p
   %codes = load ptr, ptr %codes.p
@@ -50,16 +55,20 @@ grid:
   br label %dimension
 dimension:
   %d = phi i64 [ 0, %grid ], [ %d.next, %dimension ]
+  %blocks = phi i64 [ 1, %grid ], [ %blocks.next, %dimension ]
   %dim.a = getelementptr ptr, ptr %args, i64 %d
   %dim.o = load ptr, ptr %dim.a
   %dim.v = call i64 inttoptr (i64 {PyLong_AsUnsignedLongLongMask} to ptr)(ptr %dim.o)
   %dim.t = trunc i64 %dim.v to i32
+  %blocks.next = mul i64 %blocks, %dim.v
   %dim.c = getelementptr i32, ptr %config, i64 %d
   store i32 %dim.t, ptr %dim.c
   %d.next = add i64 %d, 1
   %d.more = icmp ult i64 %d.next, 3
   br i1 %d.more, label %dimension, label %stream
 stream:
+  %is.few = icmp ule i64 %blocks.next, %most
+  %function = select i1 %is.few, ptr %function.few, ptr %function.many
   %stream.a = getelementptr ptr, ptr %args, i64 3
   %stream.o = load ptr, ptr %stream.a
   %stream.v = call i64 inttoptr (i64 {PyLong_AsUnsignedLongLongMask} to ptr)(ptr %stream.o)
@@ -187,6 +196,8 @@ class _State(ctypes.Structure):
         ("codes", ctypes.c_void_p),
         ("offsets", ctypes.c_void_p),
         ("template", ctypes.c_char * 56),
+        ("few", ctypes.c_void_p),
+        ("most", ctypes.c_uint64),
     ]
 
 
@@ -214,10 +225,18 @@ class _StateAddress(int):
 
 
 def native_launch(
-    call: Any, function: int, codes: str, offsets: list[int], parameter_bytes: int, template: bytes, keep: Any = None
+    call: Any,
+    function: int,
+    codes: str,
+    offsets: list[int],
+    parameter_bytes: int,
+    template: bytes,
+    keep: Any = None,
+    few: tuple[int, int] = (0, 0),
 ) -> Callable[..., int]:
     """The launch function of one kernel. `codes` are `struct` codes of its parameters, `offsets` their places in bytes;
-    `call` is the driver's `cuLaunchKernelEx`; `template` is a CUlaunchConfig, and `keep` what it points at."""
+    `call` is the driver's `cuLaunchKernelEx`; `template` is a CUlaunchConfig, and `keep` what it points at. `few`: another
+    function, and up to how many blocks it is launched in place of `function`."""
     _, address = _machine_code()
     code_bytes = (ctypes.c_uint8 * max(len(codes), 1))(*(CODES[c] for c in codes))
     offset_words = (ctypes.c_int64 * max(len(offsets), 1))(*offsets)
@@ -230,6 +249,7 @@ def native_launch(
         ctypes.addressof(offset_words),
     )
     ctypes.memmove(ctypes.addressof(state) + _State.template.offset, template, 56)
+    state.few, state.most = few
     method = _MethodDef(b"launch", address, _METH_FASTCALL, b"launch(x, y, z, stream, *values) -> CUresult")
     handle = _StateAddress(ctypes.addressof(state))
     handle.kept = (state, code_bytes, offset_words, method, call, keep)
