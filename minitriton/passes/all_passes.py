@@ -11,6 +11,7 @@ import minitriton.passes.allocate_warp_groups
 import minitriton.passes.canonicalize
 import minitriton.passes.coalesce
 import minitriton.passes.coalesce_async_copy
+import minitriton.passes.coalesce_atomics
 import minitriton.passes.coalesce_by_width
 import minitriton.passes.combine
 import minitriton.passes.combine_tensor_select_and_if

@@ -100,7 +100,9 @@ def test_long_ptx_is_assembled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
     monkeypatch.setattr(nvjitlink, "assemble", Resources("32:0").assemble)
     monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
-    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n" + "\tbar.sync 0;\n" * cubin.MOST_LINES + "}\n"
+    ptx = (
+        ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n" + "\tbar.sync 0;\n" * cubin.MOST_LINES + "}\n"
+    )
     assert cubin.assembled(ptx, H100, CUDAOptions()) == cubin.Cubins(b"40:16")
 
 

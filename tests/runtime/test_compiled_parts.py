@@ -34,9 +34,7 @@ def test_what_makes_up_a_compiled_kernel_can_be_pickled() -> None:
         state["asm"]["hsaco"]
 
 
-def test_the_cubin_for_few_programs_is_cached_beside_the_other(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_cubin_for_few_programs_is_cached_beside_the_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("minitriton.codegen.cubin.assembler_available", lambda *_: True)
     monkeypatch.setattr("minitriton.codegen.cubin.assembled", lambda *_: Cubins(b"\x7fELF many", b"\x7fELF \xff few"))

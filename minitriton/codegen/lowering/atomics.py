@@ -9,23 +9,26 @@ through shared memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.analysis.atomic_width import most_at_once
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.memory import MAX_VECTOR_BITS, Accesses
+from minitriton.codegen.lowering.memory import Accesses
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import TensorFacts
-from minitriton.codegen.types import BF16, F16, F32, I16, bit_width, lane_type, scalar_type, vector_type
+from minitriton.codegen.types import BF16, I16, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm, tt
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
+from minitriton.rewriting.effects import recursive_effects
 
 _SUFFIX = {"and": "b", "or": "b", "xor": "b", "add": "u", "max": "s", "min": "s", "umax": "u", "umin": "u", "exch": "b"}
 
@@ -66,10 +69,7 @@ def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp) -> int:
 
 def _widths(f: FunctionLowering, op: Operation, kind: str, element: Attribute, accesses: Accesses) -> None:
     """Narrows the accesses to what one instruction can do."""
-    vectors = f.module.target.has_vector_atomics and kind == "fadd" and element in (F16, BF16, F32)
-    packed = 2 if element is F16 and kind == "fadd" else 1
-    limit = MAX_VECTOR_BITS // bit_width(element) if vectors else packed
-    accesses.narrow(limit)
+    accesses.narrow(most_at_once(kind, element, f.module.target))
 
 
 @lowers(tt.AtomicRMWOp)
@@ -109,20 +109,63 @@ def _atomic(
     type_ = vector_type(element, accesses.width)
     vectors = [f.vector(value) for value in values]
     predicates = _predicates(f, pointer, mask, accesses)
-    properties = {
-        "operation": string_attr(text),
-        "sem": string_attr(_name(op, "sem")),
-        "scope": string_attr(_name(op, "scope")),
-        "operandSegmentSizes": segments(1, len(values), int(predicates[0] is not None)),
-    }
+    order = _order(op, len(accesses.starts))
+    scope = {"scope": string_attr(_name(op, "scope"))}
+    properties = {"operation": string_attr(text), "sem": string_attr(order.sem), **scope}
     old: list[SSAValue] = []
+    if order.fence_before:
+        b.operation(nvvm.FenceOp, (), (), scope)
     for start, predicate in zip(accesses.starts, predicates, strict=True):
         pieces = [b.permute(vector, range(start, start + accesses.width)) for vector in vectors]
         operands = [registers.element(b, f.values[pointer], start), *pieces]
         if predicate is not None:
             operands.append(predicate)
-        old.append(b.value(nvvm.AtomicOp, operands, type_, properties))
+        if (
+            op.results[0].first_use is None
+            and order.sem in nvvm.RedOp.SEMANTICS
+            and not text.startswith(("cas", "exch"))
+        ):
+            b.operation(nvvm.RedOp, operands, (), properties)
+            continue
+        groups = segments(1, len(values), int(predicates[0] is not None))
+        old.append(b.value(nvvm.AtomicOp, operands, type_, {**properties, "operandSegmentSizes": groups}))
+    if order.fence_after:
+        b.operation(nvvm.FenceOp, (), (), scope)
     _finish(f, op, accesses, old)
+
+
+class _Order(NamedTuple):
+    """How the instructions of an atomic are ordered with other accesses: by what they say, or by fences around all of them."""
+
+    sem: str
+    fence_before: bool = False
+    fence_after: bool = False
+
+
+def _order(op: Operation, count: int) -> _Order:
+    """The elements of an atomic are in no order among themselves, so that one fence does for `count` instructions: an ordered
+    one has its own, of some 500 cycles. Where nothing is read after it, it acquires nothing."""
+    sem = _name(op, "sem")
+    releases = sem in ("release", "acq_rel")
+    acquires = sem in ("acquire", "acq_rel") and (op.results[0].first_use is not None or _may_read_after(op))
+    if count > 1:
+        return _Order("relaxed", releases, acquires)
+    return _Order(
+        {(True, True): "acq_rel", (True, False): "release", (False, True): "acquire"}.get(
+            (releases, acquires), "relaxed"
+        )
+    )
+
+
+def _may_read_after(op: Operation) -> bool:
+    """Whether the kernel may do anything with memory behind `op`."""
+    following = op.next_op
+    while following is not None and following.name != "tt.return":
+        effects = recursive_effects(following)
+        if effects is None or effects:
+            return True
+        following = following.next_op
+    return following is None
 
 
 def _name(op: Operation, name: str) -> str:

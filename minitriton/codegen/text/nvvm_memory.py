@@ -193,6 +193,26 @@ def _st_global(w: FunctionWriter, op: Operation) -> None:
         asm(w, "void", f"{predicate}{opcode} [ ${count} + 0 ], {listed}{hint};", ",".join(constraints), arguments)
 
 
+@writes("nvvm.fence")
+def _fence(w: FunctionWriter, op: Operation) -> None:
+    asm(w, "void", f"fence.acq_rel.{data_of(op, 'scope')};", "", ())
+
+
+@writes("nvvm.red")
+def _red(w: FunctionWriter, op: Operation) -> None:
+    pointer, value, *mask = op.operands
+    words = Words(lane_type(value.type), lanes(value.type))
+    name, type_ = pack_words(w, value, words, lanes(value.type))
+    arguments = [w.typed(pointer), *(f"{words.type} {lane_text(w, name, type_, n)}" for n in range(words.count))]
+    sources = ", ".join(f"${n + 1}" for n in range(words.count))
+    sources = f"{{ {sources} }}" if words.count > 1 else sources
+    predicate = f"@${len(arguments)} " if mask else ""
+    constraints = ["l", *[words.constraint] * words.count, *["b" for _ in mask]]
+    operation, scope, semantics = data_of(op, "operation"), data_of(op, "scope"), data_of(op, "sem")
+    text = f"{predicate}red.{semantics}.{scope}.global.{operation} [ $0 + 0 ], {sources};"
+    asm(w, "void", text, ",".join(constraints), [*arguments, *map(w.typed, mask)])
+
+
 @writes("nvvm.atom")
 def _atom(w: FunctionWriter, op: Operation) -> None:
     (pointer,), values, masks = segments_of(op)

@@ -128,6 +128,37 @@ class AtomicOp(IRDLOperation):
         one_of(self, "scope", self.SCOPES)
 
 
+@op_definition
+class RedOp(IRDLOperation):
+    """`red` on global memory: an atomic whose old value nobody wants, which the thread does not wait for."""
+
+    name = "nvvm.red"
+    SEMANTICS: ClassVar = ("relaxed", "release")
+
+    ptr = operand_def(GLOBAL)
+    value = operand_def(AnyAttr())
+    mask = opt_operand_def(i1)
+    operation = prop_def(StringAttr)
+    sem = prop_def(StringAttr)
+    scope = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        one_of(self, "sem", self.SEMANTICS)
+        one_of(self, "scope", AtomicOp.SCOPES)
+
+
+@op_definition
+class FenceOp(IRDLOperation):
+    """`fence.acq_rel`: what the thread did before comes before what it does after, for the threads of `scope`."""
+
+    name = "nvvm.fence"
+
+    scope = prop_def(StringAttr)
+
+    def verify_(self) -> None:
+        one_of(self, "scope", AtomicOp.SCOPES)
+
+
 # Shared memory --------------------------------------------------------------------------------------------------------
 
 
