@@ -1,8 +1,8 @@
 """How many neighbours one atomic instruction changes (PTX ISA, "atom", "red").
 
-    most_at_once("fadd", f32, sm_90)    4: `atom.add.v4.f32`
-    most_at_once("fadd", f16, sm_80)    2: `atom.add.noftz.f16x2`
-    most_at_once("add", i32, sm_90)     1
+most_at_once("fadd", f32, sm_90)    4: `atom.add.v4.f32`
+most_at_once("fadd", f16, sm_80)    2: `atom.add.noftz.f16x2`
+most_at_once("add", i32, sm_90)     1
 """
 
 from __future__ import annotations
