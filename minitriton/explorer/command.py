@@ -19,6 +19,8 @@ from minitriton.errors import MinitritonError
 from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
+    from minitriton.explorer.asked import Asked
+    from minitriton.explorer.program import Program
     from minitriton.explorer.recording import Recording
 
 
@@ -31,33 +33,67 @@ def add_explorer_commands(commands: Any) -> None:
         "--context", type=int, default=2, metavar="N", help="lines around a change (default: %(default)s)"
     )
     diff.add_argument("--json", action="store_true", help="machine-readable")
-    _add_program_arguments(diff)
+    add_program_arguments(diff)
     diff.set_defaults(run=run_diff)
     explore = commands.add_parser(
-        "explore", help="every pass of a compile on a page: before, after, and the source beside it"
+        "explore", help="every pass of a compile in the browser: before, after, why, what it costs, and what if"
     )
-    explore.add_argument(
-        "--html", type=Path, required=True, metavar="OUT.html", help="the file to write; it needs no network"
-    )
-    _add_program_arguments(explore)
+    explore.add_argument("--html", type=Path, metavar="OUT.html", help="write a file that needs neither server nor network")
+    explore.add_argument("--port", type=int, default=8753, help="of the server, on 127.0.0.1 (default: %(default)s; 0: any)")
+    explore.add_argument("--no-browser", action="store_true", help="say the address, open nothing")
+    add_program_arguments(explore, many=True)
     explore.set_defaults(run=run_explore)
 
 
-def _add_program_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is compiled, and how."""
-    parser.add_argument("source", help="FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus")
-    parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile`")
-    parser.add_argument("--arch", type=int, default=90, help=f"compute capability times ten ({known_architectures()})")
+def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False) -> None:
+    """What is compiled, how, and what it is run with."""
+    what = "FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus"
+    if many:
+        parser.add_argument("source", nargs="*", help=what + "; several are shown side by side")
+    else:
+        parser.add_argument("source", nargs="?", help=what)
+    parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile` (default: made up)")
+    parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
     parser.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    for kind, form in (("skip", "PASS"), ("move", "'PASS before|after PASS'"), ("insert", "'PASS{OPTIONS} before|after PASS'")):
+        parser.add_argument(f"--{kind}", action=_Edit, dest="edits", default=[], metavar=form, help="as of `minitriton compile`")
+    parser.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
+    parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="the value of a number")
+    parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="elements of an array")
+    parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
+    parser.add_argument("--seed", type=int, default=0, help="of made-up contents")
     parser.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    parser.add_argument("--state", metavar="CODE", help="all of these at once, as the explorer's links have it")
+
+
+class _Edit(argparse.Action):
+    """Collects the changes of the pipeline in the order of the command line."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.edits = [*namespace.edits, ((option_string or "").removeprefix("--"), values)]
+
+
+def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
+    """What the command line asks for. Raises `MinitritonError` where it names no program."""
+    from minitriton.explorer.asked import Asked
+
+    if given.state is not None:
+        return Asked.of_code(given.state)
+    source = source or given.source
+    if not source:
+        raise MinitritonError("no program is named", help="name one as FILE.py:kernel, or as a kernel of `minitriton corpus`")
+    return Asked(
+        source, given.signature, given.arch, tuple(given.option), given.pipeline, tuple(given.edits), grid=given.grid,
+        numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),
+    )  # fmt: skip
 
 
 def run_diff(given: argparse.Namespace) -> int:
     """Prints the table, or one difference. 1 if a pass failed, else 0."""
     from minitriton.explorer.terminal import difference_text, pass_table
 
-    recording = recording_of(given)
+    _, recording = recording_of(given)
     if given.pass_name is None:
         print(json.dumps(_plain(recording)) if given.json else pass_table(recording, changed_only=not given.all))
         return 1 if recording.steps[-1].error else 0
@@ -72,55 +108,49 @@ def run_diff(given: argparse.Namespace) -> int:
     elif not recording.steps[index].changed:
         print(f"{recording.steps[index].text} changed nothing")
     else:
-        print(difference_text(difference, colour=_is_coloured(), context=given.context))
+        print(difference_text(difference, colour=is_coloured(), context=given.context))
     return 0
 
 
 def run_explore(given: argparse.Namespace) -> int:
-    """Writes the page. 1 if a pass failed, which the page shows, else 0."""
-    from minitriton.explorer.page_file import html
+    """Serves the page until Ctrl-C, or writes it: then 1 if a pass failed, which the page shows, else 0."""
+    sources: list[str | None] = list(given.source) or [None]
+    asked = [asked_of(given, source) for source in sources]
+    if given.html is None:
+        from minitriton.explorer.server import serve
 
-    recording = recording_of(given)
+        return serve(asked, port=given.port, browser=not given.no_browser)
+    return _write_page(given.html, asked)
+
+
+def _write_page(path: Path, asked: list[Asked]) -> int:
+    from minitriton.explorer.kept_answers import compile_with_answers, say
+    from minitriton.explorer.page_file import file_page
+    from minitriton.explorer.workshop import Workshop
+
+    workshop = Workshop()
+    compiles = [compile_with_answers(workshop, one, say) for one in asked]
+    say("writing")
     try:
-        given.html.write_text(html(recording))
+        path.write_text(file_page(compiles))
     except OSError as error:
         raise MinitritonError(
-            f"cannot write {given.html}: {error.strerror}", help="name a file in a folder that is there"
+            f"cannot write {path}: {error.strerror}", help="name a file in a folder that is there"
         ) from None
-    print(f"{given.html}: {len(recording.steps) - 1} passes, {given.html.stat().st_size / 1e6:.1f} MB")
-    return 1 if recording.steps[-1].error else 0
+    passes = sum(len(one["steps"]) - 1 for one in compiles)
+    print(("\r\x1b[K" if sys.stderr.isatty() else "") + f"{path}: {passes} passes, {path.stat().st_size / 1e6:.1f} MB")
+    return 1 if any(one["steps"][-1]["error"] for one in compiles) else 0
 
 
-def recording_of(given: argparse.Namespace) -> Recording:
+def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[Program, Recording]:
     """The compile that the command line asks for."""
-    import minitriton.codegen.all_passes
-    import minitriton.passes.all_passes  # noqa: F401
+    from minitriton.explorer.program import open_program
     from minitriton.explorer.recording import record
-    from minitriton.lab.command import named
-    from minitriton.pass_manager import Pipeline
-    from minitriton.target import CUDAOptions, GPUTarget
 
-    target = GPUTarget("cuda", given.arch, 32)
-    options = named(given.option)
-    source, known = _source(given)
-    options = CUDAOptions.for_target(target, **{**known, **options, **source.parse_options()})
-    return record(source, target, options, Pipeline.parse(given.pipeline) if given.pipeline else None)
-
-
-def _source(given: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """The program, and the options that it is known to want."""
-    from minitriton.cli import ast_source, load_kernel
-    from minitriton.compilation.ir_source import IRSource
-    from minitriton.dialects.context import make_context
-    from minitriton.lab import corpus
-    from minitriton.lab.sweeping.references import Reference
-
-    if given.source.endswith((".ttir", ".ttgir")):
-        return IRSource(given.source, make_context()), {}
-    if ".py" in given.source:
-        return ast_source(load_kernel(given.source), given.signature), {}
-    case = corpus.find(given.source)
-    return Reference(case.name, arch=given.arch).subject().source, dict(case.launch_options)
+    asked = asked_of(given)
+    program = open_program(asked)
+    pipeline = program.pipeline()
+    return program, record(program.source, program.target, program.options, pipeline, states=asked.states, keep=keep)
 
 
 def _plain(recording: Recording) -> list[dict[str, Any]]:
@@ -134,6 +164,6 @@ def _plain(recording: Recording) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _is_coloured() -> bool:
+def is_coloured() -> bool:
     """Colour on a terminal, unless NO_COLOR is set (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

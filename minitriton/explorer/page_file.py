@@ -1,23 +1,39 @@
-"""A recording as one HTML file that needs neither a server nor a network.
+"""The page: as one HTML file that needs neither a server nor a network, and as the server sends it.
 
-Path("softmax.html").write_text(html(recording))
+Path("softmax.html").write_text(html([compile_payload]))
 """
 
 from __future__ import annotations
 
 import json
 from importlib import resources
+from typing import Any
 
 from minitriton.explorer.payload import payload
 from minitriton.explorer.recording import Recording
 
 
 def html(recording: Recording) -> str:
-    """The page, with its style, its script and the recording inside."""
+    """The page of a recording alone: its passes and states, without what is known of values."""
+    return file_page([payload(recording)])
+
+
+def file_page(compiles: list[dict[str, Any]]) -> str:
+    """The page with everything inside: `compiles` as `kept_answers.compile_with_answers` makes them."""
+    return _page({"compiles": compiles}, "'none'")
+
+
+def live_page(asked: list[dict[str, Any]], token: str) -> str:
+    """The page that asks its server, with `token`, for what it shows: first for `asked`."""
+    return _page({"asked": asked, "token": token}, "'self'")
+
+
+def _page(given: dict[str, Any], connect: str) -> str:
     folder = resources.files("minitriton.explorer") / "page"
     # `</` would end the script element wherever it stands; in JSON `<\/` means the same.
-    data = json.dumps(payload(recording), separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--")
+    data = json.dumps(given, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--")
     parts = {
+        "/*CONNECT*/": connect,
         "/*STYLE*/": (folder / "explorer.css").read_text(),
         "/*DATA*/": data,
         "/*SCRIPT*/": (folder / "explorer.js").read_text().replace("</script", "<\\/script"),

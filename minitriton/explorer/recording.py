@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.compilation import stages
 from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
+from minitriton.explorer.asked import EditedState
 from minitriton.explorer.difference import Difference, compare
+from minitriton.explorer.edited_text import parse_edited
 from minitriton.explorer.snapshot import Identities, Snapshot, snapshot
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
@@ -36,6 +43,8 @@ class RecordedStep:
     after: Snapshot
     changed: bool
     error: str | None = None
+    is_edit: bool = False
+    """Whether this is no pass but text that took the place of the state before."""
 
 
 @dataclass
@@ -47,6 +56,14 @@ class Recording:
     pipeline: str
     sources: dict[str, str] = field(default_factory=dict)
     """The text of each source file that a line of the IR names."""
+    own_pipeline: str = ""
+    """The passes that the target has of its own, where others were asked for."""
+    shared: int = 0
+    """Bytes of shared memory a block, once it is known."""
+    global_scratch: int = 0
+    """Bytes of global memory that each program takes for itself."""
+    descriptors: list[dict[str, Any]] | None = None
+    """What the TTGIR says of the tensor maps that the kernel takes; None where it takes none."""
     steps: list[RecordedStep] = field(default_factory=list)
 
     def difference(self, index: int) -> Difference:
@@ -70,11 +87,19 @@ class Recording:
         raise MinitritonError(f"the compile did not reach {level!r}")
 
 
-def record(source: Any, target: GPUTarget, options: CUDAOptions, pipeline: Pipeline | None = None) -> Recording:
-    """Compiles `source` (an `ASTSource` or `IRSource`) and keeps every state.
+def record(
+    source: Any,
+    target: GPUTarget,
+    options: CUDAOptions,
+    pipeline: Pipeline | None = None,
+    *,
+    states: Sequence[EditedState] = (),
+    keep: bool = False,
+) -> Recording:
+    """Compiles `source` (an `ASTSource` or `IRSource`) and keeps every state, `keep`: with its module.
 
-    A pass that fails ends the recording: its step holds the error. Raises `MinitritonError` where the frontend does, or a contract of
-    the pipeline is broken.
+    `states` are texts that take the place of the state after a step. A pass that fails ends the recording: its step holds the
+    error. Raises `MinitritonError` where the frontend or an edited text is wrong, or a contract of the pipeline is broken.
     """
     from minitriton.dialects.context import make_context
 
@@ -88,27 +113,39 @@ def record(source: Any, target: GPUTarget, options: CUDAOptions, pipeline: Pipel
     facts = stages.FIRST_FACTS[source.ext]
     pipeline.check(facts)
     recording = Recording(source.entry, target.arch, str(pipeline))
-    watch = _Watch(recording, facts)
+    watch = _Watch(recording, facts, keep)
     watch.begin(value, seconds)
-    try:
-        PassManager(pipeline, [watch]).run(context, value)
-    except MinitritonError as error:
-        watch.failed(error)
+    at = 0
+    for edited in (*sorted(states, key=lambda one: one.after), None):
+        end = len(pipeline.steps) if edited is None else min(max(edited.after, at), len(pipeline.steps))
+        try:
+            value = PassManager(Pipeline(pipeline.steps[at:end]), [watch]).run(context, value)
+        except Exception as error:
+            watch.failed(error)
+            break
+        if edited is not None:
+            value = watch.replace(edited)
+        at = end
     recording.sources = _sources(recording)
     return recording
 
 
 class _Watch(Hook):
-    def __init__(self, recording: Recording, facts: frozenset[Property]) -> None:
-        self.recording, self.facts = recording, facts
+    def __init__(self, recording: Recording, facts: frozenset[Property], keep: bool) -> None:
+        self.recording, self.facts, self.keep = recording, facts, keep
         self.identities = Identities()
         self.start = 0.0
         self.step: Step | None = None
+        self.text = ""
 
     def begin(self, value: Any, seconds: float) -> None:
-        first = snapshot(value, level_of(self.facts), self.identities)
+        first = self._snapshot(value)
         text = "From the kernel's Python to IR."
         self.recording.steps.append(RecordedStep("frontend", "frontend", text, 1e3 * seconds, first, True))
+        self.text = first.text
+
+    def _snapshot(self, value: Any) -> Snapshot:
+        return snapshot(value, level_of(self.facts), self.identities, keep=self.keep)
 
     def before(self, step: Step, value: Any) -> None:
         self.step = step
@@ -117,20 +154,54 @@ class _Watch(Hook):
     def after(self, step: Step, value: Any) -> None:
         milliseconds = 1e3 * (time.perf_counter() - self.start)
         self.facts = (self.facts - step.destroys) | step.establishes
-        state = snapshot(value, level_of(self.facts), self.identities)
-        self._append(step, milliseconds, state, state.text != self.recording.steps[-1].after.text, None)
+        state = self._snapshot(value)
+        self._note(value)
+        text = state.text
+        self._append(step, milliseconds, state, text != self.text, None)
+        self.text = text
 
-    def failed(self, error: MinitritonError) -> None:
+    def _note(self, value: Any) -> None:
+        """What a launch must know and only a module says."""
+        if not isinstance(value, ModuleOp):
+            return
+        for name, attribute in (("shared", "ttg.shared"), ("global_scratch", "ttg.global_scratch_memory_size")):
+            found = value.attributes.get(attribute)
+            if isinstance(found, IntegerAttr):
+                setattr(self.recording, name, found.value.data)
+        if Property.ENCODINGS in self.facts and Property.LLVM_DIALECT not in self.facts:
+            with suppress(MinitritonError):
+                self.recording.descriptors = descriptor_metadata(value) or self.recording.descriptors
+
+    def replace(self, edited: EditedState) -> Any:
+        """The value that the text of `edited` stands for, recorded as a step of its own."""
+        start = time.perf_counter()
+        value = parse_edited(self.recording.steps[-1].after, edited.text, self.identities)
+        state = self._snapshot(value)
+        text = state.text
+        self.recording.steps.append(
+            RecordedStep(
+                "edited", "edited", "Text that was put in the place of the IR.", 1e3 * (time.perf_counter() - start), state,
+                text != self.text, is_edit=True,
+            )
+        )  # fmt: skip
+        self.text = text
+        return value
+
+    def failed(self, error: Exception) -> None:
         if self.step is None:
             raise error
         milliseconds = 1e3 * (time.perf_counter() - self.start)
-        self._append(self.step, milliseconds, self.recording.steps[-1].after, False, str(error))
+        self._append(self.step, milliseconds, self.recording.steps[-1].after, False, _said(error))
 
     def _append(self, step: Step, milliseconds: float, state: Snapshot, changed: bool, error: str | None) -> None:
         documentation = inspect.getdoc(type(step)) or ""
         self.recording.steps.append(
             RecordedStep(step.name, format_step(step), documentation, milliseconds, state, changed, error)
         )
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, MinitritonError) else f"{type(error).__name__}: {error}"
 
 
 _LEVELS = (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -34,6 +34,8 @@ class Line:
     source: tuple[str, int] | None = None
     defines: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+    number: int = 0
+    """Of LLVM IR and PTX, the line's number from 1 in the whole text, some lines of which are not shown."""
 
 
 class Identities:
@@ -41,12 +43,30 @@ class Identities:
 
     def __init__(self) -> None:
         self._ops: dict[int, tuple[int, Operation]] = {}
+        self._by_number: dict[int, Operation] = {}
+        self._last = 0
         self._values: dict[int, tuple[str, SSAValue]] = {}
         self._taken: set[str] = set()
 
     def number(self, op: Operation) -> int:
         """The number of `op`, from 1."""
-        return self._ops.setdefault(id(op), (len(self._ops) + 1, op))[0]
+        found = self._ops.get(id(op))
+        if found is None:
+            self._last += 1
+            found = self._ops[id(op)] = (self._last, op)
+            self._by_number[self._last] = op
+        return found[0]
+
+    def op(self, number: int) -> Operation:
+        """The op that has `number`."""
+        return self._by_number[number]
+
+    def adopt(self, op: Operation, number: int, results: tuple[str, ...]) -> None:
+        """Makes `op` the one that has `number`, and gives its results these names."""
+        self._ops[id(op)] = (number, op)
+        self._by_number[number] = op
+        for value, name in zip(op.results, results, strict=False):
+            self._values[id(value)] = (name.partition("#")[0], value)
 
     def name(self, value: SSAValue, wanted: str) -> str:
         """The name of `value`: `wanted` when it is first met, with a suffix where that is taken."""
@@ -99,9 +119,9 @@ class _MarkingPrinter(TritonPrinter):
         super().print_op(op)
 
 
-def lines_of_module(module: ModuleOp, identities: Identities) -> list[Line]:
+def _lines_of_module(module: ModuleOp, names: ValueNames, identities: Identities) -> list[Line]:
     """`module` as lines, the definitions of its aliases first."""
-    names, aliases = _StableNames(module, identities), AliasTable()
+    aliases = AliasTable()
     printer = _MarkingPrinter(names, aliases)
     printer.print_op(module)
     lines: list[Line] = []
@@ -110,6 +130,22 @@ def lines_of_module(module: ModuleOp, identities: Identities) -> list[Line]:
         bare = _MARK.sub("", text)
         lines.append(Line(bare) if mark is None else _line_of_op(bare, printer.marked[int(mark[1])], names, identities))
     return lines
+
+
+@dataclass(frozen=True)
+class KeptModule:
+    """A copy of the module of a state, to be asked about later: its values by name, its ops by number."""
+
+    module: ModuleOp
+    values: dict[str, SSAValue]
+    ops: dict[int, Operation]
+
+
+def _kept(module: ModuleOp, names: ValueNames, identities: Identities) -> KeptModule:
+    mapped: dict[SSAValue, SSAValue] = {}
+    copy = module.clone(mapped)
+    ops = {identities.number(old): new for old, new in zip(module.walk(), copy.walk(), strict=True)}
+    return KeptModule(copy, {names.name_of(old): new for old, new in mapped.items()}, ops)
 
 
 def _line_of_op(text: str, op: Operation, names: ValueNames, identities: Identities) -> Line:
@@ -138,14 +174,15 @@ def lines_of_ptx(text: str) -> list[Line]:
     files = {int(number): path for number, path in _FILE.findall(text)}
     place: tuple[str, int] | None = None
     lines: list[Line] = []
-    for line in text.split("\n"):
+    for number, line in enumerate(text.split("\n"), 1):
         if (found := _LOC.match(line)) is not None:
             place = (files.get(int(found[1]), ""), int(found[2]))
         elif line.lstrip().startswith(".section"):
             break
         elif not line.lstrip().startswith("//") or "inline asm" in line:
             registers = _PTX_REGISTER.findall(line)
-            lines.append(Line(line, source=place if line.startswith("\t") else None, uses=tuple(registers)))
+            shown = place if line.startswith("\t") else None
+            lines.append(Line(line, source=shown, uses=tuple(registers), number=number))
     return lines
 
 
@@ -162,12 +199,12 @@ def lines_of_llvm_ir(text: str) -> list[Line]:
         return (path, line) if path else None
 
     lines: list[Line] = []
-    for one in raw:
+    for number, one in enumerate(raw, 1):
         if one.startswith("!"):
             continue
         found = _DBG.search(one)
         shown = one.replace(f", {found[0]}", "") if found else one
-        lines.append(Line(shown, source=place(found[1]) if found and one.startswith(" ") else None))
+        lines.append(Line(shown, source=place(found[1]) if found and one.startswith(" ") else None, number=number))
     return lines
 
 
@@ -190,11 +227,16 @@ def _metadata(raw: list[str]) -> tuple[dict[str, tuple[int, str, str]], dict[str
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One state: its level (`ttir`, `ttgir`, `llvm dialect`, `llir`, `ptx`), lines, and number of ops (None for text)."""
+    """One state: its level (`ttir`, `ttgir`, `llvm dialect`, `llir`, `ptx`, `sass`), lines, and number of ops (None for text).
+
+    `kept` is the module of TTIR and TTGIR where it was asked for, `raw` the whole text of LLVM IR and PTX.
+    """
 
     level: str
     lines: tuple[Line, ...]
     ops: int | None
+    kept: KeptModule | None = field(default=None, compare=False, repr=False)
+    raw: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def text(self) -> str:
@@ -202,10 +244,12 @@ class Snapshot:
         return "\n".join(line.text for line in self.lines)
 
 
-def snapshot(value: Any, level: str, identities: Identities) -> Snapshot:
-    """The state `value`: a module, or what prints as LLVM IR or PTX."""
+def snapshot(value: Any, level: str, identities: Identities, *, keep: bool = False) -> Snapshot:
+    """The state `value`: a module, or what prints as LLVM IR or PTX. `keep`: with a copy of a module of TTIR or TTGIR."""
     if isinstance(value, ModuleOp):
-        lines = lines_of_module(value, identities)
-        return Snapshot(level, tuple(lines), sum(1 for _ in value.walk()))
+        names = _StableNames(value, identities)
+        lines = _lines_of_module(value, names, identities)
+        kept = _kept(value, names, identities) if keep and level in ("ttir", "ttgir") else None
+        return Snapshot(level, tuple(lines), sum(1 for _ in value.walk()), kept)
     read: Callable[[str], list[Line]] = lines_of_ptx if level == "ptx" else lines_of_llvm_ir
-    return Snapshot(level, tuple(read(str(value))), None)
+    return Snapshot(level, tuple(read(str(value))), None, raw=str(value))

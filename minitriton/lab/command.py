@@ -81,7 +81,17 @@ def _run(given: argparse.Namespace) -> int:
     grid = grid_of(given.grid)
     report = check(
         source,
-        _arguments(given, source, parameters, grid, target, options),
+        launch_arguments(
+            source,
+            parameters,
+            grid,
+            target,
+            options,
+            sizes=named(given.size),
+            numbers=named(given.arg),
+            inputs=given.inputs,
+            seed=given.seed,
+        ),
         grid,
         target=target,
         options=options,
@@ -112,12 +122,12 @@ def _source(given: argparse.Namespace) -> tuple[Any, Parameters]:
     try:
         source = ast_source(kernel, given.signature)
     except MinitritonError as error:
-        error.help = f"{error.help}; for example --signature '{_example_signature(kernel)}'"
+        error.help = f"{error.help}; for example --signature '{example_signature(kernel)}'"
         raise
     return source, parameters_of(source)
 
 
-def _example_signature(kernel: Any) -> str:
+def example_signature(kernel: Any) -> str:
     """A signature of the right form for the kernel: pointers by their names, constexprs with a value."""
     parts: list[str] = []
     for parameter in kernel.params:
@@ -132,9 +142,19 @@ def _names_pointer(name: str) -> bool:
     return "ptr" in name.lower() or name in ("x", "y", "z", "out", "output", "a", "b", "c")
 
 
-def _arguments(
-    given: argparse.Namespace, source: Any, parameters: Parameters, grid: tuple[int, ...], target: Any, options: Any
+def launch_arguments(
+    source: Any,
+    parameters: Parameters,
+    grid: tuple[int, ...],
+    target: Any,
+    options: Any,
+    *,
+    sizes: dict[str, Any],
+    numbers: dict[str, Any],
+    inputs: str | None = None,
+    seed: int = 0,
 ) -> Any:
+    """The `Arguments` of a launch of `source`: `sizes`, `numbers` and the arrays of file `inputs` as given, the others made up."""
     from xdsl.dialects.builtin import ModuleOp
 
     from minitriton.dialects.context import make_context
@@ -143,7 +163,7 @@ def _arguments(
     from minitriton.lab.execution import Launch
 
     value = source.make_ir(target, options, make_context())
-    sizes = {name: _count(size, "--size") for name, size in named(given.size).items()}
+    sizes = {name: _count(size, "--size") for name, size in sizes.items()}
 
     def run_once(arguments: Any) -> None:
         launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
@@ -158,10 +178,10 @@ def _arguments(
         parameters.kinds,
         run_once,
         sizes=sizes,
-        numbers=named(given.arg),
-        contents=_arrays(given.inputs),
+        numbers=numbers,
+        contents=_arrays(inputs),
         divisible=parameters.divisible,
-        seed=given.seed,
+        seed=seed,
     )
 
 

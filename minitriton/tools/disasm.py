@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 import shutil
 import subprocess
 import tempfile
@@ -11,10 +13,13 @@ from minitriton import knobs
 from minitriton.errors import MinitritonError
 
 
-def _find(tool: str) -> str | None:
+def find_tool(tool: str) -> str | None:
+    """The path of `nvdisasm` or `cuobjdump`: of a setting, on the PATH, in a CUDA toolkit, or in an installed Triton."""
     found = knobs.env_opt_path(f"TRITON_{tool.upper()}_PATH").get() or shutil.which(tool)
-    in_toolkits = (Path(home) / "bin" / tool for home in knobs.cuda_homes())
-    return found or next((str(path) for path in in_toolkits if path.exists()), None)
+    folders = [Path(home) / "bin" for home in knobs.cuda_homes()]
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        folders.append(Path(str(importlib.metadata.distribution("triton").locate_file("triton/backends/nvidia/bin"))))
+    return found or next((str(path) for folder in folders if (path := folder / tool).exists()), None)
 
 
 def extract(file_path: str | Path, fun: str | None = None) -> str:
@@ -24,7 +29,7 @@ def extract(file_path: str | Path, fun: str | None = None) -> str:
 
 def path_to_cuobjdump() -> tuple[str | None, str]:
     """Where `cuobjdump` is (None: nowhere), and its version."""
-    path = _find("cuobjdump")
+    path = find_tool("cuobjdump")
     if path is None:
         return None, ""
     said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
@@ -34,7 +39,7 @@ def path_to_cuobjdump() -> tuple[str | None, str]:
 def get_sass(cubin: bytes, fun: str | None = None) -> str:
     """The disassembly of `cubin`, or of its function `fun`. Raises `MinitritonError` where no disassembler is installed."""
     for tool, arguments in (("nvdisasm", ["-c"]), ("cuobjdump", ["-sass"]))[1 if fun else 0 :]:
-        path = _find(tool)
+        path = find_tool(tool)
         if path is None:
             continue
         with tempfile.NamedTemporaryFile(suffix=".cubin") as file:

@@ -1,219 +1,214 @@
-// The page: passes at the side, the chosen one before and after, the source beside it; what is clicked is marked in all of them.
-import { assemblyLanguage, pythonLanguage } from "./languages";
-import { Pane } from "./pane";
-import { placeOf, samePlace, type Payload, type Place, type State, type Step } from "./payload";
-import { areAlike, sideBySide, whole } from "./rows";
+// The page: passes at the side, two states beside the source, what is known of what is chosen below.
+import { AccessTab } from "./access";
+import { File, Server, Trouble, type Answers } from "./answers";
+import { CostsTab, type HeatMaps } from "./costs";
+import { element, make } from "./dom";
+import { FactsTab } from "./facts";
+import { Inspector } from "./inspector";
+import { LayoutTab } from "./layouts";
+import { LearnTab } from "./learn";
+import { PassList } from "./passes";
+import type { Asked, Compile } from "./payload";
+import { Session, type Change, type Shown } from "./session";
+import { Sides } from "./sides";
+import { WhatIfTab } from "./whatif";
 
-const data = JSON.parse(element("data").textContent ?? "") as Payload;
-const MARKS = { changed: "~", moved: "↕", removed: "−", added: "+" } as const;
+/** What stands in the page: all of it, or what to ask the server for. */
+type Given = { compiles: Compile[] } | { token: string; asked: Asked[] };
 
-interface View {
-  step: number;
-  place: Place | null;
-  value: string | null;
+async function start(): Promise<void> {
+  const given = JSON.parse(element("data").textContent ?? "") as Given;
+  const answers: Answers = "token" in given ? new Server(given.token) : new File();
+  const compiles = "compiles" in given ? given.compiles : await Promise.all(given.asked.map((asked) => answers.compile(asked)));
+  for (const one of compiles) one.label ??= `${one.kernel}, sm_${one.arch}`;
+  const session = new Session(answers, compiles);
+  const linked = new URLSearchParams(location.hash.slice(1)).get("state");
+  let firstTrouble: unknown;
+  if (linked && answers.live) {
+    try {
+      const made = await answers.compile(await decoded(linked));
+      made.label = "from the link";
+      session.view.compile = session.add(made);
+      Object.assign(session.view, session.aroundStep(session.view.compile, session.view.step));
+    } catch (error) {
+      firstTrouble = error;
+    }
+  }
+  build(session);
+  if (firstTrouble) trouble(firstTrouble);
+  document.body.dataset.ready = "true";
 }
 
-const view: View = { step: firstChange(), place: null, value: null };
-const list = element("passes");
-const filter = element("filter") as HTMLInputElement;
-const unchanged = element("unchanged") as HTMLInputElement;
-const fold = element("fold") as HTMLInputElement;
-const file = element("file") as HTMLSelectElement;
-
-let aligned = true;
-
-const source = new Pane(element("source"), "source", pythonLanguage, (number) => {
-  if (number !== null) choose({ place: { file: Number(file.value), line: number + 1 }, value: null });
-});
-const before = new Pane(element("before"), "before", assemblyLanguage, (number, value) => chosenIn(stateBefore(), number, value));
-const after = new Pane(element("after"), "after", assemblyLanguage, (number, value) => chosenIn(stateAfter(), number, value));
-
-function element(id: string): HTMLElement {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element #${id}`);
-  return found;
+/** The state that a link holds: JSON, deflated, in letters of a URL. */
+async function decoded(code: string): Promise<Asked> {
+  const bytes = Uint8Array.from(atob(code.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text()) as Asked;
 }
 
-function step(at: number = view.step): Step {
-  const found = data.steps[at];
-  if (!found) throw new Error(`there is no step ${at}`);
-  return found;
-}
-
-function state(index: number): State {
-  const found = data.states[index];
-  if (!found) throw new Error(`there is no state ${index}`);
-  return found;
-}
-
-const stateAfter = (): State => state(step().state);
-const stateBefore = (): State => state(step(Math.max(view.step - 1, 0)).state);
-
-function firstChange(): number {
-  return Math.max(data.steps.findIndex((one, at) => at > 0 && one.changed), 0);
-}
-
-function chosenIn(of: State, number: number | null, value: string | null): void {
-  if (number !== null) choose({ place: placeOf(of, number), value });
-}
-
-function choose(change: Partial<View>): void {
-  const another = change.step !== undefined && change.step !== view.step;
-  Object.assign(view, change);
-  if (another) showStep();
-  mark();
-  history.replaceState(null, "", hash());
-}
-
-function hash(): string {
-  const parts = [`step=${view.step}`];
-  if (view.place) parts.push(`file=${view.place.file}`, `line=${view.place.line}`);
-  if (view.value) parts.push(`value=${encodeURIComponent(view.value)}`);
-  return `#${parts.join("&")}`;
-}
-
-function readHash(): void {
-  const given = new URLSearchParams(location.hash.slice(1));
-  const at = Number(given.get("step") ?? view.step);
-  if (Number.isInteger(at) && at >= 0 && at < data.steps.length) view.step = at;
-  const line = Number(given.get("line"));
-  view.place = line > 0 ? { file: Number(given.get("file") ?? 0), line } : null;
-  view.value = given.get("value");
-}
-
-function showList(): void {
-  const wanted = filter.value.trim().toLowerCase();
-  list.replaceChildren(
-    ...data.steps.flatMap((one, at) => {
-      const seen = (one.changed || one.error !== null || unchanged.checked || at === view.step) && one.text.toLowerCase().includes(wanted);
-      return seen ? [row(one, at)] : [];
-    }),
+function build(session: Session): void {
+  const whatIf = new WhatIfTab(session, Inspector.panel("whatif"));
+  const passes = new PassList(session, session.answers.live ? (change, step) => void whatIf.editPass(change, step) : null);
+  const sides = new Sides(session, extraStates(session), trouble);
+  let heat: HeatMaps | null = null;
+  const facts = new FactsTab(session, Inspector.panel("facts"), () => session.choose({ tab: "layout" }));
+  const layout = new LayoutTab(session, Inspector.panel("layout"));
+  const access = new AccessTab(session, Inspector.panel("access"));
+  const costs = new CostsTab(session, Inspector.panel("costs"), (maps) => {
+    heat = maps;
+    sides.showHeat(maps.sources, maps.ptx);
+  });
+  const learn = new LearnTab(session, Inspector.panel("learn"), whatIf);
+  let costsOf: Compile | null = null;
+  const inspector = new Inspector(
+    session,
+    [
+      { name: "facts", title: "Facts", show: () => facts.show() },
+      { name: "layout", title: "Layout", show: () => layout.show() },
+      { name: "access", title: "Access", show: () => access.show() },
+      {
+        name: "costs",
+        title: "Costs",
+        show: () => {
+          if (costsOf === session.compile) return;
+          costsOf = session.compile;
+          return costs.show();
+        },
+      },
+      { name: "whatif", title: "What if", show: () => whatIf.show() },
+      { name: "learn", title: "Learn", show: () => learn.show() },
+    ],
+    trouble,
   );
-}
 
-function row(one: Step, at: number): HTMLElement {
-  const item = document.createElement("li");
-  item.id = `step-${at}`;
-  item.role = "option";
-  item.ariaSelected = String(at === view.step);
-  item.className = [one.changed ? "" : "idle", one.error === null ? "" : "failed"].join(" ");
-  item.title = one.text;
-  const counts = Object.entries(MARKS).flatMap(([kind, mark]) => {
-    const count = one.counts[kind as keyof typeof MARKS];
-    return count ? [span(`k-${kind}`, `${mark}${count}`)] : [];
-  });
-  item.append(span("name", one.name), span("ms", `${one.ms.toFixed(one.ms < 10 ? 2 : 0)} ms`), span("counts", ""));
-  item.lastElementChild?.append(...counts);
-  item.addEventListener("click", () => choose({ step: at }));
-  return item;
-}
-
-function span(name: string, text: string): HTMLElement {
-  const made = document.createElement("span");
-  made.className = name;
-  made.textContent = text;
-  return made;
-}
-
-function showStep(): void {
-  const one = step();
-  const [from, to] = [stateBefore(), stateAfter()];
-  element("title").textContent = one.text;
-  element("doc").textContent = one.error ?? one.doc;
-  element("doc").className = one.error === null ? "" : "failed";
-  element("before-title").textContent = `before: ${from.level}${size(from)}`;
-  element("after-title").textContent = `after: ${to.level}${size(to)}`;
-  aligned = areAlike(one) || one.rows.length === 0;
-  if (aligned && one.rows.length > 0) {
-    const [left, right] = sideBySide(one, from, to, fold.checked);
-    before.show(left);
-    after.show(right);
-  } else {
-    before.show(whole(from));
-    after.show(whole(to));
+  function showStep(): void {
+    const { view, compile } = session;
+    const one = compile.steps[view.step]!;
+    element("title").textContent = one.text;
+    element("doc").textContent = one.error ?? one.doc;
+    element("doc").className = one.error === null ? "" : "failed";
+    element("kernel").textContent = `${compile.kernel}, sm_${compile.arch}`;
+    document.title = `${compile.kernel} · minitriton`;
+    sides.showSides();
+    if (heat && costsOf === compile) sides.showHeat(heat.sources, heat.ptx);
+    passes.show();
   }
-  if (aligned) after.scrollToFirstChange();
-  showList();
-  element(`step-${view.step}`).scrollIntoView({ block: "nearest" });
-}
 
-const size = (of: State): string => (of.ops === null ? `, ${of.text.length} lines` : `, ${of.ops} ops`);
-
-function mark(): void {
-  for (const [pane, of] of [[before, stateBefore()], [after, stateAfter()]] as const) {
-    const lines = of.text.flatMap((_, at) => (samePlace(placeOf(of, at), view.place) ? [at] : []));
-    pane.mark(lines, view.value, pane === after || !aligned);
-  }
-  const place = view.place;
-  if (place && String(place.file) !== file.value) showFile(place.file);
-  source.mark(place && String(place.file) === file.value ? [place.line - 1] : [], null, true);
-  element("place").textContent = place ? `line ${place.line}` : "click a line to follow it";
-  element("place").title = place ? (data.files[place.file] ?? "") : "";
-}
-
-/** The first line of a file that the frontend's IR comes from. */
-function firstLine(index: number): number {
-  const { file: files, line: lines } = state(0);
-  return Math.min(...lines.filter((_, at) => files[at] === index));
-}
-
-function showFile(index: number): void {
-  file.value = String(index);
-  const lines = (data.sources[String(index)] ?? "").split("\n");
-  source.show(lines.map((text, number) => ({ text, number, kind: "same" })));
-  source.scrollTo(firstLine(index) - 1);
-}
-
-function neighbour(direction: 1 | -1): void {
-  const shown = [...list.children].map((item) => Number(item.id.slice(5)));
-  const next = shown[shown.indexOf(view.step) + direction];
-  if (next !== undefined) choose({ step: next });
-}
-
-function onKey(event: KeyboardEvent): void {
-  if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "j" || event.key === "n") neighbour(1);
-  else if (event.key === "k" || event.key === "p") neighbour(-1);
-  else if (event.key === "/") filter.focus();
-  else if (event.key === "u") unchanged.click();
-  else if (event.key === "f") fold.click();
-  else return;
-  event.preventDefault();
-}
-
-function keepTogether(one: HTMLElement, other: HTMLElement): void {
-  one.addEventListener("scroll", () => {
-    if (aligned && Math.abs(other.scrollTop - one.scrollTop) > 1) other.scrollTop = one.scrollTop;
+  session.watch((before) => {
+    const { view } = session;
+    const isOther = before.compile !== view.compile;
+    if (isOther) {
+      heat = null;
+      passes.showVerdicts([]);
+      checkSoon();
+    }
+    if (isOther || before.step !== view.step || before.left.state !== view.left.state || before.left.compile !== view.left.compile || before.right.state !== view.right.state || before.right.compile !== view.right.compile) showStep();
+    sides.mark();
+    inspector.show();
   });
-}
 
-/** The file that most lines of the first state name: the kernel's own. */
-function kernelFile(): number {
-  const counts = new Map<number, number>();
-  for (const at of state(0).file) if (at >= 0) counts.set(at, (counts.get(at) ?? 0) + 1);
-  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
-}
+  const check = element("check") as HTMLButtonElement;
+  function checkSoon(): void {
+    const compile = session.compile;
+    check.textContent = "checking…";
+    session.answers.check(compile).then(
+      (found) => {
+        if (session.compile !== compile) return;
+        passes.showVerdicts(found.steps);
+        const broken = found.steps.filter((one) => one?.ok === false);
+        check.textContent = broken.length ? `✗ ${broken.map((one) => one!.name).join(", ")}` : "✓ every pass keeps the numbers";
+        check.className = broken.length ? "broken" : "holds";
+        check.title = broken.map((one) => one!.why).join("\n");
+      },
+      (error: unknown) => {
+        if (session.compile !== compile) return;
+        check.textContent = "not checked";
+        check.className = "";
+        check.title = error instanceof Trouble ? error.problem.text : String(error);
+      },
+    );
+  }
+  check.addEventListener("click", () => {
+    const broken = [...document.querySelectorAll<HTMLElement>("#passes .broken")][0]?.closest("li");
+    if (broken) session.choose({ step: Number(broken.id.slice(5)) });
+  });
 
-data.files.forEach((path, index) => file.add(new Option(path.split("/").at(-1) ?? path, String(index))));
-element("kernel").textContent = `${data.kernel}, sm_${data.arch}`;
-document.title = `${data.kernel} · minitriton`;
-filter.addEventListener("input", showList);
-filter.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" || event.key === "Enter") filter.blur();
-});
-unchanged.addEventListener("change", showList);
-fold.addEventListener("change", showStep);
-file.addEventListener("change", () => showFile(Number(file.value)));
-window.addEventListener("hashchange", () => {
-  readHash();
+  window.addEventListener("hashchange", () => session.choose(session.readHash()));
+  document.addEventListener("keydown", (event) => {
+    const target = event.target as HTMLElement;
+    if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement || target.closest("[data-editing]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = session.view.step;
+    const live = session.answers.live;
+    const actions: Record<string, () => void> = {
+      j: () => passes.next(1), n: () => passes.next(1), k: () => passes.next(-1), p: () => passes.next(-1),
+      "/": () => passes.focusFilter(), u: () => passes.toggleUnchanged(), f: () => sides.toggleFold(),
+      s: () => sides.source.focus(), b: () => sides.panes.left.focus(), a: () => sides.panes.right.focus(),
+      "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
+      ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
+      ...Object.fromEntries([..."123456"].map((key, at) => [key, () => inspector.select(at)])),
+    };
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+  element("help-button").addEventListener("click", showHelp);
+
+  Object.assign(session.view, session.aroundStep(session.view.compile, session.view.step));
+  const change: Change = session.readHash();
+  Object.assign(session.view, change.step !== undefined ? session.aroundStep(session.view.compile, change.step) : {}, change);
   showStep();
-  mark();
+  sides.mark();
+  inspector.show();
+  checkSoon();
+}
+
+/** States that cost something to make: machine code, and what Triton makes of the same kernel. */
+function extraStates(session: Session): { text: string; value: string; load: () => Promise<Shown> }[] {
+  const sass = async (): Promise<Shown> => {
+    const compile = session.compile;
+    let state = compile.states.findIndex((one) => one.level === "sass");
+    if (state < 0) {
+      const found = await session.answers.sass(compile);
+      if (!found.state) throw new Trouble({ message: found.why ?? "", text: found.why ?? "" });
+      state = compile.states.push(found.state) - 1;
+    }
+    return { compile: session.view.compile, state };
+  };
+  const triton = async (): Promise<Shown> => {
+    const compile = session.compile;
+    const level = session.stateOf(session.view.right).level;
+    element("banner").hidden = false;
+    element("banner").textContent = "Triton compiles…";
+    const made = await session.answers.triton(compile);
+    element("banner").hidden = true;
+    made.label ??= "Triton 3.6.0";
+    let at = session.compiles.indexOf(made);
+    if (at < 0) at = session.add(made);
+    const name = compile.steps[session.view.step]?.name;
+    const step = made.steps.findIndex((one) => one.name === name);
+    const last = made.states.map((one) => one.level).lastIndexOf(level);
+    return { compile: at, state: step >= 0 ? made.steps[step]!.state : Math.max(0, last) };
+  };
+  const found = [{ text: "sass: the machine code", value: "sass", load: sass }];
+  if (session.answers.live) found.push({ text: "Triton 3.6.0, at this pass", value: "triton", load: triton });
+  return found;
+}
+
+function trouble(error: unknown): void {
+  const banner = element("banner");
+  banner.textContent = error instanceof Trouble ? error.problem.text : String(error);
+  banner.hidden = false;
+}
+
+function showHelp(): void {
+  const dialog = element("help") as HTMLDialogElement;
+  if (!dialog.open) dialog.showModal();
+}
+
+start().catch((error: unknown) => {
+  trouble(error);
+  if (error instanceof Trouble && error.problem.line) element("panels").replaceChildren(make("pre", {}, error.problem.text));
+  document.body.dataset.ready = "failed";
 });
-document.addEventListener("keydown", onKey);
-keepTogether(before.scroller, after.scroller);
-keepTogether(after.scroller, before.scroller);
-readHash();
-showFile(view.place?.file ?? kernelFile());
-showStep();
-mark();
-document.body.dataset.ready = "true";

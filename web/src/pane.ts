@@ -1,5 +1,6 @@
 // A read-only text with classes on its lines, which tells what line or word was clicked and marks what it is told to.
 import { HighlightStyle, syntaxHighlighting, type Language } from "@codemirror/language";
+import { standardKeymap } from "@codemirror/commands";
 import { search, searchKeymap } from "@codemirror/search";
 import { EditorState, RangeSetBuilder, StateEffect, StateField, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, gutter, GutterMarker, keymap, type DecorationSet } from "@codemirror/view";
@@ -14,10 +15,38 @@ export interface Shown {
 
 interface Marks {
   lines: ReadonlySet<number>;
+  hovered: ReadonlySet<number>;
   word: string | null;
 }
 
+const NO_MARKS: Marks = { lines: new Set(), hovered: new Set(), word: null };
+
 const setMarks = StateEffect.define<Marks>();
+const setHeat = StateEffect.define<null>();
+
+/** What stands beside a line: a short text, how hot it is from 0 to 1, and all of it for a pointer that rests there. */
+export interface Heat {
+  text: string;
+  part: number;
+  title: string;
+}
+
+class HeatMarker extends GutterMarker {
+  constructor(readonly heat: Heat) {
+    super();
+  }
+  override eq(other: HeatMarker): boolean {
+    return this.heat.title === other.heat.title;
+  }
+  override toDOM(): Node {
+    const made = document.createElement("span");
+    made.className = "heat";
+    made.textContent = this.heat.text;
+    made.title = this.heat.title;
+    made.style.setProperty("--part", `${Math.round(100 * this.heat.part)}%`);
+    return made;
+  }
+}
 
 const colours = HighlightStyle.define([
   { tag: tags.comment, class: "t-comment" },
@@ -28,6 +57,8 @@ const colours = HighlightStyle.define([
   { tag: tags.variableName, class: "t-variable" },
   { tag: tags.typeName, class: "t-type" },
 ]);
+
+export const highlighting = syntaxHighlighting(colours);
 
 class LineNumber extends GutterMarker {
   constructor(readonly text: string) {
@@ -45,21 +76,26 @@ export class Pane {
   private readonly view: EditorView;
   private shown: Shown[] = [];
   private byNumber = new Map<number, number>();
+  private heat: ReadonlyMap<number, Heat> = new Map();
+  private marks: Marks = NO_MARKS;
 
   constructor(
     parent: HTMLElement,
     label: string,
     private readonly language: Language,
     onLine: (number: number | null, word: string | null) => void,
+    private readonly onHover: (number: number | null) => void = () => undefined,
   ) {
     this.view = new EditorView({ parent, state: this.stateFor([], label, onLine) });
     this.restart = (shown) => this.view.setState(this.stateFor(shown, label, onLine));
   }
 
+  private hoveredNumber: number | null = null;
   private readonly restart: (shown: Shown[]) => void;
 
   show(shown: Shown[]): void {
     this.shown = shown;
+    this.marks = NO_MARKS;
     this.byNumber = new Map(shown.flatMap((line, at) => (line.number === null ? [] : [[line.number, at] as const])));
     this.restart(shown);
   }
@@ -67,9 +103,29 @@ export class Pane {
   /** Marks lines (by their own numbers) and every use of a word; scrolls to the first of them if none is in sight. */
   mark(numbers: readonly number[], word: string | null, scroll: boolean): void {
     const lines = new Set(numbers.flatMap((number) => this.byNumber.get(number) ?? []));
-    this.view.dispatch({ effects: setMarks.of({ lines, word }) });
+    this.marks = { lines, hovered: new Set(), word };
+    this.view.dispatch({ effects: setMarks.of(this.marks) });
     const first = lines.values().next().value;
     if (scroll && first !== undefined) this.scrollToLine(first);
+  }
+
+  /** Marks lines lightly, as long as the pointer is on one of them somewhere. */
+  hover(numbers: readonly number[]): void {
+    const hovered = new Set(numbers.flatMap((number) => this.byNumber.get(number) ?? []));
+    if (hovered.size === 0 && this.marks.hovered.size === 0) return;
+    this.marks = { ...this.marks, hovered };
+    this.view.dispatch({ effects: setMarks.of(this.marks) });
+  }
+
+  /** Puts the keyboard here. */
+  focus(): void {
+    this.view.focus();
+  }
+
+  /** Puts counts beside lines (by their own numbers). */
+  showHeat(heat: ReadonlyMap<number, Heat>): void {
+    this.heat = heat;
+    this.view.dispatch({ effects: setHeat.of(null) });
   }
 
   /** Brings the first line of a kind other than "same" into sight. */
@@ -95,7 +151,7 @@ export class Pane {
 
   private stateFor(shown: Shown[], label: string, onLine: (n: number | null, word: string | null) => void): EditorState {
     const marks = StateField.define<DecorationSet>({
-      create: (state) => decorations(state, shown, { lines: new Set(), word: null }),
+      create: (state) => decorations(state, shown, NO_MARKS),
       update(value, transaction) {
         const effect = transaction.effects.find((one) => one.is(setMarks));
         return effect ? decorations(transaction.state, shown, effect.value as Marks) : value;
@@ -106,9 +162,9 @@ export class Pane {
       EditorState.readOnly.of(true),
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       this.language.extension,
-      syntaxHighlighting(colours),
+      highlighting,
       search({ top: true }),
-      keymap.of(searchKeymap),
+      keymap.of([...searchKeymap, ...standardKeymap]),
       gutter({
         class: "numbers",
         lineMarker: (view, block) => {
@@ -116,6 +172,15 @@ export class Pane {
           return new LineNumber(number === null || number === undefined ? "" : String(number + 1));
         },
         initialSpacer: () => new LineNumber("0000"),
+      }),
+      gutter({
+        class: "heats",
+        lineMarker: (view, block) => {
+          const number = shown[view.state.doc.lineAt(block.from).number - 1]?.number;
+          const heat = number === null || number === undefined ? undefined : this.heat.get(number);
+          return heat ? new HeatMarker(heat) : null;
+        },
+        lineMarkerChange: (update) => update.transactions.some((one) => one.effects.some((effect) => effect.is(setHeat))),
       }),
       marks,
       EditorView.domEventHandlers({
@@ -125,15 +190,28 @@ export class Pane {
           const line = view.state.doc.lineAt(position);
           onLine(shown[line.number - 1]?.number ?? null, wordAt(line.text, position - line.from));
         },
+        mousemove: (event, view) => {
+          const position = view.posAtCoords({ x: event.clientX, y: event.clientY });
+          const number = position === null ? null : (shown[view.state.doc.lineAt(position).number - 1]?.number ?? null);
+          if (number !== this.hoveredNumber) this.onHover((this.hoveredNumber = number));
+        },
+        mouseleave: () => this.onHover((this.hoveredNumber = null)),
+        keydown: (event, view) => {
+          if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return false;
+          const position = view.state.selection.main.head;
+          const line = view.state.doc.lineAt(position);
+          onLine(shown[line.number - 1]?.number ?? null, wordAt(line.text, position - line.from) ?? wordAt(line.text, line.text.indexOf("%")));
+          return true;
+        },
       }),
     ];
     return EditorState.create({ doc: shown.map((line) => line.text).join("\n"), extensions });
   }
 }
 
-/** The value name (`%12`, `%r3`) at a column of a line. */
+/** The name of a value (`%12`, `%r3`) or of an encoding (`#blocked1`) at a column of a line. */
 function wordAt(text: string, column: number): string | null {
-  for (const found of text.matchAll(/%[\w$]+/g)) {
+  for (const found of text.matchAll(/%[\w$]+(?:#\d+)?|#[a-z]\w*(?![\w.])/g)) {
     if (found.index <= column && column <= found.index + found[0].length) return found[0];
   }
   return null;
@@ -146,6 +224,7 @@ function decorations(state: EditorState, shown: readonly Shown[], marks: Marks):
     const line = state.doc.line(at + 1);
     const classes = [`k-${shown[at]?.kind ?? "same"}`];
     if (marks.lines.has(at)) classes.push("marked");
+    if (marks.hovered.has(at)) classes.push("hovered");
     builder.add(line.from, line.from, Decoration.line({ class: classes.join(" ") }));
     if (word === null) continue;
     for (const found of line.text.matchAll(word)) {

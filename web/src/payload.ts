@@ -1,7 +1,9 @@
-// What minitriton/explorer/payload.py writes: one compile.
+// What minitriton/explorer/payload.py, inspection.py and execution.py write, and what is read off it.
 
 export type Kind = "same" | "changed" | "moved" | "removed" | "added";
 export type Row = [kind: Kind, left: number | null, right: number | null, other: number | null];
+export type Claim = "contiguity" | "divisibility" | "constancy";
+export type FileLine = [file: number, line: number];
 
 export interface State {
   level: string;
@@ -12,6 +14,7 @@ export interface State {
   line: number[];
   defines: Record<string, string[]>;
   uses: Record<string, string[]>;
+  number?: number[];
 }
 
 export interface Step {
@@ -22,18 +25,213 @@ export interface Step {
   state: number;
   changed: boolean;
   error: string | null;
+  edit: boolean;
   counts: Partial<Record<Kind, number>>;
   rows: Row[];
 }
 
-export interface Payload {
+/** What is asked: minitriton/explorer/asked.py. */
+export interface Asked {
+  source: string;
+  signature?: string;
+  arch?: number;
+  options?: string[];
+  pipeline?: string;
+  edits?: [kind: string, text: string][];
+  kernel_text?: string;
+  states?: { after: number; text: string }[];
+  [more: string]: unknown;
+}
+
+export interface Compile {
   kernel: string;
   arch: number;
   pipeline: string;
+  own: string;
   files: string[];
   sources: Record<string, string>;
   states: State[];
   steps: Step[];
+  asked?: Asked;
+  code?: string;
+  command?: string;
+  options?: Record<string, number>;
+  label?: string;
+  kept?: Kept;
+}
+
+/** Answers that a page without a server has within it. */
+export interface Kept {
+  inspect: Record<string, Inspection>;
+  types: TypeRow[];
+  layouts: Layout[];
+  run?: Run | Failure;
+  sass?: Sass | Failure;
+  check?: Verdicts | Failure;
+  buffers?: Buffers | Failure;
+  patterns?: Record<string, Pattern>;
+}
+
+export interface Failure {
+  error: Problem;
+}
+
+export interface Problem {
+  message: string;
+  text: string;
+  help?: string | null;
+  file?: string | null;
+  line?: number | null;
+}
+
+export interface TypeRow {
+  text: string;
+  shape?: number[];
+  bits?: number;
+  layout?: number;
+}
+
+export interface Layout {
+  encoding: string;
+  kind: "distributed" | "shared";
+  shape: number[];
+  bases: Record<string, number[][]>;
+  padding?: [interval: number, put: number][];
+}
+
+export interface ValueFact {
+  type: number;
+  origin: string;
+  line?: FileLine | null;
+  rule?: string;
+  claims?: Record<Claim, number[]>;
+  limits?: Record<Claim, (string | null)[]>;
+  constant?: number;
+  range?: [number, number];
+}
+
+export interface Access {
+  op: number;
+  name: string;
+  pointer: string;
+  mask: string | null;
+  bytes: number;
+  width: number;
+  most: number;
+  limit: string;
+  reason: string;
+  claim: Claim | null;
+  axis: number;
+  chain: string[];
+  hint: string;
+}
+
+export interface SharedCost {
+  instruction: string;
+  instructions: number;
+  wavefronts: number;
+  conflicts: number;
+  bytes: number;
+}
+
+export interface Movement {
+  name: string;
+  from: number | null;
+  to: number | null;
+  bits: number;
+  cost: { kind: string; text: string; shuffles?: number; scratch_bytes?: number; loads?: SharedCost[]; stores?: SharedCost[] };
+}
+
+export interface Inspection {
+  values: Record<string, ValueFact>;
+  accesses: Record<string, Access>;
+  movements: Record<string, Movement>;
+  types: TypeRow[];
+  layouts: Layout[];
+}
+
+export interface Counts {
+  instructions?: number;
+  requests?: number;
+  sectors?: number;
+  sectors_per_request?: number;
+  bytes?: number;
+  wasted?: number;
+  shared_requests?: number;
+  wavefronts?: number;
+  conflicts?: number;
+  barriers?: number;
+  mix?: Record<string, number>;
+  findings?: string[];
+}
+
+export interface ArraySummary {
+  elements: number;
+  first: (number | string)[];
+  digest: string;
+  differs?: number;
+}
+
+export interface Run {
+  grid: number[];
+  seconds: number;
+  total: Counts;
+  sources: (Counts & { file: number; line: number })[];
+  ptx: Record<string, Counts>;
+  output: string[];
+  arrays: Record<string, ArraySummary>;
+}
+
+export interface Resources {
+  registers: number;
+  spilled_bytes: number;
+  shared_bytes: number;
+  blocks: number;
+  warps: number;
+  occupancy: number;
+}
+
+export interface Sass {
+  resources: Resources;
+  state: State | null;
+  why?: string;
+}
+
+export interface Verdict {
+  name: string;
+  verdict: string;
+  ok: boolean;
+  why: string;
+}
+
+export interface Verdicts {
+  steps: (Verdict | null)[];
+}
+
+export interface Buffer {
+  name: string;
+  kind: string;
+  offset: number;
+  size: number;
+  live: [number, number];
+  line: FileLine | null;
+  type: string;
+}
+
+export interface Buffers {
+  total: number;
+  ops: number;
+  places: (FileLine | null)[];
+  buffers: Buffer[];
+}
+
+export interface Pattern {
+  name: string;
+  array: string;
+  elements: number;
+  bytes: number;
+  line: FileLine | null;
+  programs: { program: number[]; offsets: (number | null)[]; warps: number[] }[];
 }
 
 /** A place in the user's source: a file's number and a line from 1. */
@@ -49,4 +247,20 @@ export function placeOf(state: State, at: number): Place | null {
 
 export function samePlace(a: Place | null, b: Place | null): boolean {
   return a !== null && b !== null && a.file === b.file && a.line === b.line;
+}
+
+export function isFailure(found: object): found is Failure {
+  return "error" in found;
+}
+
+/** The step that left a state. */
+export function stepOf(compile: Compile, state: number): number {
+  return compile.steps.findIndex((one) => one.state === state);
+}
+
+/** What stands for a state in a list. */
+export function titleOf(compile: Compile, state: number): string {
+  const found = compile.states[state];
+  const step = compile.steps[stepOf(compile, state)];
+  return step ? `${found?.level ?? ""}: after ${step.name}` : (found?.level ?? "");
 }

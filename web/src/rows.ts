@@ -1,21 +1,21 @@
 // A difference as two texts of as many lines, filled up where the other side has more, and folded where both are alike.
 import type { Shown } from "./pane";
-import type { Row, State, Step } from "./payload";
+import type { Row, State } from "./payload";
 
 const CONTEXT = 3;
 
 const LEAST_IN_COMMON = 0.1;
 
 /** Whether the two sides have enough in common to stand line by line: a step to another representation has not. */
-export function areAlike(step: Step): boolean {
-  const common = step.rows.filter(([, a, b]) => a !== null && b !== null).length;
-  return common > LEAST_IN_COMMON * step.rows.length;
+export function areAlike(rows: readonly Row[]): boolean {
+  const common = rows.filter(([, a, b]) => a !== null && b !== null).length;
+  return common > LEAST_IN_COMMON * rows.length;
 }
 
-export function sideBySide(step: Step, before: State, after: State, fold: boolean): [Shown[], Shown[]] {
+export function sideBySide(all: readonly Row[], before: State, after: State, fold: boolean): [Shown[], Shown[]] {
   const left: Shown[] = [];
   const right: Shown[] = [];
-  for (const [rows, folded] of runs(step.rows, fold)) {
+  for (const [rows, folded] of runs(all, fold)) {
     if (folded) {
       const text = `⋯ ${rows.length} lines alike`;
       left.push({ text, number: null, kind: "fold" });

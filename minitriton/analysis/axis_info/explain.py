@@ -10,7 +10,8 @@ limits one claim, down to the op that ends it.
     tt.load at k.py:5:20: contiguity 1
       A load: equal addresses give equal values, where the mask does not change; nothing else is known of memory.
 
-An operand limits a claim if the op's rule would claim more of it, had all that one could wish for been known of the operand.
+An operand limits a claim if the op's rule would claim more of it, had all that one could wish for been known of the operand. Of
+several, an argument of the kernel is named first: what a launch can change.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def why(analysis: Analysis, value: SSAValue, claim: Claim, dim: int = 0) -> list
     seen: set[SSAValue] = set()
     while value not in seen:
         seen.add(value)
-        limit = _limiting_input(analysis, value, claim, dim, seen)
+        limit = limiting_input(analysis, value, claim, dim, seen)
         fact = analysis.get(value)
         path.append(
             Step(value, fact, origin_of(value), rule_of(analysis, value), location_of(value), claim, dim, limit)
@@ -111,7 +112,8 @@ def why(analysis: Analysis, value: SSAValue, claim: Claim, dim: int = 0) -> list
     return path
 
 
-def _limiting_input(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, seen: set[SSAValue]) -> int | None:
+def limiting_input(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, seen: set[SSAValue]) -> int | None:
+    """Which of `inputs_of` limits `claim` of `value` along `dim`, those in `seen` left out; None where the limit is the op's own."""
     inputs = inputs_of(analysis, value)
     found = getattr(analysis.get(value), claim)[dim]
     if value in analysis.sources:
@@ -124,11 +126,31 @@ def _limiting_input(analysis: Analysis, value: SSAValue, claim: Claim, dim: int,
     if not isinstance(op, Operation) or op.name not in RULES:
         return None
     facts = [analysis.get(source) for source in inputs]
-    for index, fact in enumerate(facts):
-        wished = RULES[op.name](op, [*facts[:index], anything(fact.rank), *facts[index + 1 :]])
-        if getattr(wished, claim)[dim] > found and inputs[index] not in seen:
-            return index
-    return None
+    limiting = [
+        index
+        for index, fact in enumerate(facts)
+        if inputs[index] not in seen
+        and any(
+            getattr(RULES[op.name](op, [*facts[:index], wish, *facts[index + 1 :]]), claim)[dim] > found
+            for wish in _wishes(fact.rank)
+        )
+    ]
+    return next((index for index in limiting if _is_of_the_caller(inputs[index])), limiting[0] if limiting else None)
+
+
+def _wishes(rank: int) -> tuple[AxisInfo, AxisInfo]:
+    """The most that could be known of a value: that it is nobody's business, and that it is 0 everywhere."""
+    most = anything(rank)
+    return most, most._replace(contiguity=(1,) * rank)
+
+
+def _is_of_the_caller(value: SSAValue) -> bool:
+    """Whether `value` is an argument of the kernel, spread or widened: a limit that whoever launches it can lift."""
+    owner = value.owner
+    while isinstance(owner, Operation) and len(owner.operands) == 1:
+        owner = owner.operands[0].owner
+    parent = owner.parent_op() if isinstance(owner, Block) else None
+    return parent is not None and parent.name == "tt.func"
 
 
 def inputs_of(analysis: Analysis, value: SSAValue) -> tuple[SSAValue, ...]:

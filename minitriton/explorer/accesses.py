@@ -1,0 +1,161 @@
+"""Loads and stores of a state: how wide each is, what limits it, and what would widen it.
+
+In: the `Facts` of a state of TTGIR. Out: an `AccessFact` for each `tt.load`, `tt.store` and asynchronous copy.
+
+    load of f32: 1 element (4 bytes) at a time, of at most 4
+    limited by the pointers: neighbouring elements are not known to lie together (contiguity 1, because of `stride`, an argument)
+    pass 1 for `stride` or make it tl.constexpr, where it is always 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.analysis.axis_info.access import access_shape
+from minitriton.analysis.axis_info.explain import Claim
+from minitriton.analysis.axis_info.types import pointee_bytes
+from minitriton.analysis.locations import user_location
+from minitriton.explorer.facts import Facts, ValueFact
+
+_MAX_BYTES = 16
+POINTERS = {"tt.load": 0, "tt.store": 0, "ttg.async_copy_global_to_local": 0}
+
+
+@dataclass(frozen=True)
+class AccessFact:
+    """One access: elements moved at a time, the most that 16 bytes hold, and why it is not more.
+
+    `limit`: "pointers", "alignment", "mask", "layout", or "" where it is as wide as can be. `chain`: the names of the values from the
+    pointers (or the mask) to where the limit comes from. `hint`: what would widen it, "" where nothing would.
+    """
+
+    op: int
+    name: str
+    line: tuple[str, int] | None
+    pointer: str
+    mask: str | None
+    bytes: int
+    width: int
+    most: int
+    of_thread: int
+    limit: str
+    reason: str
+    claim: Claim | None
+    axis: int
+    chain: tuple[str, ...]
+    hint: str
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return dict(vars(self))
+
+    def text(self) -> str:
+        """In a few lines."""
+        what = f"{self.name} of {self.bytes}-byte elements: {self.width} ({self.width * self.bytes} bytes) at a time"
+        lines = [what + (f", of at most {self.most}" if self.width < self.most else ", as wide as can be")]
+        if self.limit:
+            lines.append(f"limited by the {self.limit}: {self.reason}")
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+def accesses(facts: Facts) -> list[AccessFact]:
+    """Those of every access to global memory through a tensor of pointers."""
+    return [
+        _access(facts, number, op)
+        for number, op in facts.kept.ops.items()
+        if op.name in POINTERS and isinstance(op.operands[POINTERS[op.name]].type, TensorType)
+    ]
+
+
+def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
+    pointer = op.operands[POINTERS[op.name]]
+    type_ = pointer.type
+    assert isinstance(type_, TensorType)
+    mask = mask_of(op)
+    size = max(1, pointee_bytes(type_))
+    most = max(1, _MAX_BYTES // size)
+    shape = access_shape(type_)
+    fact = facts.axis.get(pointer)
+    axis = shape.fastest_dim
+    aligned = max(1, fact.divisibility[axis] // size)
+    limits = {
+        "pointers": fact.contiguity[axis], "alignment": aligned,
+        "mask": most if mask is None else facts.axis.mask_alignment(mask), "layout": shape.contiguous_per_thread,
+    }  # fmt: skip
+    width = min(most, *limits.values())
+    limit = "" if width >= most else next(name for name, value in limits.items() if value == width)
+    claim: Claim | None = {"pointers": "contiguity", "alignment": "divisibility", "mask": "constancy"}.get(limit)  # pyright: ignore[reportAssignmentType]
+    limited = mask if limit == "mask" else pointer
+    chain: list[ValueFact] = []
+    if claim is not None and limited is not None:
+        chain = facts.chain(facts.names[limited], claim, axis)
+    place = user_location(op.location)
+    reason, hint = _said(limit, width, size, chain, claim, axis)
+    return AccessFact(
+        number, op.name, (place.file, place.line) if place else None, facts.names[pointer],
+        facts.names.get(mask) if mask is not None else None, size, width, most, shape.contiguous_per_thread, limit, reason, claim,
+        axis, tuple(one.name for one in chain), hint,
+    )  # fmt: skip
+
+
+def mask_of(op: Operation) -> SSAValue | None:
+    """The mask of the access; operand segments say whether it has one."""
+    mask = getattr(op, "mask", None)
+    return mask if isinstance(mask, SSAValue) else None
+
+
+def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Claim | None, axis: int) -> tuple[str, str]:
+    if not limit:
+        return "", ""
+    if limit == "layout":
+        return (
+            f"a thread holds {width} element{'s' * (width != 1)} in a row along the fastest axis",
+            "larger blocks along that axis, or fewer warps (num_warps), give each thread more in a row",
+        )
+    last = chain[-1]
+    place = f", line {last.line[1]}" if last.line else ""
+    source = f"{last.origin}{place}"
+    if limit == "mask":
+        return (
+            f"it may change after {width} element{'s' * (width != 1)}, because of {source}",
+            _promise(
+                last,
+                "compare with a bound that is a multiple of 16: pass one that is divisible by 16, or tl.multiple_of(bound, 16)",
+            ),
+        )
+    if limit == "alignment":
+        return (
+            f"addresses are known to be multiples of {width * size} bytes only, because of {source}",
+            _promise(last, "let it be a multiple of 16: tl.multiple_of(value, 16)"),
+        )
+    why = f"{width} neighbouring element{'s' * (width != 1)} are known to lie together, because of {source}"
+    return why, _contiguity_hint(chain, last)
+
+
+def _promise(last: ValueFact, otherwise: str) -> str:
+    if last.origin.startswith("argument "):
+        name = last.origin.removeprefix("argument ")
+        return f"pass a `{name}` that is divisible by 16 (in a signature `:16`), or write tl.multiple_of({name}, 16) where it always is"
+    return otherwise
+
+
+def _contiguity_hint(chain: list[ValueFact], last: ValueFact) -> str:
+    ops = [one.origin for one in chain]
+    if last.origin == "tt.load" or "tt.gather" in ops:
+        return "the addresses are loaded: where they lie together, promise it by tl.max_contiguous(tl.multiple_of(index, 16), 16)"
+    if last.origin.startswith("argument "):
+        name = last.origin.removeprefix("argument ")
+        if "arith.muli" in ops:
+            return f"neighbours are `{name}` apart: where that is always 1, pass 1 (or make it tl.constexpr); else load along the axis whose stride is 1"
+        return f"pass a `{name}` that is divisible by 16 (in a signature `:16`)"
+    if "arith.muli" in ops:
+        return "the index is multiplied: load along the axis whose stride is 1, or transpose behind the load"
+    if "arith.divsi" in ops or "arith.remsi" in ops:
+        return "the index is divided by a number that is no multiple of the width: take a power of two, or tl.multiple_of(divisor, 16)"
+    return "where the pointers do run through memory, promise it by tl.max_contiguous(tl.multiple_of(offsets, 16), 16)"

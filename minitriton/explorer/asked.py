@@ -1,0 +1,112 @@
+"""What is asked of the explorer: all that a compile shown in it depends on, as a value that fits in a link and on a command line.
+
+Asked("add.py:add", "*fp32:16,i32,BLOCK=128", skipped...)
+.code()        "eNqrVi..."                        behind `#state=` in a link, or behind `--state` on a command line
+.command()     "minitriton explore add.py:add --signature '...' --skip cse"
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+import zlib
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+
+@dataclass(frozen=True)
+class EditedState:
+    """IR put in the place of what a pass left: `text` in place of the state after step `after` (0: the frontend)."""
+
+    after: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A program, its target, what is changed of it, and what it is run with."""
+
+    source: str
+    """`FILE.py:kernel`, a `.ttir` or `.ttgir` file, or a name of the corpus."""
+    signature: str = ""
+    """As of `minitriton compile`; made up from the annotations where it is empty."""
+    arch: int | None = None
+    """Compute capability times ten; None: what the IR was made for, or 90."""
+    options: tuple[str, ...] = ()
+    pipeline: str | None = None
+    edits: tuple[tuple[str, str], ...] = ()
+    """Changes of the pipeline: `("skip", "cse")`, `("move", "cse before sccp")`, `("insert", "cse after sccp")`."""
+    kernel_text: str | None = None
+    """Text of the kernel's file in place of what is on disk."""
+    states: tuple[EditedState, ...] = ()
+    grid: str | None = None
+    numbers: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    inputs: str | None = None
+    seed: int = 0
+    loads: tuple[str, ...] = ()
+
+    def code(self) -> str:
+        """The whole as letters, digits, `-` and `_`."""
+        return base64.urlsafe_b64encode(zlib.compress(json.dumps(self.plain()).encode(), 9)).decode().rstrip("=")
+
+    @classmethod
+    def of_code(cls, code: str) -> Asked:
+        """What `code` says. Raises `MinitritonError` for text that no `code` made."""
+        try:
+            packed = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))
+            unpacker = zlib.decompressobj()
+            return cls.of_plain(json.loads(unpacker.decompress(packed, _MOST_BYTES)))
+        except (ValueError, zlib.error) as error:
+            raise MinitritonError(
+                f"the state cannot be read: {error}", help="copy the whole of the link or command line"
+            ) from None
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it, without what has its default."""
+        return {f.name: asdict(self)[f.name] for f in fields(self) if getattr(self, f.name) != f.default}
+
+    @classmethod
+    def of_plain(cls, found: Any) -> Asked:
+        """The reverse of `plain`. Raises `MinitritonError` for anything else."""
+        if not isinstance(found, dict) or not isinstance(found.get("source"), str):
+            raise MinitritonError("a state is an object with a `source`")
+        unknown = set(found) - {f.name for f in fields(cls)}
+        if unknown:
+            raise MinitritonError(f"a state has no {', '.join(sorted(unknown))}")
+        try:
+            lists = {
+                name: tuple(map(str, found[name])) for name in ("options", "numbers", "sizes", "loads") if name in found
+            }
+            edits = tuple((str(kind), str(text)) for kind, text in found.get("edits", ()))
+            states = tuple(EditedState(int(one["after"]), str(one["text"])) for one in found.get("states", ()))
+        except (TypeError, ValueError, KeyError) as error:
+            raise MinitritonError(f"the state cannot be read: {error}") from None
+        return cls(**{**found, **lists, "edits": edits, "states": states})
+
+    def command(self, verb: str = "explore") -> str:
+        """The command line that shows the same. Texts that were edited are in its `--state`."""
+        if self.kernel_text is not None or self.states:
+            return f"minitriton {verb} --state {self.code()}"
+        parts = ["minitriton", verb, self.source]
+        given: list[tuple[str, Any]] = [
+            ("--signature", self.signature or None), ("--arch", self.arch), ("--pipeline", self.pipeline),
+            ("--grid", self.grid), ("--inputs", self.inputs), ("--seed", self.seed or None),
+        ]  # fmt: skip
+        given += [("--option", item) for item in self.options] + [(f"--{kind}", text) for kind, text in self.edits]
+        given += [("--arg", item) for item in self.numbers] + [("--size", item) for item in self.sizes]
+        given += [("--load", item) for item in self.loads]
+        return shlex.join(
+            [*parts, *(word for flag, value in given if value is not None for word in (flag, str(value)))]
+        )
+
+    def without_texts(self) -> Asked:
+        """The same program as it stands on disk, with the target's own passes."""
+        return replace(self, kernel_text=None, states=(), edits=(), pipeline=None)
+
+
+_MOST_BYTES = 1 << 24
+"""Of a state: more is no text that anybody edited."""

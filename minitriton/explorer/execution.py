@@ -1,0 +1,105 @@
+"""Running what was compiled: the PTX on the emulator, with what it counted, found and computed.
+
+ran = run_program(program, recording)
+ran.sources[("softmax.py", 12)].sectors_per_request        4.0
+ran.digests                                                 of the arrays after the run: two compiles can be compared
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.report import Report
+from minitriton.errors import MinitritonError
+from minitriton.explorer.counts import LineCounts, Place, counts_by_line, total_of
+from minitriton.explorer.program import Program
+from minitriton.explorer.recording import Recording
+from minitriton.lab.arguments import as_numbers
+from minitriton.lab.execution import Launch, Outcome
+from minitriton.pass_registry import Property
+
+
+@dataclass
+class Ran:
+    """One run of a program on the emulator. `arrays`: the arguments' names and contents after it, as numbers."""
+
+    grid: tuple[int, ...]
+    seconds: float
+    report: Report
+    sources: dict[Place, LineCounts]
+    ptx: dict[int, LineCounts]
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def total(self) -> LineCounts:
+        """All lines together."""
+        return total_of(self.ptx)
+
+    def plain(self, files: dict[str, int]) -> dict[str, Any]:
+        """As JSON can hold it; files by their numbers."""
+        return {
+            "grid": list(self.grid), "seconds": round(self.seconds, 3), "total": self.total.plain(),
+            "sources": [
+                {"file": files[path], "line": line, **counts.plain()} for (path, line), counts in self.sources.items() if path in files
+            ],
+            "ptx": {str(line): counts.plain() for line, counts in self.ptx.items() if counts.instructions},
+            "output": self.report.output, "arrays": {name: summary(array) for name, array in self.arrays.items()},
+        }  # fmt: skip
+
+
+def summary(array: np.ndarray) -> dict[str, Any]:
+    """What is shown of an array: its length, some numbers, and a digest."""
+    import hashlib
+
+    flat = np.asarray(array).reshape(-1)
+    first = [float(x) if np.isfinite(x) else str(x) for x in flat[:6].astype(np.float64)]
+    return {"elements": int(flat.size), "first": first, "digest": hashlib.sha256(flat.tobytes()).hexdigest()[:12]}
+
+
+def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest distance of two elements at the same place; 1e300 where the lengths, or what is no number, differ."""
+    a, b = np.asarray(one, np.float64).reshape(-1), np.asarray(other, np.float64).reshape(-1)
+    if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
+        return 1e300
+    with np.errstate(invalid="ignore"):
+        apart = np.where((a == b) | np.isnan(a), 0.0, np.abs(a - b))
+    return float(min(np.max(apart, initial=0.0), 1e300))
+
+
+def launch_of(program: Program, recording: Recording) -> Launch:
+    """A launch that knows what only the compile says: shared memory, scratch, tensor maps."""
+    launch = program.launch()
+    launch.shared, launch.global_scratch = recording.shared, recording.global_scratch
+    launch.descriptors = recording.descriptors
+    return launch
+
+
+def run_program(program: Program, recording: Recording, launch: Launch | None = None) -> Ran:
+    """Runs the PTX of `recording`. Raises `MinitritonError` where there is none or it cannot be run."""
+    state = recording.stage("ptx")
+    launch = launch or launch_of(program, recording)
+    start = time.perf_counter()
+    outcome = launch.run(state.raw, frozenset({Property.PTX}))
+    report = _report(outcome)
+    sources, ptx = counts_by_line(report)
+    passed = launch.arguments
+    names = [argument.name for argument in passed.passed] or [str(i) for i in range(len(passed.values))]
+    arrays = {
+        names[place]: as_numbers(array, passed.elements[place])
+        for place, array in zip(passed.array_positions(), outcome.arrays, strict=True)
+    }
+    return Ran(launch.grid, time.perf_counter() - start, report, sources, ptx, arrays)
+
+
+def _report(outcome: Outcome) -> Report:
+    if outcome.report is None:
+        if outcome.fault is not None:
+            raise outcome.fault
+        raise MinitritonError(
+            f"the program cannot be run: {outcome.gap}", help="see its grid and arguments: --grid, --arg, --size"
+        )
+    return outcome.report

@@ -1,0 +1,144 @@
+"""What is known of the values of a state, and why: from the analyses that the passes ask.
+
+In: the kept module of a state of TTIR or TTGIR. Out: a `ValueFact` a value, by the name it is shown by; each claim names the value
+that limits it, so that a chain of them leads to the kernel's line that decides.
+
+    %12 = tt.addptr: contiguity [1], limited by %10        %10 = arith.muli: contiguity [1], limited by %stride: an argument
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IndexType, IntegerType, NameLoc, TensorType
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
+from minitriton.analysis.axis_info.explain import Claim, inputs_of, limiting_input, origin_of, rule_of
+from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
+from minitriton.analysis.locations import user_location
+from minitriton.dialects.tt.types import PointerType
+from minitriton.explorer.snapshot import KeptModule
+
+CLAIMS: tuple[Claim, ...] = ("contiguity", "divisibility", "constancy")
+HUGE = 1 << 62
+"""What is divisible by this is divisible by everything: zero."""
+
+
+@dataclass(frozen=True)
+class ValueFact:
+    """One value. `limits` has for each claim, axis by axis, the value that limits it (None: it ends here)."""
+
+    name: str
+    type: str
+    origin: str
+    line: tuple[str, int] | None
+    rule: str = ""
+    claims: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    limits: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
+    constant: int | None = None
+    range: tuple[int, int] | None = None
+
+    def known(self) -> str:
+        """The claims in one line, those that say nothing left out."""
+        parts = [
+            f"{claim} {', '.join(_number(n) for n in numbers)}"
+            for claim, numbers in self.claims.items()
+            if any(n > 1 for n in numbers)
+        ]
+        if self.constant is not None:
+            parts.append(f"always {self.constant}")
+        elif self.range is not None:
+            parts.append(f"from {self.range[0]} to {self.range[1]}")
+        return "; ".join(parts) or "nothing is known"
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {key: value for key, value in vars(self).items() if value not in (None, "", {})}
+
+
+def _number(value: int) -> str:
+    return "any" if value >= HUGE else str(value)
+
+
+class Facts:
+    """The facts of one state, each made when it is asked for."""
+
+    def __init__(self, kept: KeptModule, grid: tuple[int, ...] | None = None) -> None:
+        self.kept = kept
+        self.axis = AxisInfoAnalysis(kept.module)
+        self.ranges = IntegerRangeAnalysis(kept.module, grid) if grid else IntegerRangeAnalysis(kept.module)
+        self.names = {value: name for name, value in kept.values.items()}
+        self._known: dict[str, ValueFact] = {}
+
+    def get(self, name: str) -> ValueFact:
+        """The fact of the value that is shown as `%name`. Raises `KeyError` for one that there is not."""
+        if name not in self._known:
+            self._known[name] = self._of(name, self.kept.values[name])
+        return self._known[name]
+
+    def all(self) -> list[ValueFact]:
+        """Those of every value."""
+        return [self.get(name) for name in self.kept.values]
+
+    def of_line(self, file: str, line: int) -> list[ValueFact]:
+        """Those of the values that a line of the kernel makes."""
+        return [fact for fact in self.all() if fact.line == (file, line)]
+
+    def chain(self, name: str, claim: Claim, axis: int = 0) -> list[ValueFact]:
+        """From the value to the one where the limit of `claim` comes from."""
+        found: list[ValueFact] = []
+        at: str | None = name
+        while at is not None and all(one.name != at for one in found):
+            fact = self.get(at)
+            found.append(fact)
+            limits = fact.limits.get(claim, ())
+            at = limits[min(axis, len(limits) - 1)] if limits else None
+        return found
+
+    def _of(self, name: str, value: SSAValue) -> ValueFact:
+        place = _place(value)
+        line = (place.file, place.line) if place is not None else None
+        origin = self._origin(value)
+        if not _is_index(value):
+            return ValueFact(name, str(value.type), origin, line)
+        fact = self.axis.get(value)
+        range_ = self.ranges.get(value)
+        return ValueFact(
+            name, str(value.type), origin, line, rule_of(self.axis, value),
+            {claim: getattr(fact, claim) for claim in CLAIMS},
+            {claim: tuple(self._limit(value, claim, axis) for axis in range(fact.rank)) for claim in CLAIMS},
+            fact.constant_value, (range_.smin, range_.smax) if range_.width else None,
+        )  # fmt: skip
+
+    def _limit(self, value: SSAValue, claim: Claim, axis: int) -> str | None:
+        index = limiting_input(self.axis, value, claim, axis, set())
+        return None if index is None else self.names.get(inputs_of(self.axis, value)[index])
+
+    def _origin(self, value: SSAValue) -> str:
+        if isinstance(value, BlockArgument):
+            parent = value.owner.parent_op()
+            if parent is not None and parent.name == "tt.func":
+                return f"argument {_name_of_argument(value)}"
+        return origin_of(value)
+
+
+def _name_of_argument(value: BlockArgument) -> str:
+    """As the kernel calls it, which the argument's location tells."""
+    named = value.location.desc.data if isinstance(value.location, NameLoc) else None
+    return named or value.name_hint or str(value.index)
+
+
+def _place(value: SSAValue) -> Any:
+    owner = value.owner
+    if isinstance(owner, Operation):
+        return user_location(owner.location)
+    found = user_location(cast(BlockArgument, value).location)
+    parent = owner.parent_op()
+    return found or (user_location(parent.location) if parent is not None else None)
+
+
+def _is_index(value: SSAValue) -> bool:
+    element = value.type.element_type if isinstance(value.type, TensorType) else value.type
+    return isinstance(element, IntegerType | IndexType | PointerType)

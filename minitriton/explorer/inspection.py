@@ -1,0 +1,150 @@
+"""One state of TTIR or TTGIR, asked about everything that a click on it may want: types, layouts, facts, accesses, conversions.
+
+In: a `Snapshot` with its module. Out: plain values, tables first, so that a page holds each type and layout once.
+
+    {"types": [{"text": "tensor<1024xf32, #blocked>", "layout": 0, "shape": [1024], "bits": 32}],
+     "layouts": [{"encoding": "#ttg.blocked<...>", "kind": "distributed", "shape": [1024], "bases": {...}}],
+     "values": {"12": {"type": 0, "origin": "tt.load", ...}},
+     "accesses": {"31": {...}},  "movements": {"40": {"from": 0, "to": 1, "cost": {...}}}}
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from minitriton.analysis.locations import user_location
+from minitriton.dialects import ttg
+from minitriton.dialects.tt.types import PointerType
+from minitriton.dialects.ttg.types import MemDescType
+from minitriton.errors import MinitritonError
+from minitriton.explorer.accesses import accesses
+from minitriton.explorer.facts import Facts
+from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost
+from minitriton.explorer.snapshot import Snapshot
+from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
+
+
+class Tables:
+    """Types, layouts and files, each once."""
+
+    def __init__(self, files: list[str]) -> None:
+        self.files = {path: index for index, path in enumerate(files)}
+        self.types: list[dict[str, Any]] = []
+        self.layouts: list[dict[str, Any]] = []
+        self._types: dict[Attribute, int] = {}
+        self._layouts: dict[tuple[Any, tuple[int, ...]], int] = {}
+
+    def type_of(self, type_: Attribute) -> int:
+        """The row of a type."""
+        if type_ not in self._types:
+            self._types[type_] = len(self.types)
+            row: dict[str, Any] = {"text": str(type_)}
+            self.types.append(row)
+            if isinstance(type_, TensorType | MemDescType):
+                row["shape"], row["bits"] = list(type_.get_shape()), bits_of(type_)
+                if (layout := self.layout_of(type_)) is not None:
+                    row["layout"] = layout
+        return self._types[type_]
+
+    def layout_of(self, type_: TensorType | MemDescType) -> int | None:
+        """The row of a type's layout; None where it has none that can be drawn."""
+        encoding = ttg.layout_of(type_)
+        if encoding is None:
+            return None
+        shape = tuple(type_.get_shape())
+        if isinstance(type_, MemDescType):
+            shape = shape[len(shape) - encoding.rank :]
+        key = (encoding, shape)
+        if key not in self._layouts:
+            try:
+                row = layout_fact(encoding, shape).plain()
+            except MinitritonError:
+                return None
+            self._layouts[key] = len(self.layouts)
+            self.layouts.append(row)
+        return self._layouts[key]
+
+    def place(self, line: tuple[str, int] | None) -> list[int] | None:
+        """A place as the number of its file and its line."""
+        return None if line is None or line[0] not in self.files else [self.files[line[0]], line[1]]
+
+
+def bits_of(type_: TensorType | MemDescType) -> int:
+    """Bits of an element; of a pointer 64."""
+    element = type_.element_type
+    return 64 if isinstance(element, PointerType) else int(getattr(element, "bitwidth", 32))
+
+
+def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None) -> dict[str, Any]:
+    """Values, accesses and movements of `state`, by the names and numbers that its lines have; rows are those of `tables`."""
+    if state.kept is None:
+        return {"values": {}, "accesses": {}, "movements": {}}
+    facts = Facts(state.kept, grid)
+    values: dict[str, Any] = {}
+    for name, value in state.kept.values.items():
+        row = facts.get(name).plain()
+        del row["name"]
+        row["type"] = tables.type_of(value.type)
+        row["line"] = tables.place(facts.get(name).line)
+        values[name] = row
+    is_laid_out = state.level == "ttgir"
+    found = (
+        {str(one.op): {**one.plain(), "line": tables.place(one.line)} for one in accesses(facts)} if is_laid_out else {}
+    )
+    movements: dict[str, Any] = {}
+    for number, op in state.kept.ops.items():
+        with suppress(MinitritonError):
+            movement = _movement(op, tables, arch)
+            if movement is not None:
+                place = user_location(op.location)
+                movements[str(number)] = {
+                    "name": op.name, "line": tables.place((place.file, place.line) if place else None), **movement,
+                }  # fmt: skip
+    return {"values": values, "accesses": found, "movements": movements}
+
+
+def _movement(op: Operation, tables: Tables, arch: int) -> dict[str, Any] | None:
+    """Layouts from and to, and the cost, of an op that moves a tile within the block."""
+    if op.name == "ttg.convert_layout":
+        source, target = op.operands[0].type, op.results[0].type
+        assert isinstance(source, TensorType) and isinstance(target, TensorType)
+        cost = conversion_fact(
+            ttg.layout_of(source), ttg.layout_of(target), tuple(source.get_shape()), bits_of(source), arch
+        )
+        return {
+            "from": tables.layout_of(source),
+            "to": tables.layout_of(target),
+            "bits": bits_of(source),
+            "cost": cost.plain(),
+        }
+    ends = _local_ends(op)
+    if ends is None:
+        return None
+    registers, buffer, is_load = ends
+    tile, memory = registers.type, buffer.type
+    assert isinstance(tile, TensorType) and isinstance(memory, MemDescType)
+    encoding, shared = ttg.layout_of(tile), ttg.layout_of(memory)
+    if not isinstance(encoding, DistributedEncoding) or not isinstance(shared, SharedEncoding):
+        return None
+    shape = tuple(tile.get_shape())
+    cost = local_cost(encoding, shared, shape, bits_of(memory), tuple(memory.get_alloc_shape()), arch, is_load=is_load)
+    rows = tables.layout_of(tile), tables.layout_of(memory)
+    return {
+        "from": rows[is_load], "to": rows[not is_load], "bits": bits_of(memory),
+        "cost": {"kind": "shared memory", "text": cost.text(), "loads" if is_load else "stores": [vars(cost)]},
+    }  # fmt: skip
+
+
+def _local_ends(op: Operation) -> tuple[SSAValue, SSAValue, bool] | None:
+    """The registers and the buffer of an op that moves a tile between them, and whether it reads the buffer."""
+    if op.name == "ttg.local_load":
+        return op.results[0], op.operands[0], True
+    if op.name == "ttg.local_store":
+        return op.operands[0], op.operands[1], False
+    if op.name == "ttg.local_alloc" and op.operands:
+        return op.operands[0], op.results[0], False
+    return None

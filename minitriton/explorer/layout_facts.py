@@ -1,0 +1,209 @@
+"""Layouts as data that a picture can be drawn from, what shared memory does to an access, and what a conversion costs.
+
+In: encodings of `minitriton.layouts` and a shape. Out: plain values. A picture needs no more than the bases: element `i` of the
+tensor lies where the xor of the bases of its bits says.
+
+    layout_fact(Blocked((1, 4), (4, 8), (4, 1), (1, 0)), (32, 64)).bases["lane"]      ((0, 4), (0, 8), (0, 16), (1, 0), (2, 0))
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from minitriton.dialects import ttg
+from minitriton.emulator.memory.access_cost import wavefronts
+from minitriton.errors import MinitritonError
+from minitriton.layouts.conversion import plan_conversion
+from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
+from minitriton.layouts.matrix_access import local_matrix_access
+from minitriton.layouts.memory import local_access
+from minitriton.layouts.plans import (
+    MemoryAccess,
+    NoConversion,
+    RegisterPermutation,
+    SharedMemoryRoundTrip,
+    WarpShuffle,
+)
+from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.target.architectures import architecture_of
+
+Bases = dict[str, tuple[tuple[int, ...], ...]]
+
+
+@dataclass(frozen=True)
+class LayoutFact:
+    """One encoding on one shape: the bases of `register`, `lane`, `warp`, `block`, or of `offset` and `block` of shared memory,
+    each a tuple with the index along every axis. `padding`: pairs of interval and elements put in after it."""
+
+    encoding: str
+    kind: str
+    shape: tuple[int, ...]
+    bases: Bases
+    padding: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many registers, lanes, warps, blocks or offsets there are."""
+        return {name: 1 << len(bases) for name, bases in self.bases.items()}
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {key: value for key, value in vars(self).items() if value != ()}
+
+
+def layout_fact(encoding: Any, shape: tuple[int, ...]) -> LayoutFact:
+    """The fact of `encoding` on a tensor (or buffer) of `shape`."""
+    is_shared = isinstance(encoding, SharedEncoding)
+    layout = to_linear_layout(encoding, shape)
+    padding = (
+        tuple(zip(encoding.intervals, encoding.paddings, strict=True)) if isinstance(encoding, PaddedShared) else ()
+    )
+    kind = "shared" if is_shared else "distributed"
+    bases = {name: tuple(tuple(one) for one in columns) for name, columns in layout.bases.items()}
+    return LayoutFact(str(ttg.encoding_attr(encoding)), kind, tuple(shape), bases, padding)
+
+
+def read_encoding(text: str) -> Any:
+    """The encoding that `#ttg.blocked<{...}>`, or without `#ttg.`, says. Raises `MinitritonError`."""
+    from minitriton.dialects.context import make_context
+    from minitriton.dialects.parsing.parser import TritonParser
+
+    text = text.strip()
+    if re.match(r"[a-z_]+<", text):
+        text = f"#ttg.{text}"
+    try:
+        found = getattr(TritonParser(make_context(), text, "<encoding>", True).parse_attribute(), "data", None)
+    except Exception as error:
+        raise MinitritonError(f"cannot read the encoding {text!r}: {error}", help=_EXAMPLE) from None
+    if not isinstance(found, DistributedEncoding | SharedEncoding):
+        raise MinitritonError(f"{text!r} is no encoding", help=_EXAMPLE)
+    return found
+
+
+_EXAMPLE = (
+    "write it as the IR does: "
+    "'#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>'"
+)
+
+
+@dataclass(frozen=True)
+class SharedCost:
+    """An access of a whole tile to shared memory: instructions of a warp, passes over the banks, and those that conflicts cost."""
+
+    instruction: str
+    instructions: int
+    wavefronts: int
+    conflicts: int
+    bytes: int
+    """That a lane moves at a time."""
+
+    def text(self) -> str:
+        """In one line."""
+        ways = (
+            f"{self.wavefronts / max(1, self.wavefronts - self.conflicts):.3g} times the passes that it needs"
+            if self.conflicts
+            else "no conflicts"
+        )
+        return f"{self.instructions} {self.instruction} a warp, {self.bytes} bytes a lane, {self.wavefronts} passes over the banks: {ways}"
+
+
+def shared_cost(access: MemoryAccess, instruction: str) -> SharedCost:
+    """What `access` costs a warp."""
+    lanes = np.arange(32, dtype=np.int64)
+    warps = np.zeros(32, np.int64)
+    size = 16 if access.matrices else min(16, access.vector_bytes)
+    total = conflicts = 0
+    active = 8 * access.matrices if access.matrices else 32
+    for one in access.accesses:
+        offsets = np.array([access.address(one, lane, 0) for lane in range(active)], np.int64)
+        passes, extra = wavefronts(offsets, size, warps[:active], lanes[:active])
+        total += passes
+        conflicts += extra
+    return SharedCost(instruction, len(access.accesses), total, conflicts, access.vector_bytes)
+
+
+def local_cost(
+    registers: Any,
+    shared: Any,
+    shape: tuple[int, ...],
+    bits: int,
+    alloc_shape: tuple[int, ...],
+    arch: int,
+    *,
+    is_load: bool,
+) -> SharedCost:
+    """What a load from, or a store to, a buffer costs a warp; by `ldmatrix` and `stmatrix` where the target's lowering takes them."""
+    target = architecture_of(arch)
+    plan = None
+    if target.has_ldmatrix if is_load else target.has_stmatrix:
+        plan = local_matrix_access(registers, shared, shape, bits, alloc_shape)
+    if plan is not None:
+        return shared_cost(plan, "ldmatrix" if is_load else "stmatrix")
+    return shared_cost(
+        local_access(registers, shared, shape, bits, alloc_shape), "ld.shared" if is_load else "st.shared"
+    )
+
+
+@dataclass(frozen=True)
+class ConversionFact:
+    """What it takes to go from one layout to another: `kind` is "nothing", "registers", "shuffles" or "shared memory"."""
+
+    kind: str
+    registers: int
+    shuffles: int = 0
+    scratch_bytes: int = 0
+    barriers: int = 0
+    stores: tuple[SharedCost, ...] = ()
+    loads: tuple[SharedCost, ...] = ()
+    steps: tuple[str, ...] = field(default=())
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            **vars(self),
+            "stores": [vars(one) for one in self.stores],
+            "loads": [vars(one) for one in self.loads],
+            "text": self.text(),
+        }
+
+    def text(self) -> str:
+        """In a few lines."""
+        if self.kind == "nothing":
+            return "nothing moves: both layouts keep every element in the same register of the same thread"
+        if self.kind == "registers":
+            return f"registers only: each thread puts its {self.registers} registers into another order, which costs nothing in PTX"
+        if self.kind == "shuffles":
+            return f"{self.shuffles} shuffle{'s' * (self.shuffles != 1)} within each warp: " + "; ".join(self.steps)
+        lines = [
+            f"through {self.scratch_bytes} bytes of shared memory, in {len(self.stores)} round{'s' * (len(self.stores) != 1)}, "
+            f"with {self.barriers} barrier{'s' * (self.barriers != 1)}" + (" of a warp" if self.steps else "")
+        ]
+        lines += [f"store: {self.stores[0].text()}", f"load: {self.loads[0].text()}"]
+        return "\n".join(lines)
+
+
+@cache
+def conversion_fact(source: Any, target: Any, shape: tuple[int, ...], bits: int, arch: int) -> ConversionFact:
+    """The cost of `ttg.convert_layout` from `source` to `target`. Raises `MinitritonError` where it would leave the CTA."""
+    plan = plan_conversion(source, target, shape, bits, arch)
+    match plan:
+        case NoConversion():
+            return ConversionFact("nothing", 0)
+        case RegisterPermutation():
+            return ConversionFact("registers", len(plan.source))
+        case WarpShuffle():
+            steps = tuple(type(step).__name__ for step in plan.steps)
+            words = max(1, bits // 32)
+            return ConversionFact("shuffles", len(plan.result), plan.num_shuffles * words, steps=steps)
+        case SharedMemoryRoundTrip():
+            stores = tuple(shared_cost(one, "stmatrix" if one.matrices else "st.shared") for one in plan.stores)
+            loads = tuple(shared_cost(one, "ldmatrix" if one.matrices else "ld.shared") for one in plan.loads)
+            steps = ("warp",) if plan.warp_sync else ()
+            return ConversionFact(
+                "shared memory", len(plan.result), 0, plan.scratch_bytes, 2 * plan.rounds - 1, stores, loads, steps
+            )

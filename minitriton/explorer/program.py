@@ -1,0 +1,148 @@
+"""From what is asked to a program: its source, target, options, passes and, where it is to run, its launch.
+
+program = open_program(Asked("softmax.py:softmax", "*fp32,*fp32,i32,BLOCK=1024"))
+program.source, .target, .options, .pipeline
+program.launch()                                      with inputs given or made up
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from minitriton.compilation import stages
+from minitriton.errors import MinitritonError
+from minitriton.explorer.asked import Asked
+from minitriton.lab.execution import Launch
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import load_own_passes
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
+
+DEFAULT_GRID = "2"
+
+
+@dataclass
+class Program:
+    """What an `Asked` names. `subject`: of a kernel of the corpus, its own launch."""
+
+    asked: Asked
+    source: Any
+    target: GPUTarget
+    options: CUDAOptions
+    subject: Any = None
+
+    def own_pipeline(self) -> Pipeline:
+        """The target's passes, from where the source stands."""
+        parts = stages.split(pipeline_for(self.target, self.options), self.source.ext)
+        return Pipeline(tuple(step for _, part in parts for step in part.steps))
+
+    def pipeline(self) -> Pipeline:
+        """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too."""
+        from minitriton.cli import edited
+
+        asked = self.asked
+        pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.own_pipeline()
+        pipeline = edited(pipeline, list(asked.edits))
+        pipeline.check(stages.FIRST_FACTS[self.source.ext])
+        return pipeline
+
+    def launch(self) -> Launch:
+        """A launch with the inputs asked for, those of the corpus, or made-up ones."""
+        from minitriton.lab.command import grid_of, launch_arguments, named
+        from minitriton.lab.parameters import parameters_of
+
+        asked = self.asked
+        if (
+            self.subject is not None
+            and asked.grid is None
+            and not asked.numbers
+            and not asked.sizes
+            and not asked.inputs
+        ):
+            launch = self.subject.launch()
+            return Launch(self.source.entry, launch.arguments, launch.grid, self.target, self.options)
+        grid = grid_of(asked.grid or DEFAULT_GRID)
+        arguments = launch_arguments(
+            self.source, parameters_of(self.source), grid, self.target, self.options,
+            sizes=named(list(asked.sizes)), numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed,
+        )  # fmt: skip
+        return Launch(self.source.entry, arguments, grid, self.target, self.options)
+
+
+def open_program(asked: Asked) -> Program:
+    """The program. Raises `MinitritonError` where there is none, at the kernel's line where its file fails."""
+    load_own_passes()
+    from minitriton.cli import load_plugin
+    from minitriton.lab.command import named
+
+    for path in asked.loads:
+        load_plugin(path)
+    given = named(list(asked.options))
+    subject, known, arch = None, {}, asked.arch
+    if asked.source.endswith((".ttir", ".ttgir", ".llir")):
+        source = _ir_source(asked)
+        arch = arch or _architecture(source)
+    elif ".py" in asked.source:
+        source = _kernel_source(asked)
+    else:
+        subject, known = _of_corpus(asked)
+        source = subject.source
+    target = GPUTarget("cuda", arch or 90, 32)
+    options = CUDAOptions.for_target(target, **{**known, **source.parse_options(), **given})
+    return Program(asked, source, target, options, subject)
+
+
+def _ir_source(asked: Asked) -> Any:
+    from minitriton.compilation.sources import IRSource
+    from minitriton.dialects.context import make_context
+
+    return IRSource(_with_text(asked, asked.source), make_context())
+
+
+def _architecture(source: Any) -> int | None:
+    from minitriton.lab.parameters import architecture_of
+
+    return architecture_of(source)
+
+
+def _of_corpus(asked: Asked) -> tuple[Any, dict[str, Any]]:
+    from minitriton.lab import corpus
+
+    case = corpus.find(asked.source)
+    subject = corpus.subject(asked.source, seed=asked.seed, arch=asked.arch or 90)
+    if asked.kernel_text is not None:
+        raise MinitritonError(
+            "the text of a kernel of the corpus cannot be edited here",
+            help="copy it into a file of your own and open that, as FILE.py:kernel",
+        )
+    return subject, dict(case.launch_options)
+
+
+def _kernel_source(asked: Asked) -> Any:
+    from minitriton.cli import ast_source, load_kernel
+    from minitriton.lab.command import example_signature
+
+    path, colon, name = asked.source.partition(":")
+    kernel = load_kernel(_with_text(asked, path) + colon + name)
+    return ast_source(kernel, asked.signature or example_signature(kernel))
+
+
+def _with_text(asked: Asked, path: str) -> str:
+    """The path of the file: of an edited one, of a copy with its text, in a folder of its own that goes with the process."""
+    if asked.kernel_text is None:
+        return path
+    folder = Path(_scratch().name) / hashlib.sha256(asked.kernel_text.encode()).hexdigest()[:16]
+    folder.mkdir(exist_ok=True)
+    copy = folder / Path(path).name
+    copy.write_text(asked.kernel_text)
+    return str(copy)
+
+
+@cache
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="minitriton-explorer-")

@@ -1,0 +1,96 @@
+"""The machine code of a compile, as a state like any other: what ptxas makes of the PTX, each instruction with its line.
+
+sass_state(ptx, target, options).lines[7]      `/*0010*/  S2UR UR6, SR_CTAID.X ;`, line 11 of the kernel
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+
+from minitriton.codegen.cubin import assembler_available, ptx_to_cubin
+from minitriton.codegen.cubin_resources import kernel_resources
+from minitriton.codegen.occupancy import WARPS, blocks_on_sm
+from minitriton.errors import MinitritonError
+from minitriton.explorer.snapshot import Line, Snapshot
+from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.tools.disasm import find_tool
+
+_PLACE = re.compile(r'"([^"]+)", line (\d+)')
+_REGISTER = re.compile(r"\b(?:UR|R|UP|P)\d+\b")
+_ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s*")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a kernel takes of a multiprocessor: registers a thread, bytes spilled, shared bytes a block; how many blocks fit."""
+
+    registers: int
+    spilled_bytes: int
+    shared_bytes: int
+    blocks: int
+    warps: int
+
+    @property
+    def occupancy(self) -> float:
+        """Warps that run at once, of those that a multiprocessor holds."""
+        return self.blocks * self.warps / WARPS
+
+
+def assembled(ptx: str, target: GPUTarget, options: CUDAOptions) -> bytes:
+    """The cubin. Raises `MinitritonError` where no assembler is installed."""
+    if not assembler_available():
+        raise MinitritonError(
+            "no assembler of PTX is installed",
+            help="install minitriton[cuda], or put ptxas on the PATH: SASS and registers come from it",
+        )
+    return ptx_to_cubin(ptx, target, options)
+
+
+def resources(cubin: bytes, name: str, options: CUDAOptions, shared_bytes: int) -> Resources:
+    """What the kernel takes."""
+    taken = kernel_resources(cubin, name)
+    threads = 32 * options.num_warps
+    return Resources(
+        taken.registers,
+        taken.local_bytes,
+        shared_bytes,
+        blocks_on_sm(taken.registers, threads, shared_bytes),
+        options.num_warps,
+    )
+
+
+def sass_state(cubin: bytes) -> Snapshot:
+    """The machine code in lines. Raises `MinitritonError` where no disassembler is installed."""
+    path = find_tool("nvdisasm")
+    if path is None:
+        raise MinitritonError(
+            "no disassembler is installed",
+            help="install nvdisasm (CUDA toolkit, or the triton wheel), or name it by TRITON_NVDISASM_PATH",
+        )
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = subprocess.run([path, "-c", "-g", file.name], capture_output=True, text=True)
+    if done.returncode:
+        raise MinitritonError(f"nvdisasm failed: {done.stderr.strip()}")
+    return Snapshot("sass", tuple(lines_of_sass(done.stdout)), None, raw=done.stdout)
+
+
+def lines_of_sass(text: str) -> list[Line]:
+    """The instructions and labels of a disassembly with line numbers."""
+    place: tuple[str, int] | None = None
+    lines: list[Line] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        stripped = line.strip()
+        if stripped.startswith("//## File"):
+            found = _PLACE.findall(stripped)
+            place = (found[-1][0], int(found[-1][1])) if found else None
+        elif (instruction := _ADDRESS.match(line)) is not None:
+            shown = "    " + " ".join(line[instruction.end() :].split())
+            lines.append(Line(shown, source=place, uses=tuple(dict.fromkeys(_REGISTER.findall(shown))), number=number))
+        elif stripped.endswith(":") and not stripped.startswith(("//", ".text", ".nv")):
+            lines.append(Line(stripped, number=number))
+    return lines

@@ -1,0 +1,77 @@
+"""Whether the numbers still hold after each pass: `minitriton check`, step by step of a recording.
+
+verdicts(open_program(asked), asked)[6]      {"name": "cse", "verdict": "bit-equal", "ok": true, "why": ""}
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.explorer.asked import Asked
+from minitriton.explorer.program import Program
+from minitriton.lab.checker import check
+from minitriton.lab.report import PassRow
+from minitriton.pass_manager import Pipeline
+
+
+def verdicts(program: Program, asked: Asked) -> list[dict[str, Any] | None]:
+    """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR."""
+    launch = program.launch()
+    if not asked.states:
+        report = check(
+            program.source,
+            launch.arguments,
+            launch.grid,
+            target=program.target,
+            options=program.options,
+            pipeline=program.pipeline(),
+        )
+        rows = report.rows if program.source.ext == "source" else report.rows[1:]
+        return [{"name": "frontend", "verdict": "first", "ok": True, "why": ""}, *map(_verdict, rows)]
+    return _after_edit(program, asked, launch)
+
+
+def _after_edit(program: Program, asked: Asked, launch: Any) -> list[dict[str, Any] | None]:
+    """The check from the last edited state on."""
+    from minitriton.compilation.sources import IRSource
+    from minitriton.compilation.stages import FIRST_FACTS
+    from minitriton.dialects.context import make_context
+    from minitriton.explorer.recording import level_of
+
+    last = max(asked.states, key=lambda one: one.after)
+    steps = program.pipeline().steps
+    facts = FIRST_FACTS[program.source.ext]
+    for step in steps[: last.after]:
+        facts = step.after(facts)
+    level = level_of(facts)
+    if level not in ("ttir", "ttgir"):
+        raise MinitritonError(
+            f"edited {level} is not checked pass by pass", help="run it: its numbers are compared there"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"edited.{level}"
+        path.write_text(last.text)
+        source = IRSource(path, make_context())
+        report = check(
+            source,
+            launch.arguments,
+            launch.grid,
+            target=program.target,
+            options=program.options,
+            pipeline=Pipeline(steps[last.after :]),
+        )
+    before: list[dict[str, Any] | None] = [None] * (last.after + 1 + sum(one is not last for one in asked.states))
+    return [*before, {"name": "edited", "verdict": "first", "ok": True, "why": ""}, *map(_verdict, report.rows[1:])]
+
+
+def _verdict(row: PassRow) -> dict[str, Any]:
+    if row.ok:
+        verdict = row.against_before.value if row.changed else "unchanged"
+    else:
+        verdict = "invalid IR" if row.invalid else "wrong"
+    parts = [row.error, row.invalid, *row.new_findings, f"first wrong op: {row.culprit}" if row.culprit else None]
+    why = "\n".join(part for part in parts if part)
+    return {"name": row.name, "verdict": verdict, "ok": row.ok, "why": why}

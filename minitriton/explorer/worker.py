@@ -1,0 +1,126 @@
+"""A process of its own that compiles and runs: what is wrong there does not end the server, and can be stopped.
+
+    with Worker() as worker:
+        worker.ask("compile", {"asked": {"source": "softmax.py:softmax"}})      JSON, as bytes
+
+LLVM ends its process at some invalid IR, and a kernel's file may loop for ever: the next question then starts another process.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import signal
+import threading
+from multiprocessing.connection import Connection
+from typing import Any
+
+from minitriton.errors import MinitritonError
+
+SECONDS = 300.0
+"""That a question may take."""
+
+
+class Worker:
+    """One child process, which answers one question at a time."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.seconds = seconds
+        self._lock = threading.Lock()
+        self._process: Any = None
+        self._pipe: Connection | None = None
+        self._closed = False
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Starts the process, where there is none: it is then ready when the first question comes."""
+        if self._process is not None and self._process.is_alive():
+            return
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def ask(self, name: str, given: dict[str, Any]) -> bytes:
+        """The answer of service `name`, as JSON: `{"ok": ...}` or `{"error": ...}`."""
+        with self._lock:
+            if self._closed:
+                return error_bytes(MinitritonError("the server has ended"))
+            self.start()
+            assert self._pipe is not None
+            try:
+                self._pipe.send((name, given))
+                if self._pipe.poll(self.seconds):
+                    return self._pipe.recv_bytes()
+                why = f"it took more than {self.seconds:.0f} s"
+            except (EOFError, OSError):
+                self._process.join(1)
+                why = f"its process ended with status {self._process.exitcode}"
+            self._stop()
+            return error_bytes(
+                MinitritonError(
+                    f"the compiler could not answer: {why}", help="change what was asked; a new process answers now"
+                )
+            )
+
+    def close(self) -> None:
+        """Ends the process, whatever it does: who waits for its answer gets an error."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            process.kill()
+        with self._lock:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+        self._process = self._pipe = None
+
+
+def error_bytes(error: BaseException) -> bytes:
+    """An error as an answer."""
+    return json.dumps(as_error(error)).encode()
+
+
+def as_error(error: BaseException) -> dict[str, Any]:
+    """An error as plain values: what a page shows, and where."""
+    if isinstance(error, MinitritonError):
+        place = error.location
+        said: dict[str, Any] = {
+            "message": error.message, "help": error.help, "text": str(error), "source_line": error.source_line,
+            "file": place.file if place else None, "line": place.line if place else None, "column": place.column if place else None,
+        }  # fmt: skip
+    else:
+        said = {"message": f"{type(error).__name__}: {error}", "text": f"{type(error).__name__}: {error}"}
+    return {"error": said}
+
+
+def _work(pipe: Connection) -> None:
+    """Answers until nobody asks: Ctrl-C in the terminal is for the server, which then closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from minitriton.explorer.workshop import Workshop
+
+    workshop = Workshop()
+    while True:
+        try:
+            name, given = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = json.dumps({"ok": workshop.answer(name, given)}, separators=(",", ":")).encode()
+        except Exception as error:
+            answer = error_bytes(error)
+        try:
+            pipe.send_bytes(answer)
+        except (OSError, ValueError):
+            return

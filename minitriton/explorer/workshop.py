@@ -1,0 +1,204 @@
+"""Answers what a page asks, in the process that compiles: each answer is plain values for JSON.
+
+    workshop = Workshop()
+    workshop.answer("compile", {"asked": {"source": "softmax.py:softmax"}})["steps"]
+    workshop.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
+
+Compiles are kept, the last few of them, so that questions about one need no other compile.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from minitriton.analysis.locations import user_location
+from minitriton.errors import MinitritonError
+from minitriton.explorer.asked import Asked
+from minitriton.explorer.execution import Ran, largest_difference, run_program
+from minitriton.explorer.inspection import Tables, inspect_state
+from minitriton.explorer.payload import payload, state_payload
+from minitriton.explorer.program import Program, open_program
+from minitriton.explorer.recording import Recording, record
+
+_KEPT = 6
+
+
+@dataclass
+class Opened:
+    """One compile, with what was found out about it since."""
+
+    program: Program
+    recording: Recording
+    tables: Tables
+    inspected: dict[int, dict[str, Any]] = field(default_factory=dict)
+    ran: Ran | None = None
+    cubin: bytes | None = None
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Source files by path: their numbers."""
+        return self.tables.files
+
+
+class Workshop:
+    """The compiles of a session."""
+
+    def __init__(self) -> None:
+        self._opened: OrderedDict[Asked, Opened] = OrderedDict()
+
+    def answer(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        """What service `name` says. Raises `MinitritonError` for what it cannot do, and for a service that there is not."""
+        if name not in SERVICES:
+            raise MinitritonError(f"the explorer has no service {name!r}", help="it has: " + ", ".join(SERVICES))
+        return SERVICES[name](self, given)
+
+    def opened(self, asked: Asked) -> Opened:
+        """The compile of `asked`, made or remembered."""
+        found = self._opened.get(asked)
+        if found is None:
+            program = open_program(asked)
+            recording = record(
+                program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=True
+            )
+            recording.own_pipeline = str(program.own_pipeline())
+            found = self._opened[asked] = Opened(program, recording, Tables(sorted(recording.sources)))
+            while len(self._opened) > _KEPT:
+                self._opened.popitem(last=False)
+        self._opened.move_to_end(asked)
+        return found
+
+    def forget(self, asked: Asked) -> None:
+        """Makes the next question compile again: the file may have changed."""
+        self._opened.pop(asked, None)
+
+
+def compiled(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """All steps and states: what `payload` says. With `again`, from the file as it is now."""
+    asked = asked_of(given)
+    if given.get("again"):
+        workshop.forget(asked)
+    opened = workshop.opened(asked)
+    return {**payload(opened.recording), **about(opened.program)}
+
+
+def about(program: Program) -> dict[str, Any]:
+    """What a page shows of a program beside its compile: how to get the same again, and what may be changed of it."""
+    asked = program.asked
+    return {
+        "asked": asked.plain(), "code": asked.code(), "command": asked.command(),
+        "options": {"num_warps": program.options.num_warps, "num_stages": program.options.num_stages, "num_ctas": program.options.num_ctas},
+    }  # fmt: skip
+
+
+def inspected(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """Values, accesses and movements of the state after a step, and the tables that they name."""
+    opened = workshop.opened(asked_of(given))
+    step = _step(opened, given)
+    return {**inspect_opened(opened, step), "types": opened.tables.types, "layouts": opened.tables.layouts}
+
+
+def inspect_opened(opened: Opened, step: int) -> dict[str, Any]:
+    """What `inspected` says of one step, without the tables."""
+    if step not in opened.inspected:
+        state = opened.recording.steps[step].after
+        opened.inspected[step] = inspect_state(state, opened.tables, opened.recording.arch)
+    return opened.inspected[step]
+
+
+def _step(opened: Opened, given: dict[str, Any]) -> int:
+    step = given.get("step")
+    if not isinstance(step, int) or not 0 <= step < len(opened.recording.steps):
+        raise MinitritonError(f"there is no step {step!r}")
+    return step
+
+
+def run(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """The counts of a run on the emulator; with `against`, how far each array differs from that compile's."""
+    asked = asked_of(given)
+    ran = _ran(workshop, asked)
+    answer = ran.plain(workshop.opened(asked).files)
+    if given.get("against"):
+        other = _ran(workshop, Asked.of_plain(given["against"]))
+        for name, shown in answer["arrays"].items():
+            if name in other.arrays:
+                shown["differs"] = largest_difference(ran.arrays[name], other.arrays[name])
+    return answer
+
+
+def _ran(workshop: Workshop, asked: Asked) -> Ran:
+    opened = workshop.opened(asked)
+    if opened.ran is None:
+        opened.ran = run_program(opened.program, opened.recording)
+    return opened.ran
+
+
+def sass(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """The machine code as a state, and what the kernel takes of a multiprocessor."""
+    from minitriton.explorer.sass import resources, sass_state
+
+    opened = workshop.opened(asked_of(given))
+    cubin = _cubin(opened)
+    taken = resources(cubin, opened.recording.kernel, opened.program.options, opened.recording.shared)
+    numbers = {**vars(taken), "occupancy": taken.occupancy}
+    try:
+        state = state_payload(sass_state(cubin), opened.files)
+    except MinitritonError as error:
+        return {"resources": numbers, "state": None, "why": str(error)}
+    return {"resources": numbers, "state": state}
+
+
+def _cubin(opened: Opened) -> bytes:
+    from minitriton.explorer.sass import assembled
+
+    if opened.cubin is None:
+        state = opened.recording.stage("ptx")
+        opened.cubin = assembled(state.raw or "", opened.program.target, opened.program.options)
+    return opened.cubin
+
+
+def check(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """The verdict of `minitriton check` on every pass."""
+    from minitriton.explorer.verdicts import verdicts
+
+    asked = asked_of(given)
+    return {"steps": verdicts(open_program(asked), asked)}
+
+
+def buffers(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """Shared memory by buffer over time."""
+    from minitriton.explorer.buffers import buffers_of
+
+    opened = workshop.opened(asked_of(given))
+    return buffers_of(opened.recording, opened.tables)
+
+
+def pattern(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """Which elements one access of a step's state touches."""
+    from minitriton.explorer.patterns import pattern_of
+
+    opened = workshop.opened(asked_of(given))
+    kept = opened.recording.steps[_step(opened, given)].after.kept
+    if kept is None:
+        raise MinitritonError("accesses are watched in TTIR and TTGIR")
+    number = given.get("op")
+    if not isinstance(number, int):
+        raise MinitritonError(f"there is no op {number!r}")
+    found = pattern_of(kept, number, opened.program.launch())
+    place = user_location(kept.ops[number].location)
+    return {**found.plain(), "line": opened.tables.place((place.file, place.line) if place else None)}
+
+
+Service = Callable[[Workshop, dict[str, Any]], dict[str, Any]]
+
+SERVICES: dict[str, Service] = {
+    "compile": compiled, "inspect": inspected, "run": run, "sass": sass, "check": check,
+    "buffers": buffers, "pattern": pattern,
+}  # fmt: skip
+
+
+def asked_of(given: dict[str, Any]) -> Asked:
+    """The state that a question is about."""
+    return Asked.of_plain(given.get("asked"))

@@ -1,0 +1,117 @@
+// Where answers come from: the server that serves the page, or the page itself.
+import type { Asked, Buffers, Compile, Failure, Inspection, Kept, Pattern, Problem, Run, Sass, Verdicts } from "./payload";
+import { isFailure } from "./payload";
+
+/** What went wrong, as the compiler says it. */
+export class Trouble extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.message);
+  }
+}
+
+export interface Answers {
+  /** Whether something can be compiled. */
+  readonly live: boolean;
+  compile(asked: Asked, again?: boolean): Promise<Compile>;
+  inspect(compile: Compile, step: number): Promise<Inspection>;
+  run(compile: Compile, against?: Compile): Promise<Run>;
+  sass(compile: Compile): Promise<Sass>;
+  check(compile: Compile): Promise<Verdicts>;
+  buffers(compile: Compile): Promise<Buffers>;
+  pattern(compile: Compile, step: number, op: number): Promise<Pattern>;
+  triton(compile: Compile): Promise<Compile>;
+  exercise(name: string, asked: Asked): Promise<ExerciseResult>;
+}
+
+export interface ExerciseResult {
+  ok: boolean;
+  said: string[];
+}
+
+/** Answers of the server; what was answered once about a compile is remembered. */
+export class Server implements Answers {
+  readonly live = true;
+  private known = new WeakMap<Compile, Map<string, Promise<unknown>>>();
+
+  constructor(private readonly token: string) {}
+
+  compile = (asked: Asked, again = false): Promise<Compile> => this.ask("compile", { asked, again });
+  inspect = (compile: Compile, step: number): Promise<Inspection> => this.once(compile, "inspect", { step });
+  sass = (compile: Compile): Promise<Sass> => this.once(compile, "sass", {});
+  check = (compile: Compile): Promise<Verdicts> => this.once(compile, "check", {});
+  buffers = (compile: Compile): Promise<Buffers> => this.once(compile, "buffers", {});
+  triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {});
+  pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
+  run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
+  exercise = (name: string, asked: Asked): Promise<ExerciseResult> => this.ask("exercise", { name, asked });
+
+  private once<T>(compile: Compile, name: string, given: object): Promise<T> {
+    const answers = this.known.get(compile) ?? new Map<string, Promise<unknown>>();
+    this.known.set(compile, answers);
+    const key = `${name} ${JSON.stringify(given)}`;
+    const found = answers.get(key) ?? this.ask<T>(name, { asked: compile.asked, ...given });
+    answers.set(key, found);
+    return found as Promise<T>;
+  }
+
+  private async ask<T>(name: string, given: object): Promise<T> {
+    let response: Response;
+    try {
+      response = await fetch(`/api/${name}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Token": this.token },
+        body: JSON.stringify(given),
+      });
+    } catch {
+      const text = "the server does not answer: start `minitriton explore` again and open the address that it prints";
+      throw new Trouble({ message: text, text });
+    }
+    if (!response.ok) {
+      const text = (await response.text()).trim();
+      throw new Trouble({ message: text, text });
+    }
+    const answer = (await response.json()) as { ok: T } | Failure;
+    if ("error" in answer) throw new Trouble(answer.error);
+    return answer.ok;
+  }
+}
+
+const NEEDS_SERVER = "this page is a file: what compiles or runs something anew needs the server, `minitriton explore` without --html";
+
+/** Answers that a file holds. */
+export class File implements Answers {
+  readonly live = false;
+
+  compile = (): Promise<Compile> => refused(NEEDS_SERVER);
+  triton = (): Promise<Compile> => refused(NEEDS_SERVER);
+  exercise = (): Promise<ExerciseResult> => refused(NEEDS_SERVER);
+  run = (compile: Compile): Promise<Run> => kept(compile, (of) => of.run);
+  sass = (compile: Compile): Promise<Sass> => kept(compile, (of) => of.sass);
+  check = (compile: Compile): Promise<Verdicts> => kept(compile, (of) => of.check);
+  buffers = (compile: Compile): Promise<Buffers> => kept(compile, (of) => of.buffers);
+  pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => kept(compile, (of) => of.patterns?.[`${step}:${op}`]);
+
+  inspect(compile: Compile, step: number): Promise<Inspection> {
+    const found = compile.kept;
+    if (!found) return refused("this file was written without the facts about values");
+    const values: Inspection["values"] = {};
+    let last: Inspection | undefined;
+    for (let at = 0; at <= step; at++) {
+      const one = found.inspect[String(at)];
+      if (!one) continue;
+      Object.assign(values, one.values);
+      last = one;
+    }
+    return Promise.resolve({ values, accesses: last?.accesses ?? {}, movements: last?.movements ?? {}, types: found.types, layouts: found.layouts });
+  }
+}
+
+function refused<T>(text: string): Promise<T> {
+  return Promise.reject(new Trouble({ message: text, text }));
+}
+
+function kept<T extends object>(compile: Compile, pick: (of: Kept) => T | Failure | undefined): Promise<T> {
+  const found = compile.kept && pick(compile.kept);
+  if (!found) return refused("this file was written without it");
+  return isFailure(found) ? Promise.reject(new Trouble(found.error)) : Promise.resolve(found);
+}

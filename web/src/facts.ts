@@ -1,0 +1,139 @@
+// A value's facts with the chain behind each, the width of a load or store with what limits it, what a movement costs.
+import { make, table } from "./dom";
+import type { Access, Claim, Inspection, Movement, ValueFact } from "./payload";
+import type { Session } from "./session";
+
+const CLAIMS: Record<Claim, string> = {
+  contiguity: "elements in a row, each its predecessor plus 1",
+  divisibility: "divides the first of each such row (of pointers: in bytes)",
+  constancy: "elements in a row that are equal",
+};
+const EVERYTHING = 2 ** 61;
+
+export class FactsTab {
+  constructor(
+    private readonly session: Session,
+    private readonly into: HTMLElement,
+    private readonly showLayout: () => void,
+  ) {}
+
+  async show(): Promise<void> {
+    const { view } = this.session;
+    const name = view.value?.startsWith("%") ? view.value.slice(1) : null;
+    const right = await this.session.inspected(view.right);
+    const left = await this.session.inspected(view.left);
+    const found = [right, left].find((one) => one && ((name !== null && one.inspection.values[name]) || one.inspection.movements[view.op] || one.inspection.accesses[view.op])) ?? right;
+    if (!found) {
+      this.into.replaceChildren(make("p.hint", {}, "Facts are known of TTIR and TTGIR: choose a pass of theirs, and click a value."));
+      return;
+    }
+    const { inspection } = found;
+    const parts: HTMLElement[] = [];
+    const access = inspection.accesses[view.op] ?? (name === null ? this.accessOfLine(inspection) : undefined);
+    if (access) parts.push(this.access(access, inspection));
+    const movement = inspection.movements[view.op];
+    if (movement) parts.push(this.movement(movement));
+    const fact = name === null ? undefined : inspection.values[name];
+    if (name !== null && fact) parts.push(this.value(name, fact, inspection));
+    else if (!access && !movement) parts.push(this.ofLine(inspection));
+    this.into.replaceChildren(...parts);
+  }
+
+  private accessOfLine(inspection: Inspection): Access | undefined {
+    const { place } = this.session.view;
+    if (!place) return undefined;
+    return Object.values(inspection.accesses).find((one) => {
+      const line = (one as Access & { line?: [number, number] | null }).line;
+      return line?.[0] === place.file && line[1] === place.line;
+    });
+  }
+
+  private value(name: string, fact: ValueFact, inspection: Inspection): HTMLElement {
+    const type = inspection.types[fact.type];
+    const rows = (Object.keys(CLAIMS) as Claim[]).flatMap((claim) => {
+      const numbers = fact.claims?.[claim];
+      return numbers ? [[make("b", { title: CLAIMS[claim] }, claim), numbers.map(shown).join(" × "), this.chain(name, claim, inspection)]] : [];
+    });
+    if (fact.constant !== undefined) rows.push([make("b", {}, "constant"), String(fact.constant), make("span")]);
+    else if (fact.range) rows.push([make("b", {}, "range"), `${fact.range[0]} … ${fact.range[1]}`, make("span")]);
+    return make(
+      "section.card",
+      { id: "fact" },
+      make("h4", {}, `%${name}`, make("small", {}, ` by ${fact.origin}${fact.line ? `, line ${fact.line[1]}` : ""}`)),
+      make("code.type", {}, type?.text ?? ""),
+      type?.layout === undefined ? null : this.layoutLink(),
+      rows.length ? table(["fact", "along each axis", "because of"], rows) : make("p.hint", {}, "Facts are known of integers and pointers."),
+      fact.rule ? make("p.rule", {}, `Rule of ${fact.origin}: ${fact.rule}`) : null,
+    );
+  }
+
+  private layoutLink(): HTMLElement {
+    const made = make("button.link", { type: "button" }, "layout as a picture");
+    made.addEventListener("click", this.showLayout);
+    return made;
+  }
+
+  /** The values from this one to where the limit of a claim comes from, each to be clicked. */
+  private chain(name: string, claim: Claim, inspection: Inspection): HTMLElement {
+    const row = make("span.chain");
+    const seen = new Set<string>();
+    for (let at: string | null | undefined = name; at && !seen.has(at); ) {
+      seen.add(at);
+      const fact: ValueFact | undefined = inspection.values[at];
+      if (!fact) break;
+      if (at !== name) row.append(" ← ", this.link(at, fact));
+      const limits: (string | null)[] = fact.limits?.[claim] ?? [];
+      at = limits.find((one) => one !== null);
+    }
+    return row;
+  }
+
+  private link(name: string, fact: ValueFact): HTMLElement {
+    const made = make("button.link", { type: "button", title: fact.rule ?? "" }, `%${name} ${fact.origin}${fact.line ? `:${fact.line[1]}` : ""}`);
+    made.addEventListener("click", () => {
+      const place = fact.line ? { file: fact.line[0], line: fact.line[1] } : this.session.view.place;
+      this.session.choose({ value: `%${name}`, place, op: 0 });
+    });
+    return made;
+  }
+
+  private access(access: Access, inspection: Inspection): HTMLElement {
+    const cells = make("span.width", { title: `${access.width} of at most ${access.most} elements at a time` });
+    for (let at = 0; at < access.most; at++) cells.append(make(at < access.width ? "i.used" : "i"));
+    const chain = make("span.chain");
+    access.chain.forEach((name, at) => {
+      const fact = inspection.values[name];
+      if (fact) chain.append(at ? " ← " : "", this.link(name, fact));
+    });
+    return make(
+      "section.card",
+      { id: "access" },
+      make("h4", {}, access.name, make("small", {}, ` ${access.width * access.bytes} bytes at a time, of at most ${access.most * access.bytes}`), cells),
+      access.limit ? make("p", {}, make("b", {}, `limited by the ${access.limit}`), `: ${access.reason}`) : make("p", {}, "as wide as can be"),
+      access.chain.length ? make("p", {}, chain) : null,
+      access.hint ? make("p.advice", {}, `To widen it: ${access.hint}`) : null,
+    );
+  }
+
+  private movement(movement: Movement): HTMLElement {
+    return make("section.card", { id: "movement" }, make("h4", {}, movement.name), ...movement.cost.text.split("\n").map((line) => make("p", {}, line)), this.layoutLink());
+  }
+
+  /** Everything that the chosen line of the kernel made. */
+  private ofLine(inspection: Inspection): HTMLElement {
+    const { place } = this.session.view;
+    const values = place ? Object.entries(inspection.values).filter(([, fact]) => fact.line?.[0] === place.file && fact.line[1] === place.line) : [];
+    if (!values.length) return make("p.hint", {}, "Click a value (%12), a load or store, or a line of the kernel.");
+    return make("section.card", { id: "line-facts" }, make("h4", {}, `line ${place?.line ?? ""}`), table(
+      ["value", "type", "contiguity", "divisibility", "constancy", "range"],
+      values.map(([name, fact]) => [
+        this.link(name, fact),
+        make("code", {}, inspection.types[fact.type]?.text ?? ""),
+        ...(Object.keys(CLAIMS) as Claim[]).map((claim) => (fact.claims?.[claim] ?? []).map(shown).join(" × ")),
+        fact.constant !== undefined ? `always ${fact.constant}` : fact.range ? `${fact.range[0]} … ${fact.range[1]}` : "",
+      ]),
+    ));
+  }
+}
+
+const shown = (number: number): string => (number >= EVERYTHING ? "any" : String(number));

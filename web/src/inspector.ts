@@ -1,0 +1,55 @@
+// The drawer below: one tab at a time, shown anew when what is looked at changes.
+import { element } from "./dom";
+import type { Session } from "./session";
+
+export interface Tab {
+  name: string;
+  title: string;
+  show: () => void | Promise<void>;
+}
+
+export class Inspector {
+  constructor(
+    private readonly session: Session,
+    private readonly tabs: readonly Tab[],
+    private readonly onTrouble: (error: unknown) => void,
+  ) {
+    const bar = element("tabs");
+    tabs.forEach((tab, at) => {
+      const made = document.createElement("button");
+      made.type = "button";
+      made.id = `tab-${tab.name}`;
+      made.role = "tab";
+      made.textContent = tab.title;
+      made.title = `key ${at + 1}`;
+      made.setAttribute("aria-controls", `panel-${tab.name}`);
+      made.addEventListener("click", () => session.choose({ tab: tab.name }));
+      bar.append(made);
+    });
+  }
+
+  /** The element that a tab fills; made when the page is. */
+  static panel(name: string): HTMLElement {
+    const made = document.createElement("div");
+    made.id = `panel-${name}`;
+    made.className = "panel";
+    made.role = "tabpanel";
+    made.hidden = true;
+    element("panels").append(made);
+    return made;
+  }
+
+  select(number: number): void {
+    const tab = this.tabs[number];
+    if (tab) this.session.choose({ tab: tab.name });
+  }
+
+  show(): void {
+    const chosen = this.tabs.find((tab) => tab.name === this.session.view.tab) ?? this.tabs[0]!;
+    for (const tab of this.tabs) {
+      element(`panel-${tab.name}`).hidden = tab !== chosen;
+      element(`tab-${tab.name}`).setAttribute("aria-selected", String(tab === chosen));
+    }
+    Promise.resolve(chosen.show()).catch(this.onTrouble);
+  }
+}

@@ -1,0 +1,100 @@
+// The list of passes: time, lines that changed, verdict; found by name, those that changed nothing folded away.
+import { element, make } from "./dom";
+import type { Session } from "./session";
+import type { Step, Verdict } from "./payload";
+
+const MARKS = { changed: "~", moved: "↕", removed: "−", added: "+" } as const;
+
+export class PassList {
+  private readonly list = element("passes");
+  private readonly filter = element("filter") as HTMLInputElement;
+  private readonly unchanged = element("unchanged") as HTMLInputElement;
+  private verdicts: (Verdict | null)[] = [];
+
+  constructor(
+    private readonly session: Session,
+    private readonly onEdit: ((change: "skip" | "up" | "down", step: number) => void) | null,
+  ) {
+    this.filter.addEventListener("input", () => this.show());
+    this.filter.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" || event.key === "Enter") this.filter.blur();
+    });
+    this.unchanged.addEventListener("change", () => this.show());
+  }
+
+  showVerdicts(verdicts: (Verdict | null)[]): void {
+    this.verdicts = verdicts;
+    this.show();
+  }
+
+  show(): void {
+    const wanted = this.filter.value.trim().toLowerCase();
+    const { steps } = this.session.compile;
+    this.list.replaceChildren(
+      ...steps.flatMap((one, at) => {
+        const seen = one.changed || one.edit || one.error !== null || this.unchanged.checked || at === this.session.view.step || this.verdicts[at]?.ok === false;
+        return seen && `${one.text} ${one.doc}`.toLowerCase().includes(wanted) ? [this.row(one, at)] : [];
+      }),
+    );
+    document.getElementById(`step-${this.session.view.step}`)?.scrollIntoView({ block: "nearest" });
+  }
+
+  next(direction: 1 | -1): void {
+    const shown = [...this.list.children].map((item) => Number(item.id.slice(5)));
+    const next = shown[shown.indexOf(this.session.view.step) + direction];
+    if (next !== undefined) this.session.choose({ step: next });
+  }
+
+  focusFilter(): void {
+    this.filter.focus();
+  }
+
+  toggleUnchanged(): void {
+    this.unchanged.click();
+  }
+
+  private row(one: Step, at: number): HTMLElement {
+    const before = this.session.compile.steps[Math.max(0, at - 1)]!;
+    const { states } = this.session.compile;
+    const ops = [states[before.state]?.ops, states[one.state]?.ops];
+    const counts = Object.entries(MARKS).flatMap(([kind, mark]) => {
+      const count = one.counts[kind as keyof typeof MARKS];
+      return count ? [make(`span.k-${kind}`, {}, `${mark}${count}`)] : [];
+    });
+    if (one.changed && at && ops[0] && ops[1] && ops[0] !== ops[1]) counts.push(make("span.ops", {}, `${ops[0]} → ${ops[1]} ops`));
+    const verdict = this.verdicts[at];
+    const item = make(
+      `li.${one.changed || one.edit ? "step" : "idle"}${one.error === null && verdict?.ok !== false ? "" : ".failed"}`,
+      { id: `step-${at}`, role: "option", "aria-selected": String(at === this.session.view.step), title: one.text },
+      make("span.name", {}, one.name),
+      verdict ? make(`span.verdict.${verdict.ok ? "holds" : "broken"}`, { title: verdict.why || verdict.verdict }, sign(verdict)) : make("span.verdict", {}, ""),
+      make("span.ms", {}, `${one.ms.toFixed(one.ms < 10 ? 2 : 0)} ms`),
+      make("span.counts", {}, ...counts),
+    );
+    item.addEventListener("click", () => this.session.choose({ step: at }));
+    if (this.onEdit && at > 0 && !one.edit) item.append(this.editing(at, this.onEdit));
+    return item;
+  }
+
+  private editing(at: number, onEdit: (change: "skip" | "up" | "down", step: number) => void): HTMLElement {
+    const tools = make("span.editing");
+    for (const [change, text, title] of [
+      ["skip", "✕", "leave this pass out (x)"],
+      ["up", "↑", "run it before the one above ([)"],
+      ["down", "↓", "run it after the one below (])"],
+    ] as const) {
+      const made = make("button", { type: "button", title, tabindex: "-1" }, text);
+      made.addEventListener("click", (event) => {
+        event.stopPropagation();
+        onEdit(change, at);
+      });
+      tools.append(made);
+    }
+    return tools;
+  }
+}
+
+function sign(verdict: Verdict): string {
+  if (!verdict.ok) return "✗";
+  return verdict.verdict === "unchanged" ? "·" : verdict.verdict === "not run" ? "?" : "✓";
+}

@@ -1,0 +1,156 @@
+// What is looked at: compiles, two states of them side by side, a place, a value; with the address that leads back to it.
+import type { Answers } from "./answers";
+import { placeOf, stepOf, type Asked, type Compile, type Inspection, type Place, type State } from "./payload";
+
+/** A state of a compile, by their numbers. */
+export interface Shown {
+  compile: number;
+  state: number;
+}
+
+export interface View {
+  compile: number;
+  step: number;
+  left: Shown;
+  right: Shown;
+  place: Place | null;
+  value: string | null;
+  op: number;
+  tab: string;
+}
+
+export type Change = Partial<Omit<View, "left" | "right">> & { left?: Shown; right?: Shown };
+
+export class Session {
+  readonly view: View;
+  private readonly watchers: ((before: View) => void)[] = [];
+
+  constructor(
+    readonly answers: Answers,
+    readonly compiles: Compile[],
+  ) {
+    const step = firstChange(compiles[0]!);
+    this.view = { compile: 0, step, left: { compile: 0, state: 0 }, right: { compile: 0, state: 0 }, place: null, value: null, op: 0, tab: "facts" };
+    Object.assign(this.view, this.aroundStep(0, step));
+  }
+
+  /** Calls `watcher` after each change, with the view before it. */
+  watch(watcher: (before: View) => void): void {
+    this.watchers.push(watcher);
+  }
+
+  /** Shows something else. Choosing a step shows the states before and after it. */
+  choose(change: Change): void {
+    const before = { ...this.view };
+    const compile = change.compile ?? this.view.compile;
+    const isStep = (change.step !== undefined && change.step !== this.view.step) || compile !== this.view.compile;
+    const step = Math.min(change.step ?? this.view.step, this.compiles[compile]!.steps.length - 1);
+    Object.assign(this.view, isStep || (change.step !== undefined && !change.left) ? this.aroundStep(compile, step) : {}, change, { step });
+    for (const watcher of this.watchers) watcher(before);
+    history.replaceState(null, "", this.hash());
+  }
+
+  /** The states before and after a step. */
+  aroundStep(compile: number, step: number): { left: Shown; right: Shown } {
+    const steps = this.compiles[compile]!.steps;
+    const before = steps[Math.max(step - 1, 0)]!.state;
+    return { left: { compile, state: before }, right: { compile, state: steps[step]!.state } };
+  }
+
+  /** Whether the two sides are those of the chosen step. */
+  get isStep(): boolean {
+    const { left, right } = this.aroundStep(this.view.compile, this.view.step);
+    return same(left, this.view.left) && same(right, this.view.right);
+  }
+
+  get compile(): Compile {
+    return this.compiles[this.view.compile]!;
+  }
+
+  compileOf(shown: Shown): Compile {
+    return this.compiles[shown.compile]!;
+  }
+
+  stateOf(shown: Shown): State {
+    const found = this.compileOf(shown).states[shown.state];
+    if (!found) throw new Error(`there is no state ${shown.state}`);
+    return found;
+  }
+
+  /** A place of one compile in another: the same line of the file of the same name. */
+  translated(place: Place | null, from: Compile, to: Compile): Place | null {
+    if (place === null || from === to) return place;
+    const name = baseName(from.files[place.file]);
+    const file = to.files.findIndex((path) => baseName(path) === name);
+    return file < 0 ? null : { file, line: place.line };
+  }
+
+  /** What is known of the state that is shown, or of the last one before it about which something is. */
+  async inspected(shown: Shown): Promise<{ inspection: Inspection; step: number } | null> {
+    const compile = this.compileOf(shown);
+    for (let state = shown.state; state >= 0; state--) {
+      const level = compile.states[state]?.level;
+      if (level !== "ttir" && level !== "ttgir") continue;
+      const step = stepOf(compile, state);
+      return step < 0 ? null : { inspection: await this.answers.inspect(compile, step), step };
+    }
+    return null;
+  }
+
+  add(compile: Compile): number {
+    this.compiles.push(compile);
+    return this.compiles.length - 1;
+  }
+
+  hash(): string {
+    const view = this.view;
+    const parts = [`step=${view.step}`];
+    if (view.compile && this.compile.code) parts.push(`state=${this.compile.code}`);
+    if (!this.isStep) parts.push(`left=${view.left.compile}.${view.left.state}`, `right=${view.right.compile}.${view.right.state}`);
+    if (view.place) parts.push(`file=${view.place.file}`, `line=${view.place.line}`);
+    if (view.value) parts.push(`value=${encodeURIComponent(view.value)}`);
+    if (view.tab !== "facts") parts.push(`tab=${view.tab}`);
+    return `#${parts.join("&")}`;
+  }
+
+  /** What the address says, as a change; sides that are not there are left out. */
+  readHash(): Change {
+    const given = new URLSearchParams(location.hash.slice(1));
+    const change: Change = {};
+    const step = Number(given.get("step") ?? NaN);
+    if (Number.isInteger(step) && step >= 0 && step < this.compile.steps.length) change.step = step;
+    const line = Number(given.get("line"));
+    change.place = line > 0 ? { file: Number(given.get("file") ?? 0), line } : null;
+    change.value = given.get("value");
+    change.tab = given.get("tab") ?? this.view.tab;
+    for (const side of ["left", "right"] as const) {
+      const [compile, state] = (given.get(side) ?? "").split(".").map(Number);
+      if (compile !== undefined && state !== undefined && this.compiles[compile]?.states[state]) change[side] = { compile, state };
+    }
+    return change;
+  }
+
+  /** The op that begins on a line of a state, and the place it comes from. */
+  lineOf(shown: Shown, number: number): { op: number; place: Place | null } {
+    const state = this.stateOf(shown);
+    return { op: state.op[number] ?? 0, place: placeOf(state, number) };
+  }
+}
+
+export function same(a: Shown, b: Shown): boolean {
+  return a.compile === b.compile && a.state === b.state;
+}
+
+export function baseName(path: string | undefined): string {
+  return path?.split("/").at(-1) ?? "";
+}
+
+function firstChange(compile: Compile): number {
+  return Math.max(compile.steps.findIndex((one, at) => at > 0 && one.changed), 0);
+}
+
+/** The asked of a compile, or an error where it was made without. */
+export function askedOf(compile: Compile): Asked {
+  if (!compile.asked) throw new Error("this compile does not say what it was made from");
+  return compile.asked;
+}

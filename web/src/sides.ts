@@ -1,0 +1,184 @@
+// The source and two states side by side; what is clicked or pointed at is marked in all three.
+import { element, make } from "./dom";
+import { compare } from "./difference";
+import { assemblyLanguage, pythonLanguage } from "./languages";
+import { Pane, type Heat } from "./pane";
+import { placeOf, samePlace, titleOf, type Compile, type Place, type Row, type State } from "./payload";
+import { areAlike, sideBySide, whole } from "./rows";
+import { baseName, same, type Session, type Shown } from "./session";
+
+export class Sides {
+  readonly source: Pane;
+  readonly panes: { left: Pane; right: Pane };
+  private readonly fold = element("fold") as HTMLInputElement;
+  private readonly file = element("file") as HTMLSelectElement;
+  private readonly selects = { left: element("before-title") as HTMLSelectElement, right: element("after-title") as HTMLSelectElement };
+  private aligned = true;
+  private shownFile = "";
+
+  constructor(
+    private readonly session: Session,
+    private readonly more: { text: string; value: string; load: () => Promise<Shown> }[],
+    private readonly onTrouble: (error: unknown) => void,
+  ) {
+    this.source = new Pane(element("source"), "source", pythonLanguage, (number) => {
+      if (number !== null) session.choose({ place: { file: Number(this.file.value), line: number + 1 }, value: null, op: 0 });
+    }, (number) => this.hover(number === null ? null : { file: Number(this.file.value), line: number + 1 }, session.compile));
+    this.panes = { left: this.pane("before", "left"), right: this.pane("after", "right") };
+    this.fold.addEventListener("change", () => this.showSides());
+    this.file.addEventListener("change", () => this.showFile(Number(this.file.value)));
+    keepTogether(this.panes.left.scroller, this.panes.right.scroller, () => this.aligned);
+    keepTogether(this.panes.right.scroller, this.panes.left.scroller, () => this.aligned);
+    for (const side of ["left", "right"] as const) this.selects[side].addEventListener("change", () => void this.chosen(side));
+  }
+
+  toggleFold(): void {
+    this.fold.click();
+  }
+
+  /** Shows both sides, and the files of the compile at the right. */
+  showSides(): void {
+    const { left, right } = this.session.view;
+    const [from, to] = [this.session.stateOf(left), this.session.stateOf(right)];
+    const rows = this.rows(left, right);
+    this.aligned = rows === null || rows.length === 0 || areAlike(rows);
+    if (this.aligned && rows !== null && rows.length > 0) {
+      const [a, b] = sideBySide(rows, from, to, this.fold.checked);
+      this.panes.left.show(a);
+      this.panes.right.show(b);
+      this.panes.right.scrollToFirstChange();
+    } else {
+      this.panes.left.show(whole(from));
+      this.panes.right.show(whole(to));
+    }
+    this.fillSelects();
+    this.fillFiles();
+  }
+
+  private rows(left: Shown, right: Shown): Row[] | null {
+    const { view, compile } = this.session;
+    if (this.session.isStep) return compile.steps[view.step]!.rows;
+    if (same(left, right)) return null;
+    return compare(this.session.stateOf(left), this.session.stateOf(right), left.compile === right.compile);
+  }
+
+  private fillSelects(): void {
+    for (const side of ["left", "right"] as const) {
+      const shown = this.session.view[side];
+      const select = this.selects[side];
+      select.replaceChildren();
+      this.session.compiles.forEach((compile, at) => {
+        const group = make("optgroup", { label: compile.label ?? compile.kernel }) as HTMLOptGroupElement;
+        compile.states.forEach((_, state) => group.append(new Option(titleOf(compile, state), `${at}.${state}`)));
+        if (at === this.session.view.compile) for (const one of this.more) group.append(new Option(one.text, one.value));
+        select.append(group);
+      });
+      select.value = `${shown.compile}.${shown.state}`;
+      select.title = `${side === "left" ? "before" : "after"}: ${titleOf(this.session.compileOf(shown), shown.state)}${size(this.session.stateOf(shown))}`;
+      element(side === "left" ? "before-size" : "after-size").textContent = size(this.session.stateOf(shown));
+    }
+  }
+
+  private async chosen(side: "left" | "right"): Promise<void> {
+    const value = this.selects[side].value;
+    const extra = this.more.find((one) => one.value === value);
+    try {
+      const [compile, state] = value.split(".").map(Number);
+      const shown = extra ? await extra.load() : { compile: compile!, state: state! };
+      this.session.choose({ [side]: shown });
+    } catch (error) {
+      this.fillSelects();
+      this.onTrouble(error);
+    }
+  }
+
+  private fillFiles(): void {
+    const compile = this.session.compile;
+    const key = compile.files.map((path) => `${path}\n${compile.sources[String(compile.files.indexOf(path))] ?? ""}`).join("\n");
+    if (key === this.shownFile) return;
+    this.shownFile = key;
+    this.file.replaceChildren(...compile.files.map((path, index) => new Option(baseName(path), String(index))));
+    this.showFile(kernelFile(compile));
+  }
+
+  showFile(index: number): void {
+    const compile = this.session.compile;
+    this.file.value = String(index);
+    const lines = (compile.sources[String(index)] ?? "").split("\n");
+    this.source.show(lines.map((text, number) => ({ text, number, kind: "same" })));
+    this.source.scrollTo(firstLine(compile, index) - 1);
+  }
+
+  /** Marks the chosen place and value everywhere. */
+  mark(): void {
+    const { place, value } = this.session.view;
+    for (const side of ["left", "right"] as const) {
+      const shown = this.session.view[side];
+      this.panes[side].mark(this.linesAt(shown, place, this.session.compile), value, side === "right" || !this.aligned);
+    }
+    if (place && String(place.file) !== this.file.value) this.showFile(place.file);
+    this.source.mark(place && String(place.file) === this.file.value ? [place.line - 1] : [], null, true);
+    element("place").textContent = place ? `line ${place.line}` : "click a line to follow it";
+    element("place").title = place ? (this.session.compile.files[place.file] ?? "") : "";
+  }
+
+  private hover(place: Place | null, from: Compile): void {
+    for (const side of ["left", "right"] as const) this.panes[side].hover(this.linesAt(this.session.view[side], place, from));
+    const here = this.session.translated(place, from, this.session.compile);
+    this.source.hover(here && String(here.file) === this.file.value ? [here.line - 1] : []);
+  }
+
+  private linesAt(shown: Shown, place: Place | null, from: Compile): number[] {
+    const there = this.session.translated(place, from, this.session.compileOf(shown));
+    const state = this.session.stateOf(shown);
+    return there ? state.text.flatMap((_, at) => (samePlace(placeOf(state, at), there) ? [at] : [])) : [];
+  }
+
+  private pane(id: string, side: "left" | "right"): Pane {
+    const click = (number: number | null, value: string | null): void => {
+      if (number === null) return;
+      const shown = this.session.view[side];
+      const { op, place } = this.session.lineOf(shown, number);
+      this.session.choose({ place: this.session.translated(place, this.session.compileOf(shown), this.session.compile), value, op });
+    };
+    const point = (number: number | null): void => {
+      const shown = this.session.view[side];
+      this.hover(number === null ? null : this.session.lineOf(shown, number).place, this.session.compileOf(shown));
+    };
+    return new Pane(element(id), id, assemblyLanguage, click, point);
+  }
+
+  /** Counts beside the lines of the source, and of a state that has the numbers of its lines. */
+  showHeat(sources: ReadonlyMap<string, Heat>, ptx: ReadonlyMap<number, Heat>): void {
+    const file = this.file.value;
+    this.source.showHeat(new Map([...sources].flatMap(([key, heat]) => (key.startsWith(`${file}:`) ? [[Number(key.split(":")[1]) - 1, heat] as const] : []))));
+    for (const side of ["left", "right"] as const) {
+      const state = this.session.stateOf(this.session.view[side]);
+      const beside = new Map<number, Heat>();
+      if (state.level === "ptx") state.number?.forEach((number, at) => { const heat = ptx.get(number); if (heat) beside.set(at, heat); });
+      this.panes[side].showHeat(beside);
+    }
+  }
+}
+
+const size = (of: State): string => (of.ops === null ? `${of.text.length} lines` : `${of.ops} ops`);
+
+function keepTogether(one: HTMLElement, other: HTMLElement, wanted: () => boolean): void {
+  one.addEventListener("scroll", () => {
+    if (wanted() && Math.abs(other.scrollTop - one.scrollTop) > 1) other.scrollTop = one.scrollTop;
+  });
+}
+
+/** The file that most lines of the first state name: the kernel's own. */
+export function kernelFile(compile: Compile): number {
+  const counts = new Map<number, number>();
+  for (const at of compile.states[0]?.file ?? []) if (at >= 0) counts.set(at, (counts.get(at) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
+}
+
+/** The first line of a file that the frontend's IR comes from. */
+function firstLine(compile: Compile, index: number): number {
+  const first = compile.states[0];
+  const lines = first?.line.filter((_, at) => first.file[at] === index) ?? [];
+  return lines.length ? Math.min(...lines) : 1;
+}

@@ -1,0 +1,234 @@
+// Changing the kernel, the IR at a stage, options or the passes, and compiling anew; each state with its link and command line.
+import { Trouble } from "./answers";
+import { button, element, make, table } from "./dom";
+import { Editor } from "./editor";
+import { assemblyLanguage, pythonLanguage } from "./languages";
+import { stepOf, type Asked, type Compile } from "./payload";
+import { askedOf, baseName, type Session } from "./session";
+import { kernelFile } from "./sides";
+
+type What = "kernel" | "ir" | "pipeline";
+
+export class WhatIfTab {
+  private what: What = "kernel";
+  private editor: Editor | null = null;
+  private editedStep = 0;
+  private readonly status = make("p.status", { role: "status", id: "status" });
+  private readonly changes = make("div", { id: "changes" });
+  private readonly options: Record<string, HTMLInputElement> = {};
+  private shownFor = "";
+  private busy = false;
+
+  constructor(
+    private readonly session: Session,
+    private readonly into: HTMLElement,
+  ) {}
+
+  show(): void {
+    if (!this.session.answers.live) {
+      this.into.replaceChildren(make("section.card.wide", {}, make("h4", {}, "Changing and compiling anew needs the server"), make("p", {}, "The same compile, to be changed:"), make("code", {}, this.session.compile.command ?? "minitriton explore FILE.py:kernel")));
+      return;
+    }
+    if (!this.editor) this.build();
+    const key = `${this.what} ${this.session.view.compile} ${this.what === "ir" ? this.stepOfRight() : ""}`;
+    if (key !== this.shownFor) {
+      this.shownFor = key;
+      this.fill();
+    }
+    this.showChanges();
+  }
+
+  private build(): void {
+    const kinds: [What, string][] = [["kernel", "the kernel"], ["ir", "the IR at the right"], ["pipeline", "the passes"]];
+    const choices = make("p.choices", {}, "edit ");
+    for (const [what, text] of kinds) {
+      const made = button(text, `edit ${text}`, () => {
+        this.what = what;
+        for (const other of choices.querySelectorAll("button[data-what]")) other.setAttribute("aria-pressed", String(other === made));
+        this.show();
+      });
+      made.dataset.what = what;
+      made.setAttribute("aria-pressed", String(what === this.what));
+      choices.append(made);
+    }
+    choices.append(button("Compile", "Ctrl-Enter", () => void this.compileText()));
+    const numbers = make("p.options", {}, ...["num_warps", "num_stages", "num_ctas", "arch", "grid"].map((name) => {
+      const input = make("input", { type: "text", size: "5", "aria-label": name, name }) as HTMLInputElement;
+      this.options[name] = input;
+      return make("label", {}, `${name} `, input);
+    }));
+    const place = make("div.editor", { id: "editor" });
+    this.into.replaceChildren(make("div.whatif", {}, make("div", {}, choices, numbers, place), make("div.side", {}, this.status, this.changes)));
+    this.editor = new Editor(place, () => void this.compileText());
+  }
+
+  private stepOfRight(): number {
+    const { right } = this.session.view;
+    return stepOf(this.session.compileOf(right), right.state);
+  }
+
+  private fill(): void {
+    const compile = this.session.compile;
+    for (const [name, input] of Object.entries(this.options)) {
+      const asked = askedOf(compile);
+      input.value = String(name === "arch" ? compile.arch : name === "grid" ? (asked.grid ?? "") : (compile.options?.[name] ?? ""));
+    }
+    if (this.what === "kernel") this.editor!.show(compile.sources[String(kernelFile(compile))] ?? "", pythonLanguage);
+    else if (this.what === "pipeline") this.editor!.show(compile.pipeline.replaceAll(/,(?![^{(]*[})])/g, ",\n"), null);
+    else {
+      this.editedStep = this.stepOfRight();
+      this.editor!.show(this.session.stateOf(this.session.view.right).text.join("\n"), assemblyLanguage);
+    }
+  }
+
+  /** Compiles with the text of the editor. */
+  private async compileText(): Promise<void> {
+    const compile = this.session.compile;
+    const asked = this.withOptions({ ...askedOf(compile) }, compile);
+    const text = this.editor!.text;
+    if (this.what === "kernel") {
+      if (text !== compile.sources[String(kernelFile(compile))]) asked.kernel_text = text;
+    } else if (this.what === "pipeline") {
+      const pipeline = text.replaceAll(/\s*\n\s*/g, "");
+      if (pipeline !== compile.pipeline) {
+        asked.pipeline = pipeline;
+        delete asked.edits;
+      }
+    } else {
+      const after = this.passesBefore(compile, this.editedStep);
+      if (text !== compile.states[compile.steps[this.editedStep]!.state]!.text.join("\n")) asked.states = [...(asked.states ?? []).filter((one) => one.after < after), { after, text }];
+    }
+    await this.compile(asked);
+  }
+
+  /** How many passes a step and those before it are: steps that are edits are none. */
+  private passesBefore(compile: Compile, step: number): number {
+    return compile.steps.slice(1, step + 1).filter((one) => !one.edit).length;
+  }
+
+  private withOptions(asked: Asked, compile: Compile): Asked {
+    const given = new Map((asked.options ?? []).map((one) => [one.split("=")[0]!, one]));
+    for (const [name, input] of Object.entries(this.options)) {
+      const value = input.value.trim();
+      if (name === "arch") {
+        if (value && Number(value) !== compile.arch) asked.arch = Number(value);
+      } else if (name === "grid") {
+        if (value) asked.grid = value;
+        else delete asked.grid;
+      } else if (value && value !== String(compile.options?.[name] ?? "")) given.set(name, `${name}=${value}`);
+    }
+    if (given.size) asked.options = [...given.values()];
+    return asked;
+  }
+
+  /** Skips or moves a pass of the shown compile. */
+  async editPass(change: "skip" | "up" | "down", step: number): Promise<void> {
+    const compile = this.session.compile;
+    const passes = compile.steps.map((one, at) => ({ one, at })).filter(({ one, at }) => at > 0 && !one.edit);
+    const place = passes.findIndex(({ at }) => at === step);
+    const other = change === "skip" ? undefined : passes[place + (change === "up" ? -1 : 1)];
+    if (place < 0 || (change !== "skip" && !other)) return;
+    const name = (at: number): string => {
+      const called = passes[at]!.one.name;
+      const count = passes.slice(0, at + 1).filter(({ one }) => one.name === called).length;
+      return passes.filter(({ one }) => one.name === called).length > 1 ? `${called}#${count}` : called;
+    };
+    const edit: [string, string] = change === "skip" ? ["skip", name(place)] : ["move", `${name(place)} ${change === "up" ? "before" : "after"} ${name(place + (change === "up" ? -1 : 1))}`];
+    const asked = { ...askedOf(compile) };
+    asked.edits = [...(asked.edits ?? []), edit];
+    await this.compile(asked, step);
+  }
+
+  /** Compiles and shows; what is refused is said, and what was shown stays. */
+  async compile(asked: Asked, step?: number): Promise<boolean> {
+    if (this.busy) return false;
+    this.busy = true;
+    this.say("compiling…", false);
+    const start = performance.now();
+    try {
+      const made = await this.session.answers.compile(asked);
+      const base = this.session.compile;
+      made.label = `change ${this.session.compiles.length}: ${changesOf(made.asked ?? asked).join("; ") || "none"}`;
+      const at = this.session.add(made);
+      const wanted = base.steps[step ?? this.session.view.step];
+      const found = made.steps.findIndex((one, index) => one.text === wanted?.text && index >= (step ?? this.session.view.step) - 2);
+      const failed = made.steps.findIndex((one) => one.error !== null);
+      this.shownFor = "";
+      this.editor?.markWrong(null);
+      this.session.choose({ compile: at, step: failed >= 0 ? failed : found >= 0 ? found : Math.min(step ?? this.session.view.step, made.steps.length - 1) });
+      this.say(`compiled in ${Math.round(performance.now() - start)} ms`, failed >= 0);
+      return true;
+    } catch (error) {
+      const problem = error instanceof Trouble ? error.problem : { message: String(error), text: String(error) };
+      this.say(problem.text, true);
+      const ours = problem.file && (problem.file === "edited" || baseName(problem.file) === baseName(askedOf(this.session.compile).source.split(":")[0]));
+      if (ours && problem.line) this.editor?.markWrong(problem.line);
+      return false;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  private say(text: string, isWrong: boolean): void {
+    this.status.textContent = text;
+    this.status.classList.toggle("failed", isWrong);
+    const banner = element("banner");
+    banner.textContent = isWrong ? text : "";
+    banner.hidden = !isWrong;
+  }
+
+  private showChanges(): void {
+    const { compiles, view } = this.session;
+    const shown = this.session.compile;
+    const base = compiles[0]!;
+    const levels = [...new Set(base.states.map((one) => one.level))];
+    const rows = levels.map((level) => {
+      const [then, now] = [base, shown].map((one) => one.states.filter((state) => state.level === level).at(-1));
+      const count = (one: typeof then): string => (one ? (one.ops === null ? `${one.text.length} lines` : `${one.ops} ops`) : "–");
+      return [level, count(now), count(then)];
+    });
+    const link = new URL(location.href);
+    if (shown.code) link.hash = `state=${shown.code}`;
+    this.changes.replaceChildren(
+      make("h4", {}, view.compile ? (shown.label ?? "") : "nothing is changed"),
+      ...(view.compile ? [table(["", "now", "before"], rows), this.links()] : []),
+      make("p", {}, make("a", { href: link.href, id: "link" }, "link to this state")),
+      make("p", {}, "the same from a command line:"),
+      make("textarea", { readonly: "", rows: "3", "aria-label": "command line", id: "command" }, shown.command ?? ""),
+      ...compiles.map((one, at) => {
+        const made = button(at ? (one.label ?? `change ${at}`) : "as it was at first", "show this compile", () => this.session.choose({ compile: at, step: Math.min(view.step, one.steps.length - 1) }));
+        made.setAttribute("aria-pressed", String(at === view.compile));
+        return made;
+      }),
+    );
+  }
+
+  private links(): HTMLElement {
+    const { view } = this.session;
+    const row = make("p.choices");
+    row.append(
+      button("what changed in the PTX", "the first compile beside this one", () => this.beside("ptx")),
+      button("in the TTGIR", "the first compile beside this one", () => this.beside("ttgir")),
+      button("costs and numbers", "both runs on the emulator", () => this.session.choose({ tab: "costs", compile: view.compile })),
+    );
+    return row;
+  }
+
+  private beside(level: string): void {
+    const { compiles, view } = this.session;
+    const last = (compile: number): number => compiles[compile]!.states.map((one) => one.level).lastIndexOf(level);
+    if (last(0) < 0 || last(view.compile) < 0) return;
+    this.session.choose({ left: { compile: 0, state: last(0) }, right: { compile: view.compile, state: last(view.compile) } });
+  }
+}
+
+/** What an asked changes, in a few words each. */
+export function changesOf(asked: Asked): string[] {
+  return [
+    ...(asked.edits ?? []).map(([kind, text]) => `${kind} ${text}`),
+    ...(asked.kernel_text === undefined ? [] : ["the kernel edited"]),
+    ...(asked.states ?? []).map((one) => `IR edited after pass ${one.after}`),
+    ...(asked.pipeline === undefined ? [] : ["other passes"]),
+    ...(asked.options ?? []),
+  ];
+}
