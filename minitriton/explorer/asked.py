@@ -59,7 +59,10 @@ class Asked:
         try:
             packed = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))
             unpacker = zlib.decompressobj()
-            return cls.of_plain(json.loads(unpacker.decompress(packed, _MOST_BYTES)))
+            text = unpacker.decompress(packed, _MOST_BYTES)
+            if not unpacker.eof:
+                raise ValueError("its end is missing")
+            return cls.of_plain(json.loads(text))
         except (ValueError, zlib.error) as error:
             raise MinitritonError(
                 f"the state cannot be read: {error}", help="copy the whole of the link or command line"

@@ -38,8 +38,12 @@ def add_explorer_commands(commands: Any) -> None:
     explore = commands.add_parser(
         "explore", help="every pass of a compile in the browser: before, after, why, what it costs, and what if"
     )
-    explore.add_argument("--html", type=Path, metavar="OUT.html", help="write a file that needs neither server nor network")
-    explore.add_argument("--port", type=int, default=8753, help="of the server, on 127.0.0.1 (default: %(default)s; 0: any)")
+    explore.add_argument(
+        "--html", type=Path, metavar="OUT.html", help="write a file that needs neither server nor network"
+    )
+    explore.add_argument(
+        "--port", type=int, default=8753, help="of the server, on 127.0.0.1 (default: %(default)s; 0: any)"
+    )
     explore.add_argument("--no-browser", action="store_true", help="say the address, open nothing")
     add_program_arguments(explore, many=True)
     explore.set_defaults(run=run_explore)
@@ -56,8 +60,14 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
     parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
     parser.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
-    for kind, form in (("skip", "PASS"), ("move", "'PASS before|after PASS'"), ("insert", "'PASS{OPTIONS} before|after PASS'")):
-        parser.add_argument(f"--{kind}", action=_Edit, dest="edits", default=[], metavar=form, help="as of `minitriton compile`")
+    for kind, form in (
+        ("skip", "PASS"),
+        ("move", "'PASS before|after PASS'"),
+        ("insert", "'PASS{OPTIONS} before|after PASS'"),
+    ):
+        parser.add_argument(
+            f"--{kind}", action=_Edit, dest="edits", default=[], metavar=form, help="as of `minitriton compile`"
+        )
     parser.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
     parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="the value of a number")
     parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="elements of an array")
@@ -82,7 +92,9 @@ def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
         return Asked.of_code(given.state)
     source = source or given.source
     if not source:
-        raise MinitritonError("no program is named", help="name one as FILE.py:kernel, or as a kernel of `minitriton corpus`")
+        raise MinitritonError(
+            "no program is named", help="name one as FILE.py:kernel, or as a kernel of `minitriton corpus`"
+        )
     return Asked(
         source, given.signature, given.arch, tuple(given.option), given.pipeline, tuple(given.edits), grid=given.grid,
         numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),

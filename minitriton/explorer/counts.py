@@ -51,18 +51,18 @@ class LineCounts:
 Place = tuple[str, int]
 
 
-def counts_by_line(report: Report) -> tuple[dict[Place, LineCounts], dict[int, LineCounts]]:
-    """The counts by file and line of the source, and by line of the PTX text (from 1)."""
+def counts_by_line(report: Report, places: dict[int, Place]) -> tuple[dict[Place, LineCounts], dict[int, LineCounts]]:
+    """The counts by file and line of the source, and by line of the PTX text (from 1), of which `places` has the user's places."""
     sources: dict[Place, LineCounts] = {}
     ptx: dict[int, LineCounts] = {}
     findings: dict[int, list[str]] = {}
     for finding in report.findings:
         findings.setdefault(finding.line, []).append(f"{finding.kind}: {finding.message}")
     for instruction in report.kernel.instructions:
-        place = instruction.source
+        place = places.get(instruction.line)
         into = [ptx.setdefault(instruction.line, LineCounts())]
         if place is not None:
-            into.append(sources.setdefault((place.file, place.line), LineCounts()))
+            into.append(sources.setdefault(place, LineCounts()))
         for counts in into:
             _add(counts, instruction, report)
             counts.findings += findings.get(instruction.line, [])

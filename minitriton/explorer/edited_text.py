@@ -42,8 +42,7 @@ def parse_edited(before: Snapshot, text: str, identities: Identities) -> Any:
         if line is not None and line.op:
             original = identities.op(line.op)
             op.location = last = original.location
-            if original.name == op.name:
-                identities.adopt(op, line.op, line.defines)
+            identities.adopt(op, line.op if original.name == op.name else 0, line.defines)
         elif last is not None:
             op.location = last
     return module

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from minitriton.dialects import ttg
+from minitriton.dialects.tt.func import FuncOp
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import POINTERS, mask_of
 from minitriton.explorer.snapshot import KeptModule
@@ -56,9 +57,7 @@ def pattern_of(kept: KeptModule, number: int, launch: Launch) -> Pattern:
     op = kept.ops.get(number)
     if op is None or op.name not in POINTERS or not isinstance(op.operands[POINTERS[op.name]].type, TensorType):
         raise MinitritonError(f"op {number} is no load or store through a tensor of pointers")
-    entry = next(
-        one for one in kept.module.ops if one.name == "tt.func" and one.properties["sym_name"].data == launch.name
-    )  # pyright: ignore[reportAttributeAccessIssue]
+    entry = next(one for one in kept.module.ops if isinstance(one, FuncOp) and one.sym_name.data == launch.name)
     first = entry.regions[0].blocks[0].first_op
     seen: list[tuple[int, np.ndarray, np.ndarray | None]] = []
     count = 0

@@ -14,6 +14,7 @@ from minitriton.codegen.cubin import assembler_available, ptx_to_cubin
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import WARPS, blocks_on_sm
 from minitriton.errors import MinitritonError
+from minitriton.explorer.llvm_places import Callers, Place
 from minitriton.explorer.snapshot import Line, Snapshot
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.tools.disasm import find_tool
@@ -62,8 +63,8 @@ def resources(cubin: bytes, name: str, options: CUDAOptions, shared_bytes: int) 
     )
 
 
-def sass_state(cubin: bytes) -> Snapshot:
-    """The machine code in lines. Raises `MinitritonError` where no disassembler is installed."""
+def sass_state(cubin: bytes, callers: dict[Place, list[Place]]) -> Snapshot:
+    """The machine code in lines; `callers` as `Callers` takes them. Raises `MinitritonError` where no disassembler is installed."""
     path = find_tool("nvdisasm")
     if path is None:
         raise MinitritonError(
@@ -76,18 +77,19 @@ def sass_state(cubin: bytes) -> Snapshot:
         done = subprocess.run([path, "-c", "-g", file.name], capture_output=True, text=True)
     if done.returncode:
         raise MinitritonError(f"nvdisasm failed: {done.stderr.strip()}")
-    return Snapshot("sass", tuple(lines_of_sass(done.stdout)), None, raw=done.stdout)
+    return Snapshot("sass", tuple(lines_of_sass(done.stdout, callers)), None, raw=done.stdout)
 
 
-def lines_of_sass(text: str) -> list[Line]:
+def lines_of_sass(text: str, callers: dict[Place, list[Place]]) -> list[Line]:
     """The instructions and labels of a disassembly with line numbers."""
+    users = Callers(callers)
     place: tuple[str, int] | None = None
     lines: list[Line] = []
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip()
         if stripped.startswith("//## File"):
             found = _PLACE.findall(stripped)
-            place = (found[-1][0], int(found[-1][1])) if found else None
+            place = users.user_place((found[-1][0], int(found[-1][1]))) if found else None
         elif (instruction := _ADDRESS.match(line)) is not None:
             shown = "    " + " ".join(line[instruction.end() :].split())
             lines.append(Line(shown, source=place, uses=tuple(dict.fromkeys(_REGISTER.findall(shown))), number=number))

@@ -113,11 +113,13 @@ def application(guard: Guard, asked: list[Asked], workers: dict[str, Worker]) ->
 
 def bound_socket(port: int) -> socket.socket:
     """A socket on the loopback address: of `port`, or of one that is free where `port` is taken and the default (0: any)."""
+    reason: str | None = None
     for wanted in (port, 0) if port == DEFAULT_PORT else (port,):
         made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind((HOST, wanted))
+            made.listen(128)
         except OSError as error:
             made.close()
             reason = error.strerror

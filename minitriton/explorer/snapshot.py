@@ -12,7 +12,6 @@ by. What a pass makes anew gets new ones: the differences of two texts are the d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +22,7 @@ from minitriton.analysis.locations import user_location
 from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
+from minitriton.explorer.llvm_places import Callers, LLVMPlaces
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,9 @@ class Identities:
         self._ops: dict[int, tuple[int, Operation]] = {}
         self._by_number: dict[int, Operation] = {}
         self._last = 0
+        self._last_name = -1
+        self.callers: dict[tuple[str, int], list[tuple[str, int]]] = {}
+        """Of lines of the language's library, the user's lines that they were inlined at, as the last LLVM IR says."""
         self._values: dict[int, tuple[str, SSAValue]] = {}
         self._taken: set[str] = set()
 
@@ -61,25 +64,33 @@ class Identities:
         """The op that has `number`."""
         return self._by_number[number]
 
-    def adopt(self, op: Operation, number: int, results: tuple[str, ...]) -> None:
-        """Makes `op` the one that has `number`, and gives its results these names."""
-        self._ops[id(op)] = (number, op)
-        self._by_number[number] = op
-        for value, name in zip(op.results, results, strict=False):
+    def adopt(self, op: Operation, number: int, names: tuple[str, ...]) -> None:
+        """Makes `op` the one that has `number` (0: a new one), and gives what it defines these names."""
+        if number:
+            self._ops[id(op)] = (number, op)
+            self._by_number[number] = op
+        for value, name in zip(defined_by(op), names, strict=False):
             self._values[id(value)] = (name.partition("#")[0], value)
 
     def name(self, value: SSAValue, wanted: str) -> str:
-        """The name of `value`: `wanted` when it is first met, with a suffix where that is taken."""
+        """The name of `value`: `wanted` when it is first met; where that is taken the next free number, or `wanted` with a suffix."""
         known = self._values.get(id(value))
         if known is not None:
             return known[0]
         name, count = wanted, 0
         while name in self._taken:
             count += 1
-            name = f"{wanted}_{count}"
+            name = str(self._last_name + count) if wanted.isdigit() else f"{wanted}_{count}"
+        if name.isdigit():
+            self._last_name = max(self._last_name, int(name))
         self._taken.add(name)
         self._values[id(value)] = (name, value)
         return name
+
+
+def defined_by(op: Operation) -> tuple[SSAValue, ...]:
+    """The results of an op, and the arguments of its blocks."""
+    return (*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args))
 
 
 class _StableNames(ValueNames):
@@ -150,12 +161,11 @@ def _kept(module: ModuleOp, names: ValueNames, identities: Identities) -> KeptMo
 
 def _line_of_op(text: str, op: Operation, names: ValueNames, identities: Identities) -> Line:
     place = user_location(op.location)
-    inner = [argument for region in op.regions for block in region.blocks for argument in block.args]
     return Line(
         text,
         identities.number(op),
         (place.file, place.line) if place is not None else None,
-        tuple(names.name_of(value) for value in (*op.results, *inner)),
+        tuple(names.name_of(value) for value in defined_by(op)),
         tuple(names.name_of(value) for value in op.operands),
     )
 
@@ -163,20 +173,19 @@ def _line_of_op(text: str, op: Operation, names: ValueNames, identities: Identit
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s*,.*)?$', re.MULTILINE)
 _DBG = re.compile(r"!dbg !(\d+)")
-_DI_LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+).*?scope: !(\d+)(?:, inlinedAt: !(\d+))?")
-_DI_SCOPE = re.compile(r"^!(\d+) = .*?file: !(\d+)")
-_DI_FILE = re.compile(r'^!(\d+) = !DIFile\(filename: "([^"]*)"(?:, directory: "([^"]*)")?')
 _PTX_REGISTER = re.compile(r"%[a-z]+\d+")
 
 
-def lines_of_ptx(text: str) -> list[Line]:
-    """PTX without its debugging sections; each instruction has the place of the `.loc` before it."""
+def lines_of_ptx(text: str, callers: dict[tuple[str, int], list[tuple[str, int]]]) -> list[Line]:
+    """PTX without its debugging sections; each instruction has the place of the `.loc` before it, of inlined ones the user's own."""
+    users = Callers(callers)
     files = {int(number): path for number, path in _FILE.findall(text)}
     place: tuple[str, int] | None = None
     lines: list[Line] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         if (found := _LOC.match(line)) is not None:
-            place = (files.get(int(found[1]), ""), int(found[2]))
+            # Line 0: of no line, as what was moved or merged.
+            place = users.user_place((files.get(int(found[1]), ""), int(found[2]))) if int(found[2]) else None
         elif line.lstrip().startswith(".section"):
             break
         elif not line.lstrip().startswith("//") or "inline asm" in line:
@@ -186,43 +195,16 @@ def lines_of_ptx(text: str) -> list[Line]:
     return lines
 
 
-def lines_of_llvm_ir(text: str) -> list[Line]:
+def lines_of_llvm_ir(text: str, places: LLVMPlaces) -> list[Line]:
     """LLVM IR without its metadata; each instruction has the place of its `!dbg`, of inlined ones the user's own."""
-    raw = text.split("\n")
-    locations, scopes, files = _metadata(raw)
-
-    def place(number: str) -> tuple[str, int] | None:
-        line, scope, inlined = locations.get(number, (0, "", ""))
-        path = files.get(scopes.get(scope, ""), "")
-        if inlined and "/minitriton/language/" in path:
-            return place(inlined)
-        return (path, line) if path else None
-
     lines: list[Line] = []
-    for number, one in enumerate(raw, 1):
+    for number, one in enumerate(text.split("\n"), 1):
         if one.startswith("!"):
             continue
         found = _DBG.search(one)
         shown = one.replace(f", {found[0]}", "") if found else one
-        lines.append(Line(shown, source=place(found[1]) if found and one.startswith(" ") else None, number=number))
+        lines.append(Line(shown, source=places.of(found[1]) if found and one.startswith(" ") else None, number=number))
     return lines
-
-
-def _metadata(raw: list[str]) -> tuple[dict[str, tuple[int, str, str]], dict[str, str], dict[str, str]]:
-    """Locations (line, scope, where inlined), the file of each scope, and the path of each file, by their numbers."""
-    locations: dict[str, tuple[int, str, str]] = {}
-    scopes: dict[str, str] = {}
-    files: dict[str, str] = {}
-    for line in raw:
-        if not line.startswith("!"):
-            continue
-        if found := _DI_LOCATION.match(line):
-            locations[found[1]] = (int(found[2]), found[3], found[4] or "")
-        elif found := _DI_FILE.match(line):
-            files[found[1]] = f"{found[3]}/{found[2]}" if found[3] else found[2]
-        elif found := _DI_SCOPE.match(line):
-            scopes[found[1]] = found[2]
-    return locations, scopes, files
 
 
 @dataclass(frozen=True)
@@ -251,5 +233,9 @@ def snapshot(value: Any, level: str, identities: Identities, *, keep: bool = Fal
         lines = _lines_of_module(value, names, identities)
         kept = _kept(value, names, identities) if keep and level in ("ttir", "ttgir") else None
         return Snapshot(level, tuple(lines), sum(1 for _ in value.walk()), kept)
-    read: Callable[[str], list[Line]] = lines_of_ptx if level == "ptx" else lines_of_llvm_ir
-    return Snapshot(level, tuple(read(str(value))), None, raw=str(value))
+    text = str(value)
+    if level == "ptx":
+        return Snapshot(level, tuple(lines_of_ptx(text, identities.callers)), None, raw=text)
+    places = LLVMPlaces(text)
+    identities.callers = places.callers
+    return Snapshot(level, tuple(lines_of_llvm_ir(text, places)), None, raw=text)

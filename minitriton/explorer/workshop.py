@@ -19,6 +19,7 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.inspection import Tables, inspect_state
+from minitriton.explorer.llvm_places import LLVMPlaces
 from minitriton.explorer.payload import payload, state_payload
 from minitriton.explorer.program import Program, open_program
 from minitriton.explorer.recording import Recording, record
@@ -144,7 +145,9 @@ def sass(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     taken = resources(cubin, opened.recording.kernel, opened.program.options, opened.recording.shared)
     numbers = {**vars(taken), "occupancy": taken.occupancy}
     try:
-        state = state_payload(sass_state(cubin), opened.files)
+        state = state_payload(
+            sass_state(cubin, LLVMPlaces(opened.recording.stage("llir").raw or "").callers), opened.files
+        )
     except MinitritonError as error:
         return {"resources": numbers, "state": None, "why": str(error)}
     return {"resources": numbers, "state": state}

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects import arith
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.explorer.difference import Kind, compare
+from minitriton.explorer.llvm_places import LLVMPlaces
 from minitriton.explorer.snapshot import Identities, lines_of_llvm_ir, lines_of_ptx, snapshot
 
 PROGRAM = """
@@ -102,7 +103,7 @@ def test_every_line_stands_once_on_its_side(module: ModuleOp) -> None:
 
 
 def test_ptx_lines_have_the_place_of_their_loc() -> None:
-    lines = lines_of_ptx('\t.loc\t1 7 3\n\tadd.s32 %r1, %r2, 7;\n\t.loc\t1 9 1\n\tret;\n\t.file\t1 "/k/a.py"\n')
+    lines = lines_of_ptx('\t.loc\t1 7 3\n\tadd.s32 %r1, %r2, 7;\n\t.loc\t1 9 1\n\tret;\n\t.file\t1 "/k/a.py"\n', {})
     assert [(line.text.strip(), line.source) for line in lines if line.source] == [
         ("add.s32 %r1, %r2, 7;", ("/k/a.py", 7)),
         ("ret;", ("/k/a.py", 9)),
@@ -116,6 +117,6 @@ def test_llvm_lines_have_the_place_of_their_metadata() -> None:
         '!1 = !DIFile(filename: "a.py", directory: "/k")\n'
         '!2 = distinct !DISubprogram(name: "f", scope: !1, file: !1, line: 3)\n!4 = !DILocation(line: 8, column: 2, scope: !2)\n'
     )
-    lines = lines_of_llvm_ir(text)
+    lines = lines_of_llvm_ir(text, LLVMPlaces(text))
     assert [line.source for line in lines if "add" in line.text] == [("/k/a.py", 8)]
     assert not any("!dbg !4" in line.text for line in lines)

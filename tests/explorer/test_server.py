@@ -1,0 +1,167 @@
+"""The server: on the loopback address, for who has the token, for no other page; it ends with nothing left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs minitriton[explorer]")
+pytest.importorskip("starlette", reason="needs minitriton[explorer]")
+
+from minitriton.errors import MinitritonError
+from minitriton.explorer.server import bound_socket
+from minitriton.explorer.worker import Worker
+
+KERNEL = "log_sum_exp"
+
+
+class Served:
+    """A server in a process of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "minitriton", "explore", *arguments, "--no-browser"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+        self.said = self.process.stdout.readline()
+        self.port = urlsplit(self.address).port or 0
+        self.token = parse_qs(urlsplit(self.address).query)["token"][0]
+
+    def get(self, path: str, **headers: str) -> tuple[int, str]:
+        return self._send(urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers))
+
+    def ask(self, name: str, given: Any, **headers: str) -> tuple[int, str]:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/api/{name}", json.dumps(given).encode(), {"X-Token": self.token, **headers}
+        )
+        return self._send(request)
+
+    @staticmethod
+    def _send(request: urllib.request.Request) -> tuple[int, str]:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=60) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def end(self) -> int:
+        """Ctrl-C: the exit status. Nothing of its process group may be left."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    server = Served(KERNEL, "--port", "0")
+    yield server
+    if server.process.poll() is None:
+        server.end()
+
+
+def test_it_says_that_it_runs_code_and_for_whom(served: Served) -> None:
+    assert "runs kernels' code" in served.said and served.address.startswith("http://127.0.0.1:")
+
+
+def test_a_question_is_answered_with_the_token(served: Served) -> None:
+    status, text = served.ask("compile", {"asked": {"source": KERNEL}})
+    assert status == 200 and json.loads(text)["ok"]["kernel"] == KERNEL
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Token": "wrong"},
+        {"X-Token": ""},
+        {"Origin": "http://example.org"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Host": "example.org"},
+        {"Host": "example.org:80"},
+    ],
+)
+def test_nobody_else_is_answered(served: Served, headers: dict[str, str]) -> None:
+    status, text = served.ask("compile", {"asked": {"source": KERNEL}}, **headers)
+    assert status == 403 and "kernel" not in text
+
+
+def test_the_page_needs_the_token_too(served: Served) -> None:
+    assert served.get("/")[0] == 403
+    assert served.get(f"/?token={served.token}", Host="example.org")[0] == 403
+    status, text = served.get(f"/?token={served.token}")
+    assert status == 200 and served.token in text
+
+
+def test_a_kernel_that_does_not_compile_is_an_error_at_its_line(served: Served, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text(
+        "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, y)\n"
+    )
+    status, text = served.ask("compile", {"asked": {"source": f"{file}:k", "signature": "*fp32"}})
+    error = json.loads(text)["error"]
+    assert status == 200 and error["line"] == 6 and "y" in error["message"]
+
+
+def test_questions_that_make_no_sense_leave_it_open(served: Served) -> None:
+    for name, given in (
+        ("compile", []),
+        ("compile", {"asked": 3}),
+        ("inspect", {"asked": {"source": KERNEL}, "step": 1000}),
+        ("nothing", {}),
+    ):
+        assert "error" in json.loads(served.ask(name, given)[1])
+    assert served.ask("compile", {"asked": {"source": KERNEL}})[0] == 200
+
+
+def test_a_process_that_ends_is_followed_by_another() -> None:
+    with Worker() as worker:
+        worker.start()
+        os.kill(worker._process.pid, signal.SIGKILL)
+        worker._process.join()
+        assert b'"kernel"' in worker.ask("compile", {"asked": {"source": KERNEL}})
+    assert b"has ended" in worker.ask("compile", {})
+
+
+def test_a_question_that_takes_too_long_is_given_up() -> None:
+    with Worker(seconds=0.05) as worker:
+        assert b"took more than" in worker.ask("compile", {"asked": {"source": "exact_attention"}})
+
+
+def test_a_taken_port_is_an_error_that_says_what_to_do() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(MinitritonError, match="cannot listen") as raised:
+            bound_socket(taken.getsockname()[1])
+        assert "--port" in str(raised.value)
+
+
+def test_ctrl_c_leaves_nothing_running(served: Served) -> None:
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(served.process.pid)], capture_output=True, text=True)
+    pids = [int(word) for word in children.stdout.split()]
+    assert pids and served.end() == 0
+    end = time.monotonic() + 10
+    while any(is_running(pid) for pid in pids):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs: one that has ended and that nobody waits for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

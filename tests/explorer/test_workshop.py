@@ -1,0 +1,170 @@
+"""What a page asks: compiles, edits of text at every stage, facts, widths, layouts, costs, verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minitriton.errors import MinitritonError, PipelineError
+from minitriton.explorer.asked import Asked
+from minitriton.explorer.workshop import Workshop
+
+SOFTMAX = Asked(
+    "examples/kernels/softmax.py:softmax", "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256",
+    numbers=("n_rows=3", "n_cols=200", "in_stride=256", "out_stride=256"),
+).plain()  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def workshop() -> Workshop:
+    return Workshop()
+
+
+@pytest.fixture(scope="module")
+def softmax(workshop: Workshop) -> dict[str, Any]:
+    return workshop.answer("compile", {"asked": SOFTMAX})
+
+
+def state(compile: dict[str, Any], step: int) -> dict[str, Any]:
+    return compile["states"][compile["steps"][step]["state"]]
+
+
+def step_of(compile: dict[str, Any], name: str) -> int:
+    return next(at for at, step in enumerate(compile["steps"]) if step["name"] == name)
+
+
+def last(compile: dict[str, Any], level: str) -> int:
+    """The last step that left `level`."""
+    return max(at for at in range(len(compile["steps"])) if state(compile, at)["level"] == level)
+
+
+def edited(workshop: Workshop, compile: dict[str, Any], step: int, old: str, new: str) -> dict[str, Any]:
+    text = "\n".join(state(compile, step)["text"])
+    assert old in text
+    asked = {**SOFTMAX, "states": [{"after": step, "text": text.replace(old, new)}]}
+    return workshop.answer("compile", {"asked": asked})
+
+
+@pytest.mark.parametrize(
+    ("level", "old", "new", "then"),
+    [
+        ("ttir", "math.exp ", "math.exp2 ", "ptx"),
+        ("ttgir", "math.exp ", "math.exp2 ", "ptx"),
+        ("llvm dialect", "arith.", "arith.", "ptx"),
+        ("llir", "fsub", "fadd", "ptx"),
+        ("ptx", "ex2.approx", "ex2.approx", "ptx"),
+    ],
+)
+def test_text_of_every_stage_can_take_the_place_of_the_state(
+    workshop: Workshop, softmax: dict[str, Any], level: str, old: str, new: str, then: str
+) -> None:
+    step = last(softmax, level)
+    if old not in "\n".join(state(softmax, step)["text"]):
+        old = new = "module" if level == "llvm dialect" else ".visible"
+    found = edited(workshop, softmax, step, old, new)
+    assert [one["name"] for one in found["steps"] if one["edit"]] == ["edited"]
+    assert found["steps"][-1]["error"] is None
+    assert found["states"][-1]["level"] == then
+    assert (found["states"][-1]["text"] != softmax["states"][-1]["text"]) == (old != new)
+
+
+def test_an_edit_keeps_the_identity_and_the_place_of_what_it_leaves(
+    workshop: Workshop, softmax: dict[str, Any]
+) -> None:
+    found = edited(workshop, softmax, step_of(softmax, "tritongpu-coalesce"), "math.exp ", "math.exp2 ")
+    at = step_of(found, "edited")
+    counts = found["steps"][at]["counts"]
+    assert counts.get("changed", 0) + counts.get("removed", 0) == 1 and counts["same"] == len(state(found, at)["text"]) - 1
+    line = next(n for n, text in enumerate(state(found, at)["text"]) if "math.exp2" in text)
+    assert state(found, at)["line"][line] == 14
+
+
+def test_wrong_text_is_an_error_at_its_line(workshop: Workshop, softmax: dict[str, Any]) -> None:
+    with pytest.raises(MinitritonError) as raised:
+        edited(workshop, softmax, step_of(softmax, "tritongpu-coalesce"), "math.exp %", "math.nothing %")
+    assert (
+        raised.value.location is not None and raised.value.location.file == "edited" and raised.value.location.line > 10
+    )
+
+
+def test_a_refused_order_says_why(workshop: Workshop) -> None:
+    asked = {**SOFTMAX, "edits": [["skip", "convert-triton-to-tritongpu"]]}
+    with pytest.raises(PipelineError, match="needs"):
+        workshop.answer("compile", {"asked": asked})
+
+
+def test_a_narrow_load_names_what_limits_it_and_the_hint(workshop: Workshop, softmax: dict[str, Any]) -> None:
+    found = workshop.answer("inspect", {"asked": SOFTMAX, "step": last(softmax, "ttgir")})
+    load = next(one for one in found["accesses"].values() if one["name"] == "tt.load")
+    assert (load["width"], load["most"], load["limit"]) == (1, 4, "alignment")
+    assert "in_stride" in load["reason"] and "tl.multiple_of(in_stride, 16)" in load["hint"]
+    assert [found["values"][name]["origin"] for name in load["chain"]][-2:] == ["arith.muli", "argument in_stride"]
+
+
+def test_what_the_hint_promises_widens_the_load(workshop: Workshop) -> None:
+    wide = {
+        **SOFTMAX,
+        "signature": "*fp32:16,*fp32:16,i32:16,i32:16,i32,i32:16,BLOCK=512",
+        "numbers": ["n_rows=3", "n_cols=256", "in_stride=512", "out_stride=512"],
+    }
+    compile = workshop.answer("compile", {"asked": wide})
+    found = workshop.answer("inspect", {"asked": wide, "step": last(compile, "ttgir")})
+    load = next(one for one in found["accesses"].values() if one["name"] == "tt.load")
+    assert (load["width"], load["limit"]) == (4, "")
+
+
+def test_a_run_counts_by_line_and_is_compared_with_another(workshop: Workshop) -> None:
+    text = Path("examples/kernels/softmax.py").read_text()
+    changed = {
+        **SOFTMAX,
+        "kernel_text": text.replace(
+            "numerator / tl.sum(numerator, axis=0)", "numerator / tl.sum(numerator, axis=0) + 1"
+        ),
+    }
+    found = workshop.answer("run", {"asked": changed, "against": SOFTMAX})
+    lines = {one["line"]: one for one in found["sources"]}
+    assert lines[12]["requests"] > 0 and lines[12]["sectors_per_request"] > 0 and lines[13]["barriers"] > 0
+    assert found["arrays"]["out_ptr"]["differs"] == pytest.approx(1) and found["arrays"]["in_ptr"]["differs"] == 0
+
+
+def test_an_access_is_shown_by_program_and_warp(workshop: Workshop, softmax: dict[str, Any]) -> None:
+    step = last(softmax, "ttgir")
+    load = next(
+        one
+        for one in workshop.answer("inspect", {"asked": SOFTMAX, "step": step})["accesses"].values()
+        if one["name"] == "tt.load"
+    )
+    found = workshop.answer("pattern", {"asked": SOFTMAX, "step": step, "op": load["op"]})
+    assert found["array"] == "in_ptr" and [one["program"] for one in found["programs"]] == [
+        (0, 0, 0),
+        (0, 0, 0),
+        (1, 0, 0),
+    ]
+    first, second, _ = found["programs"]
+    assert first["offsets"][:3] == (0, 1, 2) and second["offsets"][0] == 512 and first["offsets"][200:] == (None,) * 56
+    assert first["warps"][:33] == (0,) * 32 + (1,)
+
+
+def test_every_pass_has_a_verdict(workshop: Workshop, softmax: dict[str, Any]) -> None:
+    found = workshop.answer("check", {"asked": SOFTMAX})["steps"]
+    assert [one["name"] for one in found] == [one["name"] for one in softmax["steps"]]
+    assert all(one["ok"] for one in found)
+
+
+def test_buffers_are_where_the_passes_put_them(workshop: Workshop) -> None:
+    asked = {"source": "exact_attention"}
+    found = workshop.answer("buffers", {"asked": asked})
+    assert found["buffers"] and all(one["offset"] + one["size"] <= found["total"] for one in found["buffers"])
+    assert all(0 <= one["live"][0] < one["live"][1] <= found["ops"] for one in found["buffers"])
+    for at, one in enumerate(found["buffers"]):
+        for other in found["buffers"][:at]:
+            together = one["live"][0] < other["live"][1] and other["live"][0] < one["live"][1]
+            overlap = one["offset"] < other["offset"] + other["size"] and other["offset"] < one["offset"] + one["size"]
+            assert not (together and overlap), (one, other)
+
+
+def test_an_unknown_question_names_those_that_there_are(workshop: Workshop) -> None:
+    with pytest.raises(MinitritonError, match="no service"):
+        workshop.answer("shutdown", {})
