@@ -98,7 +98,7 @@ def open_program(asked: Asked) -> Program:
 
 
 def _ir_source(asked: Asked) -> Any:
-    from minitriton.compilation.sources import IRSource
+    from minitriton.compilation.ir_source import IRSource
     from minitriton.dialects.context import make_context
 
     return IRSource(_with_text(asked, asked.source), make_context())

@@ -36,7 +36,7 @@ def verdicts(program: Program, asked: Asked) -> list[dict[str, Any] | None]:
 
 def _after_edit(program: Program, asked: Asked, launch: Any) -> list[dict[str, Any] | None]:
     """The check from the last edited state on."""
-    from minitriton.compilation.sources import IRSource
+    from minitriton.compilation.ir_source import IRSource
     from minitriton.compilation.stages import FIRST_FACTS
     from minitriton.dialects.context import make_context
     from minitriton.explorer.recording import level_of

@@ -76,7 +76,9 @@ def test_an_edit_keeps_the_identity_and_the_place_of_what_it_leaves(
     found = edited(workshop, softmax, step_of(softmax, "tritongpu-coalesce"), "math.exp ", "math.exp2 ")
     at = step_of(found, "edited")
     counts = found["steps"][at]["counts"]
-    assert counts.get("changed", 0) + counts.get("removed", 0) == 1 and counts["same"] == len(state(found, at)["text"]) - 1
+    assert (
+        counts.get("changed", 0) + counts.get("removed", 0) == 1 and counts["same"] == len(state(found, at)["text"]) - 1
+    )
     line = next(n for n, text in enumerate(state(found, at)["text"]) if "math.exp2" in text)
     assert state(found, at)["line"][line] == 14
 
