@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.rules_choice import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.analysis.axis_info.types import shape_of
+from minitriton.dialects import arith, tt, ttg
 
 SPLIT_MASK = "split_mask"
 """Attribute of a load or store whose mask is of this kind, over vectors as wide as the pointers allow."""
@@ -28,17 +29,17 @@ def is_prefix(axis_info: AxisInfoAnalysis, mask: SSAValue, axis: int, length: in
     op = mask.owner
     if not isinstance(op, Operation):
         return False
-    if op.name in ("ttg.convert_layout", "tt.broadcast"):
+    if isinstance(op, ttg.ConvertLayoutOp | tt.BroadcastOp):
         return is_prefix(axis_info, op.operands[0], axis, length)
-    if op.name == "tt.expand_dims":
-        added = op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(op, tt.ExpandDimsOp):
+        added = op.axis.value.data
         return axis != added and is_prefix(axis_info, op.operands[0], axis - (axis > added), length)
-    if op.name == "arith.andi":
+    if isinstance(op, arith.AndIOp):
         return all(is_prefix(axis_info, side, axis, length) for side in op.operands)
-    return op.name == "arith.cmpi" and _is_below(axis_info, op, axis, length)
+    return isinstance(op, arith.CmpiOp) and _is_below(axis_info, op, axis, length)
 
 
-def _is_below(axis_info: AxisInfoAnalysis, op: Operation, axis: int, length: int) -> bool:
+def _is_below(axis_info: AxisInfoAnalysis, op: arith.CmpiOp, axis: int, length: int) -> bool:
     """Whether a signed comparison says that numbers that rise along `axis` are below a bound that is constant."""
     predicate = predicate_of(op)
     if predicate in (SLT, SLE):

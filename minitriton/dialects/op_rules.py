@@ -14,6 +14,7 @@ What an op *is*, and needs no code of another layer to say, is a fact of its cla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from xdsl.ir import Operation
@@ -60,6 +61,16 @@ class OpRules(Generic[RuleT]):
         if op_class not in self._known:
             self._known[op_class] = next(self._found(op_class), None)
         return self._known[op_class]
+
+    @contextmanager
+    def replaced(self, op_class: type[Operation], rule: RuleT | None) -> Iterator[None]:
+        """Within a `with`, ops of `op_class` have another rule; with None, none."""
+        found = self.of_class(op_class)
+        self._known[op_class] = rule
+        try:
+            yield
+        finally:
+            self._known[op_class] = found
 
     def __contains__(self, op_class: type[Operation]) -> bool:
         return self.of_class(op_class) is not None

@@ -9,11 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, SymbolRefAttr
+from xdsl.dialects import cf, func, scf
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
+from minitriton.dialects import tt
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
 
 if TYPE_CHECKING:
@@ -25,7 +28,8 @@ def results_of(values: Sequence[Array]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _for(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(scf.ForOp)
+def _for(op: scf.ForOp, machine: Machine) -> Callable[..., Any]:
     body = machine.code(op.regions[0].block)
     type_ = op.operands[0].type
     dtype = dtype_of(type_)
@@ -43,7 +47,8 @@ def _for(op: Operation, machine: Machine) -> Callable[..., Any]:
     return run
 
 
-def _while(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(scf.WhileOp)
+def _while(op: scf.WhileOp, machine: Machine) -> Callable[..., Any]:
     before, after = machine.code(op.regions[0].block), machine.code(op.regions[1].block)
     only_computes = all(inner.name.startswith("scf.") or is_side_effect_free(inner) for inner in op.walk())
 
@@ -73,7 +78,8 @@ def _is_same(one: Array, other: Array) -> bool:
     return one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-def _if(op: Operation, machine: Machine) -> Callable[[Array], Any]:
+@WITH_MACHINE.add(scf.IfOp)
+def _if(op: scf.IfOp, machine: Machine) -> Callable[[Array], Any]:
     regions = [region if region.first_block is not None else None for region in op.regions]
     codes = [machine.code(region.block) if region is not None else None for region in regions]
 
@@ -84,7 +90,8 @@ def _if(op: Operation, machine: Machine) -> Callable[[Array], Any]:
     return run
 
 
-def _index_switch(op: Operation, machine: Machine) -> Callable[[Array], Any]:
+@WITH_MACHINE.add(scf.IndexSwitchOp)
+def _index_switch(op: scf.IndexSwitchOp, machine: Machine) -> Callable[[Array], Any]:
     cases = [int(case) for case in getattr(op.properties["cases"], "get_values")()]  # noqa: B009
     codes = [machine.code(region.block) for region in op.regions]
 
@@ -95,25 +102,25 @@ def _index_switch(op: Operation, machine: Machine) -> Callable[[Array], Any]:
     return run
 
 
-def _execute_region(op: Operation, machine: Machine) -> Callable[[], Any]:
+@WITH_MACHINE.add(scf.ExecuteRegionOp)
+def _execute_region(op: scf.ExecuteRegionOp, machine: Machine) -> Callable[[], Any]:
     return lambda: results_of(machine.run_region(op.regions[0], ()))
 
 
-def _call(op: Operation, machine: Machine) -> Callable[..., Any]:
-    callee = op.properties["callee"]
-    assert isinstance(callee, SymbolRefAttr)
-    name = callee.string_value()
+@WITH_MACHINE.add(tt.CallOp, func.CallOp)
+def _call(op: tt.CallOp | func.CallOp, machine: Machine) -> Callable[..., Any]:
+    name = op.callee.string_value()
     return lambda *arguments: results_of(machine.call(name, arguments))
 
 
 def next_block(terminator: Operation, values: Sequence[Array]) -> tuple[Block, Sequence[Array]]:
     """Where a branch goes, given the values of its operands, and the arguments it passes on."""
     successors = terminator.successors
-    if terminator.name == "cf.br":
+    if isinstance(terminator, cf.BranchOp):
         return successors[0], values
-    if terminator.name == "cf.cond_br":
+    if isinstance(terminator, cf.ConditionalBranchOp):
         chosen = 0 if values[0] else 1
-    elif terminator.name == "cf.switch":
+    elif isinstance(terminator, cf.SwitchOp):
         cases = terminator.properties.get("case_values")
         numbers = [int(n) for n in cases.get_values()] if isinstance(cases, DenseIntOrFPElementsAttr) else []
         chosen = 1 + numbers.index(int(values[0])) if int(values[0]) in numbers else 0
@@ -121,14 +128,3 @@ def next_block(terminator: Operation, values: Sequence[Array]) -> tuple[Block, S
         raise NoMeaning(f"the interpreter has no meaning for {terminator.name}")
     start = 1 + sum(len(block.args) for block in successors[:chosen])
     return successors[chosen], values[start : start + len(successors[chosen].args)]
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "scf.for": _for,
-    "scf.while": _while,
-    "scf.if": _if,
-    "scf.index_switch": _index_switch,
-    "scf.execute_region": _execute_region,
-    "tt.call": _call,
-    "func.call": _call,
-}

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
+from minitriton.dialects import tt
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, element_of, shape_of
 
@@ -69,7 +71,8 @@ def _elements(words: Sequence[np.ndarray], type_: Attribute) -> Array:
     return np.resize(elements, prod(shape)).reshape(shape)[()]
 
 
-def _inline_assembly(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(tt.ElementwiseInlineAsmOp)
+def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: Machine) -> Callable[..., Any]:
     evaluate = machine.inline_assembly
     if evaluate is None:
         raise NoMeaning(
@@ -110,8 +113,3 @@ def _inline_assembly(op: Operation, machine: Machine) -> Callable[..., Any]:
         return values[0] if len(values) == 1 else tuple(values)
 
     return run
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "tt.elementwise_inline_asm": _inline_assembly,
-}

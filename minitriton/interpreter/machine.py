@@ -63,7 +63,7 @@ class Code:
         self.steps: list[tuple[Callable[..., Any], list[int], list[int], Operation]] = []
         last = block.last_op
         for op in block.ops:
-            if op is not last or op.name not in meanings.TERMINATORS:
+            if op is not last or not meanings.hands_on(op):
                 operands = [machine.slot(operand) for operand in op.operands]
                 results = [machine.slot(result) for result in op.results]
                 self.steps.append((machine.meaning(op), operands, results, op))
@@ -183,10 +183,10 @@ class Machine:
         return lambda *operands: observer(op, operands, function(*operands))
 
     def _meaning(self, op: Operation) -> Callable[..., Any]:
-        make = meanings.PURE.get(op.name)
+        make = meanings.PURE.of(op)
         if make is not None:
             return make(op)
-        make_with_machine = meanings.WITH_MACHINE.get(op.name)
+        make_with_machine = meanings.WITH_MACHINE.of(op)
         if make_with_machine is None:
             raise NoMeaning(
                 f"the interpreter has no meaning for {op.name}",

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from xdsl.ir import Operation
 
+from minitriton.dialects import ttg
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 
@@ -43,12 +44,14 @@ def _not_computed() -> InterpreterError:
     )
 
 
-def _predicate_stage(op: Operation) -> Callable[[Array, Array, Array], Array]:
+@PURE.add(ttg.PredicateStageOp)
+def _predicate_stage(op: ttg.PredicateStageOp) -> Callable[[Array, Array, Array], Array]:
     later = integer(op.properties["maxStage"]) - 1 - integer(op.properties["stage"])
     return lambda iv, ub, step: np.bool_(iv < ub - ub.dtype.type(later) * step)
 
 
-def _mask(op: Operation, machine: Machine) -> Callable[[Array], Any]:
+@WITH_MACHINE.add(ttg.MaskOp)
+def _mask(op: ttg.MaskOp, machine: Machine) -> Callable[[Array], Any]:
     code, count = machine.code(op.regions[0].block), len(op.results)
 
     def run(predicate: Array) -> Any:
@@ -56,8 +59,3 @@ def _mask(op: Operation, machine: Machine) -> Callable[[Array], Any]:
         return results_of(values) if count else None
 
     return run
-
-
-PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {"ttg.predicate_stage": _predicate_stage}
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {"ttg.mask": _mask}

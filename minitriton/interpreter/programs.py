@@ -8,13 +8,16 @@ gpu.barrier                    nothing: a tile is computed as a whole
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from xdsl.dialects import cf, ub
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.ir import Operation
 
+from minitriton.dialects import llvm, tt
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, decoder, is_float, unsigned_dtype
 
@@ -26,17 +29,20 @@ def _axis(op: Operation) -> int:
     return "xyz".index(str(getattr(op.properties["axis"], "data", "x")))
 
 
-def _program_id(op: Operation, machine: Machine) -> Callable[[], Array]:
+@WITH_MACHINE.add(tt.GetProgramIdOp)
+def _program_id(op: tt.GetProgramIdOp, machine: Machine) -> Callable[[], Array]:
     axis = _axis(op)
     return lambda: np.int32(machine.program[axis])
 
 
-def _num_programs(op: Operation, machine: Machine) -> Callable[[], Array]:
+@WITH_MACHINE.add(tt.GetNumProgramsOp)
+def _num_programs(op: tt.GetNumProgramsOp, machine: Machine) -> Callable[[], Array]:
     count = np.int32(machine.grid[_axis(op)])
     return lambda: count
 
 
-def _print(op: Operation, machine: Machine) -> Callable[..., None]:
+@WITH_MACHINE.add(tt.PrintOp)
+def _print(op: tt.PrintOp, machine: Machine) -> Callable[..., None]:
     """One line per element: `pid (0, 0, 0) idx (3) x: 7`."""
     prefix = op.properties["prefix"]
     assert isinstance(prefix, StringAttr)
@@ -66,9 +72,9 @@ def _reader(op: Operation, index: int, signed: bool) -> Callable[[Array], Array]
     return (lambda value: value) if signed else (lambda value: value.view(unsigned))
 
 
-def _assert(op: Operation, machine: Machine) -> Callable[[Array], None]:
-    message = op.properties["msg" if op.name == "cf.assert" else "message"]
-    assert isinstance(message, StringAttr)
+@WITH_MACHINE.add(tt.AssertOp, cf.AssertOp)
+def _assert(op: tt.AssertOp | cf.AssertOp, machine: Machine) -> Callable[[Array], None]:
+    message = op.msg if isinstance(op, cf.AssertOp) else op.message
 
     def run(condition: Array) -> None:
         if not np.all(condition):
@@ -79,7 +85,8 @@ def _assert(op: Operation, machine: Machine) -> Callable[[Array], None]:
     return run
 
 
-def _assume(op: Operation, machine: Machine) -> Callable[[Array], None]:
+@WITH_MACHINE.add(llvm.AssumeOp)
+def _assume(op: llvm.AssumeOp, machine: Machine) -> Callable[[Array], None]:
     def run(condition: Array) -> None:
         if not condition:
             raise InterpreterError("an assumption of the kernel is false", help="check what tl.assume promises")
@@ -87,25 +94,9 @@ def _assume(op: Operation, machine: Machine) -> Callable[[Array], None]:
     return run
 
 
-def _unreachable(op: Operation, machine: Machine) -> Callable[[], None]:
+@WITH_MACHINE.add(ub.UnreachableOp)
+def _unreachable(op: ub.UnreachableOp, machine: Machine) -> Callable[[], None]:
     def run() -> None:
         raise InterpreterError("the program reached a place that it promised never to reach")
 
     return run
-
-
-def _nothing(op: Operation, machine: Machine) -> Callable[[], None]:
-    return lambda: None
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "tt.get_program_id": _program_id,
-    "tt.get_num_programs": _num_programs,
-    "tt.print": _print,
-    "tt.assert": _assert,
-    "cf.assert": _assert,
-    "ub.unreachable": _unreachable,
-    "llvm.intr.assume": _assume,
-    "gpu.barrier": _nothing,
-    "ttg.local_barrier": _nothing,
-}

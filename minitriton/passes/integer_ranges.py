@@ -35,10 +35,10 @@ from minitriton.analysis.integer_range.analysis import (
     NON_NEGATIVE_DIVIDEND,
     IntegerRangeAnalysis,
 )
-from minitriton.analysis.integer_range.assume import ASSUME
 from minitriton.analysis.integer_range.rules import compare
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, math, tt
+from minitriton.dialects.llvm import AssumeOp
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes import simplify_integers
 from minitriton.passes.canonicalization import tt_memory
@@ -216,6 +216,6 @@ def _replace(op: Operation, value: SSAValue, ranges: IntegerRangeAnalysis) -> No
 
 def _is_assumed(user: Operation) -> bool:
     """Whether an op does no more than say what is assumed."""
-    if user.name == ASSUME:
+    if isinstance(user, AssumeOp):
         return True
     return isinstance(user, arith.AndIOp) and all(_is_assumed(use.operation) for use in user.results[0].uses)

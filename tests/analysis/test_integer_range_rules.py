@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation
 
-from minitriton.analysis.integer_range.analysis import RULES
 from minitriton.analysis.integer_range.assume import MIRRORED
 from minitriton.analysis.integer_range.fact import IntegerRange, full, join, meet, refined, widened, wrapped
+from minitriton.analysis.integer_range.families import RULES
 from minitriton.analysis.integer_range.rules import compare, restricted
 from minitriton.dialects import arith, math, tt
 
@@ -84,7 +84,7 @@ DIVISIONS: dict[type[Operation], Callable[[int, int], int]] = {
 def applied(cls: type[Operation], *operands: IntegerRange) -> IntegerRange:
     block = Block(arg_types=[IntegerType(operand.width) for operand in operands])
     op = cls(*block.args)  # pyright: ignore[reportCallIssue]
-    return RULES[op.name](op, operands)
+    return RULES.of(op)(op, operands)  # pyright: ignore[reportOptionalCall]
 
 
 @pytest.mark.parametrize("cls", [*MEANINGS, *DIVISIONS], ids=lambda cls: cls.name)
@@ -123,7 +123,7 @@ def test_casts_and_absolute_values_lie_in_their_ranges(a: IntegerRange) -> None:
         (arith.TruncIOp, 1, lambda n: n),
     ):
         op = cls(block.args[0], IntegerType(width))
-        found = RULES[op.name](op, [a])
+        found = RULES.of(op)(op, [a])  # pyright: ignore[reportOptionalCall]
         assert all(contains(found, meaning(n)) for n in members(a)), (cls, found)
     found = applied(math.AbsIOp, a)
     assert all(contains(found, abs(n)) for n in members(a))

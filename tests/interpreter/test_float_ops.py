@@ -18,9 +18,10 @@ from minitriton.interpreter.numbers import formats
 def meaning(line: str, arguments: str) -> Callable[..., Any]:
     module = parse_module(f"tt.func @f({arguments}) {{\n{line}\ntt.return\n}}")
     op = next(op for op in module.walk() if op.name == line.split("=")[1].split()[0])
-    if op.name in meanings.PURE:
-        return meanings.PURE[op.name](op)
-    return meanings.WITH_MACHINE[op.name](op, Machine(module, (1,), capability=90))
+    pure = meanings.PURE.of(op)
+    if pure is not None:
+        return pure(op)
+    return meanings.WITH_MACHINE.of(op)(op, Machine(module, (1,), capability=90))
 
 
 def binary(name: str, element: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ In: a module of `tt` (or `ttg`) functions. Out: `AxisInfoAnalysis(module).get(va
     %offs = arith.addi %base, %range : tensor<128xi32>      contiguity = [128], divisibility = [128], constancy = [1]
     %mask = arith.cmpi slt, %offs, %n                       contiguity = [1], divisibility = [1], constancy = [16]
 
-The rules are tables keyed by op name, one file per family (`rules_*.py`); an op without a rule claims nothing.
+The rules are registered by op, one file per family (`rules_*.py`); an op without a rule claims nothing.
 They answer to lib/Analysis/AxisInfo.cpp of Triton 3.6.0, except that a claim which can be false is not made.
 
 A function that others call gets, for each scalar (or 1-d) argument, what holds at all of its call sites.
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
+from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseIntOrFPElementsAttr,
@@ -23,7 +24,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     ModuleOp,
     StringAttr,
-    SymbolRefAttr,
     TensorType,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -31,15 +31,15 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from minitriton.analysis.axis_info.access import access_shape
 from minitriton.analysis.axis_info.assume import Promise, promises
 from minitriton.analysis.axis_info.explain import Claim, Explanation, Step, explain, why
-from minitriton.analysis.axis_info.fact import AxisInfo, join, unknown, with_hints
+from minitriton.analysis.axis_info.fact import HINTS, AxisInfo, join, unknown, with_hints
 from minitriton.analysis.axis_info.rules import RULES
 from minitriton.analysis.axis_info.types import pointee_bytes, rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects import tt
+from minitriton.dialects.facts import Function
 
 __all__ = ["AxisInfo", "AxisInfoAnalysis"]
-
-_HINTS = ("tt.contiguity", "tt.divisibility", "tt.constancy")
 
 
 class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
@@ -100,7 +100,7 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
         return max(1, self.get(mask).constancy[access_shape(mask.type).fastest_dim])
 
     def transfer(self, op: Operation) -> None:
-        rule = RULES.get(op.name)
+        rule = RULES.of(op)
         if rule is None:
             if op.attributes:
                 for result in op.results:
@@ -140,7 +140,7 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
         return fact
 
     def _run_module(self) -> None:
-        functions = {_name(op): op for op in self.module.ops if op.name in ("tt.func", "func.func") and op.regions}
+        functions = {_name(op): op for op in self.module.ops if Function.of(op) and op.regions}
         calls = _calls_by_function(functions) if len(functions) > 1 else {}
         for function in _callers_first(functions, calls):
             first = function.regions[0].first_block
@@ -187,7 +187,7 @@ def _weaker(also: bool, ours: tuple[int, ...], theirs: tuple[int, ...]) -> tuple
 
 def _with_attributes(fact: AxisInfo, attributes: Mapping[str, Attribute]) -> AxisInfo | None:
     """`fact` with the hints among `attributes`; None if there are none."""
-    found = [_numbers(attributes.get(name)) for name in _HINTS]
+    found = [_numbers(attributes.get(name)) for name in HINTS]
     if not any(found):
         return None
     return with_hints(fact, contiguity=found[0], divisibility=found[1], constancy=found[2])
@@ -213,10 +213,8 @@ def _calls_by_function(functions: dict[str, Operation]) -> dict[str, list[Operat
     calls: dict[str, list[Operation]] = {}
     for function in functions.values():
         for op in ops_in(function):
-            if op.name in ("tt.call", "func.call"):
-                callee = op.properties.get("callee")
-                if isinstance(callee, SymbolRefAttr):
-                    calls.setdefault(callee.string_value(), []).append(op)
+            if isinstance(op, tt.CallOp | func.CallOp):
+                calls.setdefault(op.callee.string_value(), []).append(op)
     return calls
 
 
@@ -242,7 +240,7 @@ def _callers_first(functions: dict[str, Operation], calls: dict[str, list[Operat
 
 def _enclosing_function(op: Operation) -> Operation:
     parent = op.parent_op()
-    while parent is not None and parent.name not in ("tt.func", "func.func"):
+    while parent is not None and not Function.of(parent):
         parent = parent.parent_op()
     assert parent is not None
     return parent

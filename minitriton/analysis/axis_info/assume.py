@@ -21,8 +21,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, constant, power_of_two_part
 from minitriton.analysis.axis_info.rules_choice import EQ, SGE, SGT, SLE, SLT, predicate_of
-
-ASSUME = "llvm.intr.assume"
+from minitriton.dialects import arith
+from minitriton.dialects.llvm import AssumeOp
 
 
 class Promise(NamedTuple):
@@ -48,7 +48,7 @@ def promises(block: Block) -> list[Promise]:
     """The promises that assumptions of `block` make about values that the block defines."""
     found: list[Promise] = []
     for op in block.ops:
-        if op.name == ASSUME:
+        if isinstance(op, AssumeOp):
             found.extend(promise for promise in _of_condition(op.operands[0], op) if _defined_in(promise.value, block))
     return found
 
@@ -62,10 +62,10 @@ def _of_condition(condition: SSAValue, assumption: Operation) -> Iterator[Promis
     op = condition.owner
     if not isinstance(op, Operation):
         return
-    if op.name == "arith.andi":
+    if isinstance(op, arith.AndIOp):
         for operand in op.operands:
             yield from _of_condition(operand, assumption)
-    elif op.name == "arith.cmpi":
+    elif isinstance(op, arith.CmpiOp):
         left, right = op.operands
         predicate = predicate_of(op)
         bound = _constant(right)
@@ -93,15 +93,15 @@ def _of_zero(op: Operation, assumption: Operation) -> Iterator[Promise]:
     number = _constant(op.operands[1])
     if number is None:
         return
-    if op.name in ("arith.remsi", "arith.remui"):
+    if isinstance(op, arith.RemSIOp | arith.RemUIOp):
         yield Promise(op.operands[0], assumption, divisibility=power_of_two_part(number))
-    elif op.name == "arith.andi":
+    elif isinstance(op, arith.AndIOp):
         yield Promise(op.operands[0], assumption, divisibility=power_of_two_part(number + 1))
 
 
 def _constant(value: SSAValue) -> int | None:
     owner = value.owner
-    if not isinstance(owner, Operation) or owner.name != "arith.constant":
+    if not isinstance(owner, arith.ConstantOp):
         return None
-    attribute = owner.properties["value"]
+    attribute = owner.value
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None

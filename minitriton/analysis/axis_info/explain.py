@@ -19,12 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_info.fact import AxisInfo, anything
-from minitriton.analysis.axis_info.rules import RULES
+from minitriton.analysis.axis_info.fact import HINTS, AxisInfo, anything
+from minitriton.analysis.axis_info.registry import RULES
 from minitriton.analysis.locations import source_location
+from minitriton.dialects import tt
 from minitriton.errors import SourceLocation
 
 Claim = Literal["contiguity", "divisibility", "constancy"]
@@ -123,7 +123,8 @@ def limiting_input(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, 
                 return index
         return None
     op = value.owner
-    if not isinstance(op, Operation) or op.name not in RULES:
+    rule = RULES.of(op) if isinstance(op, Operation) else None
+    if rule is None:
         return None
     facts = [analysis.get(source) for source in inputs]
     limiting = [
@@ -131,7 +132,7 @@ def limiting_input(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, 
         for index, fact in enumerate(facts)
         if inputs[index] not in seen
         and any(
-            getattr(RULES[op.name](op, [*facts[:index], wish, *facts[index + 1 :]]), claim)[dim] > found
+            getattr(rule(op, [*facts[:index], wish, *facts[index + 1 :]]), claim)[dim] > found
             for wish in _wishes(fact.rank)
         )
     ]
@@ -150,7 +151,7 @@ def _is_of_the_caller(value: SSAValue) -> bool:
     while isinstance(owner, Operation) and len(owner.operands) == 1:
         owner = owner.operands[0].owner
     parent = owner.parent_op() if isinstance(owner, Block) else None
-    return parent is not None and parent.name == "tt.func"
+    return parent is not None and isinstance(parent, tt.FuncOp)
 
 
 def inputs_of(analysis: Analysis, value: SSAValue) -> tuple[SSAValue, ...]:
@@ -159,21 +160,17 @@ def inputs_of(analysis: Analysis, value: SSAValue) -> tuple[SSAValue, ...]:
     if flowing is not None:
         return flowing
     op = value.owner
-    return tuple(op.operands) if isinstance(op, Operation) and op.name in RULES else ()
+    return tuple(op.operands) if isinstance(op, Operation) and type(op) in RULES else ()
 
 
 def _dim_in_operand(value: SSAValue, dim: int, rank: int) -> int:
     """The axis of an operand (of rank `rank`) that axis `dim` of the op's result comes from."""
     op = value.owner
     if isinstance(op, Operation):
-        if op.name == "tt.expand_dims":
-            axis = op.properties["axis"]
-            assert isinstance(axis, IntegerAttr)
-            dim -= dim > axis.value.data
-        elif op.name == "tt.trans":
-            order = op.properties["order"]
-            assert isinstance(order, DenseArrayBase)
-            dim = int(order.get_values()[dim])
+        if isinstance(op, tt.ExpandDimsOp):
+            dim -= dim > op.axis.value.data
+        elif isinstance(op, tt.TransOp):
+            dim = int(op.order.get_values()[dim])
     return min(dim, rank - 1)
 
 
@@ -184,10 +181,10 @@ def rule_of(analysis: Analysis, value: SSAValue) -> str:
         return "What holds of every value that flows in here."
     if not isinstance(op, Operation):
         return "An argument: what its attributes promise."
-    hinted = [name for name in ("tt.contiguity", "tt.divisibility", "tt.constancy") if name in op.attributes]
+    hinted = [name for name in HINTS if name in op.attributes]
     if hinted:
         return f"Promised by {', '.join(hinted)}."
-    rule = RULES.get(op.name)
+    rule = RULES.of(op)
     return (rule.__doc__ or "").splitlines()[0] if rule else "No rule for this op: nothing is known."
 
 

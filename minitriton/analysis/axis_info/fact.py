@@ -29,6 +29,9 @@ from typing import NamedTuple
 MAX_DIVISOR = 1 << 62
 """The greatest claim, which zero (divisible by everything) and poison make."""
 
+HINTS = ("tt.contiguity", "tt.divisibility", "tt.constancy")
+"""Attributes by which a kernel says what it knows."""
+
 
 class AxisInfo(NamedTuple):
     """The claims about one value; each tuple has one entry per axis. Immutable, compared by value."""

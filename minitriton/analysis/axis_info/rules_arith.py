@@ -9,14 +9,14 @@ divisibility and constancy along one axis, `l` and `r` the operands; the first l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, divisibility_at
+from minitriton.analysis.axis_info.registry import RULES, Facts
 from minitriton.analysis.axis_info.types import constant_result, integer_width, pointee_bytes, signed, unsigned
-
-Facts = Sequence[AxisInfo]
+from minitriton.dialects import arith, tt
 
 
 def _constants(facts: Facts) -> tuple[int, int] | None:
@@ -24,7 +24,8 @@ def _constants(facts: Facts) -> tuple[int, int] | None:
     return None if left is None or right is None else (left, right)
 
 
-def add(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.AddiOp)
+def add(op: arith.AddiOp, facts: Facts) -> AxisInfo:
     """l + r: C = max(min(K_l, C_r), min(C_l, K_r)), D = min(D_l, D_r), both read where the groups of C begin."""
     known = _constants(facts)
     if known:
@@ -32,7 +33,8 @@ def add(op: Operation, facts: Facts) -> AxisInfo:
     return _sum(facts[0], facts[1], 1, facts[0].non_negative and facts[1].non_negative)
 
 
-def addptr(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.AddPtrOp)
+def addptr(op: tt.AddPtrOp, facts: Facts) -> AxisInfo:
     """p + i: as a sum, with contiguity in elements and divisibility in bytes (D_i times the size of an element)."""
     return _sum(facts[0], facts[1], pointee_bytes(op.operands[0].type), False)
 
@@ -57,7 +59,8 @@ def _constancy(left: AxisInfo, right: AxisInfo) -> tuple[int, ...]:
     return tuple(map(min, left.constancy, right.constancy))
 
 
-def sub(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.SubiOp)
+def sub(op: arith.SubiOp, facts: Facts) -> AxisInfo:
     """l - r: C = min(C_l, K_r) (a falling sequence is not contiguous), D = min(D_l, D_r) where its groups begin."""
     known = _constants(facts)
     if known:
@@ -70,7 +73,8 @@ def sub(op: Operation, facts: Facts) -> AxisInfo:
     return AxisInfo(contiguity, divisibility, _constancy(left, right))
 
 
-def mul(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.MuliOp)
+def mul(op: arith.MuliOp, facts: Facts) -> AxisInfo:
     """l * r: D = D_l * D_r over single elements (a contiguous side counts 1); C only when the other side is 1."""
     left, right = facts
     known = _constants(facts)
@@ -89,7 +93,8 @@ def mul(op: Operation, facts: Facts) -> AxisInfo:
     return AxisInfo((1,) * rank, divisibility, _constancy(left, right), None, left.non_negative and right.non_negative)
 
 
-def shift_left(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.ShLIOp)
+def shift_left(op: arith.ShLIOp, facts: Facts) -> AxisInfo:
     """l << r: D = D_l * 2^r over single elements for a constant r, D_l otherwise."""
     left, right = facts
     shift = _shift(op, right)
@@ -103,11 +108,12 @@ def shift_left(op: Operation, facts: Facts) -> AxisInfo:
     return AxisInfo((1,) * rank, divisibility, _constancy(left, right), None, left.non_negative)
 
 
-def shift_right(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.ShRSIOp, arith.ShRUIOp)
+def shift_right(op: arith.ShRSIOp | arith.ShRUIOp, facts: Facts) -> AxisInfo:
     """l >> r: D = D_l / 2^r over single elements, when r is a constant that D_l covers."""
     left, right = facts
     shift = _shift(op, right)
-    logical = op.name == "arith.shrui"
+    logical = isinstance(op, arith.ShRUIOp)
     if shift is not None and left.constant_value is not None:
         width = integer_width(op.results[0].type)
         value = unsigned(left.constant_value, width) if logical else signed(left.constant_value, width)
@@ -139,30 +145,19 @@ def _bitwise(op: Operation, facts: Facts, combine: Callable[[int, int], int], no
     return AxisInfo(ones, ones, _constancy(left, right), None, non_negative)
 
 
-def bit_and(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.AndIOp)
+def bit_and(op: arith.AndIOp, facts: Facts) -> AxisInfo:
     """l & r: K = min(K_l, K_r)."""
     return _bitwise(op, facts, int.__and__, facts[0].non_negative or facts[1].non_negative)
 
 
-def bit_or(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.OrIOp)
+def bit_or(op: arith.OrIOp, facts: Facts) -> AxisInfo:
     """l | r: K = min(K_l, K_r)."""
     return _bitwise(op, facts, int.__or__, facts[0].non_negative and facts[1].non_negative)
 
 
-def bit_xor(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.XOrIOp)
+def bit_xor(op: arith.XOrIOp, facts: Facts) -> AxisInfo:
     """l ^ r: K = min(K_l, K_r)."""
     return _bitwise(op, facts, int.__xor__, facts[0].non_negative and facts[1].non_negative)
-
-
-RULES: dict[str, Callable[[Operation, Facts], AxisInfo]] = {
-    "arith.addi": add,
-    "arith.subi": sub,
-    "arith.muli": mul,
-    "arith.shli": shift_left,
-    "arith.shrsi": shift_right,
-    "arith.shrui": shift_right,
-    "arith.andi": bit_and,
-    "arith.ori": bit_or,
-    "arith.xori": bit_xor,
-    "tt.addptr": addptr,
-}

@@ -7,12 +7,13 @@ Sixteen consecutive offsets that begin at a multiple of 16 are all below a multi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at, join, unknown
+from minitriton.analysis.axis_info.registry import RULES, Facts
 from minitriton.analysis.axis_info.types import (
     constant_result,
     integer_width,
@@ -21,8 +22,8 @@ from minitriton.analysis.axis_info.types import (
     signed,
     unsigned,
 )
-
-Facts = Sequence[AxisInfo]
+from minitriton.dialects import arith, tt
+from minitriton.dialects.facts import IntegerExtremum
 
 EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
 
@@ -47,7 +48,8 @@ def predicate_of(op: Operation) -> int:
     return attribute.value.data
 
 
-def compare(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.CmpiOp)
+def compare(op: arith.CmpiOp, facts: Facts) -> AxisInfo:
     """l < r, l >= r: K = min(C_l, D_l, D_r) if r is constant along the axis (mirrored for > and <=)."""
     if not isinstance(op.results[0].type, TensorType):
         return unknown(1)
@@ -73,7 +75,8 @@ def compare(op: Operation, facts: Facts) -> AxisInfo:
     return AxisInfo(ones, ones, tuple(constancy))
 
 
-def select(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.SelectOp)
+def select(op: arith.SelectOp, facts: Facts) -> AxisInfo:
     """c ? l : r: what holds of both, over groups within which c does not change."""
     condition, left, right = facts
     if condition.constant_value is not None:
@@ -93,21 +96,22 @@ def select(op: Operation, facts: Facts) -> AxisInfo:
     )
 
 
+@RULES.add(IntegerExtremum)
 def extremum(op: Operation, facts: Facts) -> AxisInfo:
     """min or max of l and r: what holds of both (two rising sequences keep their order within a group)."""
     left, right = facts
-    name = op.name
-    is_unsigned = name in ("arith.maxui", "arith.minui")
-    pick = max if name in ("arith.maxsi", "arith.maxui") else min
+    kind = IntegerExtremum.of(op)
+    assert kind is not None
+    pick = max if kind.greatest else min
     if left.constant_value is not None and right.constant_value is not None:
         width = integer_width(op.results[0].type)
-        read = unsigned if is_unsigned else signed
+        read = signed if kind.signed else unsigned
         return constant_result(op, pick(read(left.constant_value, width), read(right.constant_value, width)))
     either = join(left, right)
     both = left.non_negative and right.non_negative
-    if is_unsigned and not both:
+    if not kind.signed and not both:
         either = _within_aligned_groups(either)
-    if name == "arith.maxsi" or name == "arith.minui":
+    if kind.signed == kind.greatest:
         non_negative = left.non_negative or right.non_negative
     else:
         non_negative = both
@@ -120,11 +124,11 @@ def _within_aligned_groups(fact: AxisInfo) -> AxisInfo:
     return fact._replace(contiguity=contiguity)
 
 
-def load(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.LoadOp)
+def load(op: tt.LoadOp, facts: Facts) -> AxisInfo:
     """A load: equal addresses give equal values, where the mask does not change; nothing else is known of memory."""
     pointer = facts[0]
-    volatile = op.properties.get("isVolatile")
-    if isinstance(volatile, IntegerAttr) and volatile.value.data:
+    if op.is_volatile.value.data:
         return unknown(pointer.rank)
     constancy = pointer.constancy
     if len(facts) > 1:
@@ -140,18 +144,7 @@ def _is_splat(value: SSAValue) -> bool:
     owner = value.owner
     if not isinstance(owner, Operation):
         return False
-    if owner.name == "tt.splat":
+    if isinstance(owner, tt.SplatOp):
         return True
     constant = owner.properties.get("value")
     return isinstance(constant, DenseIntOrFPElementsAttr) and is_splat(constant)
-
-
-RULES: dict[str, Callable[[Operation, Facts], AxisInfo]] = {
-    "arith.cmpi": compare,
-    "arith.select": select,
-    "arith.maxsi": extremum,
-    "arith.maxui": extremum,
-    "arith.minsi": extremum,
-    "arith.minui": extremum,
-    "tt.load": load,
-}

@@ -10,21 +10,20 @@ break a claim, the claim asks that the dividend be known not to be negative:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at
+from minitriton.analysis.axis_info.registry import RULES, Facts
 from minitriton.analysis.axis_info.types import constant_result, integer_width, shape_of, signed, unsigned
+from minitriton.dialects import arith
 
-Facts = Sequence[AxisInfo]
 
-
-def divide(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.DivSIOp, arith.DivUIOp)
+def divide(op: arith.DivSIOp | arith.DivUIOp, facts: Facts) -> AxisInfo:
     """l / r: K = min(C_l, D_l, D_r) if l is contiguous and r constant along the axis (signed: and l >= 0 known)."""
     left, right = facts
-    is_signed = op.name == "arith.divsi"
+    is_signed = isinstance(op, arith.DivSIOp)
     divisor = _read(op, right.constant_value, is_signed)
     dividend = _read(op, left.constant_value, is_signed)
     if dividend is not None and divisor:
@@ -56,10 +55,11 @@ def _exact_quotient(left: AxisInfo, dim: int, divisor: int) -> int:
     return max(1, left.divisibility[dim] // divisor)
 
 
-def remainder(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.RemSIOp, arith.RemUIOp)
+def remainder(op: arith.RemSIOp | arith.RemUIOp, facts: Facts) -> AxisInfo:
     """l % r: C = min(C_l, D_l, D_r) if l is contiguous and r constant along the axis (signed: and l >= 0 known)."""
     left, right = facts
-    is_signed = op.name == "arith.remsi"
+    is_signed = isinstance(op, arith.RemSIOp)
     divisor = _read(op, right.constant_value, is_signed)
     dividend = _read(op, left.constant_value, is_signed)
     if dividend is not None and divisor:
@@ -105,11 +105,3 @@ def _read(op: Operation, value: int | None, is_signed: bool) -> int | None:
 def _truncated_quotient(dividend: int, divisor: int) -> int:
     quotient = abs(dividend) // abs(divisor)
     return quotient if (dividend < 0) == (divisor < 0) else -quotient
-
-
-RULES: dict[str, Callable[[Operation, Facts], AxisInfo]] = {
-    "arith.divsi": divide,
-    "arith.divui": divide,
-    "arith.remsi": remainder,
-    "arith.remui": remainder,
-}

@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects import builtin, ub
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.fact import AxisInfo, anything, divisibility_at, power_of_two_part, unknown
+from minitriton.analysis.axis_info.registry import RULES, Facts
 from minitriton.analysis.axis_info.types import (
     constant_result,
     integer_width,
@@ -24,20 +24,15 @@ from minitriton.analysis.axis_info.types import (
     splat_integer,
     unsigned,
 )
-
-Facts = Sequence[AxisInfo]
+from minitriton.dialects import arith, tt, ttg
 
 _RANGE_FROM_ZERO = 1 << 30
 
 
-def _integer(attribute: Attribute | None) -> int:
-    assert isinstance(attribute, IntegerAttr)
-    return attribute.value.data
-
-
-def constant(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.ConstantOp)
+def constant(op: arith.ConstantOp, facts: Facts) -> AxisInfo:
     """A constant: every claim follows from its value."""
-    value = op.properties["value"]
+    value = op.value
     type_ = op.results[0].type
     if isinstance(value, IntegerAttr):
         return constant_result(op, value.value.data)
@@ -45,19 +40,22 @@ def constant(op: Operation, facts: Facts) -> AxisInfo:
     return unknown(rank_of(type_)) if number is None else constant_result(op, number)
 
 
-def poison(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(ub.PoisonOp)
+def poison(op: ub.PoisonOp, facts: Facts) -> AxisInfo:
     """Poison: nobody may look at it, so everything holds of it."""
     return anything(rank_of(op.results[0].type))
 
 
-def make_range(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.MakeRangeOp)
+def make_range(op: tt.MakeRangeOp, facts: Facts) -> AxisInfo:
     """start, start + 1, ..., end - 1: C is the whole length, D what divides start."""
-    start, end = _integer(op.properties["start"]), _integer(op.properties["end"])
+    start, end = op.start.value.data, op.end.value.data
     divisibility = power_of_two_part(start) if start else _RANGE_FROM_ZERO
     return AxisInfo((power_of_two_part(end - start),), (divisibility,), (1,), None, start >= 0)
 
 
-def splat(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.SplatOp)
+def splat(op: tt.SplatOp, facts: Facts) -> AxisInfo:
     """One scalar everywhere: K is the whole shape."""
     scalar = facts[0]
     shape = tuple([power_of_two_part(size) for size in shape_of(op.results[0].type)])
@@ -65,10 +63,11 @@ def splat(op: Operation, facts: Facts) -> AxisInfo:
     return AxisInfo((1,) * rank, scalar.divisibility * rank, shape, scalar.constant_value, scalar.non_negative)
 
 
-def expand_dims(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.ExpandDimsOp)
+def expand_dims(op: tt.ExpandDimsOp, facts: Facts) -> AxisInfo:
     """A new axis of length 1: C = K = 1, D what divides every single element."""
     source = facts[0]
-    axis = _integer(op.properties["axis"])
+    axis = op.axis.value.data
     if source.constant_value is not None:
         divisibility = power_of_two_part(source.constant_value)
     else:
@@ -80,7 +79,8 @@ def expand_dims(op: Operation, facts: Facts) -> AxisInfo:
     )
 
 
-def broadcast(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.BroadcastOp)
+def broadcast(op: tt.BroadcastOp, facts: Facts) -> AxisInfo:
     """Repeated along axes of length 1: there C = 1 and K is the new length."""
     source = facts[0]
     before = shape_of(op.operands[0].type)
@@ -96,12 +96,11 @@ def broadcast(op: Operation, facts: Facts) -> AxisInfo:
     )
 
 
-def transpose(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.TransOp)
+def transpose(op: tt.TransOp, facts: Facts) -> AxisInfo:
     """Axes in another order: the claims move with them."""
     source = facts[0]
-    order = op.properties["order"]
-    assert isinstance(order, DenseArrayBase)
-    axes = [int(axis) for axis in order.get_values()]
+    axes = [int(axis) for axis in op.order.get_values()]
     return source._replace(
         contiguity=tuple([source.contiguity[axis] for axis in axes]),
         divisibility=tuple([source.divisibility[axis] for axis in axes]),
@@ -109,19 +108,22 @@ def transpose(op: Operation, facts: Facts) -> AxisInfo:
     )
 
 
+@RULES.add(ttg.ConvertLayoutOp)
 def same(op: Operation, facts: Facts) -> AxisInfo:
     """The same values: every claim stays."""
     return facts[0]
 
 
-def builtin_cast(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(builtin.UnrealizedConversionCastOp)
+def builtin_cast(op: builtin.UnrealizedConversionCastOp, facts: Facts) -> AxisInfo:
     """A cast between levels: every claim stays, unless the rank changes."""
     rank = rank_of(op.results[0].type)
     to_opaque = not hasattr(op.results[0].type, "shape")
     return facts[0] if facts and (to_opaque or facts[0].rank == rank) else unknown(rank)
 
 
-def bitcast(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.BitcastOp)
+def bitcast(op: tt.BitcastOp, facts: Facts) -> AxisInfo:
     """The same bits: claims stay; contiguity between pointers only if elements keep their size."""
     source = facts[0]
     before, after = pointee_bytes(op.operands[0].type), pointee_bytes(op.results[0].type)
@@ -134,7 +136,8 @@ def bitcast(op: Operation, facts: Facts) -> AxisInfo:
     return source
 
 
-def sign_extend(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.ExtSIOp)
+def sign_extend(op: arith.ExtSIOp, facts: Facts) -> AxisInfo:
     """Widened with its sign: every claim stays."""
     source = facts[0]
     if source.constant_value is not None:
@@ -142,7 +145,8 @@ def sign_extend(op: Operation, facts: Facts) -> AxisInfo:
     return source
 
 
-def zero_extend(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.ExtUIOp)
+def zero_extend(op: arith.ExtUIOp, facts: Facts) -> AxisInfo:
     """Widened with zeros: claims stay; a sequence that may run from -1 to 0 is cut into aligned groups."""
     source = facts[0]
     if source.constant_value is not None:
@@ -153,7 +157,8 @@ def zero_extend(op: Operation, facts: Facts) -> AxisInfo:
     return source._replace(contiguity=contiguity, non_negative=True)
 
 
-def truncate(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(arith.TruncIOp)
+def truncate(op: arith.TruncIOp, facts: Facts) -> AxisInfo:
     """Narrowed: every claim but the sign stays."""
     source = facts[0]
     if source.constant_value is not None:
@@ -161,26 +166,7 @@ def truncate(op: Operation, facts: Facts) -> AxisInfo:
     return source._replace(non_negative=False)
 
 
-def non_negative_unknown(op: Operation, facts: Facts) -> AxisInfo:
+@RULES.add(tt.GetNumProgramsOp, tt.GetProgramIdOp)
+def non_negative_unknown(op: tt.GetNumProgramsOp | tt.GetProgramIdOp, facts: Facts) -> AxisInfo:
     """A program's number or the number of programs: at least 0."""
     return unknown(1, non_negative=True)
-
-
-RULES: dict[str, Callable[[Operation, Facts], AxisInfo]] = {
-    "arith.constant": constant,
-    "arith.extsi": sign_extend,
-    "arith.extui": zero_extend,
-    "arith.trunci": truncate,
-    "builtin.unrealized_conversion_cast": builtin_cast,
-    "gluon.set_auto_layout": same,
-    "tt.bitcast": bitcast,
-    "tt.broadcast": broadcast,
-    "tt.expand_dims": expand_dims,
-    "tt.get_num_programs": non_negative_unknown,
-    "tt.get_program_id": non_negative_unknown,
-    "tt.make_range": make_range,
-    "tt.splat": splat,
-    "tt.trans": transpose,
-    "ttg.convert_layout": same,
-    "ub.poison": poison,
-}

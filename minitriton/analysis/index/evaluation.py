@@ -80,7 +80,7 @@ class IndexEvaluation:
         op = value.owner
         if not isinstance(op, Operation) or self._depth >= MAX_DEPTH or prod(shape_of(value.type)) > MAX_ELEMENTS:
             return self._unknown(value)
-        rule = RULES.get(op.name)
+        rule = RULES.of(op)
         if rule is None:
             return self._unknown(value)
         self._depth += 1

@@ -1,4 +1,4 @@
-"""How index evaluation reads each op: the table from op name to rule.
+"""How index evaluation reads each op: its rule.
 
 In: the evaluation (for the values of operands), an op, one of its results. Out: that result's `IndexValue`, or None where no more is
 known than axis info says.
@@ -30,11 +30,14 @@ from minitriton.analysis.axis_info.rules_choice import (
 )
 from minitriton.analysis.axis_info.types import integer_width, pointee_bytes, shape_of
 from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value
+from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.facts import IntegerExtremum
+from minitriton.dialects.op_rules import OpRules
 
 if TYPE_CHECKING:
     from minitriton.analysis.index.evaluation import IndexEvaluation
 
-Rule = Callable[["IndexEvaluation", Operation, SSAValue], "IndexValue | None"]
+Rule = Callable[["IndexEvaluation", Any, SSAValue], "IndexValue | None"]
 
 
 def _binary(combine: Callable[[Unknowns, IndexValue, IndexValue], IndexValue]) -> Rule:
@@ -62,12 +65,11 @@ def _rank(value: SSAValue) -> int:
     return len(value.type.shape) if isinstance(value.type, TensorType) else 0
 
 
-def _make_range(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
-    start, end = (op.properties[name].value.data for name in ("start", "end"))  # pyright: ignore[reportAttributeAccessIssue]
-    return IndexValue(np.arange(start, end, dtype=np.int64))
+def _make_range(e: IndexEvaluation, op: tt.MakeRangeOp, result: SSAValue) -> IndexValue:
+    return IndexValue(np.arange(op.start.value.data, op.end.value.data, dtype=np.int64))
 
 
-def _rearranged(change: Callable[[Operation, np.ndarray], np.ndarray], *, full: bool = False) -> Rule:
+def _rearranged(change: Callable[[Any, np.ndarray], np.ndarray], *, full: bool = False) -> Rule:
     """A rule that moves elements: `change` is applied to all arrays, broadcast to the operand's shape if `full`."""
 
     def rule(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
@@ -85,16 +87,12 @@ def _rearranged(change: Callable[[Operation, np.ndarray], np.ndarray], *, full: 
     return rule
 
 
-def _property(op: Operation, name: str) -> Any:
-    return op.properties[name]
-
-
 def _splat(op: Operation, array: np.ndarray) -> np.ndarray:
     return array.reshape((1,) * len(shape_of(op.results[0].type)))
 
 
-def _reshape(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
-    if "allow_reorder" in op.properties:
+def _reshape(e: IndexEvaluation, op: tt.ReshapeOp, result: SSAValue) -> IndexValue | None:
+    if op.allow_reorder:
         return None
     return _IN_ORDER(e, op, result)
 
@@ -165,7 +163,7 @@ def _shift_right(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexVa
     amount = _number(e.value(op.operands[1]))
     if amount is None or not 0 <= amount < 62:
         return None
-    if op.name == "arith.shrui" and not e.is_non_negative(op.operands[0]):
+    if isinstance(op, arith.ShRUIOp) and not e.is_non_negative(op.operands[0]):
         return None
     return e.unknowns.quotient(e.value(op.operands[0]), 1 << amount)
 
@@ -243,11 +241,13 @@ def _select(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue |
 
 def _extremum(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
     left, right = e.value(op.operands[0]), e.value(op.operands[1])
-    if op.name.endswith("ui") and not (e.is_non_negative(op.operands[0]) and e.is_non_negative(op.operands[1])):
+    kind = IntegerExtremum.of(op)
+    assert kind is not None
+    if not kind.signed and not (e.is_non_negative(op.operands[0]) and e.is_non_negative(op.operands[1])):
         return None
     if left.terms or right.terms:
         return None
-    pick = np.maximum if "max" in op.name else np.minimum
+    pick = np.maximum if kind.greatest else np.minimum
     return IndexValue(pick(left.base, right.base))
 
 
@@ -268,39 +268,40 @@ def _truncate(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue
     return None if integer_width(op.results[0].type) == 1 else e.value(op.operands[0])
 
 
-RULES: dict[str, Rule] = {
-    "arith.constant": _constant,
-    "arith.addi": _binary(Unknowns.add),
-    "arith.subi": _binary(Unknowns.subtract),
-    "arith.muli": _binary(Unknowns.multiply),
-    "arith.divsi": _divide,
-    "arith.divui": _divide,
-    "arith.remsi": _remainder,
-    "arith.remui": _remainder,
-    "arith.shli": _shift_left,
-    "arith.shrsi": _shift_right,
-    "arith.shrui": _shift_right,
-    "arith.andi": _bitwise(np.bitwise_and),
-    "arith.ori": _bitwise(np.bitwise_or),
-    "arith.xori": _bitwise(np.bitwise_xor),
-    "arith.cmpi": _compare,
-    "arith.select": _select,
-    "arith.maxsi": _extremum,
-    "arith.maxui": _extremum,
-    "arith.minsi": _extremum,
-    "arith.minui": _extremum,
-    "arith.extsi": _sign_extend,
-    "arith.extui": _zero_extend,
-    "arith.trunci": _truncate,
-    "tt.addptr": _add_pointer,
-    "tt.broadcast": _same,
-    "tt.expand_dims": _rearranged(lambda op, array: np.expand_dims(array, _property(op, "axis").value.data)),
-    "tt.join": _join,
-    "tt.make_range": _make_range,
-    "tt.reshape": _reshape,
-    "tt.splat": _rearranged(_splat),
-    "tt.split": _split,
-    "tt.trans": _rearranged(lambda op, array: array.transpose(_property(op, "order").get_values())),
-    "ttg.convert_layout": _same,
-}
-"""How ops compute: op name to a function of the op and one of its results; None: as unknown as axis info leaves it."""
+RULES: OpRules[Rule] = OpRules()
+"""How ops compute: a function of the op and one of its results; None: as unknown as axis info leaves it."""
+
+RULES.update(
+    {
+        arith.ConstantOp: _constant,
+        arith.AddiOp: _binary(Unknowns.add),
+        arith.SubiOp: _binary(Unknowns.subtract),
+        arith.MuliOp: _binary(Unknowns.multiply),
+        arith.DivSIOp: _divide,
+        arith.DivUIOp: _divide,
+        arith.RemSIOp: _remainder,
+        arith.RemUIOp: _remainder,
+        arith.ShLIOp: _shift_left,
+        arith.ShRSIOp: _shift_right,
+        arith.ShRUIOp: _shift_right,
+        arith.AndIOp: _bitwise(np.bitwise_and),
+        arith.OrIOp: _bitwise(np.bitwise_or),
+        arith.XOrIOp: _bitwise(np.bitwise_xor),
+        arith.CmpiOp: _compare,
+        arith.SelectOp: _select,
+        IntegerExtremum: _extremum,
+        arith.ExtSIOp: _sign_extend,
+        arith.ExtUIOp: _zero_extend,
+        arith.TruncIOp: _truncate,
+        tt.AddPtrOp: _add_pointer,
+        tt.BroadcastOp: _same,
+        tt.ExpandDimsOp: _rearranged(lambda op, array: np.expand_dims(array, op.axis.value.data)),
+        tt.JoinOp: _join,
+        tt.MakeRangeOp: _make_range,
+        tt.ReshapeOp: _reshape,
+        tt.SplatOp: _rearranged(_splat),
+        tt.SplitOp: _split,
+        tt.TransOp: _rearranged(lambda op, array: array.transpose(op.order.get_values())),
+        ttg.ConvertLayoutOp: _same,
+    }
+)

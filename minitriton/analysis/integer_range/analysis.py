@@ -22,9 +22,6 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.rules_choice import predicate_of
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.integer_range import rules as integer_range_rules
-from minitriton.analysis.integer_range import rules_division as integer_range_rules_division
-from minitriton.analysis.integer_range import rules_tensor as integer_range_rules_tensor
 from minitriton.analysis.integer_range.assume import MIRRORED, Promise, promises
 from minitriton.analysis.integer_range.fact import (
     NO_INTEGER,
@@ -37,7 +34,10 @@ from minitriton.analysis.integer_range.fact import (
     widened,
     wrapped,
 )
-from minitriton.analysis.integer_range.rules import Rule, restricted
+from minitriton.analysis.integer_range.families import RULES
+from minitriton.analysis.integer_range.rules import restricted
+from minitriton.dialects import arith, tt
+from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
 
 __all__ = ["FITS_32_BITS", "GRID_LIMITS", "NON_NEGATIVE_DIVIDEND", "IntegerRange", "IntegerRangeAnalysis"]
@@ -50,12 +50,6 @@ NON_NEGATIVE_DIVIDEND = "non_negative_dividend"
 
 FITS_32_BITS = "fits_32_bits"
 """Attribute of a signed division or remainder of 64 bits both of whose operands are known to fit 32, signed."""
-
-RULES: dict[str, Rule] = {
-    **integer_range_rules.RULES,
-    **integer_range_rules_division.RULES,
-    **integer_range_rules_tensor.RULES,
-}
 
 _PLAIN_STEPS = 4
 """How often a fact may grow before it is widened."""
@@ -81,7 +75,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         if not self._done:
             self._done = True
             for function in self.module.ops:
-                if function.name in ("tt.func", "func.func") and function.regions:
+                if Function.of(function) and function.regions:
                     first = function.regions[0].first_block
                     if first is not None:
                         self._arguments(first)
@@ -89,10 +83,10 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         return self.fact(value)
 
     def transfer(self, op: Operation) -> None:
-        rule = RULES.get(op.name)
+        rule = RULES.of(op)
         if rule is not None:
             fact = rule(op, [self.fact(operand) for operand in op._operands])
-        elif op.name in ("tt.get_program_id", "tt.get_num_programs"):
+        elif isinstance(op, (tt.GetProgramIdOp, tt.GetNumProgramsOp)):
             fact = self._of_grid(op)
         else:
             return
@@ -140,9 +134,9 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
             fact = promise.apply(fact)
         return fact
 
-    def _of_grid(self, op: Operation) -> IntegerRange:
-        limit = self.grid[op.axis_index]  # pyright: ignore[reportAttributeAccessIssue]
-        return wrapped(32, 0, limit - 1) if op.name == "tt.get_program_id" else wrapped(32, 1, limit)
+    def _of_grid(self, op: tt.GetProgramIdOp | tt.GetNumProgramsOp) -> IntegerRange:
+        limit = self.grid[op.axis_index]
+        return wrapped(32, 0, limit - 1) if isinstance(op, tt.GetProgramIdOp) else wrapped(32, 1, limit)
 
     def _flow(self, target: SSAValue, source: SSAValue) -> bool:
         return self._flow_fact(target, self.fact(source))
@@ -277,7 +271,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
     def _where(self, condition: SSAValue, value: SSAValue) -> IntegerRange:
         """The range of `value` where `condition` is true."""
         fact, op = self.fact(value), condition.owner
-        if not isinstance(op, Operation) or op.name != "arith.cmpi":
+        if not isinstance(op, arith.CmpiOp):
             return fact
         left, right = op._operands
         predicate = predicate_of(op)
@@ -291,7 +285,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
 def _added(argument: SSAValue, value: SSAValue, loop: Operation) -> SSAValue | None:
     """The s of a loop that carries `argument + s` on, where s does not change in the loop."""
     op = value.owner
-    if not isinstance(op, Operation) or op.name != "arith.addi":
+    if not isinstance(op, arith.AddiOp):
         return None
     left, right = op._operands
     added = right if left is argument else left if right is argument else None
@@ -301,7 +295,7 @@ def _added(argument: SSAValue, value: SSAValue, loop: Operation) -> SSAValue | N
 def _is_outside(value: SSAValue, loop: Operation) -> bool:
     """Whether a value is the same in all runs of the loop: made outside of it, or a constant."""
     owner = value.owner
-    if isinstance(owner, Operation) and owner.name == "arith.constant":
+    if isinstance(owner, arith.ConstantOp):
         return True
     block = owner.parent if isinstance(owner, Operation) else owner
     while block is not None:

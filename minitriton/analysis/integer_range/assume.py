@@ -32,9 +32,9 @@ from minitriton.analysis.axis_info.rules_choice import (
 from minitriton.analysis.axis_info.types import integer_width
 from minitriton.analysis.integer_range.fact import IntegerRange
 from minitriton.analysis.integer_range.rules import exactly, restricted
+from minitriton.dialects import arith
 from minitriton.dialects.facts import MayNotReturn
-
-ASSUME = "llvm.intr.assume"
+from minitriton.dialects.llvm import AssumeOp
 
 MIRRORED = {EQ: EQ, NE: NE, SLT: SGT, SLE: SGE, SGT: SLT, SGE: SLE, ULT: UGT, ULE: UGE, UGT: ULT, UGE: ULE}
 """The predicate of `r ? l` that says the same as that of `l ? r`."""
@@ -56,7 +56,7 @@ def promises(block: Block) -> list[Promise]:
     """The promises that assumptions of `block` make about values that the block defines."""
     found: list[Promise] = []
     for op in block.ops:
-        if op.name == ASSUME:
+        if isinstance(op, AssumeOp):
             found.extend(p for p in _of_condition(op.operands[0]) if _defined_in(p.value, block))
         elif MayNotReturn.of(op) is not None:
             break
@@ -72,10 +72,10 @@ def _of_condition(condition: SSAValue) -> Iterator[Promise]:
     op = condition.owner
     if not isinstance(op, Operation):
         return
-    if op.name == "arith.andi":
+    if isinstance(op, arith.AndIOp):
         for operand in op.operands:
             yield from _of_condition(operand)
-    elif op.name == "arith.cmpi":
+    elif isinstance(op, arith.CmpiOp):
         left, right = op.operands
         predicate = predicate_of(op)
         for value, other, how in ((left, right, predicate), (right, left, MIRRORED[predicate])):
@@ -86,7 +86,7 @@ def _of_condition(condition: SSAValue) -> Iterator[Promise]:
 
 def _constant(value: SSAValue) -> int | None:
     owner = value.owner
-    if not isinstance(owner, Operation) or owner.name != "arith.constant":
+    if not isinstance(owner, arith.ConstantOp):
         return None
-    attribute = owner.properties["value"]
+    attribute = owner.value
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None

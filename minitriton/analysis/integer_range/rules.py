@@ -9,8 +9,8 @@ is undefined (division by zero) may be anything. Divisions have a file of their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Operation
@@ -40,9 +40,10 @@ from minitriton.analysis.integer_range.fact import (
     unsigned,
     wrapped,
 )
+from minitriton.analysis.integer_range.registry import RULES
+from minitriton.dialects import arith, math, tt
 
 Ranges: TypeAlias = Sequence[IntegerRange]
-Rule: TypeAlias = Callable[[Operation, Ranges], IntegerRange]
 
 
 def exactly(width: int, number: int) -> IntegerRange:
@@ -50,9 +51,10 @@ def exactly(width: int, number: int) -> IntegerRange:
     return wrapped(width, number, number)
 
 
-def constant(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.ConstantOp)
+def constant(op: arith.ConstantOp, ranges: Ranges) -> IntegerRange:
     """The number, or the least and the greatest of a tensor's."""
-    value = op.properties["value"]
+    value = op.value
     if isinstance(value, IntegerAttr):
         return exactly(integer_width(value.type), value.value.data)
     if not isinstance(value, DenseIntOrFPElementsAttr):
@@ -63,17 +65,19 @@ def constant(op: Operation, ranges: Ranges) -> IntegerRange:
     number = splat_integer(value)
     if number is not None:
         return exactly(integer_width(element), number)
-    numbers = [int(each) for each in value.get_values()]
+    numbers = cast(Sequence[int], value.get_values())
     return wrapped(integer_width(element), min(numbers), max(numbers))
 
 
-def add(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.AddiOp)
+def add(op: arith.AddiOp, ranges: Ranges) -> IntegerRange:
     """l + r"""
     a, b = ranges
     return meet(wrapped(a.width, a.smin + b.smin, a.smax + b.smax), wrapped(a.width, a.umin + b.umin, a.umax + b.umax))
 
 
-def subtract(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.SubiOp)
+def subtract(op: arith.SubiOp, ranges: Ranges) -> IntegerRange:
     """l - r; a number less itself is 0"""
     a, b = ranges
     if op.operands[0] is op.operands[1]:
@@ -87,18 +91,21 @@ def product(width: int, a: IntegerRange, b: IntegerRange) -> IntegerRange:
     return meet(wrapped(width, min(corners), max(corners)), wrapped(width, a.umin * b.umin, a.umax * b.umax))
 
 
-def multiply(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.MuliOp)
+def multiply(op: arith.MuliOp, ranges: Ranges) -> IntegerRange:
     """l * r"""
     return product(ranges[0].width, ranges[0], ranges[1])
 
 
-def multiply_high(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(tt.MulhiUIOp)
+def multiply_high(op: tt.MulhiUIOp, ranges: Ranges) -> IntegerRange:
     """The upper half of the unsigned product"""
     a, b = ranges
     return unsigned(a.width, a.umin * b.umin >> a.width, a.umax * b.umax >> a.width)
 
 
-def shift_left(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.ShLIOp)
+def shift_left(op: arith.ShLIOp, ranges: Ranges) -> IntegerRange:
     """l << r = l * 2^r, where no shift is as long as the type"""
     a, b = ranges
     if b.umax >= a.width:
@@ -107,13 +114,15 @@ def shift_left(op: Operation, ranges: Ranges) -> IntegerRange:
     return product(a.width, a, IntegerRange(2 * a.width, low, high, low, high))
 
 
-def shift_right(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.ShRUIOp)
+def shift_right(op: arith.ShRUIOp, ranges: Ranges) -> IntegerRange:
     """l >> r, unsigned: a shift as long as the type leaves 0"""
     a, b = ranges
     return unsigned(a.width, a.umin >> min(b.umax, a.width), a.umax >> min(b.umin, a.width))
 
 
-def shift_right_signed(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.ShRSIOp)
+def shift_right_signed(op: arith.ShRSIOp, ranges: Ranges) -> IntegerRange:
     """l >> r, signed: nearer to 0 or to -1 the longer the shift"""
     a, b = ranges
     least, most = min(b.umin, a.width), min(b.umax, a.width)
@@ -122,7 +131,8 @@ def shift_right_signed(op: Operation, ranges: Ranges) -> IntegerRange:
     return signed(a.width, low, high)
 
 
-def bit_and(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.AndIOp)
+def bit_and(op: arith.AndIOp, ranges: Ranges) -> IntegerRange:
     """l & r is at most either; l & -2^k rounds down to multiples of 2^k"""
     a, b = ranges
     found = unsigned(a.width, 0, min(a.umax, b.umax))
@@ -135,14 +145,16 @@ def bit_and(op: Operation, ranges: Ranges) -> IntegerRange:
     return found
 
 
-def bit_or(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.OrIOp)
+def bit_or(op: arith.OrIOp, ranges: Ranges) -> IntegerRange:
     """l | r is at least either, and has no bit above both"""
     a, b = ranges
     bits = max(a.umax.bit_length(), b.umax.bit_length())
     return unsigned(a.width, max(a.umin, b.umin), (1 << bits) - 1)
 
 
-def bit_xor(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.XOrIOp)
+def bit_xor(op: arith.XOrIOp, ranges: Ranges) -> IntegerRange:
     """l ^ r has no bit above both; l ^ -1 = -1 - l"""
     a, b = ranges
     if b.constant == -1:
@@ -151,31 +163,36 @@ def bit_xor(op: Operation, ranges: Ranges) -> IntegerRange:
     return unsigned(a.width, 0, (1 << bits) - 1)
 
 
-def max_signed(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.MaxSIOp)
+def max_signed(op: arith.MaxSIOp, ranges: Ranges) -> IntegerRange:
     """max(l, r), signed"""
     a, b = ranges
     return refined(a.width, max(a.smin, b.smin), max(a.smax, b.smax), min(a.umin, b.umin), max(a.umax, b.umax))
 
 
-def min_signed(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.MinSIOp)
+def min_signed(op: arith.MinSIOp, ranges: Ranges) -> IntegerRange:
     """min(l, r), signed"""
     a, b = ranges
     return refined(a.width, min(a.smin, b.smin), min(a.smax, b.smax), min(a.umin, b.umin), max(a.umax, b.umax))
 
 
-def max_unsigned(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.MaxUIOp)
+def max_unsigned(op: arith.MaxUIOp, ranges: Ranges) -> IntegerRange:
     """max(l, r), unsigned"""
     a, b = ranges
     return refined(a.width, min(a.smin, b.smin), max(a.smax, b.smax), max(a.umin, b.umin), max(a.umax, b.umax))
 
 
-def min_unsigned(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.MinUIOp)
+def min_unsigned(op: arith.MinUIOp, ranges: Ranges) -> IntegerRange:
     """min(l, r), unsigned"""
     a, b = ranges
     return refined(a.width, min(a.smin, b.smin), max(a.smax, b.smax), min(a.umin, b.umin), min(a.umax, b.umax))
 
 
-def absolute(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(math.AbsIOp)
+def absolute(op: math.AbsIOp, ranges: Ranges) -> IntegerRange:
     """|x|; that of the least number wraps to itself"""
     (a,) = ranges
     if a.smin >= 0:
@@ -184,31 +201,36 @@ def absolute(op: Operation, ranges: Ranges) -> IntegerRange:
     return wrapped(a.width, low, max(-a.smin, a.smax))
 
 
+@RULES.add(arith.ExtSIOp)
 def extend_signed(op: Operation, ranges: Ranges) -> IntegerRange:
     """Widened with its sign"""
     return wrapped(integer_width(op.results[0].type), ranges[0].smin, ranges[0].smax)
 
 
+@RULES.add(arith.ExtUIOp)
 def extend_unsigned(op: Operation, ranges: Ranges) -> IntegerRange:
     """Widened with zeros"""
     return wrapped(integer_width(op.results[0].type), ranges[0].umin, ranges[0].umax)
 
 
+@RULES.add(arith.TruncIOp)
 def truncate(op: Operation, ranges: Ranges) -> IntegerRange:
     """Narrowed: both views are wrapped"""
     width, (a,) = integer_width(op.results[0].type), ranges
     return meet(wrapped(width, a.smin, a.smax), wrapped(width, a.umin, a.umax))
 
 
-def cast_index(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.IndexCastOp, arith.IndexCastUIOp)
+def cast_index(op: arith.IndexCastOp | arith.IndexCastUIOp, ranges: Ranges) -> IntegerRange:
     """To or from `index`: widened or narrowed, as it comes"""
     is_wider = integer_width(op.results[0].type) >= ranges[0].width
     if not is_wider:
         return truncate(op, ranges)
-    return extend_unsigned(op, ranges) if op.name.endswith("ui") else extend_signed(op, ranges)
+    return extend_unsigned(op, ranges) if isinstance(op, arith.IndexCastUIOp) else extend_signed(op, ranges)
 
 
-def bitcast(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.BitcastOp, tt.BitcastOp)
+def bitcast(op: arith.BitcastOp | tt.BitcastOp, ranges: Ranges) -> IntegerRange:
     """The same bits; those of a float say nothing"""
     element = getattr(op.results[0].type, "element_type", op.results[0].type)
     if not isinstance(element, IntegerType):
@@ -216,7 +238,8 @@ def bitcast(op: Operation, ranges: Ranges) -> IntegerRange:
     return ranges[0] if ranges[0].width == element.width.data else full(element.width.data)
 
 
-def select(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.SelectOp)
+def select(op: arith.SelectOp, ranges: Ranges) -> IntegerRange:
     """c ? l : r: either, or the one that a known c takes"""
     condition, a, b = ranges
     if condition.constant is not None:
@@ -238,7 +261,8 @@ def compare(predicate: int, a: IntegerRange, b: IntegerRange) -> bool | None:
     return True if amax <= bmin else False if amin > bmax else None
 
 
-def compare_integers(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.CmpiOp)
+def compare_integers(op: arith.CmpiOp, ranges: Ranges) -> IntegerRange:
     """A comparison that the ranges decide"""
     holds = compare(predicate_of(op), ranges[0], ranges[1])
     return full(1) if holds is None else exactly(1, int(holds))
@@ -268,32 +292,3 @@ def restricted(fact: IntegerRange, predicate: int, other: IntegerRange) -> Integ
     else:
         least = (other.smin if predicate < ULT else other.umin) + strict
     return meet(fact, limits(width, least, most)) if least <= most else fact
-
-
-RULES: dict[str, Rule] = {
-    "arith.constant": constant,
-    "arith.addi": add,
-    "arith.subi": subtract,
-    "arith.muli": multiply,
-    "tt.mulhiui": multiply_high,
-    "arith.shli": shift_left,
-    "arith.shrui": shift_right,
-    "arith.shrsi": shift_right_signed,
-    "arith.andi": bit_and,
-    "arith.ori": bit_or,
-    "arith.xori": bit_xor,
-    "arith.maxsi": max_signed,
-    "arith.minsi": min_signed,
-    "arith.maxui": max_unsigned,
-    "arith.minui": min_unsigned,
-    "math.absi": absolute,
-    "arith.extsi": extend_signed,
-    "arith.extui": extend_unsigned,
-    "arith.trunci": truncate,
-    "arith.index_cast": cast_index,
-    "arith.index_castui": cast_index,
-    "arith.bitcast": bitcast,
-    "tt.bitcast": bitcast,
-    "arith.select": select,
-    "arith.cmpi": compare_integers,
-}

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from xdsl.ir import Operation
 
 from minitriton.analysis.integer_range.fact import IntegerRange, full, signed, unsigned
-from minitriton.analysis.integer_range.rules import Ranges, Rule
+from minitriton.analysis.integer_range.registry import RULES, Rule
+from minitriton.analysis.integer_range.rules import Ranges
+from minitriton.dialects import arith
 
 
 def _divisors(b: IntegerRange) -> Iterator[int]:
@@ -64,7 +66,8 @@ def _remainder(x: tuple[int, int], least: int, most: int) -> tuple[int, int]:
     return 0, min(high, most - 1)
 
 
-def remainder_signed(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.RemSIOp)
+def remainder_signed(op: arith.RemSIOp, ranges: Ranges) -> IntegerRange:
     """x % d: |x| % |d|, with the sign of x"""
     a, b = ranges
     sizes = [abs(d) for d in _divisors(b)]
@@ -80,7 +83,8 @@ def remainder_signed(op: Operation, ranges: Ranges) -> IntegerRange:
     return signed(a.width, low, high)
 
 
-def remainder_unsigned(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(arith.RemUIOp)
+def remainder_unsigned(op: arith.RemUIOp, ranges: Ranges) -> IntegerRange:
     """x % d"""
     a, b = ranges
     if b.umax == 0:
@@ -88,12 +92,12 @@ def remainder_unsigned(op: Operation, ranges: Ranges) -> IntegerRange:
     return unsigned(a.width, *_remainder((a.umin, a.umax), max(b.umin, 1), b.umax))
 
 
-RULES: dict[str, Rule] = {
-    "arith.divsi": _signed_quotient(toward_zero),
-    "arith.floordivsi": _signed_quotient(lambda a, b: a // b),
-    "arith.ceildivsi": _signed_quotient(lambda a, b: -(-a // b)),
-    "arith.divui": _unsigned_quotient(lambda a, b: a // b),
-    "arith.ceildivui": _unsigned_quotient(lambda a, b: -(-a // b)),
-    "arith.remsi": remainder_signed,
-    "arith.remui": remainder_unsigned,
-}
+RULES.update(
+    {
+        arith.DivSIOp: _signed_quotient(toward_zero),
+        arith.FloorDivSIOp: _signed_quotient(lambda a, b: a // b),
+        arith.CeilDivSIOp: _signed_quotient(lambda a, b: -(-a // b)),
+        arith.DivUIOp: _unsigned_quotient(lambda a, b: a // b),
+        arith.CeilDivUIOp: _unsigned_quotient(lambda a, b: -(-a // b)),
+    }
+)

@@ -11,73 +11,64 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.types import integer_width, shape_of
 from minitriton.analysis.integer_range.fact import NO_INTEGER, IntegerRange, full, join, unsigned, wrapped
-from minitriton.analysis.integer_range.rules import Ranges, Rule
-
-_KEEPS_BOUNDS = frozenset({"arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"})
-
-
-def _number(op: Operation, name: str) -> int:
-    attribute = op.properties[name]
-    assert isinstance(attribute, IntegerAttr)
-    return attribute.value.data
+from minitriton.analysis.integer_range.registry import RULES
+from minitriton.analysis.integer_range.rules import Ranges
+from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.facts import IntegerExtremum
 
 
-def make_range(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(tt.MakeRangeOp)
+def make_range(op: tt.MakeRangeOp, ranges: Ranges) -> IntegerRange:
     """start, start + 1, ..., end - 1"""
-    return wrapped(32, _number(op, "start"), _number(op, "end") - 1)
+    return wrapped(32, op.start.value.data, op.end.value.data - 1)
 
 
+@RULES.add(
+    tt.SplatOp,
+    tt.UnsplatOp,
+    tt.ExpandDimsOp,
+    tt.BroadcastOp,
+    tt.ReshapeOp,
+    tt.TransOp,
+    tt.SplitOp,
+    tt.GatherOp,
+    ttg.ConvertLayoutOp,
+)
 def same(op: Operation, ranges: Ranges) -> IntegerRange:
     """The elements of the first operand, elsewhere"""
     return ranges[0]
 
 
-def either(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(tt.JoinOp, tt.CatOp)
+def either(op: tt.JoinOp | tt.CatOp, ranges: Ranges) -> IntegerRange:
     """Elements of both operands"""
     return join(ranges[0], ranges[1])
 
 
-def histogram(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(tt.HistogramOp)
+def histogram(op: tt.HistogramOp, ranges: Ranges) -> IntegerRange:
     """Counts of elements"""
     return unsigned(integer_width(op.results[0].type), 0, prod(shape_of(op.operands[0].type)))
 
 
-def combined(op: Operation, ranges: Ranges) -> IntegerRange:
+@RULES.add(tt.ReduceOp, tt.ScanOp)
+def combined(op: tt.ReduceOp | tt.ScanOp, ranges: Ranges) -> IntegerRange:
     """A reduction or scan by one op: an extremum is an element, a sum at most the count times the greatest"""
     if len(ranges) != 1 or not isinstance(op.operands[0].type, TensorType):
         return NO_INTEGER
     a, ops = ranges[0], list(op.regions[0].block.ops)
     if not a.width or len(ops) != 2 or len(op.results) != 1:
         return full(integer_width(op.results[0].type)) if a.width else NO_INTEGER
-    if ops[0].name in _KEEPS_BOUNDS:
+    if IntegerExtremum.of(ops[0]):
         return a
-    if ops[0].name != "arith.addi":
+    if not isinstance(ops[0], arith.AddiOp):
         return full(a.width)
-    count = op.operands[0].type.get_shape()[_number(op, "axis")]
-    least = 1 if op.name == "tt.scan" else count
+    count = op.operands[0].type.get_shape()[op.axis.value.data]
+    least = 1 if isinstance(op, tt.ScanOp) else count
     ends = (least * a.smin, least * a.smax, count * a.smin, count * a.smax)
     return wrapped(a.width, min(ends), max(ends))
-
-
-RULES: dict[str, Rule] = {
-    "tt.make_range": make_range,
-    "tt.splat": same,
-    "tt.unsplat": same,
-    "tt.expand_dims": same,
-    "tt.broadcast": same,
-    "tt.reshape": same,
-    "tt.trans": same,
-    "tt.split": same,
-    "tt.gather": same,
-    "ttg.convert_layout": same,
-    "tt.join": either,
-    "tt.cat": either,
-    "tt.histogram": histogram,
-    "tt.reduce": combined,
-    "tt.scan": combined,
-}

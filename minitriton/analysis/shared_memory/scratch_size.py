@@ -10,25 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
+from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.launch import threads_per_warp
+from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.tt.types import PointerType, element_type, pointee_type
 from minitriton.layouts import properties
 from minitriton.layouts.conversion import conversion_scratch_bytes
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.to_linear import shape_per_cta, to_linear_layout
 
+TRITON_SCRATCH: OpRules[Callable[[Any], int]] = OpRules()
+"""Bytes of scratch that Triton's lowering gives an op; an op without a rule needs none."""
+
 
 def triton_scratch_bytes(op: Operation, capability: int = 0) -> int:
     """Bytes of scratch that Triton gives `op`: on the target of `capability` (times ten), or with plain accesses only (0)."""
-    if op.name == "ttg.convert_layout":
+    if isinstance(op, ttg.ConvertLayoutOp):
         return _convert_layout(op, capability)
-    rule = _RULES.get(op.name)
+    rule = TRITON_SCRATCH.of(op)
     return 0 if rule is None else rule(op)
 
 
@@ -63,7 +68,8 @@ def _convert_layout(op: Operation, capability: int) -> int:
     return conversion_scratch_bytes(src, dst, shape, bit_width(element_type(op.operands[0].type)), capability)
 
 
-def _reduce(op: Operation) -> int:
+@TRITON_SCRATCH.add(tt.ReduceOp)
+def _reduce(op: tt.ReduceOp) -> int:
     layout, shape = _tensor(op.operands[0].type)
     if layout is None:
         return 0
@@ -73,7 +79,8 @@ def _reduce(op: Operation) -> int:
     return _element_bytes(op) * prod((*shape[: _axis(op)], warps, *shape[_axis(op) + 1 :]))
 
 
-def _scan(op: Operation) -> int:
+@TRITON_SCRATCH.add(tt.ScanOp)
+def _scan(op: tt.ScanOp) -> int:
     layout, shape = _tensor(op.operands[0].type)
     if not isinstance(layout, Blocked):
         return 0
@@ -89,7 +96,8 @@ def _scan(op: Operation) -> int:
     return _element_bytes(op) * prod(warps) * per_warp * blocks
 
 
-def _gather(op: Operation) -> int:
+@TRITON_SCRATCH.add(tt.GatherOp)
+def _gather(op: tt.GatherOp) -> int:
     src_type, index_type = op.operands[0].type, op.operands[1].type
     src, shape = _tensor(src_type)
     indices, index_shape = _tensor(index_type)
@@ -119,12 +127,14 @@ def _is_warp_local(
     )
 
 
-def _histogram(op: Operation) -> int:
+@TRITON_SCRATCH.add(tt.HistogramOp)
+def _histogram(op: tt.HistogramOp) -> int:
     result = cast(TensorType, op.results[0].type)
     return max(prod(result.get_shape()), threads_per_warp(op)) * bit_width(result.element_type) // 8
 
 
-def _atomic(op: Operation) -> int:
+@TRITON_SCRATCH.add(tt.AtomicRMWOp, tt.AtomicCASOp)
+def _atomic(op: tt.AtomicRMWOp | tt.AtomicCASOp) -> int:
     """Threads that hold copies of an element, and all threads for a scalar, get its old value through shared memory."""
     result = op.results[0]
     if not result.uses:
@@ -138,17 +148,7 @@ def _atomic(op: Operation) -> int:
     return elements * max(8, bit_width(element_type(pointee_type(op.operands[0].type)))) // 8
 
 
-def _tensormap(op: Operation) -> int:
+@TRITON_SCRATCH.add(ttng.TensormapCreateOp)
+def _tensormap(op: ttng.TensormapCreateOp) -> int:
     """A TMA descriptor."""
     return 128
-
-
-_RULES: dict[str, Callable[[Operation], int]] = {
-    "tt.reduce": _reduce,
-    "tt.scan": _scan,
-    "tt.gather": _gather,
-    "tt.histogram": _histogram,
-    "tt.atomic_rmw": _atomic,
-    "tt.atomic_cas": _atomic,
-    "ttng.tensormap_create": _tensormap,
-}

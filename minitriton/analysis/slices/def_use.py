@@ -15,7 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from minitriton.dialects.facts import Function
 
 Filter = Callable[[Operation], bool]
 
@@ -47,15 +50,12 @@ class _Backward:
                 self.op(around)
 
     def op(self, op: Operation) -> None:
-        if op in self.seen or op.name in _ISOLATED or not self.keep(op):
+        if op in self.seen or Function.of(op) or isinstance(op, ModuleOp) or not self.keep(op):
             return
         self.seen.add(op)
         for operand in _used_values(op):
             self.value(operand)
         self.found.append(op)
-
-
-_ISOLATED = frozenset({"tt.func", "builtin.module", "func.func"})
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:

@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import Commutative, ConditionallySpeculatable, NoMemoryEffect, Pure
 
 from minitriton.dialects.arith.base import BOOL, INTEGER, NO_OVERFLOW_FLAGS, ConstantOp, IntegerOverflowAttr, bool_like
-from minitriton.dialects.facts import PRODUCT, SUM, Division, Neutral
+from minitriton.dialects.facts import PRODUCT, SUM, Division, IntegerExtremum, Neutral
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import var
@@ -154,7 +154,7 @@ class MaxSIOp(_IntegerBinaryOp):
     """Signed maximum."""
 
     name = "arith.maxsi"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers="least"))
+    traits = traits_def(Pure(), Commutative(), IntegerExtremum(integers="least", greatest=True, signed=True))
 
 
 @op_definition
@@ -162,7 +162,7 @@ class MaxUIOp(_IntegerBinaryOp):
     """Unsigned maximum."""
 
     name = "arith.maxui"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers=0))
+    traits = traits_def(Pure(), Commutative(), IntegerExtremum(integers=0, greatest=True))
 
 
 @op_definition
@@ -170,7 +170,7 @@ class MinSIOp(_IntegerBinaryOp):
     """Signed minimum."""
 
     name = "arith.minsi"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers="greatest"))
+    traits = traits_def(Pure(), Commutative(), IntegerExtremum(integers="greatest", signed=True))
 
 
 @op_definition
@@ -178,7 +178,7 @@ class MinUIOp(_IntegerBinaryOp):
     """Unsigned minimum."""
 
     name = "arith.minui"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers=-1))
+    traits = traits_def(Pure(), Commutative(), IntegerExtremum(integers=-1))
 
 
 @op_definition

@@ -134,6 +134,14 @@ def neutral_element(combination: Operation, type_: Attribute) -> float | int | N
     return None if fact is None else fact.element(type_)
 
 
+@dataclass(frozen=True)
+class IntegerExtremum(Neutral):
+    """The greater or the lesser of two integers."""
+
+    greatest: bool = False
+    signed: bool = False
+
+
 MAXIMUM = Neutral(floats=-math.inf)
 MINIMUM = Neutral(floats=math.inf)
 SUM = Neutral(floats=-0.0, integers=0)
@@ -166,6 +174,10 @@ class HandsOn(Fact):
 
 class MayNotReturn(Fact):
     """Control may end here, or stay for ever: what is promised behind need not hold before."""
+
+
+class Function(Fact):
+    """A function: a body of its own, that only calls lead into."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.ir import Operation, Region, SSAValue
 
-from minitriton.dialects.facts import Fact, MayNotReturn, give
+from minitriton.dialects.facts import Fact, Function, MayNotReturn, give
 from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
 
 ConstantOf = Callable[[SSAValue], int | None]
@@ -168,3 +168,4 @@ give(scf.IndexSwitchOp, Alternatives())
 give(scf.ExecuteRegionOp, Alternatives())
 give(scf.YieldOp, PassesOn())
 give(scf.ConditionOp, PassesOn(), OnlyOnce())
+give(func.FuncOp, Function())

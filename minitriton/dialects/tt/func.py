@@ -35,7 +35,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
 
-from minitriton.dialects.facts import MayNotReturn, Rounds
+from minitriton.dialects.facts import Function, MayNotReturn, Rounds
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.traits import TensorLayouts
 
@@ -69,7 +69,7 @@ class FuncOp(IRDLOperation):
     sym_visibility = opt_prop_def(StringAttr)
     arg_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
     res_attrs = opt_prop_def(ArrayAttr[DictionaryAttr])
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), _FuncCallable(), TensorLayouts())
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), _FuncCallable(), TensorLayouts(), Function())
 
     def __init__(
         self,

@@ -6,12 +6,14 @@ tt.atomic_rmw add, %p, %v, %mask      gives what was there before; lanes that th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
+from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import RMWOp
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float, unsigned_dtype
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ def update(memory: Memory, addresses: np.ndarray, values: np.ndarray, dtype: np.
     return old
 
 
-def _read_modify_write(op: Operation, machine: Machine) -> Callable[..., Array]:
+@WITH_MACHINE.add(tt.AtomicRMWOp)
+def _read_modify_write(op: tt.AtomicRMWOp, machine: Machine) -> Callable[..., Array]:
     memory, type_ = machine.memory, op.results[0].type
     dtype = dtype_of(type_)
     combine = combination(getattr(op.properties["atomic_rmw_op"], "data"), type_)  # noqa: B009
@@ -81,7 +84,8 @@ def _read_modify_write(op: Operation, machine: Machine) -> Callable[..., Array]:
     return run
 
 
-def _compare_and_swap(op: Operation, machine: Machine) -> Callable[[Array, Array, Array], Array]:
+@WITH_MACHINE.add(tt.AtomicCASOp)
+def _compare_and_swap(op: tt.AtomicCASOp, machine: Machine) -> Callable[[Array, Array, Array], Array]:
     memory, dtype = machine.memory, dtype_of(op.results[0].type)
 
     def run(pointer: Array, expected: Array, values: Array) -> Array:
@@ -98,9 +102,3 @@ def _compare_and_swap(op: Operation, machine: Machine) -> Callable[[Array, Array
         return flat.reshape(addresses.shape)[()]
 
     return run
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "tt.atomic_rmw": _read_modify_write,
-    "tt.atomic_cas": _compare_and_swap,
-}

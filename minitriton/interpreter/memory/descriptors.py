@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
+from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.memory.atomics import combination, update
 from minitriton.interpreter.memory.ops import load_where, padding_value, store_where
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
 
 if TYPE_CHECKING:
@@ -64,7 +66,8 @@ class Descriptor:
         return [rows.astype(np.int64)[:, None], columns[None, :]]
 
 
-def _make(op: Operation, machine: Machine) -> Callable[..., Descriptor]:
+@WITH_MACHINE.add(tt.MakeTensorDescOp)
+def _make(op: tt.MakeTensorDescOp, machine: Machine) -> Callable[..., Descriptor]:
     type_ = op.results[0].type
     assert isinstance(type_, TensorDescType)
     block, element = shape_of(type_.block_type), type_.signless_block_type.element_type
@@ -98,7 +101,8 @@ def flattened(arg: Any) -> tuple[Any, ...]:
     return (arg,)
 
 
-def _load(op: Operation, machine: Machine) -> Callable[..., Array]:
+@WITH_MACHINE.add(tt.DescriptorLoadOp)
+def _load(op: tt.DescriptorLoadOp, machine: Machine) -> Callable[..., Array]:
     memory, shape = machine.memory, shape_of(op.results[0].type)
 
     def run(descriptor: Descriptor, *indices: Array) -> Array:
@@ -108,7 +112,8 @@ def _load(op: Operation, machine: Machine) -> Callable[..., Array]:
     return run
 
 
-def _store(op: Operation, machine: Machine) -> Callable[..., None]:
+@WITH_MACHINE.add(tt.DescriptorStoreOp)
+def _store(op: tt.DescriptorStoreOp, machine: Machine) -> Callable[..., None]:
     memory = machine.memory
 
     def run(descriptor: Descriptor, values: Array, *indices: Array) -> None:
@@ -118,7 +123,8 @@ def _store(op: Operation, machine: Machine) -> Callable[..., None]:
     return run
 
 
-def _reduce(op: Operation, machine: Machine) -> Callable[..., None]:
+@WITH_MACHINE.add(tt.DescriptorReduceOp)
+def _reduce(op: tt.DescriptorReduceOp, machine: Machine) -> Callable[..., None]:
     memory, kind = machine.memory, getattr(op.properties["kind"], "data")  # noqa: B009
 
     def run(descriptor: Descriptor, values: Array, *indices: Array) -> None:
@@ -138,7 +144,8 @@ def _atomic_kind(kind: DescriptorReduceKind, element: Attribute) -> RMWOp:
     return RMWOp(str(kind))
 
 
-def _gather(op: Operation, machine: Machine) -> Callable[[Descriptor, Array, Array], Array]:
+@WITH_MACHINE.add(tt.DescriptorGatherOp)
+def _gather(op: tt.DescriptorGatherOp, machine: Machine) -> Callable[[Descriptor, Array, Array], Array]:
     memory = machine.memory
 
     def run(descriptor: Descriptor, rows: Array, column: Array) -> Array:
@@ -148,7 +155,8 @@ def _gather(op: Operation, machine: Machine) -> Callable[[Descriptor, Array, Arr
     return run
 
 
-def _scatter(op: Operation, machine: Machine) -> Callable[[Descriptor, Array, Array, Array], None]:
+@WITH_MACHINE.add(tt.DescriptorScatterOp)
+def _scatter(op: tt.DescriptorScatterOp, machine: Machine) -> Callable[[Descriptor, Array, Array, Array], None]:
     memory = machine.memory
 
     def run(descriptor: Descriptor, rows: Array, column: Array, values: Array) -> None:
@@ -156,13 +164,3 @@ def _scatter(op: Operation, machine: Machine) -> Callable[[Descriptor, Array, Ar
         store_where(memory, addresses, values, inside, descriptor.dtype)
 
     return run
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "tt.make_tensor_descriptor": _make,
-    "tt.descriptor_load": _load,
-    "tt.descriptor_store": _store,
-    "tt.descriptor_reduce": _reduce,
-    "tt.descriptor_gather": _gather,
-    "tt.descriptor_scatter": _scatter,
-}

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
 
+from minitriton.dialects import ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttng.barriers import WaitBarrierOp
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 from minitriton.interpreter.warps.partition_order import Knowledge
@@ -109,7 +111,8 @@ def learn(machine: Machine, barrier: Mbarrier) -> None:
         order.learn(barrier.published)
 
 
-def _init(op: Operation, machine: Machine) -> Callable[[View], None]:
+@WITH_MACHINE.add(ttng.InitBarrierOp)
+def _init(op: ttng.InitBarrierOp, machine: Machine) -> Callable[[View], None]:
     count = integer(op.properties["count"])
 
     def run(view: View) -> None:
@@ -119,7 +122,8 @@ def _init(op: Operation, machine: Machine) -> Callable[[View], None]:
     return run
 
 
-def _invalidate(op: Operation, machine: Machine) -> Callable[[View], None]:
+@WITH_MACHINE.add(ttng.InvalBarrierOp)
+def _invalidate(op: ttng.InvalBarrierOp, machine: Machine) -> Callable[[View], None]:
     def run(view: View) -> None:
         barrier_at(op, machine, view)
         machine.shared.store(op, view, view.dtype.type(0), ONE_WARP)
@@ -128,7 +132,8 @@ def _invalidate(op: Operation, machine: Machine) -> Callable[[View], None]:
     return run
 
 
-def _expect(op: Operation, machine: Machine) -> Callable[[View, Array], None]:
+@WITH_MACHINE.add(ttng.BarrierExpectOp)
+def _expect(op: ttng.BarrierExpectOp, machine: Machine) -> Callable[[View, Array], None]:
     size = integer(op.properties["size"])
 
     def run(view: View, predicate: Array) -> None:
@@ -141,7 +146,8 @@ def _expect(op: Operation, machine: Machine) -> Callable[[View, Array], None]:
     return run
 
 
-def _arrive(op: Operation, machine: Machine) -> Callable[..., None]:
+@WITH_MACHINE.add(ttng.ArriveBarrierOp)
+def _arrive(op: ttng.ArriveBarrierOp, machine: Machine) -> Callable[..., None]:
     count = integer(op.properties["count"])
 
     def run(view: View, predicate: Array | None = None) -> None:
@@ -153,7 +159,8 @@ def _arrive(op: Operation, machine: Machine) -> Callable[..., None]:
     return run
 
 
-def _arrive_after_copies(op: Operation, machine: Machine) -> Callable[[View], None]:
+@WITH_MACHINE.add(ttng.AsyncCopyMbarrierArriveOp)
+def _arrive_after_copies(op: ttng.AsyncCopyMbarrierArriveOp, machine: Machine) -> Callable[[View], None]:
     """The barrier learns of the end of the copies that the threads have issued; with `noIncrement` each thread arrives too."""
     threads = 32 * num_warps(op) if "noIncrement" in op.properties else 0
 
@@ -167,7 +174,8 @@ def _arrive_after_copies(op: Operation, machine: Machine) -> Callable[[View], No
     return run
 
 
-def _wait(op: Operation, machine: Machine) -> Callable[..., None]:
+@WITH_MACHINE.add(WaitBarrierOp)
+def _wait(op: WaitBarrierOp, machine: Machine) -> Callable[..., None]:
     assert isinstance(op, WaitBarrierOp)
     has_predicate, shared, warps = op.pred is not None, machine.shared, machine.warps_of(op)
 
@@ -182,13 +190,3 @@ def _wait(op: Operation, machine: Machine) -> Callable[..., None]:
             shared.finish_copy(copy)
 
     return run
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "ttng.init_barrier": _init,
-    "ttng.inval_barrier": _invalidate,
-    "ttng.barrier_expect": _expect,
-    "ttng.arrive_barrier": _arrive,
-    "ttng.async_copy_mbarrier_arrive": _arrive_after_copies,
-    "ttng.wait_barrier": _wait,
-}

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, Operation
 
+from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import PointerType, is_tensor_pointer
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, encoder, shape_of
 
 if TYPE_CHECKING:
@@ -97,7 +99,8 @@ def padding_value(option: Attribute | None, element: Attribute) -> Array | None:
     return None
 
 
-def _load(op: Operation, machine: Machine) -> Callable[..., Array]:
+@WITH_MACHINE.add(tt.LoadOp)
+def _load(op: tt.LoadOp, machine: Machine) -> Callable[..., Array]:
     memory, type_ = machine.memory, op.results[0].type
     dtype = dtype_of(type_)
     if is_tensor_pointer(op.operands[0].type):
@@ -110,7 +113,8 @@ def _load(op: Operation, machine: Machine) -> Callable[..., Array]:
     return run
 
 
-def _store(op: Operation, machine: Machine) -> Callable[..., None]:
+@WITH_MACHINE.add(tt.StoreOp)
+def _store(op: tt.StoreOp, machine: Machine) -> Callable[..., None]:
     memory, dtype = machine.memory, dtype_of(op.operands[1].type)
     if is_tensor_pointer(op.operands[0].type):
         dims = _checked_dims(op)
@@ -122,7 +126,8 @@ def _store(op: Operation, machine: Machine) -> Callable[..., None]:
     return run
 
 
-def _add_pointer(op: Operation, machine: Machine) -> Callable[[Array, Array], Array]:
+@WITH_MACHINE.add(tt.AddPtrOp)
+def _add_pointer(op: tt.AddPtrOp, machine: Machine) -> Callable[[Array, Array], Array]:
     size = np.int64(pointee_size(op.operands[0].type))
     return lambda pointer, offset: pointer + offset.astype(np.int64) * size
 
@@ -134,7 +139,8 @@ def pointee_size(type_: Attribute) -> int:
     return dtype_of(element.pointee_type).itemsize
 
 
-def _make_block_pointer(op: Operation, machine: Machine) -> Callable[..., BlockPointer]:
+@WITH_MACHINE.add(tt.MakeTensorPtrOp)
+def _make_block_pointer(op: tt.MakeTensorPtrOp, machine: Machine) -> Callable[..., BlockPointer]:
     type_ = op.results[0].type
     assert isinstance(type_, PointerType)
     block, dtype = shape_of(type_.pointee_type), dtype_of(type_.pointee_type)
@@ -149,7 +155,8 @@ def _make_block_pointer(op: Operation, machine: Machine) -> Callable[..., BlockP
     return run
 
 
-def _advance(op: Operation, machine: Machine) -> Callable[..., BlockPointer]:
+@WITH_MACHINE.add(tt.AdvanceOp)
+def _advance(op: tt.AdvanceOp, machine: Machine) -> Callable[..., BlockPointer]:
     def run(pointer: BlockPointer, *steps: Array) -> BlockPointer:
         return replace(pointer, offsets=moved(pointer.offsets, steps))
 
@@ -159,12 +166,3 @@ def _advance(op: Operation, machine: Machine) -> Callable[..., BlockPointer]:
 def moved(offsets: tuple[int, ...], steps: Sequence[Array]) -> tuple[int, ...]:
     """`offsets` plus `steps`."""
     return tuple(offset + int(step) for offset, step in zip(offsets, steps, strict=True))
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "tt.load": _load,
-    "tt.store": _store,
-    "tt.addptr": _add_pointer,
-    "tt.make_tensor_ptr": _make_block_pointer,
-    "tt.advance": _advance,
-}

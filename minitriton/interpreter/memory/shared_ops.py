@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from xdsl.dialects import func, gpu
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.shared_memory.membar import meets_by_warp
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
+from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
@@ -23,6 +25,7 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.shared_views import View, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
+from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder
 
@@ -42,7 +45,7 @@ def placed_at(op: Operation) -> int | None:
 def with_scratch(op: Operation, machine: Machine, meaning: Callable[..., Any]) -> Callable[..., Any]:
     """`meaning` of an op that also needs shared memory, of its own while it runs or for the function that it calls."""
     offset, shared = placed_at(op), machine.shared
-    if op.name in ("tt.call", "func.call"):
+    if isinstance(op, tt.CallOp | func.CallOp):
         return meaning if offset is None else _call_at(offset, machine, meaning)
     given = op.attributes.get(ALLOCATION_SIZE)
     size = given.value.data if isinstance(given, IntegerAttr) else triton_scratch_bytes(op)
@@ -72,7 +75,8 @@ def _call_at(offset: int, machine: Machine, meaning: Callable[..., Any]) -> Call
     return run
 
 
-def _local_alloc(op: Operation, machine: Machine) -> Callable[..., View]:
+@WITH_MACHINE.add(ttg.LocalAllocOp)
+def _local_alloc(op: ttg.LocalAllocOp, machine: Machine) -> Callable[..., View]:
     shared, type_, offset = machine.shared, op.results[0].type, placed_at(op)
     offsets, dtype = element_offsets(type_), element_dtype(type_)
     size = int(offsets.max()) + dtype.itemsize
@@ -90,21 +94,25 @@ def _local_alloc(op: Operation, machine: Machine) -> Callable[..., View]:
     return run
 
 
-def _local_dealloc(op: Operation, machine: Machine) -> Callable[[View], None]:
+@WITH_MACHINE.add(ttg.LocalDeallocOp)
+def _local_dealloc(op: ttg.LocalDeallocOp, machine: Machine) -> Callable[[View], None]:
     return lambda view: machine.shared.release(op, view.buffer)
 
 
-def _local_load(op: Operation, machine: Machine) -> Callable[..., Array]:
+@WITH_MACHINE.add(ttg.LocalLoadOp)
+def _local_load(op: ttg.LocalLoadOp, machine: Machine) -> Callable[..., Array]:
     warps = holders(op.results[0].type)
     return lambda view, token=None: machine.shared.load(op, view, warps)
 
 
-def _local_store(op: Operation, machine: Machine) -> Callable[[Array, View], None]:
+@WITH_MACHINE.add(ttg.LocalStoreOp)
+def _local_store(op: ttg.LocalStoreOp, machine: Machine) -> Callable[[Array, View], None]:
     warps = holders(op.operands[0].type)
     return lambda values, view: machine.shared.store(op, view, values, warps)
 
 
-def _async_copy(op: Operation, machine: Machine) -> Callable[..., Array]:
+@WITH_MACHINE.add(AsyncCopyGlobalToLocalOp)
+def _async_copy(op: AsyncCopyGlobalToLocalOp, machine: Machine) -> Callable[..., Array]:
     assert isinstance(op, AsyncCopyGlobalToLocalOp)
     shared, memory = machine.shared, machine.memory
     destination = op.destination.type
@@ -120,7 +128,8 @@ def _async_copy(op: Operation, machine: Machine) -> Callable[..., Array]:
     return run
 
 
-def _commit(op: Operation, machine: Machine) -> Callable[..., Array]:
+@WITH_MACHINE.add(ttg.AsyncCommitGroupOp)
+def _commit(op: ttg.AsyncCommitGroupOp, machine: Machine) -> Callable[..., Array]:
     def run(*tokens: Array) -> Array:
         machine.shared.commit()
         return TOKEN
@@ -128,7 +137,8 @@ def _commit(op: Operation, machine: Machine) -> Callable[..., Array]:
     return run
 
 
-def _wait(op: Operation, machine: Machine) -> Callable[..., Array]:
+@WITH_MACHINE.add(ttg.AsyncWaitOp)
+def _wait(op: ttg.AsyncWaitOp, machine: Machine) -> Callable[..., Array]:
     pending = integer(op.properties["num"])
 
     def run(*tokens: Array) -> Array:
@@ -138,11 +148,13 @@ def _wait(op: Operation, machine: Machine) -> Callable[..., Array]:
     return run
 
 
-def _barrier(op: Operation, machine: Machine) -> Callable[[], None]:
+@WITH_MACHINE.add(ttg.LocalBarrierOp, gpu.BarrierOp)
+def _barrier(op: ttg.LocalBarrierOp | gpu.BarrierOp, machine: Machine) -> Callable[[], None]:
     return machine.shared.barrier
 
 
-def _index(op: Operation) -> Callable[[View, Array], View]:
+@PURE.add(ttg.MemDescIndexOp)
+def _index(op: ttg.MemDescIndexOp) -> Callable[[View, Array], View]:
     def run(view: View, index: Array) -> View:
         count = view.addresses.shape[0]
         if not 0 <= index < count:
@@ -152,7 +164,8 @@ def _index(op: Operation) -> Callable[[View, Array], View]:
     return run
 
 
-def _subslice(op: Operation) -> Callable[[View], View]:
+@PURE.add(ttg.MemDescSubsliceOp)
+def _subslice(op: ttg.MemDescSubsliceOp) -> Callable[[View], View]:
     offsets, type_ = op.properties["offsets"], op.results[0].type
     assert isinstance(offsets, DenseArrayBase) and isinstance(type_, MemDescType)
     starts = [int(offset) for offset in offsets.get_values()]
@@ -160,27 +173,31 @@ def _subslice(op: Operation) -> Callable[[View], View]:
     return lambda view: view.of(view.addresses[part])
 
 
-def _transpose(op: Operation) -> Callable[[View], View]:
+@PURE.add(ttg.MemDescTransOp)
+def _transpose(op: ttg.MemDescTransOp) -> Callable[[View], View]:
     order = op.properties["order"]
     assert isinstance(order, DenseArrayBase)
     axes = [int(axis) for axis in order.get_values()]
     return lambda view: view.of(view.addresses.transpose(axes))
 
 
-def _reshape(op: Operation) -> Callable[[View], View]:
+@PURE.add(ttg.MemDescReshapeOp)
+def _reshape(op: ttg.MemDescReshapeOp) -> Callable[[View], View]:
     type_ = op.results[0].type
     assert isinstance(type_, MemDescType)
     shape = type_.get_shape()
     return lambda view: view.of(view.addresses.reshape(shape))
 
 
-def _reinterpret(op: Operation) -> Callable[[View], View]:
+@PURE.add(ttg.MemDescReinterpretOp)
+def _reinterpret(op: ttg.MemDescReinterpretOp) -> Callable[[View], View]:
     type_ = op.results[0].type
     offsets, dtype = element_offsets(type_), element_dtype(type_)
     return lambda view: View(view.buffer, int(view.addresses.min()) + offsets, dtype)
 
 
-def _global_scratch(op: Operation, machine: Machine) -> Callable[[], Array]:
+@WITH_MACHINE.add(ttg.GlobalScratchAllocOp)
+def _global_scratch(op: ttg.GlobalScratchAllocOp, machine: Machine) -> Callable[[], Array]:
     """Memory of its own for each program, which only this op names; programs run one after another in the same."""
     size, alignment = integer(op.properties["nbytes"]), integer(op.properties["alignment"])
     room = np.zeros(size + alignment, np.uint8)
@@ -189,7 +206,8 @@ def _global_scratch(op: Operation, machine: Machine) -> Callable[[], Array]:
     return lambda: address
 
 
-def _fp4_to_fp(op: Operation) -> Callable[[Array], Array]:
+@PURE.add(ttg.Fp4ToFpOp)
+def _fp4_to_fp(op: ttg.Fp4ToFpOp) -> Callable[[Array], Array]:
     axis, encode = integer(op.properties["axis"]), encoder(_element(op.results[0].type))
     return lambda packed: encode(unpack_e2m1(packed, axis))
 
@@ -201,26 +219,3 @@ def _element(type_: Attribute) -> Attribute:
 def load_or_self(op: Operation, machine: Machine, operand: Array | View) -> Array:
     """An operand that may lie in shared memory, which all warps read then."""
     return machine.shared.load(op, operand, machine.warps_of(op)) if isinstance(operand, View) else operand
-
-
-PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
-    "ttg.memdesc_index": _index,
-    "ttg.memdesc_subslice": _subslice,
-    "ttg.memdesc_trans": _transpose,
-    "ttg.memdesc_reshape": _reshape,
-    "ttg.memdesc_reinterpret": _reinterpret,
-    "ttg.fp4_to_fp": _fp4_to_fp,
-}
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "ttg.local_alloc": _local_alloc,
-    "ttg.local_dealloc": _local_dealloc,
-    "ttg.local_load": _local_load,
-    "ttg.local_store": _local_store,
-    "ttg.local_barrier": _barrier,
-    "gpu.barrier": _barrier,
-    "ttg.async_copy_global_to_local": _async_copy,
-    "ttg.async_commit_group": _commit,
-    "ttg.async_wait": _wait,
-    "ttg.global_scratch_alloc": _global_scratch,
-}

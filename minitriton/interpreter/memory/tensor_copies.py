@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from xdsl.ir import Operation
 
+from minitriton.dialects import tt, ttng
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.dialects.ttng.tma import TensormapCreateOp
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory import descriptors
 from minitriton.interpreter.memory.descriptors import Descriptor
 from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
 from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder, shape_of
 
@@ -49,7 +50,8 @@ class TensorCopies:
     stores: list[View] = field(default_factory=list)
 
 
-def _create(op: Operation, machine: Machine) -> Callable[..., None]:
+@WITH_MACHINE.add(TensormapCreateOp)
+def _create(op: TensormapCreateOp, machine: Machine) -> Callable[..., None]:
     assert isinstance(op, TensormapCreateOp)
     rank, fills_with_nan = len(op.box_dim), bool(integer(op.fill_mode))
 
@@ -62,7 +64,8 @@ def _create(op: Operation, machine: Machine) -> Callable[..., None]:
     return run
 
 
-def _reinterpret(op: Operation, machine: Machine) -> Callable[[Array], Descriptor]:
+@WITH_MACHINE.add(ttng.ReinterpretTensorDescOp)
+def _reinterpret(op: ttng.ReinterpretTensorDescOp, machine: Machine) -> Callable[[Array], Descriptor]:
     type_ = op.results[0].type
     assert isinstance(type_, TensorDescType)
     block, element = shape_of(type_.block_type), type_.signless_block_type.element_type
@@ -79,9 +82,10 @@ def _reinterpret(op: Operation, machine: Machine) -> Callable[[Array], Descripto
     return run
 
 
-def _load(op: Operation, machine: Machine) -> Callable[..., None]:
+@WITH_MACHINE.add(ttng.AsyncTMACopyGlobalToLocalOp, ttng.AsyncTMAGatherOp)
+def _load(op: ttng.AsyncTMACopyGlobalToLocalOp | ttng.AsyncTMAGatherOp, machine: Machine) -> Callable[..., None]:
     shared, memory = machine.shared, machine.memory
-    gathers = op.name == "ttng.async_tma_gather"
+    gathers = isinstance(op, ttng.AsyncTMAGatherOp)
 
     def run(descriptor: Descriptor, *operands: Any) -> None:
         *indices, barrier_view, view, predicate = operands
@@ -98,12 +102,14 @@ def _load(op: Operation, machine: Machine) -> Callable[..., None]:
     return run
 
 
-def _store_by(meaning: str) -> Callable[[Operation, Machine], Callable[..., None]]:
-    """A store whose values come from a buffer, else like the op `meaning` of the dialect `tt`."""
-    values_last = meaning == "tt.descriptor_scatter"
+def _store_by(like: type[Operation]) -> Callable[[Operation, Machine], Callable[..., None]]:
+    """A store whose values come from a buffer, else like ops of the class `like` of the dialect `tt`."""
+    values_last = like is tt.DescriptorScatterOp
+    meaning = WITH_MACHINE.of_class(like)
+    assert meaning is not None
 
     def make(op: Operation, machine: Machine) -> Callable[..., None]:
-        store = descriptors.WITH_MACHINE[meaning](op, machine)
+        store = meaning(op, machine)
 
         def run(descriptor: Descriptor, *operands: Any) -> None:
             *indices, view = operands
@@ -117,7 +123,8 @@ def _store_by(meaning: str) -> Callable[[Operation, Machine], Callable[..., None
     return make
 
 
-def _wait_for_stores(op: Operation, machine: Machine) -> Callable[[], None]:
+@WITH_MACHINE.add(ttng.TMAStoreWaitOp)
+def _wait_for_stores(op: ttng.TMAStoreWaitOp, machine: Machine) -> Callable[[], None]:
     pending = integer(op.properties["pendings"])
 
     def run() -> None:
@@ -128,14 +135,11 @@ def _wait_for_stores(op: Operation, machine: Machine) -> Callable[[], None]:
     return run
 
 
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "ttng.tensormap_create": _create,
-    "ttng.tensormap_fenceproxy_acquire": lambda op, machine: lambda address: None,
-    "ttng.reinterpret_tensor_descriptor": _reinterpret,
-    "ttng.async_tma_copy_global_to_local": _load,
-    "ttng.async_tma_copy_local_to_global": _store_by("tt.descriptor_store"),
-    "ttng.async_tma_reduce": _store_by("tt.descriptor_reduce"),
-    "ttng.async_tma_gather": _load,
-    "ttng.async_tma_scatter": _store_by("tt.descriptor_scatter"),
-    "ttng.async_tma_store_wait": _wait_for_stores,
-}
+WITH_MACHINE.update(
+    {
+        ttng.TensormapFenceproxyAcquireOp: lambda op, machine: lambda address: None,
+        ttng.AsyncTMACopyLocalToGlobalOp: _store_by(tt.DescriptorStoreOp),
+        ttng.AsyncTMAReduceOp: _store_by(tt.DescriptorReduceOp),
+        ttng.AsyncTMAScatterOp: _store_by(tt.DescriptorScatterOp),
+    }
+)

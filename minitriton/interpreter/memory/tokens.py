@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
+from minitriton.dialects import nvws
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory.mbarriers import Mbarrier, learn, publish
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 
@@ -43,12 +45,14 @@ def _arrive(machine: Machine, barrier: Mbarrier) -> None:
     barrier.arrive()
 
 
-def _create(op: Operation, machine: Machine) -> Callable[[], Token]:
+@WITH_MACHINE.add(nvws.CreateTokenOp)
+def _create(op: nvws.CreateTokenOp, machine: Machine) -> Callable[[], Token]:
     count = integer(op.properties["numBuffers"])
     return lambda: Token(tuple(Mbarrier(1) for _ in range(count)), tuple(Mbarrier(1) for _ in range(count)))
 
 
-def _acquire(op: Operation, machine: Machine) -> Callable[[Token, Array, Array], None]:
+@WITH_MACHINE.add(nvws.ProducerAcquireOp)
+def _acquire(op: nvws.ProducerAcquireOp, machine: Machine) -> Callable[[Token, Array, Array], None]:
     def run(token: Token, index: Array, phase: Array) -> None:
         _, empty = token.at(op, index)
         machine.wait_until(op, lambda: empty.passed(int(phase) ^ 1), lambda: "no consumer has released the buffer")
@@ -57,11 +61,13 @@ def _acquire(op: Operation, machine: Machine) -> Callable[[Token, Array, Array],
     return run
 
 
-def _commit(op: Operation, machine: Machine) -> Callable[[Token, Array], None]:
+@WITH_MACHINE.add(nvws.ProducerCommitOp)
+def _commit(op: nvws.ProducerCommitOp, machine: Machine) -> Callable[[Token, Array], None]:
     return lambda token, index: _arrive(machine, token.at(op, index)[0])
 
 
-def _wait(op: Operation, machine: Machine) -> Callable[[Token, Array, Array], None]:
+@WITH_MACHINE.add(nvws.ConsumerWaitOp)
+def _wait(op: nvws.ConsumerWaitOp, machine: Machine) -> Callable[[Token, Array, Array], None]:
     def run(token: Token, index: Array, phase: Array) -> None:
         full, _ = token.at(op, index)
         machine.wait_until(op, lambda: full.passed(int(phase)), lambda: "no producer has filled the buffer")
@@ -70,14 +76,6 @@ def _wait(op: Operation, machine: Machine) -> Callable[[Token, Array, Array], No
     return run
 
 
-def _release(op: Operation, machine: Machine) -> Callable[[Token, Array], None]:
+@WITH_MACHINE.add(nvws.ConsumerReleaseOp)
+def _release(op: nvws.ConsumerReleaseOp, machine: Machine) -> Callable[[Token, Array], None]:
     return lambda token, index: _arrive(machine, token.at(op, index)[1])
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "nvws.create_token": _create,
-    "nvws.producer_acquire": _acquire,
-    "nvws.producer_commit": _commit,
-    "nvws.consumer_wait": _wait,
-    "nvws.consumer_release": _release,
-}

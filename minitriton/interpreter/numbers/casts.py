@@ -7,13 +7,15 @@ arith.extui i1 true to i32 = 1                   arith.extsi i1 true to i32 = -1
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
+from minitriton.dialects import arith, tt
 from minitriton.dialects.tt.enums import RoundingMode
 from minitriton.interpreter.numbers import formats
+from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder, is_i1, same, unsigned_dtype
 
 if TYPE_CHECKING:
@@ -26,19 +28,22 @@ def _types(op: Operation) -> tuple[Attribute, Attribute]:
     return op.operands[0].type, op.results[0].type
 
 
-def _sign_extend(op: Operation) -> Unary:
+@PURE.add(arith.ExtSIOp)
+def _sign_extend(op: arith.ExtSIOp) -> Unary:
     source, target = _types(op)
     dtype = dtype_of(target)
     return (lambda a: -a.astype(dtype)) if is_i1(source) else (lambda a: a.astype(dtype))
 
 
-def _zero_extend(op: Operation) -> Unary:
+@PURE.add(arith.ExtUIOp, arith.IndexCastUIOp)
+def _zero_extend(op: arith.ExtUIOp | arith.IndexCastUIOp) -> Unary:
     source, target = _types(op)
     dtype, unsigned = dtype_of(target), unsigned_dtype(source)
     return lambda a: a.view(unsigned).astype(dtype)
 
 
-def _truncate(op: Operation) -> Unary:
+@PURE.add(arith.TruncIOp)
+def _truncate(op: arith.TruncIOp) -> Unary:
     source, target = _types(op)
     if is_i1(target):
         return same if is_i1(source) else (lambda a: (a & 1).astype(np.bool_))
@@ -46,12 +51,14 @@ def _truncate(op: Operation) -> Unary:
     return lambda a: a.astype(dtype)
 
 
-def _index_cast(op: Operation) -> Unary:
+@PURE.add(arith.IndexCastOp)
+def _index_cast(op: arith.IndexCastOp) -> Unary:
     dtype = dtype_of(op.results[0].type)
     return lambda a: a.astype(dtype)
 
 
-def _signed_to_float(op: Operation) -> Unary:
+@PURE.add(arith.SIToFPOp)
+def _signed_to_float(op: arith.SIToFPOp) -> Unary:
     source, target = _types(op)
     if is_i1(source):
         encode_bits = encoder(target)
@@ -59,7 +66,8 @@ def _signed_to_float(op: Operation) -> Unary:
     return _integers_to_float(target)
 
 
-def _unsigned_to_float(op: Operation) -> Unary:
+@PURE.add(arith.UIToFPOp)
+def _unsigned_to_float(op: arith.UIToFPOp) -> Unary:
     source, target = _types(op)
     convert, unsigned = _integers_to_float(target), unsigned_dtype(source)
     return lambda a: convert(a.view(unsigned))
@@ -94,7 +102,8 @@ def _to_integer(unsigned: bool) -> Callable[[Operation], Unary]:
     return make
 
 
-def _float_to_float(op: Operation) -> Unary:
+@PURE.add(arith.ExtFOp, arith.TruncFOp)
+def _float_to_float(op: arith.ExtFOp | arith.TruncFOp | tt.FpToFpOp) -> Unary:
     source, target = _types(op)
     if source == target:
         return same
@@ -103,7 +112,8 @@ def _float_to_float(op: Operation) -> Unary:
     return lambda a: encode(decode(a))
 
 
-def _converted(op: Operation, machine: Machine) -> Unary:
+@WITH_MACHINE.add(tt.FpToFpOp)
+def _converted(op: tt.FpToFpOp, machine: Machine) -> Unary:
     """`tt.fp_to_fp`, as the target rounds."""
     source, target = _types(op)
     rounding = getattr(op.properties.get("rounding"), "data", None)
@@ -118,7 +128,8 @@ _FP8_CONVERSIONS = 89
 """The first compute capability (times ten) with instructions that convert to 8-bit floats (PTX ISA, "cvt")."""
 
 
-def _bitcast(op: Operation) -> Unary:
+@PURE.add(arith.BitcastOp, tt.BitcastOp)
+def _bitcast(op: arith.BitcastOp | tt.BitcastOp) -> Unary:
     source, target = _types(op)
     before, after = dtype_of(source), dtype_of(target)
     if before == after:
@@ -128,26 +139,14 @@ def _bitcast(op: Operation) -> Unary:
     return lambda a: np.ascontiguousarray(a).view(after) if np.ndim(a) else a.view(after)
 
 
-def _address(op: Operation) -> Unary:
+@PURE.add(tt.IntToPtrOp, tt.PtrToIntOp)
+def _address(op: tt.IntToPtrOp | tt.PtrToIntOp) -> Unary:
     return same
 
 
-PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
-    "arith.extsi": _sign_extend,
-    "arith.extui": _zero_extend,
-    "arith.trunci": _truncate,
-    "arith.index_cast": _index_cast,
-    "arith.index_castui": _zero_extend,
-    "arith.sitofp": _signed_to_float,
-    "arith.uitofp": _unsigned_to_float,
-    "arith.fptosi": _to_integer(False),
-    "arith.fptoui": _to_integer(True),
-    "arith.extf": _float_to_float,
-    "arith.truncf": _float_to_float,
-    "arith.bitcast": _bitcast,
-    "tt.bitcast": _bitcast,
-    "tt.int_to_ptr": _address,
-    "tt.ptr_to_int": _address,
-}
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {"tt.fp_to_fp": _converted}
+PURE.update(
+    {
+        arith.FPToSIOp: _to_integer(False),
+        arith.FPToUIOp: _to_integer(True),
+    }
+)

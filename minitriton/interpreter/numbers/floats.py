@@ -14,7 +14,10 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation
 
+from minitriton.dialects import arith, tt
+from minitriton.dialects import math as math_ops
 from minitriton.dialects.tt.enums import PropagateNan
+from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.values import Array, decoder, encoder, is_native_float
 
 
@@ -63,7 +66,8 @@ _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
 )
 
 
-def _compare(op: Operation) -> Callable[[Array, Array], Array]:
+@PURE.add(arith.CmpfOp)
+def _compare(op: arith.CmpfOp) -> Callable[[Array, Array], Array]:
     predicate = op.properties["predicate"]
     assert isinstance(predicate, IntegerAttr)
     function = _COMPARE[predicate.value.data]
@@ -73,7 +77,8 @@ def _compare(op: Operation) -> Callable[[Array, Array], Array]:
     return lambda a, b: function(decode(a), decode(b))
 
 
-def _clamp(op: Operation) -> Callable[[Array, Array, Array], Array]:
+@PURE.add(tt.ClampFOp)
+def _clamp(op: tt.ClampFOp) -> Callable[[Array, Array, Array], Array]:
     if getattr(op.properties["propagateNan"], "data", None) == PropagateNan.ALL:
         return on_numbers(
             lambda x, low, high: np.minimum(np.maximum(x, low), high), op.operands[0].type, op.results[0].type
@@ -111,20 +116,20 @@ def _nearest(number: Fraction, dtype: np.dtype) -> Any:
     return found
 
 
-PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
-    "arith.addf": float_op(np.add),
-    "arith.subf": float_op(np.subtract),
-    "arith.mulf": float_op(np.multiply),
-    "arith.divf": float_op(np.divide),
-    "arith.remf": float_op(np.fmod),
-    "arith.negf": float_op(np.negative),
-    "arith.maximumf": float_op(np.maximum),
-    "arith.minimumf": float_op(np.minimum),
-    "arith.maxnumf": float_op(np.fmax),
-    "arith.minnumf": float_op(np.fmin),
-    "arith.cmpf": _compare,
-    "math.fma": float_op(fma),
-    "tt.clampf": _clamp,
-    "tt.precise_divf": float_op(np.divide),
-    "tt.precise_sqrt": float_op(np.sqrt),
-}
+PURE.update(
+    {
+        arith.AddfOp: float_op(np.add),
+        arith.SubfOp: float_op(np.subtract),
+        arith.MulfOp: float_op(np.multiply),
+        arith.DivfOp: float_op(np.divide),
+        arith.RemfOp: float_op(np.fmod),
+        arith.NegfOp: float_op(np.negative),
+        arith.MaximumfOp: float_op(np.maximum),
+        arith.MinimumfOp: float_op(np.minimum),
+        arith.MaxnumfOp: float_op(np.fmax),
+        arith.MinnumfOp: float_op(np.fmin),
+        math_ops.FmaOp: float_op(fma),
+        tt.PreciseDivFOp: float_op(np.divide),
+        tt.PreciseSqrtOp: float_op(np.sqrt),
+    }
+)

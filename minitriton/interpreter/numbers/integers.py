@@ -12,15 +12,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import ub
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
+from minitriton.dialects import arith, math, tt
+from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.values import Array, constant_value, dtype_of, is_i1, same, unsigned_dtype, zero
 
 Binary = Callable[[Array, Array], Array]
 
 
-def _constant(op: Operation) -> Callable[[], Array]:
+@PURE.add(arith.ConstantOp)
+def _constant(op: arith.ConstantOp) -> Callable[[], Array]:
     value = constant_value(op.properties["value"], op.results[0].type)
     return lambda: value
 
@@ -98,7 +102,8 @@ _PREDICATES: tuple[tuple[Binary, bool], ...] = (
 _EQUALITIES = 2
 
 
-def _compare(op: Operation) -> Binary:
+@PURE.add(arith.CmpiOp)
+def _compare(op: arith.CmpiOp) -> Binary:
     predicate = op.properties["predicate"]
     assert isinstance(predicate, IntegerAttr)
     code = predicate.value.data
@@ -144,7 +149,8 @@ def _multiply_extended(unsigned: bool) -> Callable[[Operation], Binary]:
     return lambda op: _extended(op, object, unsigned, np.multiply)
 
 
-def _add_extended(op: Operation) -> Binary:
+@PURE.add(arith.AddUIExtendedOp)
+def _add_extended(op: arith.AddUIExtendedOp) -> Binary:
     both = _extended(op, object, True, np.add)
 
     def run(a: Array, b: Array) -> tuple[Array, Array]:
@@ -154,12 +160,14 @@ def _add_extended(op: Operation) -> Binary:
     return run
 
 
-def _mulhi_unsigned(op: Operation) -> Binary:
+@PURE.add(tt.MulhiUIOp)
+def _mulhi_unsigned(op: tt.MulhiUIOp) -> Binary:
     both = _extended(op, object, True, np.multiply)
     return lambda a, b: both(a, b)[1]
 
 
-def _absolute(op: Operation) -> Callable[[Array], Array]:
+@PURE.add(math.AbsIOp)
+def _absolute(op: math.AbsIOp) -> Callable[[Array], Array]:
     return same if is_i1(op.results[0].type) else np.abs
 
 
@@ -175,42 +183,39 @@ def _count(count: Callable[[int, int], int]) -> Callable[[Operation], Callable[[
     return make
 
 
-def _poison(op: Operation) -> Callable[[], Any]:
+@PURE.add(ub.PoisonOp)
+def _poison(op: ub.PoisonOp) -> Callable[[], Any]:
     value = zero(op.results[0].type)
     return lambda: value
 
 
-PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
-    "arith.constant": _constant,
-    "ub.poison": _poison,
-    "arith.addi": _binary(np.add, _differ),
-    "arith.subi": _binary(np.subtract, _differ),
-    "arith.muli": _binary(np.multiply, _mask),
-    "arith.divsi": _binary(divide_toward_zero, _first),
-    "arith.divui": _unsigned(_divide_unsigned, _first),
-    "arith.ceildivsi": _binary(ceil_divide, _first),
-    "arith.ceildivui": _unsigned(lambda a, b: (a + b - a.dtype.type(1)) // b, _first),
-    "arith.floordivsi": _binary(np.floor_divide, _first),
-    "arith.remsi": _binary(remainder_of_dividend, _no_bits),
-    "arith.remui": _unsigned(np.fmod, _no_bits),
-    "arith.andi": _binary(_mask, _mask),
-    "arith.ori": _binary(_either, _either),
-    "arith.xori": _binary(_differ, _differ),
-    "arith.shli": _binary(np.left_shift, _first),
-    "arith.shrsi": _binary(np.right_shift, _first),
-    "arith.shrui": _unsigned(np.right_shift, _first),
-    "arith.maxsi": _binary(np.maximum, _mask),
-    "arith.minsi": _binary(np.minimum, _either),
-    "arith.maxui": _unsigned(np.maximum, _either),
-    "arith.minui": _unsigned(np.minimum, _mask),
-    "arith.cmpi": _compare,
-    "arith.select": lambda op: select,
-    "arith.mulsi_extended": _multiply_extended(False),
-    "arith.mului_extended": _multiply_extended(True),
-    "arith.addui_extended": _add_extended,
-    "tt.mulhiui": _mulhi_unsigned,
-    "math.absi": _absolute,
-    "math.ctpop": _count(lambda bits, width: bits.bit_count()),
-    "math.ctlz": _count(lambda bits, width: width - bits.bit_length()),
-    "math.cttz": _count(lambda bits, width: (bits & -bits).bit_length() - 1 if bits else width),
-}
+PURE.update(
+    {
+        arith.AddiOp: _binary(np.add, _differ),
+        arith.SubiOp: _binary(np.subtract, _differ),
+        arith.MuliOp: _binary(np.multiply, _mask),
+        arith.DivSIOp: _binary(divide_toward_zero, _first),
+        arith.DivUIOp: _unsigned(_divide_unsigned, _first),
+        arith.CeilDivSIOp: _binary(ceil_divide, _first),
+        arith.CeilDivUIOp: _unsigned(lambda a, b: (a + b - a.dtype.type(1)) // b, _first),
+        arith.FloorDivSIOp: _binary(np.floor_divide, _first),
+        arith.RemSIOp: _binary(remainder_of_dividend, _no_bits),
+        arith.RemUIOp: _unsigned(np.fmod, _no_bits),
+        arith.AndIOp: _binary(_mask, _mask),
+        arith.OrIOp: _binary(_either, _either),
+        arith.XOrIOp: _binary(_differ, _differ),
+        arith.ShLIOp: _binary(np.left_shift, _first),
+        arith.ShRSIOp: _binary(np.right_shift, _first),
+        arith.ShRUIOp: _unsigned(np.right_shift, _first),
+        arith.MaxSIOp: _binary(np.maximum, _mask),
+        arith.MinSIOp: _binary(np.minimum, _either),
+        arith.MaxUIOp: _unsigned(np.maximum, _either),
+        arith.MinUIOp: _unsigned(np.minimum, _mask),
+        arith.SelectOp: lambda op: select,
+        arith.MulSIExtendedOp: _multiply_extended(False),
+        arith.MulUIExtendedOp: _multiply_extended(True),
+        math.CtPopOp: _count(lambda bits, width: bits.bit_count()),
+        math.CountLeadingZerosOp: _count(lambda bits, width: width - bits.bit_length()),
+        math.CountTrailingZerosOp: _count(lambda bits, width: (bits & -bits).bit_length() - 1 if bits else width),
+    }
+)

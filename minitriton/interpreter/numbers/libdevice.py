@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects import tt
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.numbers.floats import fma, on_numbers
 from minitriton.interpreter.numbers.math_functions import elementwise, erf, round_half_away, rsqrt
+from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.values import Array, dtype_of, is_float
 
 _FUNCTIONS: dict[str, Callable[..., Array]] = {
@@ -105,7 +106,8 @@ def function_of(symbol: str) -> Callable[..., Array] | None:
     return None
 
 
-def _extern(op: Operation) -> Callable[..., Any]:
+@PURE.add(tt.ExternElementwiseOp)
+def _extern(op: tt.ExternElementwiseOp) -> Callable[..., Any]:
     symbol = op.properties["symbol"]
     assert isinstance(symbol, StringAttr)
     function = function_of(symbol.data)
@@ -124,6 +126,3 @@ def _extern(op: Operation) -> Callable[..., Any]:
         return on_numbers(function, result, result)
     dtype = dtype_of(result)
     return lambda *values: np.asarray(function(*values)).astype(dtype)[()]
-
-
-PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {"tt.extern_elementwise": _extern}

@@ -5,14 +5,14 @@ math.exp f32, math.rsqrt f64, math.erf f32 (computed in float64, rounded once), 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any
+from math import erf as erf_of_float
 
 import numpy as np
-from xdsl.ir import Operation
 
+from minitriton.dialects import math
 from minitriton.interpreter.numbers.floats import float_op
+from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.values import Array
 
 
@@ -27,7 +27,7 @@ def elementwise(function: Callable[..., float], arguments: int = 1) -> Callable[
     return run
 
 
-erf = elementwise(math.erf)
+erf = elementwise(erf_of_float)
 
 
 def rsqrt(x: Array) -> Array:
@@ -41,34 +41,36 @@ def round_half_away(x: Array) -> Array:
     return np.copysign(np.floor(np.abs(x) + np.result_type(x).type(0.5)), x)
 
 
-PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {
-    "math.absf": float_op(np.abs),
-    "math.acos": float_op(np.arccos),
-    "math.asin": float_op(np.arcsin),
-    "math.atan": float_op(np.arctan),
-    "math.atan2": float_op(np.arctan2),
-    "math.cbrt": float_op(np.cbrt),
-    "math.ceil": float_op(np.ceil),
-    "math.copysign": float_op(np.copysign),
-    "math.cos": float_op(np.cos),
-    "math.cosh": float_op(np.cosh),
-    "math.erf": float_op(erf),
-    "math.exp": float_op(np.exp),
-    "math.exp2": float_op(np.exp2),
-    "math.expm1": float_op(np.expm1),
-    "math.floor": float_op(np.floor),
-    "math.log": float_op(np.log),
-    "math.log10": float_op(np.log10),
-    "math.log1p": float_op(np.log1p),
-    "math.log2": float_op(np.log2),
-    "math.powf": float_op(np.power),
-    "math.round": float_op(round_half_away),
-    "math.roundeven": float_op(np.rint),
-    "math.rsqrt": float_op(rsqrt),
-    "math.sin": float_op(np.sin),
-    "math.sinh": float_op(np.sinh),
-    "math.sqrt": float_op(np.sqrt),
-    "math.tan": float_op(np.tan),
-    "math.tanh": float_op(np.tanh),
-    "math.trunc": float_op(np.trunc),
-}
+PURE.update(
+    {
+        math.AbsFOp: float_op(np.abs),
+        math.AcosOp: float_op(np.arccos),
+        math.AsinOp: float_op(np.arcsin),
+        math.AtanOp: float_op(np.arctan),
+        math.Atan2Op: float_op(np.arctan2),
+        math.CbrtOp: float_op(np.cbrt),
+        math.CeilOp: float_op(np.ceil),
+        math.CopySignOp: float_op(np.copysign),
+        math.CosOp: float_op(np.cos),
+        math.CoshOp: float_op(np.cosh),
+        math.ErfOp: float_op(erf),
+        math.ExpOp: float_op(np.exp),
+        math.Exp2Op: float_op(np.exp2),
+        math.ExpM1Op: float_op(np.expm1),
+        math.FloorOp: float_op(np.floor),
+        math.LogOp: float_op(np.log),
+        math.Log10Op: float_op(np.log10),
+        math.Log1pOp: float_op(np.log1p),
+        math.Log2Op: float_op(np.log2),
+        math.PowFOp: float_op(np.power),
+        math.RoundOp: float_op(round_half_away),
+        math.RoundEvenOp: float_op(np.rint),
+        math.RsqrtOp: float_op(rsqrt),
+        math.SinOp: float_op(np.sin),
+        math.SinhOp: float_op(np.sinh),
+        math.SqrtOp: float_op(np.sqrt),
+        math.TanOp: float_op(np.tan),
+        math.TanhOp: float_op(np.tanh),
+        math.TruncOp: float_op(np.trunc),
+    }
+)

@@ -9,20 +9,22 @@ NumPy does not say in which order it sums, so results agree with a GPU's to roun
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import Float64Type, IntegerType
 from xdsl.ir import Attribute, Operation
 
+from minitriton.dialects import tt
 from minitriton.interpreter.numbers import formats
+from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder
 
 _SCALED_FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 
 
-def _dot(op: Operation) -> Callable[[Array, Array, Array], Array]:
+@PURE.add(tt.DotOp)
+def _dot(op: tt.DotOp) -> Callable[[Array, Array, Array], Array]:
     return product(*(operand.type for operand in op.operands))
 
 
@@ -46,7 +48,8 @@ def _exact_product(a: Array, b: Array) -> Array:
     return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
 
 
-def _dot_scaled(op: Operation) -> Callable[..., Array]:
+@PURE.add(tt.DotScaledOp)
+def _dot_scaled(op: tt.DotScaledOp) -> Callable[..., Array]:
     c_type = op.operands[2].type
     a_packed, b_packed = (bool(integer(op.properties[name])) for name in ("lhs_k_pack", "rhs_k_pack"))
     # Along which axis two fp4 numbers share a byte: K, unless the operand is packed along its other axis.
@@ -86,6 +89,3 @@ def _spread(scale: Array, type_: Attribute, size: int) -> Array:
     else:
         numbers = decoder(type_)(scale).astype(np.float32)
     return np.repeat(numbers, size // numbers.shape[-1], axis=-1)
-
-
-PURE: dict[str, Callable[[Operation], Callable[..., Any]]] = {"tt.dot": _dot, "tt.dot_scaled": _dot_scaled}

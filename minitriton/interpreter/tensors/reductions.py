@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import SymbolRefAttr
-from xdsl.ir import Operation, Region
+from xdsl.ir import Region
 
+from minitriton.dialects import tt
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, shape_of
 
@@ -59,7 +61,8 @@ def _is_straight(region: Region, machine: Machine, callers: frozenset[str]) -> b
     return True
 
 
-def _reduce(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(tt.ReduceOp)
+def _reduce(op: tt.ReduceOp, machine: Machine) -> Callable[..., Any]:
     axis = integer(op.properties["axis"])
     region = op.regions[0]
     dtypes = [dtype_of(result.type) for result in op.results]
@@ -81,7 +84,8 @@ def _reduce(op: Operation, machine: Machine) -> Callable[..., Any]:
     return run
 
 
-def _scan(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(tt.ScanOp)
+def _scan(op: tt.ScanOp, machine: Machine) -> Callable[..., Any]:
     axis = integer(op.properties["axis"])
     backwards = bool(integer(op.properties["reverse"]))
     region = op.regions[0]
@@ -105,7 +109,8 @@ def _scan(op: Operation, machine: Machine) -> Callable[..., Any]:
     return run
 
 
-def _map_elementwise(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(tt.MapElementwiseOp)
+def _map_elementwise(op: tt.MapElementwiseOp, machine: Machine) -> Callable[..., Any]:
     """The region takes `pack` neighbours of each operand at a time, and gives as many of each result."""
     pack = integer(op.properties["pack"])
     region = op.regions[0]
@@ -125,10 +130,3 @@ def _map_elementwise(op: Operation, machine: Machine) -> Callable[..., Any]:
         return results[0] if len(results) == 1 else results
 
     return run
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "tt.reduce": _reduce,
-    "tt.scan": _scan,
-    "tt.map_elementwise": _map_elementwise,
-}

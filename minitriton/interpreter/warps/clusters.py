@@ -11,11 +11,13 @@ waits without having arrived waits for ever; one that arrives twice has no meani
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
+from minitriton.dialects import ttng
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ def _refuse_in_partitions(op: Operation, machine: Machine) -> None:
         )
 
 
-def _arrive(op: Operation, machine: Machine) -> Callable[[], None]:
+@WITH_MACHINE.add(ttng.ClusterArriveOp)
+def _arrive(op: ttng.ClusterArriveOp, machine: Machine) -> Callable[[], None]:
     relaxed = bool(integer(op.properties["relaxed"]))
 
     def run() -> None:
@@ -45,7 +48,8 @@ def _arrive(op: Operation, machine: Machine) -> Callable[[], None]:
     return run
 
 
-def _wait(op: Operation, machine: Machine) -> Callable[[], None]:
+@WITH_MACHINE.add(ttng.ClusterWaitOp)
+def _wait(op: ttng.ClusterWaitOp, machine: Machine) -> Callable[[], None]:
     def run() -> None:
         _refuse_in_partitions(op, machine)
         arrival = machine.cluster_arrival
@@ -54,9 +58,3 @@ def _wait(op: Operation, machine: Machine) -> Callable[[], None]:
         machine.shared.wait_for_cluster(released=arrival == "release")
 
     return run
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "ttng.cluster_arrive": _arrive,
-    "ttng.cluster_wait": _wait,
-}

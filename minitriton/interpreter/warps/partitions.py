@@ -26,6 +26,7 @@ from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory.shared import Issued
 from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array
 from minitriton.interpreter.warps.warp_group_ops import Products
 
@@ -142,7 +143,8 @@ def _at(op: Operation) -> str:
     return "" if place is None else f" ({place})"
 
 
-def _warp_specialize(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(WarpSpecializeOp)
+def _warp_specialize(op: WarpSpecializeOp, machine: Machine) -> Callable[..., Any]:
     assert isinstance(op, WarpSpecializeOp)
     counts = op.num_warps_of_partitions
     own = num_warps(op)
@@ -185,8 +187,3 @@ def _warp_specialize(op: Operation, machine: Machine) -> Callable[..., Any]:
         return results_of(results)
 
     return run
-
-
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "ttg.warp_specialize": _warp_specialize,
-}

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from xdsl.ir import Operation
-
+from minitriton.dialects import ttng
 from minitriton.dialects.ttng.dot import WarpGroupDotOp
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.memory.shared_ops import load_or_self
 from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.dots import product
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, zero
@@ -72,7 +72,8 @@ class Products:
         return [view for number in range(first + 1, self.finished + 1) for view in self.operands.pop(number)]
 
 
-def _warp_group_dot(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(WarpGroupDotOp)
+def _warp_group_dot(op: WarpGroupDotOp, machine: Machine) -> Callable[..., Any]:
     assert isinstance(op, WarpGroupDotOp)
     multiply = product(*(getattr(operand.type, "element_type", operand.type) for operand in (op.a, op.b, op.c)))
     is_async, nothing, shared = bool(integer(op.is_async)), zero(op.c.type), machine.shared
@@ -92,7 +93,8 @@ def _warp_group_dot(op: Operation, machine: Machine) -> Callable[..., Any]:
     return run
 
 
-def _wait(op: Operation, machine: Machine) -> Callable[..., Any]:
+@WITH_MACHINE.add(ttng.WarpGroupDotWaitOp)
+def _wait(op: ttng.WarpGroupDotWaitOp, machine: Machine) -> Callable[..., Any]:
     pending = integer(op.properties["pendings"])
 
     def run(*values: Any) -> Any:
@@ -108,8 +110,8 @@ def _wait(op: Operation, machine: Machine) -> Callable[..., Any]:
     return run
 
 
-WITH_MACHINE: dict[str, Callable[[Operation, Machine], Callable[..., Any]]] = {
-    "ttng.warp_group_dot": _warp_group_dot,
-    "ttng.warp_group_dot_wait": _wait,
-    "ttng.fence_async_shared": lambda op, machine: lambda: None,
-}
+WITH_MACHINE.update(
+    {
+        ttng.FenceAsyncSharedOp: lambda op, machine: lambda: None,
+    }
+)
