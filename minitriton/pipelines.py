@@ -91,6 +91,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "sccp",
         "cse",
         "canonicalize",
+        "minitriton-widen-late",
     ]
 
 

@@ -56,4 +56,5 @@ import minitriton.passes.sccp
 import minitriton.passes.simplify_integers
 import minitriton.passes.symbol_dce
 import minitriton.passes.tma_lowering
-import minitriton.passes.wait_where_loops_ran  # noqa: F401
+import minitriton.passes.wait_where_loops_ran
+import minitriton.passes.widen_late  # noqa: F401

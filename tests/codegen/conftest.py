@@ -454,7 +454,22 @@ def _cp_async(m: _Machine, op: Any, *v: np.ndarray) -> None:
 @_handles("nvvm.atom")
 def _atom(m: _Machine, op: Any, *v: np.ndarray) -> np.ndarray:
     (pointer,), values, masks = _segments(op, v)
-    type_ = op.results[0].type
+    return _atomic(m, op, op.results[0].type, pointer, values, masks)
+
+
+@_handles("nvvm.red")
+def _red(m: _Machine, op: Any, pointer: np.ndarray, value: np.ndarray, *masks: np.ndarray) -> None:
+    _atomic(m, op, op.operands[1].type, pointer, [value], masks)
+
+
+@_handles("nvvm.fence")
+def _fence(m: _Machine, op: Any) -> None:
+    """Threads run one after another here."""
+
+
+def _atomic(
+    m: _Machine, op: Any, type_: Any, pointer: np.ndarray, values: Sequence[np.ndarray], masks: Sequence[np.ndarray]
+) -> np.ndarray:
     kind = op.properties["operation"].data.split(".")[0]
     result = m.full(type_, 0)
     for thread in range(m.threads):

@@ -22,7 +22,9 @@ from minitriton.codegen import registers
 from minitriton.codegen.lowering.cluster import cluster_barrier, in_cta
 from minitriton.codegen.lowering.combine import combine, single_combiner
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.lane_shuffle import shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type, to_memory
+from minitriton.codegen.lowering.partial_results import by_lanes, worth_sharing
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.op_making import string_attr
@@ -210,19 +212,6 @@ def _in_order(
     return first, [f.b.select(upper, mine, other) for mine, other in pairs]
 
 
-def shuffle_xor(f: FunctionLowering, value: SSAValue, mask: int) -> SSAValue:
-    """The value of the lane whose number differs in the bits of `mask`."""
-    return shuffle(f, value, f.b.i32(mask), "bfly")
-
-
-def shuffle(f: FunctionLowering, value: SSAValue, offset: SSAValue, kind: str) -> SSAValue:
-    """`shfl.sync` of all lanes of a vector. Booleans travel as words."""
-    if lane_type(value.type) is I1:
-        wide = f.b.cast(L.ZExtOp, value, I32)
-        return f.b.cast(L.TruncOp, shuffle(f, wide, offset, kind), I1)
-    return f.b.value(nvvm.ShflSyncOp, (value, offset), value.type, {"kind": string_attr(kind)})
-
-
 def _redux_kind(f: FunctionLowering, op: Operation) -> str | None:
     inner = single_combiner(op)
     if inner is None or not f.module.target.has_redux:
@@ -258,7 +247,7 @@ def _placed(f: FunctionLowering, result: SSAValue, value: SSAValue, plan: Reduct
 def _across_warps(
     f: FunctionLowering, op: Operation, plan: ReductionPlan, partial: list[SSAValue], shape: Sequence[int]
 ) -> None:
-    """Every warp stores its partial results; every thread combines those that it needs."""
+    """Every warp stores its partial results; every thread combines those that it needs, or each lane some of them."""
     source = f.facts(op.operands[0].type).layout
     order = _memory_order(source, plan, shape)
     results = 1
@@ -272,6 +261,11 @@ def _across_warps(
         access = plan_access(_write_layout(source, plan, order, shape, results), bit_width(lane_type(stored.type)))
         store_shared(f, access, stored, base, at, silent)
     bases = _bases_in_cluster(f, plan, base)
+    if worth_sharing(op, plan.silent, plan.warps, len(plan.keys), bool(plan.block_bits)):
+        written = _write_layout(source, plan, order, shape, results)
+        for result, value in zip(op.results, by_lanes(f, op, written, plan.warp_bits, base, offsets), strict=True):
+            f.values[result] = _placed(f, result, value, plan)
+        return
     loaded: list[list[SSAValue]] = []
     for operand, result, at in zip(op.operands, op.results, offsets, strict=False):
         partials = [_load_partials(f, operand, result, plan, order, shape, results, b, at) for b in bases]

@@ -24,8 +24,8 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen.lowering.combine import combine
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.lane_shuffle import shuffle
 from minitriton.codegen.lowering.memory import memory_type, to_memory
-from minitriton.codegen.lowering.reduce import shuffle
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.scratch import needs_scratch

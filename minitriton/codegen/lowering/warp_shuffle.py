@@ -8,8 +8,8 @@ from xdsl.dialects import llvm as L
 from xdsl.ir import SSAValue
 
 from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.lane_shuffle import shuffle
 from minitriton.codegen.lowering.memory import from_memory, to_memory
-from minitriton.codegen.lowering.reduce import shuffle
 from minitriton.codegen.types import I32, INTEGERS, bit_width, lane_type, lanes, vector_type
 from minitriton.layouts.plans import SelectSwap, Ship, Shuffle, WarpShuffle
 

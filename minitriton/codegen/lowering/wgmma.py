@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
-from minitriton.codegen.lowering.reduce import shuffle
+from minitriton.codegen.lowering.lane_shuffle import shuffle
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared import buffer_shape, element_bits, memdesc, shared_encoding
 from minitriton.codegen.lowering.shared_view import SharedView

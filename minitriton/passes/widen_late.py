@@ -1,0 +1,69 @@
+"""Casts to wider types behind the reductions, loops and conversions that come before their first use.
+
+In: TTGIR, in the order in which it will be lowered. Out: the same ops in another order.
+
+    %w = tt.load ... : tensor<8192xf16>                    %w = tt.load ... : tensor<8192xf16>
+    %f = arith.extf %w : f16 to f32                        %s = "tt.reduce"(%x) ...
+    %s = "tt.reduce"(%x) ...                       =>      %f = arith.extf %w : f16 to f32
+    %y = arith.mulf %f, %s                                 %y = arith.mulf %f, %s
+
+Until then a thread holds half the registers, and does not wait for the load before the reduction: RMS norm 4096x8192 f16 at 16 warps takes
+40 registers for 48, with which an SM holds three blocks for two. Triton's lowering gets there as LLVM sinks its scalar casts, which it does
+not do to vectors. Left out by `without="minitriton-widen-late"`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation
+
+from minitriton.analysis.operations import ops_in
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.tensor_layouts import element_bits
+
+_CASTS = frozenset({"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp", "tt.fp_to_fp"})
+_WAITING = frozenset({"ttg.convert_layout", "tt.gather", "tt.histogram"})
+"""Ops without regions before which threads may wait for each other."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class WidenLate(Pass):
+    """Moves casts to wider types to their first use."""
+
+    name = "minitriton-widen-late"
+    requires = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Move the casts of each block, the last first, so that chains of casts move together."""
+        blocks: dict[Block, list[Operation]] = {}
+        for found in ops_in(op):
+            if found.name in _CASTS and found.parent is not None and _widens(found):
+                blocks.setdefault(found.parent, []).append(found)
+        for block, casts in blocks.items():
+            number = {each: index for index, each in enumerate(block.ops)}
+            waiting = [index for each, index in number.items() if each.regions or each.name in _WAITING]
+            for cast in reversed(casts) if waiting else ():
+                user = _first_user(cast, block, number)
+                if user is None or bisect_left(waiting, number[cast]) == bisect_left(waiting, number[user]):
+                    continue
+                cast.detach()
+                block.insert_op_before(cast, user)
+                number[cast] = number[user]
+
+
+def _widens(cast: Operation) -> bool:
+    source, result = cast.operands[0].type, cast.results[0].type
+    if not isinstance(source, TensorType) or not isinstance(result, TensorType):
+        return False
+    return 1 < element_bits(source) < element_bits(result)
+
+
+def _first_user(cast: Operation, block: Block, number: dict[Operation, int]) -> Operation | None:
+    """The first op of the block that uses the result, or has an op within that does."""
+    users = {block.find_ancestor_op_in_block(use.operation) for use in cast.results[0].uses}
+    return min((user for user in users if user is not None), key=number.__getitem__, default=None)
