@@ -99,14 +99,15 @@ def test_every_stage_can_be_printed(capsys: pytest.CaptureFixture[str], stage: s
     assert mark in compiled(capsys, "--emit", stage)
 
 
+@pytest.mark.parametrize("arch", ["75", "80", "90"])
 def test_a_stage_can_be_written_to_a_file_and_compiled_on_from_there(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arch: str
 ) -> None:
-    wanted = compiled(capsys, "--emit", "ptx")
+    wanted = compiled(capsys, "--emit", "ptx", "--arch", arch)
     for stage in ("ttir", "ttgir", "llir"):
         path = tmp_path / f"k.{stage}"
-        assert compiled(capsys, "--emit", stage, "-o", str(path)) == ""
-        assert compiled(capsys, source=str(path)) == wanted, stage
+        assert compiled(capsys, "--emit", stage, "--arch", arch, "-o", str(path)) == ""
+        assert compiled(capsys, "--arch", arch, source=str(path)) == wanted, stage
 
 
 @pytest.mark.parametrize(

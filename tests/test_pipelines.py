@@ -13,7 +13,7 @@ from cases import CASES, Case, load_kernels
 
 import minitriton
 from minitriton.codegen.cubin import assembler_available
-from minitriton.compilation.stages import FIRST_FACTS
+from minitriton.compilation.stages import first_facts
 from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.dialects.context import make_context
 from minitriton.dialects.facts.gpu_traits import i32_attr
@@ -137,7 +137,7 @@ def test_any_pass_can_be_left_out_that_is_there() -> None:
 
 def test_the_contracts_of_a_pipeline_hold_from_ttir_to_ptx() -> None:
     pipeline = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
-    assert Property.PTX in pipeline.check(FIRST_FACTS["source"])
+    assert Property.PTX in pipeline.check(first_facts("source", HOPPER))
 
 
 def without(*names: str) -> Pipeline:
@@ -167,16 +167,16 @@ def without(*names: str) -> Pipeline:
 )  # fmt: skip
 def test_an_order_that_cannot_work_is_refused_before_it_runs(pipeline: Pipeline, refused: str, helps: str) -> None:
     with pytest.raises(PipelineError, match=f"pass '{refused}'") as caught:
-        pipeline.check(FIRST_FACTS["source"])
+        pipeline.check(first_facts("source", HOPPER))
     assert helps in (caught.value.help or "")
 
 
 def test_programs_of_several_ctas_need_their_data_exchanged() -> None:
     options = CUDAOptions.for_target(HOPPER, num_ctas=2)
     pipeline = pipeline_for(HOPPER, options)
-    pipeline.check(FIRST_FACTS["source"])
+    pipeline.check(first_facts("source", HOPPER))
     with pytest.raises(PipelineError, match="data of one CTA only"):
-        pipeline.skip("minitriton-exchange-between-ctas").check(FIRST_FACTS["source"])
+        pipeline.skip("minitriton-exchange-between-ctas").check(first_facts("source", HOPPER))
 
 
 def test_every_pass_says_what_it_needs() -> None:

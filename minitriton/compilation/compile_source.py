@@ -24,7 +24,7 @@ from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.compilation.dumps import reproducer_path
 from minitriton.compilation.ir_source import entry_of_text
 from minitriton.compilation.overrides import Overrides, overrides_for
-from minitriton.compilation.stages import FIRST_FACTS, STAGES, split
+from minitriton.compilation.stages import STAGES, first_facts, split
 from minitriton.dialects.text import parse_module
 from minitriton.errors import OutOfResources
 from minitriton.host.file_names import stem_of
@@ -203,7 +203,7 @@ def _checked_parts(
     """The stages after `ext`, each with its passes, and all of these as text. Raises `PipelineError` for a broken contract."""
     parts = split(pipeline_for(target, options, switches), ext)
     remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
-    remaining.check(FIRST_FACTS[ext])
+    remaining.check(first_facts(ext, target))
     return parts, str(remaining)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step
+from minitriton.target import GPUTarget
 
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 """The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
 
 _TENSORS = frozenset({Property.TENSOR_IR, Property.STRUCTURED, Property.UNPLACED})
 
-FIRST_FACTS: dict[str, frozenset[Property]] = {
+_FIRST_FACTS: dict[str, frozenset[Property]] = {
     "source": _TENSORS | {Property.TTIR},
     "ttir": _TENSORS | {Property.TTIR, Property.INLINED, Property.BLOCK_POINTERS_REWRITTEN},
     "ttgir": _TENSORS
@@ -26,8 +27,17 @@ FIRST_FACTS: dict[str, frozenset[Property]] = {
         Property.ONE_CTA,
     },
     "llir": frozenset({Property.LLVM_IR}),
+    "ptx": frozenset({Property.PTX}),
 }
-"""What holds where a compile of the frontend's IR, or of a stage's text, begins."""
+
+
+def first_facts(ext: str, target: GPUTarget) -> frozenset[Property]:
+    """What holds where a compile of the frontend's IR (`source`), or of a stage's text, begins.
+
+    The TTIR stage takes descriptors apart where `target` has no tensor copies; elsewhere later passes do.
+    """
+    facts = _FIRST_FACTS[ext]
+    return facts | {Property.DESCRIPTORS_LOWERED} if ext == "ttir" and not target.features.has_tma else facts
 
 
 def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:

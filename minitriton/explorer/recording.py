@@ -110,7 +110,7 @@ def record(
     if pipeline is None:
         parts = stages.split(pipeline_for(target, options), source.ext)
         pipeline = Pipeline(tuple(step for _, part in parts for step in part.steps))
-    facts = stages.FIRST_FACTS[source.ext]
+    facts = stages.first_facts(source.ext, target)
     pipeline.check(facts)
     recording = Recording(source.entry, target.arch, str(pipeline))
     watch = _Watch(recording, facts, keep)

@@ -34,8 +34,6 @@ from minitriton.pipelines import pipeline_for
 from minitriton.runtime.driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
-FIRST_FACTS = {**stages.FIRST_FACTS, "ptx": frozenset({Property.PTX})}
-
 
 def check(
     source: Any,
@@ -61,7 +59,7 @@ def check(
     if device not in ("cpu", "gpu"):
         raise MinitritonError(f"unknown device {device!r}", help='give "cpu" or "gpu"')
     context = make_context()
-    value, facts = source.make_ir(target, options, context), FIRST_FACTS[source.ext]
+    value, facts = source.make_ir(target, options, context), stages.first_facts(source.ext, target)
     if isinstance(value, ModuleOp):
         value = value.clone()
     launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))

@@ -157,9 +157,10 @@ def launch_arguments(
     """The `Arguments` of a launch of `source`: `sizes`, `numbers` and the arrays of file `inputs` as given, the others made up."""
     from xdsl.dialects.builtin import ModuleOp
 
+    from minitriton.compilation.stages import first_facts
     from minitriton.dialects.context import make_context
     from minitriton.lab.arguments import generate_arguments
-    from minitriton.lab.checker import FIRST_FACTS, shared_bytes
+    from minitriton.lab.checker import shared_bytes
     from minitriton.lab.execution import Launch
 
     value = source.make_ir(target, options, make_context())
@@ -167,7 +168,7 @@ def launch_arguments(
 
     def run_once(arguments: Any) -> None:
         launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
-        fault = launch.run(value, FIRST_FACTS[source.ext]).fault
+        fault = launch.run(value, first_facts(source.ext, target)).fault
         if fault is not None:
             raise fault
 

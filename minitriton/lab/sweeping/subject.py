@@ -69,7 +69,7 @@ class Subject:
     @property
     def facts(self) -> frozenset[Property]:
         """What holds of the first IR."""
-        return stages.FIRST_FACTS[self.source.ext]
+        return stages.first_facts(self.source.ext, self.target)
 
     def make_ir(self) -> ModuleOp:
         """The first IR, a copy of its own for each caller."""
