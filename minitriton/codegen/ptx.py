@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.device_library import link_device_library
+from minitriton.codegen.packed_adds import split_uneven_sums
 from minitriton.errors import IRError, MinitritonError
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -129,7 +130,11 @@ def llvm_to_ptx(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: 
 
 
 def finish_ptx(ptx: str, *, keep_debug: bool = False) -> str:
-    """Drops what only debuggers read, unless told to keep it: line tables (`.loc`, `.file`) are enough for profilers."""
+    """Drops what only debuggers read, unless told to keep it: line tables (`.loc`, `.file`) are enough for profilers.
+
+    Packed sums that ptxas assembles wrongly are taken apart.
+    """
+    ptx = split_uneven_sums(ptx)
     if keep_debug:
         return ptx
     return ptx.replace(", debug", "", 1) if ", debug\n" in ptx else ptx
