@@ -70,8 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="minitriton", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    version = f"minitriton {importlib.metadata.version('minitriton')}, compatible with Triton 3.6.0"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action="version", version=f"minitriton {_version()}, compatible with Triton 3.6.0")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     compile = commands.add_parser("compile", help="compile a kernel, or IR text, and print a stage")
     compile.add_argument("source", help="FILE.py:kernel, or a .ttir, .ttgir, .llir or .ptx file")
@@ -108,6 +107,14 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--full", action="store_true", help="print every stage in full")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _version() -> str:
+    """The installed one; a tree that is only on the path has none."""
+    try:
+        return importlib.metadata.version("minitriton")
+    except importlib.metadata.PackageNotFoundError:
+        return "(not installed)"
 
 
 def _add_pipeline_edits(command: argparse.ArgumentParser) -> None:

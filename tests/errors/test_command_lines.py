@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -108,6 +109,17 @@ def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["--version"])
     assert exit.value.code == 0
     assert re.fullmatch(r"minitriton \d\S*, compatible with Triton 3\.6\.0\n", capsys.readouterr().out)
+
+
+def test_a_tree_that_is_only_on_the_path_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lacks(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", lacks)
+    assert cli.main(["passes", "cse"]) == 0
+    assert capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["compile", "check"])
