@@ -35,6 +35,13 @@ SPACING = 1 << 26
 """Bytes between two generated arrays, so that an access past the end of one is not taken for one before the next."""
 
 
+def random_numbers(seed: int) -> np.random.Generator:
+    """NumPy's generator of random numbers. Raises `MinitritonError` for a seed that it does not take."""
+    if seed < 0:
+        raise MinitritonError(f"a seed is an integer from 0 on, got {seed}")
+    return np.random.default_rng(seed)
+
+
 @dataclass
 class Arguments:
     """The values that a launch passes, in order; `elements` holds each array's element type by its Triton name ("" for
@@ -142,7 +149,7 @@ def _make(
     divisible: Sequence[str],
     seed: int,
 ) -> Arguments:
-    rng = np.random.default_rng(seed)
+    rng = random_numbers(seed)
     arena = np.zeros((len(lengths) + 1) * SPACING, np.uint8)
     start = -arena.__array_interface__["data"][0] % 128
     values: list[Any] = []

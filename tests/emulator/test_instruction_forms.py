@@ -4,6 +4,7 @@
 sm_90, those of this package's PTX for the parity suite, and further ones of the PTX ISA.
 """
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -35,6 +36,26 @@ def test_every_form_is_translated(name: str) -> None:
     for checked in (False, True):
         module = emulator.parse(HEAD + "\n".join(FORMS[name]) + "\nret;\n}\n")
         translate(module.kernels["k"], module.variables, checked)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_with_an_operand_missing_or_of_another_kind_is_refused_at_its_line_or_runs(name: str) -> None:
+    for line in FORMS[name]:
+        opcode, _, rest = line.rstrip(";").partition(" ")
+        operands = split(rest)
+        for at in range(len(operands)):
+            for other in ([], ["7"], ["[%rd1]"], ["{%r1, %r2}"]):
+                changed = f"{opcode} {', '.join([*operands[:at], *other, *operands[at + 1 :]])};"
+                try:
+                    module = emulator.parse(f"{HEAD}{changed}\nret;\n}}\n")
+                    translate(module.kernels["k"], module.variables, True)
+                except emulator.EmulationError as error:
+                    assert error.location is not None, changed
+
+
+def split(text: str) -> list[str]:
+    """Operands, at the commas outside of brackets."""
+    return re.findall(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+", text)
 
 
 def test_the_list_is_not_short() -> None:

@@ -67,6 +67,7 @@ WRONG_CHECKS = [
     (["--size", "x=1e999"], "--size takes integers, got", ""),
     (["--size", "nope=4"], "the launch has no argument 'nope'", "help: its arguments: x"),
     (["--size", "x"], "expected NAME=VALUE, got 'x'", ""),
+    (["--seed", "-1"], "a seed is an integer from 0 on, got -1", ""),
     (["--emulator-seconds", "-1"], "--emulator-seconds takes a number of seconds, got -1", "help: 0: no limit"),
     (["--emulator-seconds", "nan"], "--emulator-seconds takes a number of seconds, got nan", ""),
 ]

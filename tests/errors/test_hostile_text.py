@@ -173,6 +173,10 @@ WRONG_PTX = {
     "a type without a width": (".reg .b32 	%r<4>;", ".reg .b 	%r<4>;", 11),
     "brackets within brackets": ("[%rd1]", "{" * 3000, 12),
     "a target that is left out": (".target sm_90a", ".target", 2),
+    "an alignment of nothing": (".reg .b32", ".shared .align 0 .b8 buffer[64];\n.reg .b32", 7),
+    "an alignment that is no power of 2": (".ptr .global k_param_0", ".align 3 k_param_0", 4),
+    "a parameter without a name": (".param .u64 .ptr .global k_param_0", ".param", 4),
+    "a product without operands": ("add.s32", "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 ;\nadd.s32", 11),
     "threads without a number": (".reqntid 32", ".reqntid 32,,", 6),
 }  # fmt: skip
 

@@ -80,7 +80,7 @@ def uses_of(instruction: Instruction) -> list[Register]:
     results = results_of(instruction)
     operands = instruction.operands[1:] if results else instruction.operands
     used = [r for o in operands for r in registers_of(o)]
-    if instruction.opcode.startswith("mbarrier.arrive") or (not results and instruction.operands):
+    if instruction.operands and (instruction.opcode.startswith("mbarrier.arrive") or not results):
         used += registers_of(instruction.operands[0])
     if instruction.guard is not None:
         used += [instruction.guard, *results]

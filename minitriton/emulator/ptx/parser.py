@@ -166,8 +166,12 @@ class _Parser:
             if match is None:
                 raise self.fail("expected a kernel (.entry) or a function (.func) before `{`", header)
             self.is_function = match["what"] == "func"
-            self.kernel = Kernel(match["name"], _parameters(match["parameters"] or ""))
-            self.kernel.results = [p.name for p in _parameters(match["results"] or "")]
+            self.check_alignments(header)
+            try:
+                self.kernel = Kernel(match["name"], _parameters(match["parameters"] or ""))
+                self.kernel.results = [p.name for p in _parameters(match["results"] or "")]
+            except EmulationError as error:
+                raise self.fail(error.message, header) from None
             self.kernel.line = self.line_above(match["name"])
             self.sizes(self.kernel, match["rest"])
             self.kernel_file, self.source, self.fixups = 0, None, []
@@ -257,6 +261,7 @@ class _Parser:
             extern |= head == ".extern"
             words = rest.split(None, 1)
             head, rest = words[0], words[1] if len(words) > 1 else ""
+        self.check_alignments(text)
         if head in (".pragma", ".func", ".noreturn", ".file", ".maxnreg", ".minnctapersm", ".callprototype"):
             return
         if head == ".param" and self.kernel is not None:
@@ -286,6 +291,12 @@ class _Parser:
             self.module.variables[variable.name] = variable
         else:
             self.kernel.variables.append(variable)
+
+    def check_alignments(self, text: str) -> None:
+        """Raises `EmulationError` for an alignment that is no power of 2."""
+        for number in re.findall(r"\.align\s+(\d+)", text):
+            if len(number) > 9 or int(number).bit_count() != 1:
+                raise self.fail(f".align takes a power of 2, got {number[:20]}", text)
 
     def declare_registers(self, text: str) -> None:
         if not self.scopes:

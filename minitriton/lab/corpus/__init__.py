@@ -81,11 +81,10 @@ def subject(name: str, *, seed: int = 0, arch: int = 90) -> Subject:
 
 def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
     """`case` as something to try pipelines on."""
-    import numpy as np
-
+    from minitriton.lab.arguments import random_numbers
     from minitriton.lab.sweeping.subject import Subject
 
     kernel = getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
-    inputs = case.inputs(np.random.default_rng(seed))
+    inputs = case.inputs(random_numbers(seed))
     options = dict(case.launch_options)
     return Subject.of_call(kernel, inputs, case.grid, name=case.name, arch=arch, options=options, **case.constexprs)
