@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
+from minitriton.explorer.colours import is_coloured
 from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
@@ -48,10 +48,65 @@ def add_explorer_commands(commands: Any) -> None:
     add_program_arguments(explore, many=True)
     explore.set_defaults(run=run_explore)
 
+    explain = commands.add_parser("explain", help="what the compiler knows of a line of a kernel, why, and what to do")
+    explain.add_argument(
+        "--kernel", metavar="NAME", help="the kernel to compile, where the line is in none or in a function it calls"
+    )
+    explain.add_argument("--json", action="store_true", help="machine-readable")
+    add_program_arguments(explain, what="FILE.py:LINE")
+    explain.set_defaults(run=run_explain)
+    run = commands.add_parser("run", help="compile a kernel, run it on the emulator, and show what each line cost")
+    run.add_argument("--gpu", action="store_true", help="run it on the GPU instead, which gives numbers and no counts")
+    run.add_argument("--json", action="store_true", help="machine-readable")
+    add_program_arguments(run)
+    run.set_defaults(run=run_run)
+    _add_layout_command(commands)
 
-def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False) -> None:
+
+def _add_layout_command(commands: Any) -> None:
+    layout = commands.add_parser("layout", help="a picture of a layout, its banks, and what a conversion costs")
+    layout.add_argument("encoding", help="as the IR writes it: '#ttg.blocked<{...}>', or without '#ttg.'")
+    layout.add_argument("--shape", required=True, metavar="MxN", help="of the tensor or buffer, e.g. 32x64")
+    layout.add_argument(
+        "--to", metavar="ENCODING", help="the layout to convert to, or the buffer to store to and load from"
+    )
+    layout.add_argument(
+        "--type", default="f32", metavar="TYPE", help="of an element: its bits count (default: %(default)s)"
+    )
+    layout.add_argument(
+        "--by", choices=("thread", "warp", "lane", "register", "bank", "offset"), help="what stands in each cell"
+    )
+    layout.add_argument("--arch", type=int, default=90, help="compute capability times ten (default: %(default)s)")
+    layout.add_argument("--json", action="store_true", help="machine-readable")
+    layout.set_defaults(run=run_layout)
+
+
+def run_layout(given: argparse.Namespace) -> int:
+    """`minitriton layout`."""
+    from minitriton.explorer import layout_command
+
+    return layout_command.run_layout(given)
+
+
+def run_explain(given: argparse.Namespace) -> int:
+    """`minitriton explain`."""
+    from minitriton.explorer import explain_command
+
+    return explain_command.run_explain(given)
+
+
+def run_run(given: argparse.Namespace) -> int:
+    """`minitriton run`."""
+    from minitriton.explorer import run_command
+
+    return run_command.run_run(given)
+
+
+WHAT = "FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus"
+
+
+def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False, what: str = WHAT) -> None:
     """What is compiled, how, and what it is run with."""
-    what = "FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus"
     if many:
         parser.add_argument("source", nargs="*", help=what + "; several are shown side by side")
     else:
@@ -174,8 +229,3 @@ def _plain(recording: Recording) -> list[dict[str, Any]]:
         }
         for index, step in enumerate(recording.steps)
     ]  # fmt: skip
-
-
-def is_coloured() -> bool:
-    """Colour on a terminal, unless NO_COLOR is set (https://no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType, NameLoc, TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.explain import Claim, inputs_of, limiting_input, origin_of, rule_of
+from minitriton.analysis.axis_info.explain import Claim, inputs_of, limit_of, origin_of, rule_of
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
 from minitriton.analysis.locations import user_location
 from minitriton.dialects.tt.types import PointerType
@@ -28,7 +28,8 @@ HUGE = 1 << 62
 
 @dataclass(frozen=True)
 class ValueFact:
-    """One value. `limits` has for each claim, axis by axis, the value that limits it (None: it ends here)."""
+    """One value. `limits` has for each claim, axis by axis, the value that limits it, by which claim
+    about it and along which of its axes (None: it ends here)."""
 
     name: str
     type: str
@@ -36,7 +37,7 @@ class ValueFact:
     line: tuple[str, int] | None
     rule: str = ""
     claims: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    limits: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
+    limits: dict[str, tuple[tuple[str, Claim, int] | None, ...]] = field(default_factory=dict)
     constant: int | None = None
     range: tuple[int, int] | None = None
 
@@ -89,12 +90,12 @@ class Facts:
     def chain(self, name: str, claim: Claim, axis: int = 0) -> list[ValueFact]:
         """From the value to the one where the limit of `claim` comes from."""
         found: list[ValueFact] = []
-        at: str | None = name
-        while at is not None and all(one.name != at for one in found):
-            fact = self.get(at)
+        at: tuple[str, Claim, int] | None = (name, claim, axis)
+        while at is not None and all(one.name != at[0] for one in found):
+            fact = self.get(at[0])
             found.append(fact)
-            limits = fact.limits.get(claim, ())
-            at = limits[min(axis, len(limits) - 1)] if limits else None
+            limits = fact.limits.get(at[1], ())
+            at = limits[min(at[2], len(limits) - 1)] if limits else None
         return found
 
     def _of(self, name: str, value: SSAValue) -> ValueFact:
@@ -112,9 +113,12 @@ class Facts:
             fact.constant_value, (range_.smin, range_.smax) if range_.width else None,
         )  # fmt: skip
 
-    def _limit(self, value: SSAValue, claim: Claim, axis: int) -> str | None:
-        index = limiting_input(self.axis, value, claim, axis, set())
-        return None if index is None else self.names.get(inputs_of(self.axis, value)[index])
+    def _limit(self, value: SSAValue, claim: Claim, axis: int) -> tuple[str, Claim, int] | None:
+        limit = limit_of(self.axis, value, claim, axis, set())
+        if limit is None:
+            return None
+        name = self.names.get(inputs_of(self.axis, value)[limit.operand])
+        return None if name is None else (name, limit.claim, limit.dim)
 
     def _origin(self, value: SSAValue) -> str:
         if isinstance(value, BlockArgument):

@@ -77,13 +77,17 @@ export class FactsTab {
   private chain(name: string, claim: Claim, inspection: Inspection): HTMLElement {
     const row = make("span.chain");
     const seen = new Set<string>();
-    for (let at: string | null | undefined = name; at && !seen.has(at); ) {
+    const first = inspection.values[name]?.limits?.[claim] ?? [];
+    let axis = Math.max(0, first.findIndex((one) => one !== null));
+    for (let at: string | undefined = name; at !== undefined && !seen.has(at); ) {
       seen.add(at);
       const fact: ValueFact | undefined = inspection.values[at];
       if (!fact) break;
       if (at !== name) row.append(" ← ", this.link(at, fact));
-      const limits: (string | null)[] = fact.limits?.[claim] ?? [];
-      at = limits.find((one) => one !== null);
+      const limits = fact.limits?.[claim] ?? [];
+      const next = limits[Math.min(axis, limits.length - 1)];
+      at = next?.[0];
+      if (next) [, claim, axis] = next;
     }
     return row;
   }

@@ -105,7 +105,7 @@ export interface ValueFact {
   line?: FileLine | null;
   rule?: string;
   claims?: Record<Claim, number[]>;
-  limits?: Record<Claim, (string | null)[]>;
+  limits?: Record<Claim, ([name: string, claim: Claim, axis: number] | null)[]>;
   constant?: number;
   range?: [number, number];
 }

@@ -17,11 +17,12 @@ several, an argument of the kernel is named first: what a launch can change.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_info.fact import HINTS, AxisInfo, anything
+from minitriton.analysis.axis_info.fact import HINTS, MAX_DIVISOR, AxisInfo, anything, constant
 from minitriton.analysis.axis_info.registry import RULES
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
@@ -99,50 +100,75 @@ def why(analysis: Analysis, value: SSAValue, claim: Claim, dim: int = 0) -> list
     seen: set[SSAValue] = set()
     while value not in seen:
         seen.add(value)
-        limit = limiting_input(analysis, value, claim, dim, seen)
+        limit = limit_of(analysis, value, claim, dim, seen)
         fact = analysis.get(value)
+        operand = None if limit is None else limit.operand
         path.append(
-            Step(value, fact, origin_of(value), rule_of(analysis, value), location_of(value), claim, dim, limit)
+            Step(value, fact, origin_of(value), rule_of(analysis, value), location_of(value), claim, dim, operand)
         )
         if limit is None:
             break
-        source = inputs_of(analysis, value)[limit]
-        dim = _dim_in_operand(value, dim, analysis.get(source).rank)
-        value = source
+        value, claim, dim = inputs_of(analysis, value)[limit.operand], limit.claim, limit.dim
     return path
 
 
-def limiting_input(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, seen: set[SSAValue]) -> int | None:
-    """Which of `inputs_of` limits `claim` of `value` along `dim`, those in `seen` left out; None where the limit is the op's own."""
+class Limit(NamedTuple):
+    """What limits a claim: which of `inputs_of`, by which claim about it, along which of its axes."""
+
+    operand: int
+    claim: Claim
+    dim: int
+
+
+def limit_of(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, seen: set[SSAValue]) -> Limit | None:
+    """What limits `claim` of `value` along `dim`, inputs in `seen` left out; None where the limit is the op's own.
+
+    A mask `offsets < n` changes after one element (constancy 1) because of what divides `n`: the claim is another one there.
+    """
     inputs = inputs_of(analysis, value)
     found = getattr(analysis.get(value), claim)[dim]
     if value in analysis.sources:
         for index, source in enumerate(inputs):
             fact = analysis.get(source)
             if source not in seen and dim < fact.rank and getattr(fact, claim)[dim] <= found:
-                return index
+                return Limit(index, claim, dim)
         return None
     op = value.owner
     rule = RULES.of(op) if isinstance(op, Operation) else None
     if rule is None:
         return None
     facts = [analysis.get(source) for source in inputs]
+
+    def would_lift(index: int, wish: AxisInfo) -> bool:
+        return getattr(rule(op, [*facts[:index], wish, *facts[index + 1 :]]), claim)[dim] > found
+
     limiting = [
         index
-        for index, fact in enumerate(facts)
-        if inputs[index] not in seen
-        and any(
-            getattr(rule(op, [*facts[:index], wish, *facts[index + 1 :]]), claim)[dim] > found
-            for wish in _wishes(fact.rank)
-        )
+        for index, source in enumerate(inputs)
+        if source not in seen and any(would_lift(index, wish) for wish in _wishes(source))
     ]
-    return next((index for index in limiting if _is_of_the_caller(inputs[index])), limiting[0] if limiting else None)
+    if not limiting:
+        return None
+    chosen = next((index for index in limiting if _is_of_the_caller(inputs[index])), limiting[0])
+    fact, shape = facts[chosen], _shape(inputs[chosen])
+    lifted: dict[Claim, AxisInfo] = {
+        "contiguity": fact._replace(contiguity=shape),
+        "divisibility": fact._replace(divisibility=(MAX_DIVISOR,) * fact.rank),
+        "constancy": fact._replace(constancy=shape),
+    }
+    order: list[Claim] = [claim, *(other for other in lifted if other != claim)]
+    by = next((one for one in order if would_lift(chosen, lifted[one])), claim)
+    return Limit(chosen, by, _dim_in_operand(value, dim, fact.rank))
 
 
-def _wishes(rank: int) -> tuple[AxisInfo, AxisInfo]:
-    """The most that could be known of a value: that it is nobody's business, and that it is 0 everywhere."""
-    most = anything(rank)
-    return most, most._replace(contiguity=(1,) * rank)
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return tuple(value.type.get_shape()) if isinstance(value.type, TensorType) else (1,)
+
+
+def _wishes(value: SSAValue) -> tuple[AxisInfo, AxisInfo]:
+    """The most that could be known of a value: that nobody may look at it, and that it is some multiple of all there is, everywhere."""
+    shape = _shape(value)
+    return anything(len(shape)), constant(0, shape)._replace(constant_value=None)
 
 
 def _is_of_the_caller(value: SSAValue) -> bool:

@@ -1,0 +1,164 @@
+"""`minitriton explain FILE.py:LINE`: what the compiler knows of what stands on a line, why, and what it does about it.
+
+minitriton explain examples/kernels/softmax.py:12 --signature '*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=1024'
+
+In: a file and a line; the kernel around it is compiled. Out: the values that the line makes, with facts and types, the width of its
+loads and stores with what limits it and a hint, and what its conversions cost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.explorer.colours import BOLD, FAINT, GREEN, RED, is_coloured, painted
+
+
+def run_explain(given: argparse.Namespace) -> int:
+    """Prints what is known of a line. Raises `MinitritonError` where the compiler made nothing of it."""
+    from minitriton.explorer.command import asked_of
+    from minitriton.explorer.workshop import Workshop
+
+    path, _, line = str(given.source or "").rpartition(":")
+    if not line.isdigit() or not path:
+        raise MinitritonError(f"{given.source!r} names no line", help="write FILE.py:LINE")
+    asked = asked_of(given, f"{path}:{kernel_at(path, int(line), given.kernel)}")
+    workshop = Workshop()
+    opened = workshop.opened(asked)
+    found = explanation(opened, str(Path(path)), int(line))
+    if given.json:
+        print(json.dumps(found))
+    else:
+        print(text_of(found, colour=is_coloured()))
+    return 0
+
+
+def kernel_at(path: str, line: int, named: str | None = None) -> str:
+    """The name of the kernel to compile: the one named, the one around the line, or the only one of the file."""
+    try:
+        tree = ast.parse(Path(path).read_text(), path)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise MinitritonError(f"cannot read {path}: {error}", help="write FILE.py:LINE") from None
+    kernels = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(one) for one in node.decorator_list)
+    ]
+    if named is not None:
+        return named
+    around = [one.name for one in kernels if one.lineno <= line <= (one.end_lineno or one.lineno)]
+    if around:
+        return around[0]
+    if len(kernels) == 1:
+        return kernels[0].name
+    raise MinitritonError(
+        f"line {line} of {path} is in no kernel", SourceLocation(path, line),
+        help="name a line of a function under @triton.jit, or the kernel that calls it by --kernel; there are: " + ", ".join(one.name for one in kernels),
+    )  # fmt: skip
+
+
+def explanation(opened: Any, path: str, line: int) -> dict[str, Any]:
+    """What is known of a line of file `path`, as plain values: values, accesses, movements."""
+    from minitriton.explorer.accesses import accesses
+    from minitriton.explorer.facts import CLAIMS, Facts
+    from minitriton.explorer.workshop import inspect_opened
+
+    steps = [
+        at
+        for at, step in enumerate(opened.recording.steps)
+        if step.after.kept is not None and step.after.level == "ttgir"
+    ]
+    steps = steps or [at for at, step in enumerate(opened.recording.steps) if step.after.kept is not None]
+    step = steps[-1]
+    kept = opened.recording.steps[step].after.kept
+    facts = Facts(kept)
+    file = _file_of(opened, path)
+    values = [
+        {
+            **fact.plain(), "type": short_type(fact.type), "known": fact.known(),
+            "chains": {claim: _chain(facts, fact.name, claim) for claim in CLAIMS if fact.claims},
+        }
+        for fact in facts.of_line(file, line)
+    ]  # fmt: skip
+    found = [
+        {**one.plain(), "text": one.text(), "chain": [_link(facts, name) for name in one.chain]}
+        for one in accesses(facts)
+        if one.line == (file, line)
+    ]
+    number = opened.files[file]
+    movements = [one for one in inspect_opened(opened, step)["movements"].values() if one["line"] == [number, line]]
+    if not (values or found or movements):
+        lines = sorted({fact.line[1] for fact in facts.all() if fact.line and fact.line[0] == file})
+        raise MinitritonError(
+            f"nothing is left of line {line} in the TTGIR of {opened.recording.kernel}", SourceLocation(path, line),
+            help="lines of which something is: " + ", ".join(map(str, lines)),
+        )  # fmt: skip
+    source = opened.recording.sources[file].splitlines()
+    return {
+        "file": path, "line": line, "source": source[line - 1].strip() if line <= len(source) else "", "kernel": opened.recording.kernel,
+        "values": values, "accesses": found, "movements": movements,
+    }  # fmt: skip
+
+
+def _file_of(opened: Any, path: str) -> str:
+    """The file as the IR names it."""
+    wanted = Path(path).resolve()
+    for file in opened.recording.sources:
+        if Path(file).resolve() == wanted:
+            return file
+    raise MinitritonError(
+        f"no op of {opened.recording.kernel} comes from {path}",
+        help="the kernel's files: " + ", ".join(opened.recording.sources),
+    )
+
+
+def _chain(facts: Any, name: str, claim: Any) -> list[str]:
+    return [_link(facts, fact.name) for fact in facts.chain(name, claim)[1:]]
+
+
+def _link(facts: Any, name: str) -> str:
+    fact = facts.get(name)
+    return f"%{name} {fact.origin}" + (f":{fact.line[1]}" if fact.line else "")
+
+
+_ENCODING = re.compile(r", #ttg\.\w+<(?:[^<>]|<[^<>]*>)*>")
+
+
+def short_type(text: str) -> str:
+    """A type without its encoding, which takes a line of its own."""
+    return _ENCODING.sub("", text)
+
+
+def text_of(found: dict[str, Any], *, colour: bool) -> str:
+    """For a terminal."""
+    lines = [painted(f"{found['file']}:{found['line']}: {found['source']}", BOLD, colour)]
+    for one in found["accesses"]:
+        first, *rest = one["text"].split("\n")
+        lines += ["", painted(first, BOLD if one["limit"] else GREEN, colour)]
+        for text in rest:
+            lines.append("  " + painted(text, GREEN if text.startswith("hint:") else RED, colour))
+        if one["chain"]:
+            lines.append("  " + painted(" <- ".join(one["chain"]), FAINT, colour))
+    for one in found["movements"]:
+        lines += ["", painted(one["name"], BOLD, colour), *("  " + text for text in one["cost"]["text"].split("\n"))]
+    if found["values"]:
+        lines.append("")
+    for one in found["values"]:
+        lines.append(f"%{one['name']} = {one['origin']} : {one['type']}")
+        if not one.get("claims"):
+            continue
+        lines.append("  " + one["known"])
+        for claim, chain in one["chains"].items():
+            if chain:
+                lines.append(
+                    "  "
+                    + painted(
+                        f"{claim} {' x '.join(map(str, one['claims'][claim]))} <- {' <- '.join(chain)}", FAINT, colour
+                    )
+                )
+    return "\n".join(lines)

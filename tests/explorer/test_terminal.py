@@ -1,0 +1,122 @@
+"""The explorer in a terminal: what a line's facts are, layouts as text, counts by line; plain in a pipe, JSON everywhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitriton.cli import main
+from minitriton.errors import MinitritonError
+from minitriton.explorer.colours import background, painted
+from minitriton.explorer.explain_command import kernel_at
+from minitriton.explorer.layout_command import banks, holders, homes
+from minitriton.explorer.layout_facts import layout_fact, read_encoding
+from minitriton.layouts.to_linear import to_linear_layout
+
+SOFTMAX = "examples/kernels/softmax.py"
+SIGNATURE = "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256"
+BLOCKED = "blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
+TALL = "blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>"
+SHARED = "swizzled_shared<{vec = 1, perPhase = 1, maxPhase = %d, order = [1, 0]}>"
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_line_is_explained_with_its_limit_and_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "explain", f"{SOFTMAX}:12", "--signature", SIGNATURE)
+    assert "tt.load of 4-byte elements: 1 (4 bytes) at a time, of at most 4" in text
+    assert "tl.multiple_of(in_stride, 16)" in text and "arith.muli:12 <- %arg2 argument in_stride" in text
+    assert "\x1b" not in text
+
+
+def test_an_explanation_is_there_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(said(capsys, "explain", f"{SOFTMAX}:12", "--signature", SIGNATURE, "--json"))
+    assert found["accesses"][0]["limit"] == "alignment"
+    assert {one["origin"] for one in found["values"]} == {"arith.muli", "tt.addptr", "tt.splat", "tt.load"}
+
+
+def test_a_line_of_which_nothing_is_left_names_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", f"{SOFTMAX}:1", "--signature", SIGNATURE]) == 1
+    error = capsys.readouterr().err
+    assert "nothing is left of line 1" in error and "12, " in error
+    with pytest.raises(MinitritonError, match="in no kernel"):
+        kernel_at("examples/kernels/matmul.py", 1)
+
+
+def test_lines_lead_to_the_kernel_around_them() -> None:
+    assert kernel_at(SOFTMAX, 12) == kernel_at(SOFTMAX, 1) == "softmax"
+
+
+@pytest.mark.parametrize("text", [BLOCKED, TALL, SHARED % 8])
+@pytest.mark.parametrize("shape", [(16, 32), (64, 64)])
+def test_every_element_is_drawn_where_the_layout_has_it(text: str, shape: tuple[int, int]) -> None:
+    encoding = read_encoding(text)
+    found = homes(layout_fact(encoding, shape))
+    layout = to_linear_layout(encoding, shape)
+    for row in range(0, shape[0], 5):
+        for column in range(0, shape[1], 3):
+            place = layout.apply({dim: int(numbers[row, column]) for dim, numbers in found.items()})
+            assert tuple(place.values()) == (row, column)
+
+
+def test_banks_follow_from_offsets() -> None:
+    plain = layout_fact(read_encoding(SHARED % 1), (32, 32))
+    assert (holders(plain, 32, "bank")[:, 0] == 0).all()
+    swizzled = layout_fact(read_encoding(SHARED % 32), (32, 32))
+    assert sorted(holders(swizzled, 32, "bank")[:, 0]) == list(range(32))
+    assert banks(plain, np.array([0, 1, 2, 3, 64]), 16).tolist() == [0, 0, 1, 1, 0]
+
+
+def test_a_way_through_shared_memory_says_what_conflicts_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    column = "blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>"
+    bad = said(capsys, "layout", column, "--shape", "32x32", "--to", SHARED % 1)
+    good = said(capsys, "layout", column, "--shape", "32x32", "--to", SHARED % 32)
+    assert "32 times the passes" in bad and "32 times" not in good and "no conflicts" in good
+
+
+def test_a_conversion_says_its_way(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nothing moves" in said(capsys, "layout", BLOCKED, "--shape", "16x32", "--to", BLOCKED)
+    text = said(capsys, "layout", BLOCKED, "--shape", "32x32", "--to", TALL)
+    assert "bytes of shared memory" in text and "barrier" in text
+
+
+def test_layouts_are_there_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(said(capsys, "layout", BLOCKED, "--shape", "16x32", "--json"))
+    assert found["layouts"][0]["holders"]["thread"][0][:5] == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("arguments", [("nothing<{}>", "16x16"), (BLOCKED, "16y16"), (BLOCKED, "3x5"), (BLOCKED, "16")])
+def test_what_is_no_layout_is_an_error(arguments: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["layout", arguments[0], "--shape", arguments[1]]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_run_shows_what_each_line_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("run", f"{SOFTMAX}:softmax", "--signature", SIGNATURE, "--arg", "n_rows=3")
+    text = said(capsys, *arguments)
+    line = next(line for line in text.splitlines() if "tl.load(" in line)
+    assert float(line.split()[1]) > 3 and "requests" in text
+    found = json.loads(said(capsys, *arguments, "--json"))
+    assert found["total"]["requests"] == sum(one.get("requests", 0) for one in found["sources"])
+
+
+def test_a_fault_is_shown_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "k.py"
+    file.write_text(
+        "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x_ptr, n, B: tl.constexpr):\n"
+        "    at = tl.arange(0, B)\n    tl.store(x_ptr, tl.program_id(0))\n    tl.store(x_ptr + at, at, mask=at < n)\n"
+    )
+    status = main(["run", f"{file}:k", "--signature", "*i32,i32,B=64", "--grid", "4", "--arg", "n=8"])
+    text = capsys.readouterr().out
+    assert status == 1 and "global-race" in text
+
+
+def test_colour_is_for_terminals_only() -> None:
+    assert painted("a", "31", False) == "a" and painted("a", "31", True) == "\x1b[31ma\x1b[0m"
+    assert len({background(number, 200) for number in range(200)}) == 200
