@@ -64,8 +64,9 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
 
 def explanation(opened: Any, path: str, line: int) -> dict[str, Any]:
     """What is known of a line of file `path`, as plain values: values, accesses, movements."""
+    from minitriton.analysis.axis_info.explain import CLAIMS
     from minitriton.explorer.accesses import accesses
-    from minitriton.explorer.facts import CLAIMS, Facts
+    from minitriton.explorer.facts import Facts
     from minitriton.explorer.workshop import inspect_opened
 
     steps = [

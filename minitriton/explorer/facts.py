@@ -15,13 +15,12 @@ from xdsl.dialects.builtin import IndexType, IntegerType, NameLoc, TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.explain import Claim, inputs_of, limit_of, origin_of, rule_of
+from minitriton.analysis.axis_info.explain import CLAIMS, Claim, inputs_of, limit_of, origin_of, rule_of
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
 from minitriton.analysis.locations import user_location
 from minitriton.dialects.tt.types import PointerType
 from minitriton.explorer.snapshot import KeptModule
 
-CLAIMS: tuple[Claim, ...] = ("contiguity", "divisibility", "constancy")
 HUGE = 1 << 62
 """What is divisible by this is divisible by everything: zero."""
 

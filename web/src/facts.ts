@@ -8,6 +8,8 @@ const CLAIMS: Record<Claim, string> = {
   divisibility: "divides the first of each such row (of pointers: in bytes)",
   constancy: "elements in a row that are equal",
 };
+type Limit = [name: string, claim: Claim, axis: number] | null;
+
 const EVERYTHING = 2 ** 61;
 
 export class FactsTab {
@@ -84,8 +86,8 @@ export class FactsTab {
       const fact: ValueFact | undefined = inspection.values[at];
       if (!fact) break;
       if (at !== name) row.append(" ← ", this.link(at, fact));
-      const limits = fact.limits?.[claim] ?? [];
-      const next = limits[Math.min(axis, limits.length - 1)];
+      const limits: Limit[] = fact.limits?.[claim] ?? [];
+      const next: Limit | undefined = limits[Math.min(axis, limits.length - 1)];
       at = next?.[0];
       if (next) [, claim, axis] = next;
     }

@@ -29,6 +29,7 @@ from minitriton.dialects import tt
 from minitriton.errors import SourceLocation
 
 Claim = Literal["contiguity", "divisibility", "constancy"]
+CLAIMS: tuple[Claim, ...] = ("contiguity", "divisibility", "constancy")
 
 
 class Analysis(Protocol):
@@ -156,9 +157,8 @@ def limit_of(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, seen: 
         "divisibility": fact._replace(divisibility=(MAX_DIVISOR,) * fact.rank),
         "constancy": fact._replace(constancy=shape),
     }
-    order: list[Claim] = [claim, *(other for other in lifted if other != claim)]
-    by = next((one for one in order if would_lift(chosen, lifted[one])), claim)
-    return Limit(chosen, by, _dim_in_operand(value, dim, fact.rank))
+    lifting: list[Claim] = [one for one in (claim, *CLAIMS) if would_lift(chosen, lifted[one])]
+    return Limit(chosen, lifting[0] if lifting else claim, _dim_in_operand(value, dim, fact.rank))
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
