@@ -75,6 +75,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "triton-licm",
         "canonicalize",
         "tritongpu-combine-tensor-select-and-if",
+        *_on_hopper(target, f"nvgpu-warp-specialization{{num-stages={options.num_stages}}}"),
         *_pipelining(target, options),
         "canonicalize",
         "triton-loop-aware-cse",

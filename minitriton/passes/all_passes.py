@@ -57,4 +57,5 @@ import minitriton.passes.simplify_integers
 import minitriton.passes.symbol_dce
 import minitriton.passes.tma_lowering
 import minitriton.passes.wait_where_loops_ran
+import minitriton.passes.warp_specialization.warp_specialization
 import minitriton.passes.widen_late  # noqa: F401

@@ -22,7 +22,7 @@ from minitriton.remarks import remark
 
 def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Operation]:
     """Of the `loads` in a loop: those of arrays that it stores to, with a remark for each."""
-    stores = [(op, pointer) for op in ops_in(loop) if op is not loop for pointer in _written(op)]
+    stores = [(op, pointer) for op in ops_in(loop) if op is not loop for pointer in written_pointers(op)]
     if not stores:
         return set()
     function = loop.parent_op()
@@ -40,7 +40,7 @@ def loads_of_stored_arrays(loop: scf.ForOp, loads: list[Operation]) -> set[Opera
     return found
 
 
-def _written(op: Operation) -> list[SSAValue]:
+def written_pointers(op: Operation) -> list[SSAValue]:
     """The pointers through which an op may write global memory."""
     if isinstance(op, tt.CallOp):
         return [operand for operand in op.operands if points(operand.type)]

@@ -1,0 +1,75 @@
+"""Fourth step as a whole: values that go from task to task go through shared memory, then each task gets a region of its own.
+
+    %a = tt.descriptor_load ... {0}            ttg.warp_specialize(...)
+    use %a                      {1}     =>     default { wait empty; copy }      partition0 { wait full; use; release }
+
+Answers to doCodePartition in WSCodePartition.cpp.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import OpResult, SSAValue
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import tt, ttg
+from minitriton.passes.pipelining.loops import VIEWS
+from minitriton.passes.tensor_layouts import set_type
+from minitriton.passes.warp_specialization.buffers import create_buffers
+from minitriton.passes.warp_specialization.channels import collect_channels, group_channels, regions_with_channels
+from minitriton.passes.warp_specialization.communication import create_signals, insert_signals
+from minitriton.passes.warp_specialization.copies import insert_copies
+from minitriton.passes.warp_specialization.counts import carry_counts
+from minitriton.passes.warp_specialization.partitions import make_partitions
+from minitriton.passes.warp_specialization.producer_order import order_producer
+from minitriton.passes.warp_specialization.task_ids import tasks_of
+
+
+def partition_code(function: tt.FuncOp, default_buffers: int) -> bool:
+    """Makes regions of the tasks of `function`. False if no value goes from one to another."""
+    channels = collect_channels(function, default_buffers)
+    if not channels:
+        return False
+    groups = group_channels(channels)
+    order_producer(channels)
+    counts = carry_counts(function, regions_with_channels(channels))
+    rings = create_buffers(function, channels)
+    transfers = insert_copies(channels, rings, counts)
+    signals = create_signals(function, groups, transfers)
+    for group in groups:
+        insert_signals(group, signals[group], rings, transfers, counts)
+    _read_in_place(function)
+    make_partitions(function)
+    return True
+
+
+def _read_in_place(function: tt.FuncOp) -> None:
+    """What is loaded from a buffer only to be put into another like it is read where it lies."""
+    for alloc in [op for op in ops_in(function) if isinstance(op, ttg.LocalAllocOp)]:
+        source = alloc.src
+        if not isinstance(source, OpResult) or not isinstance(source.op, ttg.LocalLoadOp):
+            continue
+        load = source.op
+        same = ttg.layout_of(load.src.type) == ttg.layout_of(alloc.result.type)
+        if same and set(tasks_of(alloc)) <= set(tasks_of(load)):
+            _replace_buffer(alloc.result, load.src)
+            assert alloc.parent is not None
+            alloc.parent.erase_op(alloc)
+            if load.result.first_use is None and load.parent is not None:
+                load.parent.erase_op(load)
+
+
+def _replace_buffer(old: SSAValue, new: SSAValue) -> None:
+    """Users of `old` use `new`; views of it are as mutable as it is."""
+    assert isinstance(new.type, ttg.MemDescType)
+    users = [use.operation for use in old.uses]
+    old.replace_all_uses_with(new)
+    for user in users:
+        if isinstance(user, VIEWS):
+            type_ = user.results[0].type
+            assert isinstance(type_, ttg.MemDescType)
+            set_type(
+                user.results[0],
+                ttg.MemDescType(
+                    type_.get_shape(), type_.element_type, type_.encoding, type_.memory_space, mutable=new.type.mutable
+                ),
+            )

@@ -1,0 +1,179 @@
+"""Fourth step: producers wait for empty buffers and fill them, consumers wait for full ones and release them.
+
+    producer, {0}                                             consumer, {1}
+    nvws.producer_acquire %token, %i, %phase                  ttng.wait_barrier %full[%i], %phase
+    ttng.barrier_expect %full[%i], 16384                      %a = ttg.local_load %ring[%i]
+    ttng.async_tma_copy_global_to_local %d[%x, %k] ...        %d = ttng.warp_group_dot ...
+                                                              nvws.consumer_release %token, %i
+
+One group of channels has one ring of mbarriers for what the copy unit brings, and a token for each consumer. Answers to createToken, insertAsyncComm
+and optimizeTMALoads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import TensorType, i1, i32
+from xdsl.ir import Operation, SSAValue
+
+from minitriton.dialects import arith, nvws, tt, ttg, ttng
+from minitriton.passes.tensor_layouts import element_bits
+from minitriton.passes.warp_specialization.buffers import create_barriers, start_of, view_in
+from minitriton.passes.warp_specialization.channels import (
+    Channel,
+    Group,
+    actual_consumers,
+    loop_around,
+    only_consumer,
+)
+from minitriton.passes.warp_specialization.copies import Transfer
+from minitriton.passes.warp_specialization.counts import Counts, buffer_and_phase
+from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, tasks_of
+
+
+@dataclass
+class Signals:
+    """How the tasks of a group of channels hear of each other."""
+
+    tokens: dict[int, SSAValue]
+    """For each consumer."""
+    full: SSAValue | None
+    """The mbarriers that the copy unit completes; None where threads say that a buffer is full."""
+
+
+@dataclass
+class _Ends:
+    """The first and the last op of each side, and the blocks they stand in."""
+
+    fills: list[Operation]
+    reads: list[Operation]
+
+
+def create_signals(
+    function: tt.FuncOp, groups: list[Group], transfers: dict[Channel, Transfer]
+) -> dict[Group, Signals]:
+    """Tokens and mbarriers for each group, at the start of the function."""
+    at = start_of(function)
+    found: dict[Group, Signals] = {}
+    for group in groups:
+        channel = group.channels[0]
+        transfer = transfers[channel]
+        is_copied = transfer.kind is nvws.TokenLoadType.TMA_LOAD_OP
+        full = create_barriers(function, channel.buffers) if is_copied else None
+        length = 1 if loop_around(transfer.fills) is None else channel.buffers
+        tokens = {
+            task: at.value(nvws.CreateTokenOp(num_buffers=length, load_type=transfer.kind)) for task in group.consumers
+        }
+        found[group] = Signals(tokens, full)
+    return found
+
+
+def insert_signals(
+    group: Group,
+    signals: Signals,
+    rings: dict[Channel, SSAValue],
+    transfers: dict[Channel, Transfer],
+    counts: Counts,
+) -> None:
+    """Lets the tasks of one group wait for each other."""
+    first = group.channels[0]
+    ends = _ends(group, transfers)
+    producer, head = ends.fills[0], ends.reads[0]
+    at = TaskInserter.before_op(producer, (first.producer, *group.consumers))
+    if loop_around(producer) is None:
+        index, phase = at.integer(i32, 0), at.integer(i1, 0)
+    else:
+        index, phase = buffer_and_phase(at, counts.of(producer), first.buffers)
+    by_producer = (first.producer,)
+    for token in signals.tokens.values():
+        place = _beside(head, producer)
+        TaskInserter.before_op(place, by_producer).insert(nvws.ProducerAcquireOp(token, index, phase))
+        if signals.full is None:
+            behind = TaskInserter.after_op(_beside(head, ends.fills[-1]), by_producer)
+            behind.insert(nvws.ProducerCommitOp(token, index))
+    for task, token in signals.tokens.items():
+        if signals.full is None:
+            TaskInserter.before_op(_beside(producer, head), (task,)).insert(nvws.ConsumerWaitOp(token, index, phase))
+        behind = TaskInserter.after_op(_last_reader(group, ends), (task,))
+        behind.insert(nvws.ConsumerReleaseOp(token, index))
+    if signals.full is not None:
+        _copy_by_descriptor(group, signals.full, rings, ends, index, phase)
+
+
+def _ends(group: Group, transfers: dict[Channel, Transfer]) -> _Ends:
+    fills = {transfers[channel].fills for channel in group.channels}
+    reads: set[Operation] = set()
+    for channel in group.channels:
+        reads |= {transfers[channel].reads, channel.user, only_consumer(channel.user)}
+    first = transfers[group.channels[0]]
+    filling, reading = first.fills.parent, group.channels[0].user.parent
+    assert filling is not None and reading is not None
+    return _Ends([op for op in filling.ops if op in fills], [op for op in reading.ops if op in reads])
+
+
+def _beside(other: Operation, op: Operation) -> Operation:
+    """`op`, or the op around it that stands where `other` does, or around `other`."""
+    current: Operation | None = op
+    while current is not None and not isinstance(current, tt.FuncOp):
+        if current.parent is other.parent:
+            return current
+        current = current.parent_op()
+    around: Operation | None = other
+    while around is not None and not isinstance(around, tt.FuncOp):
+        if op.parent is around.parent:
+            return op
+        around = around.parent_op()
+    raise CannotSpecialize(op, "a value is loaded in one branch and used in another")
+
+
+def _last_reader(group: Group, ends: _Ends) -> Operation:
+    """Behind which op the buffers of `group` may be filled again."""
+    producer, last = ends.fills[-1], ends.reads[-1]
+    if last.parent is not producer.parent:
+        return _beside(producer, last)
+    for op in [op for channel in group.channels for op in actual_consumers(channel.user)]:
+        around: Operation | None = op
+        while around is not None and around.parent is not last.parent:
+            around = around.parent_op()
+        if around is None:
+            raise CannotSpecialize(op, "a loaded tile is used behind the loop that loads it")
+        if last.is_before_in_block(around):
+            last = around
+    return last
+
+
+def _copy_by_descriptor(
+    group: Group,
+    full: SSAValue,
+    rings: dict[Channel, SSAValue],
+    ends: _Ends,
+    index: SSAValue,
+    phase: SSAValue,
+) -> None:
+    """The copy unit fills the buffers in place of the loads; it completes `full` when all have come."""
+    at = TaskInserter.before_op(ends.fills[0], tasks_of(ends.fills[0]))
+    barrier = at.value(view_in(full, index))
+    always = at.integer(i1, 1)
+    loads = {channel.source: rings[channel] for channel in group.channels}
+    size = 0
+    for load in loads:
+        type_ = load.results[0].type
+        assert isinstance(type_, TensorType)
+        size += prod(type_.get_shape()) * element_bits(type_) // 8
+    at.insert(ttng.BarrierExpectOp(barrier, always, size=size))
+    for load, ring in loads.items():
+        assert isinstance(load, tt.DescriptorLoadOp)
+        here = TaskInserter.before_op(load, at.tasks)
+        view = here.value(view_in(ring, index))
+        here.insert(ttng.AsyncTMACopyGlobalToLocalOp(load.desc, list(load.indices), barrier, view, always))
+    reader = ends.reads[0]
+    there = TaskInserter.before_op(reader, group.consumers)
+    there.insert(ttng.WaitBarrierOp(there.value(view_in(full, index)), there.value(arith.ExtSIOp(phase, i32))))
+    for load, ring in loads.items():
+        view = there.value(view_in(ring, index, mutable=False))
+        loaded = there.value(ttg.LocalLoadOp(view, None, load.results[0].type))
+        load.results[0].replace_all_uses_with(loaded)
+        assert load.parent is not None
+        load.parent.erase_op(load)

@@ -1,0 +1,71 @@
+"""What must hold so that the warp groups together do what the loop did; else it is left to the pipeliner.
+
+- What writes memory or is seen from outside (stores, atomics, prints) is done by one warp group: by none it would be lost, by two done twice.
+- The producer runs ahead, so it loads no array that the function stores to.
+- The sums of a product fit into the registers of a consumer.
+
+Triton does not ask.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator
+
+from minitriton.analysis.operations import ops_in
+from minitriton.analysis.slices.pointer_roots import PointerRoots
+from minitriton.dialects import tt, ttng
+from minitriton.passes.pipelining.stored_arrays import written_pointers
+from minitriton.passes.tensor_layouts import element_bits
+from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
+from minitriton.passes.warp_specialization.task_ids import PRODUCER, CannotSpecialize, tasks_of
+from minitriton.passes.warp_specialization.token_lowering import THREADS
+from minitriton.rewriting.effects import would_be_trivially_dead
+
+_HARMLESS = frozenset({"llvm.intr.assume"})
+"""May be left out or repeated."""
+MOST_SUMS = CONSUMER_REGISTERS - 40
+"""Registers of a thread that may hold sums; addresses, barriers and loop counters need the others."""
+
+
+def check_soundness(function: tt.FuncOp) -> None:
+    """Raises `CannotSpecialize` where splitting `function` by the tasks of its ops would change what it does."""
+    ops = [op for op in ops_in(function) if op is not function]
+    for op in ops:
+        if _is_seen(op) and len(tasks_of(op)) != 1:
+            times = "several warp groups" if tasks_of(op) else "no warp group"
+            raise CannotSpecialize(op, f"{times} would run `{op.name}`")
+        if isinstance(op, ttng.WarpGroupDotOp):
+            _check_registers(op)
+    stores = [(op, pointer) for op in ops for pointer in written_pointers(op)]
+    if not stores:
+        return
+    roots = PointerRoots(function)
+    stored = {root for _, pointer in stores for root in roots.of(pointer)}
+    for op in ops:
+        is_ahead = tasks_of(op) == (PRODUCER,) and isinstance(op, tt.LoadOp | tt.DescriptorLoadOp)
+        if is_ahead and not stored.isdisjoint(roots.of(op.operands[0])):
+            raise CannotSpecialize(op, "the kernel stores to the array that this load reads, so it cannot run ahead")
+
+
+def _check_registers(dot: ttng.WarpGroupDotOp) -> None:
+    type_ = dot.result.type
+    assert isinstance(type_, TensorType)
+    registers = prod(type_.get_shape()) * element_bits(type_) // (32 * THREADS)
+    if registers > MOST_SUMS:
+        raise CannotSpecialize(
+            dot, f"the sums of the product need {registers} registers of each thread of one warp group"
+        )
+
+
+def _is_seen(op: Operation) -> bool:
+    if isinstance(op, scf.ForOp | scf.IfOp) or op.has_trait(IsTerminator) or op.name in _HARMLESS:
+        return False
+    around = op.parent_op()
+    if isinstance(around, tt.ReduceOp | tt.ScanOp):
+        return False
+    return not would_be_trivially_dead(op)

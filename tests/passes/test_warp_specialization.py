@@ -1,0 +1,106 @@
+"""`nvgpu-warp-specialization`: specialized kernels compute what NumPy does, in the interpreter and on the emulator; others are left to the pipeliner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import specialized_kernels as kernels
+
+from minitriton.compiler import ASTSource, CompiledKernel
+from minitriton.compiler import compile as compile_kernel
+from minitriton.dialects.text import parse_module
+from minitriton.emulator import run
+from minitriton.interpreter import interpret
+from minitriton.target import GPUTarget
+
+HOPPER = GPUTarget("cuda", 90, 32)
+Array = np.ndarray[Any, Any]
+
+
+def compiled(kernel: Any, constants: dict[str, Any], num_warps: int = 4, element: str = "fp16") -> CompiledKernel:
+    """`kernel` for Hopper; all pointers are to `element`, all other arguments i32, divisible by 16."""
+    names = [name for name in kernel.arg_names if name not in constants]
+    signature = {name: f"*{element}" if name.islower() else "i32" for name in names}
+    signature |= dict.fromkeys(constants, "constexpr")
+    attributes = {(kernel.arg_names.index(name),): [["tt.divisibility", 16]] for name in names}
+    ordered = {name: signature[name] for name in kernel.arg_names}
+    source = ASTSource(kernel, ordered, {(kernel.arg_names.index(n),): v for n, v in constants.items()}, attributes)
+    return compile_kernel(source, target=HOPPER, options={"num_warps": num_warps}, assemble=False)
+
+
+def check(kernel: CompiledKernel, name: str, arguments: list[Any], out: int, expected: Array, programs: int) -> None:
+    """Asserts that the interpreter and the emulator compute `expected` into argument `out`."""
+    interpret(parse_module(kernel.asm["ttgir"]), name, arguments, (programs,))
+    np.testing.assert_allclose(arguments[out], expected, atol=0.02, rtol=0.01)
+    arguments[out][:] = 0
+    scratch = kernel.metadata.global_scratch_size * programs
+    report = run(kernel.asm["ptx"], name, (programs,), arguments, kernel.metadata.shared, scratch=scratch)
+    assert report.ok, [str(finding) for finding in report.findings]
+    np.testing.assert_allclose(arguments[out], expected, atol=0.02, rtol=0.01)
+
+
+def groups(kernel: CompiledKernel) -> int:
+    """Partitions of the kernel's `ttg.warp_specialize`; 0 if it has none."""
+    return kernel.asm["ttgir"].count("num_warps(4)")
+
+
+def product(m: int, n: int, k: int, columns_of_b: bool) -> tuple[list[Any], Array]:
+    generator = np.random.default_rng(0)
+    a = generator.uniform(-1, 1, (m, k)).astype(np.float16)
+    b = generator.uniform(-1, 1, (n, k) if columns_of_b else (k, n)).astype(np.float16)
+    expected = a.astype(np.float32) @ (b.T if columns_of_b else b).astype(np.float32)
+    return [a, b, np.zeros((m, n), np.float16), m, n, k], expected
+
+
+@pytest.mark.parametrize("name", ["matmul", "rows_of_b", "stored_by_pointers", "scaled", "two_products"])
+@pytest.mark.parametrize("rows", [64, 128])
+def test_a_product_is_what_numpy_computes(name: str, rows: int) -> None:
+    kernel = compiled(getattr(kernels, name), {"STAGES": 2, "BM": rows, "BN": 64, "BK": 64})
+    assert groups(kernel) == (2 if rows == 128 else 1)
+    assert kernel.asm["ptx"].count("setmaxnreg") > 1
+    arguments, expected = product(rows, 64, 192, name == "matmul")
+    if name == "scaled":
+        expected = np.where(expected > 0, expected, expected * 0.01) + np.arange(64) * 0.001
+    if name == "two_products":
+        expected = expected * 3
+    check(kernel, name, arguments, 2, expected, 1)
+
+
+@pytest.mark.parametrize("name", ["persistent", "inner_marked"])
+def test_tiles_in_a_loop_are_what_numpy_computes(name: str) -> None:
+    kernel = compiled(getattr(kernels, name), {"PROGRAMS": 2, "STAGES": 2, "BM": 128, "BN": 64, "BK": 64})
+    assert groups(kernel) == 2
+    arguments, expected = product(256, 192, 128, True)
+    check(kernel, name, arguments, 2, expected, 2)
+
+
+def test_attention_is_what_numpy_computes() -> None:
+    kernel = compiled(kernels.attention, {"SCALE": 0.5, "STAGES": 2, "BM": 128, "BN": 64, "D": 64})
+    assert groups(kernel) == 2
+    generator = np.random.default_rng(0)
+    q, k, v = (generator.normal(0, 1, (128, 64)).astype(np.float16) for _ in range(3))
+    p = q.astype(np.float32) @ k.T.astype(np.float32) * 0.5
+    p = np.exp2(p - p.max(1, keepdims=True))
+    expected = p @ v.astype(np.float32) / p.sum(1, keepdims=True)
+    check(kernel, "attention", [q, k, v, np.zeros((128, 64), np.float16), 128, 128], 3, expected, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "num_warps", "why"),
+    [
+        ("matmul", 8, "the kernel needs num_warps=4, a warp group"),
+        ("updated_in_place", 4, "the kernel stores to the array that this load reads, so it cannot run ahead"),
+        ("counted", 4, "no warp group would run `tt.atomic_rmw`"),
+    ],
+)
+def test_what_cannot_be_specialized_is_pipelined(
+    name: str, num_warps: int, why: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLIR_ENABLE_REMARK", "1")
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    kernel = compiled(getattr(kernels, name), {"STAGES": 2, "BM": 128, "BN": 64, "BK": 64}, num_warps)
+    assert groups(kernel) == 0
+    assert "warp_group_dot" in kernel.asm["ttgir"]
+    assert f"remark: not specialized by warps, but pipelined: {why}" in capsys.readouterr().err
