@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -70,8 +69,8 @@ def test_all_threads_have_one_sum() -> None:
     out = np.zeros_like(x)
     kernel = total[(1,)](x, out, 1, 4096, 0, num_warps=16)
     np.testing.assert_array_equal(out, x - x.sum())
-    # One partial result a lane, then butterflies over 16 of them.
-    assert re.search(r"bar\.sync.*ld\.shared\.b32\s.*shfl\.sync\.bfly\.b32\s+\S+ \S+ 8,", kernel.asm["ptx"], re.S)
+    behind = kernel.asm["ptx"].split("bar.sync")[1]
+    assert behind.count("ld.shared.b32") == 2 and behind.count("shfl.sync.bfly") == 3
 
 
 @pytest.mark.parametrize("warps", [8, 16, 32])

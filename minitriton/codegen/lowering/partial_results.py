@@ -1,7 +1,8 @@
-"""The partial results of a reduction combined by the lanes of a warp, each of which loads some of them.
+"""The partial results of a reduction shared by the lanes of a warp that need the same results: each loads and combines some of them.
 
-    16 warps, one result: lane l loads partial result l & 15; butterfly shuffles by 8, 4, 2 and 1 combine them in all lanes.
-    8 warps, 4 results:   lane l loads that of warp l >> 2 of result l & 3; shuffles by 16, 8 and 4; result r comes from lane r.
+    16 warps, one result    lane l loads partial result l & 15; butterfly shuffles by 8, 4, 2 and 1 combine them in all lanes
+    8 warps, 4 results      lane l loads that of warp l >> 2 of result l & 3; shuffles by 16, 8 and 4; result r comes from lane r
+    8 warps, 8 results      lane l loads all 8 of result l & 7 and combines them; result r comes from lane r
 
 Else each thread loads all partial results of all its results and combines them for itself: sooner done where they are few, more registers
 and more instructions where they are many (4 rows of an argmax at 8 warps: 28 combinations a thread for 3). Partial results are combined in
@@ -11,6 +12,7 @@ the same order, from the highest bit of the warp's number down.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import llvm as L
 from xdsl.ir import Operation, SSAValue
@@ -21,28 +23,55 @@ from minitriton.codegen.lowering.lane_shuffle import shuffle, shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type
 from minitriton.codegen.lowering.shared_access import load_shared
 from minitriton.codegen.types import I1, bit_width, lanes, scalar_type
+from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 
 LANE_BITS = 5
-_ALL_LANES = (1 << LANE_BITS) - 1
 
 
-def worth_sharing(op: Operation, silent: int, warps: int, results: int, crosses_ctas: bool) -> bool:
-    """Whether lanes combine `warps` partial results of each of a thread's `results` with fewer instructions.
+@dataclass(frozen=True)
+class Sharing:
+    """Bits of a lane's number, of those that lanes with the same results differ in: the lowest `results` of them choose a result, the
+    next `warps` a warp."""
 
-    They can where all lanes need the same (`silent` has all bits of the lane). A shuffle counts as two instructions, for its latency.
+    lanes: tuple[int, ...]
+    results: int
+    warps: int
+
+    @property
+    def of_results(self) -> tuple[int, ...]:
+        return self.lanes[: self.results]
+
+    @property
+    def of_warps(self) -> tuple[int, ...]:
+        return self.lanes[self.results : self.results + self.warps]
+
+
+def sharing(op: Operation, silent: int, warps: int, results: int) -> Sharing | None:
+    """How lanes share `warps` partial results of each of a thread's `results` (both powers of two) with the fewest instructions; None where
+    a thread alone needs hardly more. `silent` has the bits of a lane's number that do not choose other results.
+
+    A shuffle counts as two instructions, for its latency.
     """
-    if crosses_ctas or silent & _ALL_LANES != _ALL_LANES or warps > 1 << LANE_BITS:
-        return False
+    lanes_ = tuple(bit for bit in range(LANE_BITS) if silent >> bit & 1)
     operands = len(op.operands)
     combination = sum(1 for _ in op.regions[0].block.ops) - 1
+    warp_bits, result_bits = warps.bit_length() - 1, results.bit_length() - 1
+
+    def cost(by_result: int, by_warp: int) -> int:
+        held, rows = results >> by_result, warps >> by_warp
+        found = held * (operands * rows + (rows - 1) * combination + by_warp * (2 * operands + combination))
+        return found + (2 * results * operands if by_result or (by_warp and not _commutes(op)) else 0)
+
+    choices = [
+        (cost(by_result, by_warp), -by_warp, by_result)
+        for by_result in range(min(result_bits, len(lanes_)) + 1)
+        for by_warp in range(min(warp_bits, len(lanes_) - by_result) + 1)
+    ]
+    least, by_warp, by_result = min(choices)
     alone = operands * results * warps / 4 + results * (warps - 1) * combination
-    held = max(1, results * warps >> LANE_BITS)
-    together = held * (operands + (warps.bit_length() - 1) * (2 * operands + combination))
-    if results > 1 or not _commutes(op):
-        together += 2 * results * operands
-    return alone >= _GAIN * together
+    return Sharing(lanes_, by_result, -by_warp) if alone >= _GAIN * least else None
 
 
 _GAIN = 1.4
@@ -60,44 +89,60 @@ def _commutes(op: Operation) -> bool:
 def by_lanes(
     f: FunctionLowering,
     op: Operation,
+    shared: Sharing,
     written: LinearLayout,
     warp_bits: Sequence[int],
     base: SSAValue,
     offsets: Sequence[int],
 ) -> list[SSAValue]:
     """For each operand its results, one for each key, in every lane. `written` says where the partial results lie: from key
-    (`register`) and warp, of which the bits `warp_bits` run along the axis."""
+    (`register`), lane and warp, of which the bits `warp_bits` run along the axis."""
     keys, warps = written.bases["register"], written.bases["warp"]
     along = [warps[bit] for bit in warp_bits]
-    shared = min(len(keys), LANE_BITS - len(along))
-    idle = [(0,)] * (LANE_BITS - len(along) - shared)
+    chosen = dict(zip(shared.of_results, keys, strict=False)) | dict(zip(shared.of_warps, along, strict=False))
+    own = [(0,) if bit in shared.lanes else basis for bit, basis in enumerate(written.bases["lane"])]
     layout = LinearLayout(
         {
-            "register": keys[shared:],
-            "lane": [*keys[:shared], *along, *idle],
+            "register": [*keys[shared.results :], *along[shared.warps :]],
+            "lane": [chosen.get(bit, basis) for bit, basis in enumerate(own)],
             "warp": [(0,) if bit in warp_bits else basis for bit, basis in enumerate(warps)],
         },
         {"offset": written.get_out_dim_size("offset")},
     )
-    values: list[SSAValue] = []
+    held = 1 << (len(keys) - shared.results)
+    columns: list[list[SSAValue]] = []
     for operand, at in zip(op.operands, offsets, strict=False):
         element = scalar_type(operand.type)
         kept = memory_type(element)
         loaded = load_shared(f, plan_access(layout, bit_width(kept)), kept, base, at)
-        values.append(f.b.cast(L.TruncOp, loaded, I1) if element is I1 else loaded)
-    for bit in reversed(range(shared, shared + len(along))):
+        loaded = f.b.cast(L.TruncOp, loaded, I1) if element is I1 else loaded
+        rows = range(0, lanes(loaded.type), held)
+        columns.append([f.b.permute(loaded, range(first, first + held)) for first in rows])
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    while len(rows) > 1:
+        half = len(rows) // 2
+        rows = [combine(f, op, first, second) for first, second in zip(rows[:half], rows[half:], strict=True)]
+    values = rows[0]
+    for bit in reversed(shared.of_warps):
         others = [shuffle_xor(f, value, 1 << bit) for value in values]
         with f.b.never_fused():
             values = combine(f, op, values, others)
-    if not shared and _commutes(op):
+    if not shared.results and (not shared.warps or _commutes(op)):
         return values
-    return [_from_lanes(f, value, 1 << shared) for value in values]
+    return _from_lanes(f, values, shared)
 
 
-def _from_lanes(f: FunctionLowering, value: SSAValue, count: int) -> SSAValue:
-    """The results of lanes 0 to `count` - 1, which combined in the right order, register by register."""
-    pieces = [shuffle(f, value, f.b.i32(lane), "idx") for lane in range(count)]
-    if count == 1:
-        return pieces[0]
-    held = lanes(value.type)
-    return f.b.permute(f.b.concat(pieces), [lane * held + n for n in range(held) for lane in range(count)])
+def _from_lanes(f: FunctionLowering, values: list[SSAValue], shared: Sharing) -> list[SSAValue]:
+    """All results: of each the lane's that chose it and combined in the right order, with its bits for warps 0."""
+    kept = ~sum(1 << bit for bit in (*shared.of_results, *shared.of_warps)) & ((1 << LANE_BITS) - 1)
+    idle = all(bit in shared.lanes for bit in range(LANE_BITS))
+    like = f.b.i32(0) if idle else f.b.and_(f.lane_id(), f.b.i32(kept))
+    places = f2.span([1 << bit for bit in shared.of_results])
+    sources = [f.b.or_(like, f.b.i32(place)) if place else like for place in places]
+    found: list[SSAValue] = []
+    for value in values:
+        pieces = [shuffle(f, value, source, "idx") for source in sources]
+        held, count = lanes(value.type), len(pieces)
+        order = [piece * held + n for n in range(held) for piece in range(count)]
+        found.append(pieces[0] if count == 1 else f.b.permute(f.b.concat(pieces), order))
+    return found

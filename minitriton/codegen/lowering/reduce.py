@@ -24,7 +24,7 @@ from minitriton.codegen.lowering.combine import combine, single_combiner
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.lane_shuffle import shuffle_xor
 from minitriton.codegen.lowering.memory import memory_type, to_memory
-from minitriton.codegen.lowering.partial_results import by_lanes, worth_sharing
+from minitriton.codegen.lowering.partial_results import by_lanes, sharing
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_access import load_shared, store_shared
 from minitriton.codegen.op_making import string_attr
@@ -261,9 +261,11 @@ def _across_warps(
         access = plan_access(_write_layout(source, plan, order, shape, results), bit_width(lane_type(stored.type)))
         store_shared(f, access, stored, base, at, silent)
     bases = _bases_in_cluster(f, plan, base)
-    if worth_sharing(op, plan.silent, plan.warps, len(plan.keys), bool(plan.block_bits)):
+    shared = None if plan.block_bits else sharing(op, plan.silent, plan.warps, len(plan.keys))
+    if shared is not None:
         written = _write_layout(source, plan, order, shape, results)
-        for result, value in zip(op.results, by_lanes(f, op, written, plan.warp_bits, base, offsets), strict=True):
+        values = by_lanes(f, op, shared, written, plan.warp_bits, base, offsets)
+        for result, value in zip(op.results, values, strict=True):
             f.values[result] = _placed(f, result, value, plan)
         return
     loaded: list[list[SSAValue]] = []
