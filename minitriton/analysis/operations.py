@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from minitriton.dialects.op_access import next_op
+
 
 def ops_in(root: Operation) -> list[Operation]:
     """`root` and all ops inside, in the order of the text: each before what is in it."""
@@ -25,7 +27,7 @@ def _add_inside(op: Operation, found: list[Operation]) -> None:
                 found.append(inner)
                 if inner.regions:
                     _add_inside(inner, found)
-                inner = inner._next_op  # pyright: ignore[reportPrivateUsage]
+                inner = next_op(inner)
             block = block.next_block
 
 
@@ -46,6 +48,6 @@ def _add_inner_first(op: Operation, found: list[Operation]) -> None:
                     _add_inner_first(inner, found)
                 else:
                     found.append(inner)
-                inner = inner._next_op  # pyright: ignore[reportPrivateUsage]
+                inner = next_op(inner)
             block = block.next_block
     found.append(op)

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
+from minitriton.dialects.op_access import operand_values
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked, SwizzledShared
 from minitriton.layouts.properties import contig_per_thread
@@ -62,7 +63,7 @@ class CoalesceAsyncCopy(Pass):
             layout = _shorter_runs(copy)
             if layout is None:
                 continue
-            for index, operand in enumerate(copy._operands):
+            for index, operand in enumerate(operand_values(copy)):
                 if isinstance(operand.type, TensorType):
                     copy.operands[index] = convert_before(copy, operand, layout)
             copy.properties["contiguity"] = _NOTHING_KNOWN

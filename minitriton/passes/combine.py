@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
 from minitriton.rewriting.greedy import apply_patterns_greedily
@@ -41,13 +42,13 @@ def _integer(attr: Attribute | None) -> int | None:
 
 def _add_into_dot(imprecise_sum_allowed: bool) -> Callable[[Operation, Rewriter], bool]:
     def rewrite(op: Operation, rewriter: Rewriter) -> bool:
-        lhs, rhs = op._operands
+        lhs, rhs = operand_values(op)
         dot, other = _defining(rhs, tt.DotOp), lhs
         if dot is None:
             dot, other = _defining(lhs, tt.DotOp), rhs
         if dot is None or not dot.results[0].has_one_use():
             return False
-        if number_of(constant_attr(dot._operands[2])) != 0:
+        if number_of(constant_attr(operand_at(dot, 2))) != 0:
             return False
         if not imprecise_sum_allowed and _integer(dot.properties.get("maxNumImpreciseAcc")):
             return False
@@ -66,12 +67,12 @@ patterns.pattern(arith.AddfOp)(_add_into_dot(imprecise_sum_allowed=False))
 @patterns.pattern(arith.SelectOp, benefit=3)
 def select_of_masked_load(op: Operation, rewriter: Rewriter) -> bool:
     """select(c, load(p, splat c, _), other) = load(p, splat c, other)"""
-    condition, true, false = op._operands
+    condition, true, false = operand_values(op)
     load = _defining(true, tt.LoadOp)
     if not isinstance(load, tt.LoadOp) or load.mask is None:
         return False
     splat = _defining(load.mask, tt.SplatOp)
-    if splat is None or splat._operands[0] is not condition:
+    if splat is None or operand_at(splat, 0) is not condition:
         return False
     properties = dict(load.properties)
     sizes = properties["operandSegmentSizes"]
@@ -85,7 +86,7 @@ def select_of_masked_load(op: Operation, rewriter: Rewriter) -> bool:
 
 def _offset_constant(value: SSAValue) -> int | None:
     splat = _defining(value, tt.SplatOp)
-    return int_constant(value if splat is None else splat._operands[0])
+    return int_constant(value if splat is None else operand_at(splat, 0))
 
 
 def _sum_fits(first: SSAValue, second: SSAValue) -> bool:
@@ -104,16 +105,16 @@ def _sum_fits(first: SSAValue, second: SSAValue) -> bool:
 @patterns.pattern(tt.AddPtrOp, benefit=2)
 def merge_offsets(op: Operation, rewriter: Rewriter) -> bool:
     """(p + i) + j = p + (i + j)"""
-    inner = _defining(op._operands[0], tt.AddPtrOp)
-    if inner is None or not _sum_fits(inner._operands[1], op._operands[1]):
+    inner = _defining(operand_at(op, 0), tt.AddPtrOp)
+    if inner is None or not _sum_fits(operand_at(inner, 1), operand_at(op, 1)):
         return False
     rewriter.at(op, inner)
-    total = rewriter.insert(arith.AddiOp(inner._operands[1], op._operands[1]))
+    total = rewriter.insert(arith.AddiOp(operand_at(inner, 1), operand_at(op, 1)))
     kept = {name: attr for name, attr in op.attributes.items() if name in _KEPT_ON_ADDPTR}
     rewriter.replace_with(
         op,
         tt.AddPtrOp.create(
-            operands=[inner._operands[0], total.results[0]], result_types=[op.results[0].type], attributes=kept
+            operands=[operand_at(inner, 0), total.results[0]], result_types=[op.results[0].type], attributes=kept
         ),
     )
     return True
@@ -124,7 +125,7 @@ def _is_f32_sum(op: Operation) -> bool:
     if block is None or block.next_block is not None:
         return False
     first = block.first_op
-    if first is None or first.__class__ is not arith.AddfOp or first._next_op is not block.last_op:
+    if first is None or first.__class__ is not arith.AddfOp or first.next_op is not block.last_op:
         return False
     return width_of(first.results[0].type) <= 32
 
@@ -132,24 +133,24 @@ def _is_f32_sum(op: Operation) -> bool:
 @patterns.pattern(tt.ReduceOp)
 def sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
     """sum(broadcast(expand_dims(x, 2)) * broadcast(expand_dims(y, 0))) = dot(x, y, 0)"""
-    product = _defining(op._operands[0], arith.MulfOp)
+    product = _defining(operand_at(op, 0), arith.MulfOp)
     if product is None or not _is_f32_sum(op):
         return False
     factors: list[Operation] = []
-    for value, axis in zip(product._operands, (2, 0), strict=True):
+    for value, axis in zip(operand_values(product), (2, 0), strict=True):
         broadcast = _defining(value, tt.BroadcastOp)
-        expanded = None if broadcast is None else _defining(broadcast._operands[0], tt.ExpandDimsOp)
+        expanded = None if broadcast is None else _defining(operand_at(broadcast, 0), tt.ExpandDimsOp)
         if expanded is None or _integer(expanded.properties["axis"]) != axis:
             return False
         factors.append(expanded)
-    full = product._operands[0].type
+    full = operand_at(product, 0).type
     assert isinstance(full, TensorType)
     shape = full.get_shape()
     if shape[2] < _SMALLEST_DOT or shape[0] < _SMALLEST_DOT:
         return False
     zero = rewriter.constant(float_attr(f32, 0.0))
     accumulator = rewriter.insert(tt.SplatOp(zero, TensorType(full.element_type, [shape[0], shape[2]])))
-    lhs, rhs = (factor._operands[0] for factor in factors)
+    lhs, rhs = (operand_at(factor, 0) for factor in factors)
     rewriter.replace_with(op, tt.DotOp(lhs, rhs, accumulator.results[0], input_precision="tf32"))
     return True
 
@@ -163,7 +164,7 @@ def reorder_before_reduction(op: Operation, rewriter: Rewriter) -> bool:
     if not isinstance(result.type, TensorType) or len(result.type.get_shape()) != 1:
         return False
     users = [use.operation for use in result.uses]
-    if any(user.__class__ not in (tt.ReduceOp, tt.HistogramOp) or len(user._operands) > 1 for user in users):
+    if any(user.__class__ not in (tt.ReduceOp, tt.HistogramOp) or len(operand_values(user)) > 1 for user in users):
         return False
     op.properties["allow_reorder"] = UnitAttr()
     rewriter.modified(op)
@@ -173,7 +174,7 @@ def reorder_before_reduction(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(tt.ReshapeOp)
 def load_fewer_dimensions(op: Operation, rewriter: Rewriter) -> bool:
     """A descriptor load gives the shape without leading dimensions of size 1 directly."""
-    load = _defining(op._operands[0], tt.DescriptorLoadOp)
+    load = _defining(operand_at(op, 0), tt.DescriptorLoadOp)
     if load is None or not load.results[0].has_one_use():
         return False
     loaded, result_type = load.results[0].type, op.results[0].type

@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.loop_signature import append_result
@@ -31,7 +32,7 @@ from minitriton.rewriting.regions import is_inside
 
 def _use_chosen_values_inside(select: Operation) -> None:
     """In a branch of an `scf.if` on the select's condition it is known what the select gives."""
-    condition, if_true, if_false = select._operands
+    condition, if_true, if_false = operand_values(select)
     branches = [use.operation for use in condition.uses if isinstance(use.operation, scf.IfOp)]
     for branch in branches:
         for use in tuple(select.results[0].uses):
@@ -44,7 +45,7 @@ def _use_chosen_values_inside(select: Operation) -> None:
 def _merging_if(select: Operation, dominance: Dominance) -> scf.IfOp | None:
     """The first `scf.if` behind `select` in its block, on its condition, in front of all that uses the select."""
     found: list[scf.IfOp] = []
-    for use in select._operands[0].uses:
+    for use in operand_at(select, 0).uses:
         branch = use.operation
         if isinstance(branch, scf.IfOp) and branch.parent is select.parent and select.is_before_in_block(branch):
             found.append(branch)
@@ -65,7 +66,7 @@ def _merge(branch: scf.IfOp, selects: list[Operation]) -> None:
     for side, region in enumerate(branch.regions):
         assert region.first_block is not None and region.first_block.last_op is not None
         last = region.first_block.last_op
-        last.operands = [*last._operands, *(select._operands[1 + side] for select in selects)]
+        last.operands = [*operand_values(last), *(operand_values(select)[1 + side] for select in selects)]
     for select in selects:
         result = append_result(branch, select.results[0].type)
         select.results[0].replace_all_uses_with(result)

@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr,
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import tt
+from minitriton.dialects.op_access import set_type
 from minitriton.dialects.verification.module import attributes_complaint
 from minitriton.errors import PassError
 from minitriton.layouts import builders, inference
@@ -42,7 +43,6 @@ from minitriton.passes.tensor_layouts import (
     layout_of_value,
     retyped_elements,
     set_layout,
-    set_type,
     shape_of,
     with_layout,
 )

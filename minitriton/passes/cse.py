@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.traits import MemoryEffectKind
 
+from minitriton.dialects.op_access import next_use
 from minitriton.dialects.verification.dominance import immediate_dominators
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import is_isolated
@@ -102,7 +103,7 @@ class _Cse:
             if op.regions:
                 self._nested(op)
             self._op(op)
-            op = op._next_op
+            op = op.next_op
 
     def _nested(self, op: Operation) -> None:
         if is_isolated(op):
@@ -154,8 +155,8 @@ class _Cse:
         for old, new in zip(op.results, existing.results, strict=True):
             use = old.first_use
             while use is not None:
-                following = use._next_use
-                use._operation.operands[use._index] = new
+                following = next_use(use)
+                use.operation.operands[use.index] = new
                 use = following
         if existing.location is UNKNOWN_LOC:
             existing.location = op.location
@@ -185,7 +186,7 @@ class _Writes:
         while current is not None and current is not op:
             self._before[current] = count
             count += _may_write(current)
-            current = current._next_op
+            current = current.next_op
         self._before[op] = count
         self._counted[block] = op
         return count

@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.dialects import tt
+from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.symbol_dce import is_private
@@ -132,7 +133,7 @@ def _inline(call: tt.CallOp, callee: tt.FuncOp, move: bool) -> None:
     entry = region.first_block
     block = call.parent
     assert entry is not None and block is not None
-    for argument, value in zip(entry.args, call._operands, strict=True):
+    for argument, value in zip(entry.args, operand_values(call), strict=True):
         argument.replace_all_uses_with(value)
     if entry.next_block is None:
         _splice(entry, block, call)
@@ -164,7 +165,7 @@ def _relocate(region: Region, call_location: LocationAttr) -> None:
 def _splice(entry: Block, block: Block, call: tt.CallOp) -> None:
     last = entry.last_op
     assert last is not None
-    returned: tuple[SSAValue, ...] = tuple(last._operands)
+    returned: tuple[SSAValue, ...] = tuple(operand_values(last))
     for op in list(entry.ops):
         entry.detach_op(op)
         if op is not last:
@@ -186,7 +187,7 @@ def _splice_blocks(region: Region, block: Block, call: tt.CallOp) -> None:
         last = inner.last_op
         assert last is not None
         if isinstance(last, tt.ReturnOp):
-            branch = cf.BranchOp(rest, *last._operands)
+            branch = cf.BranchOp(rest, *operand_values(last))
             branch.location = last.location
             inner.insert_op_before(branch, last)
             inner.erase_op(last)

@@ -23,6 +23,7 @@ from xdsl.traits import IsTerminator
 from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
 from minitriton.rewriting.regions import is_defined_outside
@@ -35,7 +36,7 @@ def _depends_only_on_outside(op: Operation, loop: Operation) -> bool:
     return all(
         is_defined_outside(value, loop) or (op.regions and not is_defined_outside(value, op))
         for inner in ops_in(op)
-        for value in inner._operands
+        for value in operand_values(inner)
     )
 
 
@@ -84,7 +85,7 @@ class _Hoister:
 
     def _mask(self, load: tt.LoadOp) -> None:
         """The load happens only if the loop would run."""
-        low, high = self.loop._operands[:2]
+        low, high = operand_values(self.loop)[:2]
         mask = self._before_loop(arith.CmpiOp(low, high, "slt"))
         if isinstance(load.ptr.type, TensorType):
             shape = load.ptr.type
@@ -96,7 +97,7 @@ class _Hoister:
         sizes = load.properties["operandSegmentSizes"]
         counts = [1, 1, int(load.other is not None)]
         load.properties["operandSegmentSizes"] = sizes.__class__.from_list(sizes.elt_type, counts)  # pyright: ignore
-        load.operands = [load._operands[0], mask, *load._operands[1:]]
+        load.operands = [operand_at(load, 0), mask, *operand_values(load)[1:]]
 
     def _before_loop(self, op: Operation) -> SSAValue:
         assert self.loop.parent is not None

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
+from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -42,8 +43,8 @@ class _LoopEquality:
         block = loop.regions[0].first_block
         assert block is not None and block.last_op is not None
         self.block: Block = block
-        self.inits = loop._operands[3:]
-        self.yielded = block.last_op._operands
+        self.inits = operand_values(loop)[3:]
+        self.yielded = operand_values(block.last_op)
         self.keys = OperationKeys()
 
     def leaders(self) -> list[int]:

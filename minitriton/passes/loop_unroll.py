@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant
 from minitriton.rewriting.regions import clone_op
@@ -39,7 +40,7 @@ def _before(anchor: Operation, op: Operation, location: Operation) -> SSAValue:
 
 def trip_count(loop: scf.ForOp) -> int | None:
     """How often `loop` runs, if its bounds and step are constants."""
-    low, high, step = (int_constant(value) for value in loop._operands[:3])
+    low, high, step = (int_constant(value) for value in operand_values(loop)[:3])
     if low is None or high is None or not step or step < 0:
         return None
     return max(0, -(-(high - low) // step))
@@ -47,7 +48,7 @@ def trip_count(loop: scf.ForOp) -> int | None:
 
 def _dynamic_bounds(loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValue]:
     """The end and the step of the unrolled loop, computed at run time. The step must be positive."""
-    low, high, step = loop._operands[:3]
+    low, high, step = operand_values(loop)[:3]
     type = low.type
     difference = _before(loop, arith.SubiOp(high, low), loop)
     one = _before(loop, constant_op(int_attr(type, 1)), loop)
@@ -64,12 +65,12 @@ def _dynamic_bounds(loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValue]:
 
 def _static_bounds(loop: scf.ForOp, count: int, factor: int) -> tuple[SSAValue, SSAValue, bool]:
     """The end and the step of the unrolled loop as constants, and whether iterations are left over."""
-    low, high, step = (int_constant(value) for value in loop._operands[:3])
+    low, high, step = (int_constant(value) for value in operand_values(loop)[:3])
     assert low is not None and high is not None and step is not None
-    type = loop._operands[0].type
+    type = operand_at(loop, 0).type
     end = low + (count - count % factor) * step
     is_rest = end < high
-    end_value = _before(loop, constant_op(int_attr(type, end)), loop) if is_rest else loop._operands[1]
+    end_value = _before(loop, constant_op(int_attr(type, end)), loop) if is_rest else operand_at(loop, 1)
     return end_value, _before(loop, constant_op(int_attr(type, step * factor)), loop), is_rest
 
 
@@ -86,7 +87,7 @@ def _append_copies(loop: scf.ForOp, step: SSAValue, factor: int) -> None:
     assert terminator is not None
     induction = block.args[0]
     ops = [op for op in block.ops if op is not terminator]
-    yielded = list(terminator._operands)
+    yielded = list(operand_values(terminator))
     last = list(yielded)
     for index in range(1, factor):
         values: dict[SSAValue, SSAValue] = dict(zip(block.args[1:], last, strict=True))
@@ -107,13 +108,13 @@ def _inline_if_short(loop: scf.ForOp) -> bool:
         return False
     block, outer = _body(loop), loop.parent
     assert outer is not None
-    results = loop._operands[3:]
+    results = operand_values(loop)[3:]
     if count == 1:
-        for argument, value in zip(block.args, (loop._operands[0], *loop._operands[3:]), strict=True):
+        for argument, value in zip(block.args, (operand_at(loop, 0), *operand_values(loop)[3:]), strict=True):
             argument.replace_all_uses_with(value)
         terminator = block.last_op
         assert terminator is not None
-        results = terminator._operands
+        results = operand_values(terminator)
         for op in list(block.ops):
             if op is not terminator:
                 block.detach_op(op)
@@ -128,7 +129,7 @@ def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
     """Unrolls `loop` by `factor`; the loop that does the iterations left over, if there is one."""
     if _body(loop).first_op is _body(loop).last_op:
         return None
-    step = loop._operands[2]
+    step = operand_at(loop, 2)
     count = trip_count(loop)
     is_rest = True
     if count is None:
@@ -142,7 +143,7 @@ def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
         loop.parent.insert_op_after(rest, loop)
         for old, new in zip(loop.results, rest.results, strict=True):
             old.replace_all_uses_with(new)
-        rest.operands = [end, *rest._operands[1:3], *loop.results]
+        rest.operands = [end, *operand_values(rest)[1:3], *loop.results]
         if _inline_if_short(rest):
             rest = None
     loop.operands[1] = end

@@ -25,11 +25,12 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.op_access import set_type
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.tensor_layouts import set_type, with_layout
+from minitriton.passes.tensor_layouts import with_layout
 
 _LOADS = (tt.DescriptorLoadOp, tt.DescriptorGatherOp)
 _STORES = (tt.DescriptorStoreOp, tt.DescriptorReduceOp, tt.DescriptorScatterOp)

@@ -38,11 +38,12 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import neutral_element
 from minitriton.dialects.facts.layout import axis_of
+from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_type, shape_of
+from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, shape_of
 
 
 @register_pass

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.op_access import operand_at, operand_values, set_type
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import ttg_convert
@@ -47,10 +48,10 @@ class _Operand:
     """What the load gives, then what follows it up to the operand."""
 
     def initial(self, loop: scf.ForOp) -> SSAValue:
-        return loop._operands[2 + self.buffer.index]
+        return operand_values(loop)[2 + self.buffer.index]
 
     def following(self, loop: scf.ForOp) -> SSAValue:
-        return terminator_of(loop)._operands[self.buffer.index - 1]
+        return operand_values(terminator_of(loop))[self.buffer.index - 1]
 
 
 @dataclass(frozen=True)
@@ -97,16 +98,16 @@ def _operand(loop: scf.ForOp, index: int, value: SSAValue) -> _Operand | None:
     chain = [value]
     while isinstance(value, OpResult):
         op = value.op
-        if len(op._operands) != 1 or not value.has_one_use():
+        if len(operand_values(op)) != 1 or not value.has_one_use():
             return None
         if isinstance(op, ttg.LocalLoadOp):
-            buffer = op._operands[0]
+            buffer = operand_at(op, 0)
             if not isinstance(buffer, BlockArgument) or not isinstance(layout_of_value(value), DotOperand):
                 return None
             if buffer.block is not loop.regions[0].block or buffer.index == 0:
                 return None
             return _Operand(index, buffer, tuple(reversed(chain)))
-        value = op._operands[0]
+        value = operand_at(op, 0)
         chain.append(value)
     return None
 
@@ -123,12 +124,12 @@ class _Taking:
         loop, found = self.loop, self.found
         at = Inserter.before(loop)
         first = [self._read(at, operand, operand.initial(loop), 0) for operand in found.operands]
-        initial = [*loop._operands[3:], *first]
-        block = Block(arg_types=[loop._operands[0].type, *(value.type for value in initial)])
+        initial = [*operand_values(loop)[3:], *first]
+        block = Block(arg_types=[operand_at(loop, 0).type, *(value.type for value in initial)])
         for new, old in zip(block.args, loop.regions[0].block.args, strict=False):
             new.location, new.name_hint = old.location, old.name_hint
         new_loop = scf.ForOp.create(
-            operands=[*loop._operands[:3], *initial],
+            operands=[*operand_values(loop)[:3], *initial],
             result_types=[value.type for value in initial],
             regions=[Region(block)],
             attributes=dict(loop.attributes),
@@ -146,7 +147,7 @@ class _Taking:
         values: dict[SSAValue, SSAValue] = dict(zip(loop.regions[0].block.args, block.args, strict=False))
         at = Inserter(block, None, loop.location)
         for op in body_ops(loop):
-            if op.regions or found.dot.result in op._operands:
+            if op.regions or found.dot.result in operand_values(op):
                 at.anchor = None
             copy = clone_op(op, values)
             at.place(copy)
@@ -154,7 +155,7 @@ class _Taking:
                 last = self._steps(at, copy, values, ahead)
                 values[found.dot.result] = last.results[0]
                 at.anchor = last
-        yielded = [values.get(value, value) for value in terminator_of(loop)._operands]
+        yielded = [values.get(value, value) for value in operand_values(terminator_of(loop))]
         at.location = loop.location
         for operand in found.operands:
             following = operand.following(loop)
@@ -167,7 +168,7 @@ class _Taking:
     ) -> Operation:
         """The dots for all steps in place of `whole`; the last of them."""
         found = self.found
-        previous = self._part(at, whole, [*ahead, whole._operands[2]])
+        previous = self._part(at, whole, [*ahead, operand_at(whole, 2)])
         for offset in range(found.step, found.depth, found.step):
             before = at.at(previous)
             read = [self._read(before, operand, values[operand.buffer], offset) for operand in found.operands]
@@ -198,7 +199,7 @@ class _Taking:
             assert isinstance(old, OpResult)
             copy = clone_op(old.op, values)
             result = copy.results[0]
-            result._type = _narrowed(result.type, value.type, copy._operands[0].type)
+            set_type(result, _narrowed(result.type, value.type, operand_at(copy, 0).type))
             at.place(copy)
             values[old] = value = result
         return value

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import tt_shape
 from minitriton.rewriting.constants import constant_attr, number_attr, number_of
@@ -47,7 +48,7 @@ def _is_splat(op: Operation) -> bool:
 def _producers(op: Operation) -> list[Operation] | None:
     """The ops that define the operands; None if one is a block argument."""
     producers: list[Operation] = []
-    for value in op._operands:
+    for value in operand_values(op):
         if not isinstance(value, OpResult):
             return None
         producers.append(value.op)
@@ -69,7 +70,7 @@ def move_broadcast_after(op: Operation, rewriter: Rewriter) -> bool:
     source: TensorType | None = None
     for producer in producers:
         if producer.__class__ is tt.BroadcastOp:
-            type = producer._operands[0].type
+            type = operand_at(producer, 0).type
             assert isinstance(type, TensorType)
             if source is None:
                 source = type
@@ -94,12 +95,12 @@ def move_broadcast_after(op: Operation, rewriter: Rewriter) -> bool:
 def _at_shape(producer: Operation, source: TensorType, rewriter: Rewriter) -> SSAValue:
     """What a broadcast repeats, or a splat in the shape of that."""
     if producer.__class__ is tt.BroadcastOp:
-        return producer._operands[0]
+        return operand_at(producer, 0)
     old = producer.results[0].type
     assert isinstance(old, TensorType)
     type = TensorType(old.element_type, source.shape, source.encoding)
     if producer.__class__ is tt.SplatOp:
-        return rewriter.insert(tt.SplatOp(producer._operands[0], type)).results[0]
+        return rewriter.insert(tt.SplatOp(operand_at(producer, 0), type)).results[0]
     number = _splat_number(producer)
     assert number is not None
     return rewriter.constant(number_attr(type, number))
@@ -114,7 +115,7 @@ def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
     operands: list[SSAValue] = []
     for producer in producers:
         if producer.__class__ is tt.SplatOp:
-            operands.append(producer._operands[0])
+            operands.append(operand_at(producer, 0))
         else:
             number = _splat_number(producer)
             type = producer.results[0].type

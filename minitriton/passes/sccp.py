@@ -25,6 +25,7 @@ import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
 from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constant_pool import home_block
 from minitriton.rewriting.constants import constant_attr, constant_key, constant_op, number_of
@@ -96,7 +97,7 @@ class _ConstantPropagation(ForwardDataflow[Constancy]):
         varies = (VARIES,) * len(op.results)
         if op.regions or not op.results:
             return varies
-        operands = op._operands
+        operands = operand_values(op)
         facts = [self.fact(operand) for operand in operands]
         if UNREACHED in facts:
             return (UNREACHED,) * len(op.results)

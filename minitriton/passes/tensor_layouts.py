@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue, TypedAttribute
 
 from minitriton.dialects import ttg
+from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding, Encoding
 
 _interned: dict[tuple[Attribute, Encoding], TensorType] = {}
@@ -43,14 +44,9 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
     return cast(TensorType, value.type).get_shape()
 
 
-def set_type(value: SSAValue, type_: Attribute) -> None:
-    """Change the type of `value` where it stands; its uses stay."""
-    value._type = type_  # pyright: ignore[reportPrivateUsage]
-
-
 def set_layout(value: SSAValue, layout: Encoding) -> None:
     """Change the layout of the tensor `value` where it stands."""
-    value._type = with_layout(value.type, layout)  # pyright: ignore[reportPrivateUsage]
+    set_type(value, with_layout(value.type, layout))
 
 
 def element_bits(type_: TensorType) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.equivalence import OperationKeys
 from minitriton.rewriting.regions import drop_arguments, forwarded_operands, regions_inside
 
@@ -74,15 +75,15 @@ class _ShapeKeys(OperationKeys):
         ops = tuple(
             (
                 op.__class__,
-                len(op._operands),
-                tuple(number(r._type) for r in op.results),
+                len(operand_values(op)),
+                tuple(number(r.type) for r in op.results),
                 tuple(sorted((name, number(a)) for name, a in op.properties.items())),
                 tuple(sorted((name, number(a)) for name, a in op.attributes.items())),
                 tuple(map(id, op._successors)),
             )
             for op in block.ops
         )
-        return tuple(number(argument._type) for argument in block.args), ops
+        return tuple(number(argument.type) for argument in block.args), ops
 
 
 def _may_merge(block: Block) -> bool:
@@ -99,10 +100,10 @@ def _joins(block: Block, cluster: _Cluster) -> bool:
     orders = _order(leader), _order(block)
     different: list[Place] = []
     for index, (ours, theirs) in enumerate(zip(leader.ops, block.ops, strict=True)):
-        for number, (a, b) in enumerate(zip(ours._operands, theirs._operands, strict=True)):
+        for number, (a, b) in enumerate(zip(operand_values(ours), operand_values(theirs), strict=True)):
             if a is b:
                 continue
-            if a._type != b._type:
+            if a.type != b.type:
                 return False
             inside = a in orders[0], b in orders[1]
             if inside[0] != inside[1]:
@@ -135,7 +136,7 @@ def _merge(cluster: _Cluster) -> bool:
     passed: list[list[SSAValue]] = []
     for block in blocks:
         ops = list(block.ops)
-        passed.append([ops[index]._operands[number] for index, number in cluster.places])
+        passed.append([operand_at(ops[index], number) for index, number in cluster.places])
     leader_ops = list(cluster.leader.ops)
     first_new = len(cluster.leader.args)
     for (index, number), value in zip(cluster.places, passed[0], strict=True):

@@ -80,7 +80,7 @@ class ConstantPool:
             self._replace(op, existing)
             return False
         scope[key] = op
-        before = op._prev_op
+        before = op.prev_op
         if block is not home or (before is not None and id(before) not in self._owned):
             block.detach_op(op)
             first = home.first_op

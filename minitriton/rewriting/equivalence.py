@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Commutative
 
 from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.op_access import operand_values
 from minitriton.rewriting.constants import constant_key
 
 _commutative: dict[type[Operation], bool] = {}
@@ -60,7 +61,7 @@ class OperationKeys:
             return (cls, self.number(op.properties["value"]))
         if op.regions:
             return _OfRegions(op, self)
-        operands = op._operands if stand_in is None else tuple(map(stand_in, op._operands))
+        operands = operand_values(op) if stand_in is None else tuple(map(stand_in, operand_values(op)))
         count = len(operands)
         if count == 2:
             a, b = operands
@@ -77,9 +78,9 @@ class OperationKeys:
         types: Hashable = None
         if len(results) == 1:
             for result in results:
-                types = number(result._type)
+                types = number(result.type)
         else:
-            types = tuple(number(result._type) for result in results)
+            types = tuple(number(result.type) for result in results)
         properties, attributes = op.properties, op.attributes
         if not properties and not attributes:
             return (cls, ids, types)
@@ -98,10 +99,10 @@ class _OfRegions:
         self._op = op
         self._keys = keys
         number = keys.number
-        operands = tuple(map(id, op._operands))
+        operands = tuple(map(id, operand_values(op)))
         if is_commutative(op.__class__):
             operands = tuple(sorted(operands))
-        types = tuple(number(result._type) for result in op.results)
+        types = tuple(number(result.type) for result in op.results)
         self._hash = hash((op.__class__, operands, types, *map(_outline, op.regions)))
 
     def __hash__(self) -> int:
@@ -120,7 +121,11 @@ def _outline(region: Region) -> Hashable:
     if first is None or last is None:
         return None
     start, end = first.first_op, last.last_op
-    return len(first.args), None if start is None else start.__class__, None if end is None else len(end._operands)
+    return (
+        len(first.args),
+        None if start is None else start.__class__,
+        None if end is None else len(operand_values(end)),
+    )
 
 
 class _Comparison:
@@ -136,7 +141,7 @@ class _Comparison:
         if a.__class__ is not b.__class__ or len(a.results) != len(b.results) or len(a.regions) != len(b.regions):
             return False
         get = self.values.get
-        mine, others = [id(get(v, v)) for v in a._operands], [id(v) for v in b._operands]
+        mine, others = [id(get(v, v)) for v in operand_values(a)], [id(v) for v in operand_values(b)]
         if mine != others and not (is_commutative(a.__class__) and sorted(mine) == sorted(others)):
             return False
         if not self._same_types(a.results, b.results) or not self._same(a.properties, b.properties):
@@ -159,11 +164,11 @@ class _Comparison:
         while one is not None and other is not None:
             if not self.equal(one, other):
                 return False
-            one, other = one._next_op, other._next_op
+            one, other = one.next_op, other.next_op
         return one is other
 
     def _same_types(self, a: Sequence[SSAValue], b: Sequence[SSAValue]) -> bool:
-        if len(a) != len(b) or any(self.number(x._type) != self.number(y._type) for x, y in zip(a, b, strict=True)):
+        if len(a) != len(b) or any(self.number(x.type) != self.number(y.type) for x, y in zip(a, b, strict=True)):
             return False
         self.values.update(zip(a, b, strict=True))
         return True

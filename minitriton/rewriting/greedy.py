@@ -56,7 +56,7 @@ class _Round(Rewriter):
             while block is not None:
                 inner = block.first_op
                 while inner is not None:
-                    following = inner._next_op
+                    following = inner.next_op
                     if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):
                         key = id(inner)
                         if key not in queued:
@@ -81,7 +81,7 @@ class _Round(Rewriter):
             while block is not None:
                 inner = block.first_op
                 while inner is not None:
-                    following = inner._next_op
+                    following = inner.next_op
                     if inner.regions:
                         self._fill_after(inner, (inner, *around))
                     if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):

@@ -13,6 +13,7 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsTerminator
 
+from minitriton.dialects.op_access import operand_values
 from minitriton.rewriting.effects import would_be_trivially_dead
 
 
@@ -48,7 +49,7 @@ def erase_dead_ops(root: Operation) -> None:
         while block is not None:
             op = block.last_op
             while op is not None:
-                previous = op._prev_op
+                previous = op.prev_op
                 for result in op.results:
                     if result.first_use is not None:
                         break
@@ -199,7 +200,7 @@ def clone_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
     """A copy of `op` (regions included) whose operands are looked up in `values`; its results are added to `values`."""
     get = values.get
     copy = op.__class__.create(
-        operands=[get(operand, operand) for operand in op._operands],
+        operands=[get(operand, operand) for operand in operand_values(op)],
         result_types=[result.type for result in op.results],
         properties=op.properties,
         attributes=op.attributes,
@@ -239,7 +240,7 @@ def _map_forward_uses(region: Region, values: Mapping[SSAValue, SSAValue]) -> No
     if first is None or first.next_block is None:
         return
     for op in _all_ops(region):
-        for index, operand in enumerate(op._operands):
+        for index, operand in enumerate(operand_values(op)):
             mapped = values.get(operand)
             if mapped is not None and mapped is not operand:
                 op.operands[index] = mapped

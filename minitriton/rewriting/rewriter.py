@@ -18,6 +18,7 @@ from typing import TypeVar
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
+from minitriton.dialects.op_access import next_use, operand_values, set_type
 from minitriton.rewriting.constants import constant_op
 from minitriton.rewriting.locations import fused
 
@@ -58,18 +59,18 @@ class Rewriter:
 
     def _add_operands_of_erased(self, op: Operation) -> None:
         """An operand left with at most one other user may now be dead, or fold into that user."""
-        for operand in op._operands:
+        for operand in operand_values(op):
             if operand.__class__ is not OpResult:
                 continue
             other: Operation | None = None
             use = operand.first_use
             while use is not None:
-                user = use._operation
+                user = use.operation
                 if user is not op and user is not other:
                     if other is not None:
                         break
                     other = user
-                use = use._next_use
+                use = next_use(use)
             else:
                 self.add(operand.op)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -110,9 +111,9 @@ class Rewriter:
         self.changed = True
         use = old.first_use
         while use is not None:
-            following = use._next_use
-            user = use._operation
-            user.operands[use._index] = new
+            following = next_use(use)
+            user = use.operation
+            user.operands[use.index] = new
             self.add(user)
             use = following
 
@@ -145,7 +146,7 @@ class Rewriter:
         for block in reversed(region.blocks):
             op = block.last_op
             while op is not None:
-                previous = op._prev_op
+                previous = op.prev_op
                 for inner in op.regions:
                     self._erase_contents(inner)
                 self._add_operands_of_erased(op)
@@ -175,7 +176,7 @@ class Rewriter:
 
     def set_type(self, value: SSAValue, type: Attribute) -> None:
         """Changes the type of a value; its users are looked at again."""
-        value._type = type
+        set_type(value, type)
         self.changed = True
         for use in value.uses:
             self.add(use.operation)

@@ -10,6 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside
@@ -37,10 +38,10 @@ def drop_loop_invariant_arguments(op: scf.ForOp, rewriter: Rewriter) -> bool:
     An argument is kept unless it is yielded as it came, or its initial value is yielded, or neither it nor its result
     has a use; of arguments with equal initial and yielded values the first is kept.
     """
-    inits = op._operands[3:]
+    inits = operand_values(op)[3:]
     block = _body(op)
     arguments = block.args[1:]
-    yielded = _terminator(block)._operands
+    yielded = operand_values(_terminator(block))
     kept: list[int] = []
     replaced: dict[int, SSAValue] = {}
     same: dict[tuple[SSAValue, SSAValue], int] = {}
@@ -68,13 +69,13 @@ def _rebuild(op: scf.ForOp, kept: list[int], replaced: dict[int, SSAValue], rewr
     for index, init in replaced.items():
         rewriter.replace_all_uses(block.args[1 + index], init)
     terminator = _terminator(block)
-    terminator.operands = [terminator._operands[index] for index in kept]
+    terminator.operands = [operand_at(terminator, index) for index in kept]
     for index in sorted(replaced, reverse=True):
         block.erase_arg(block.args[1 + index])
     region = op.regions[0]
     region.detach_block(block)
     loop = scf.ForOp.create(
-        operands=[*op._operands[:3], *(op._operands[3 + index] for index in kept)],
+        operands=[*operand_values(op)[:3], *(operand_values(op)[3 + index] for index in kept)],
         result_types=[op.results[index].type for index in kept],
         properties=op.properties,
         attributes=op.attributes,
@@ -94,7 +95,7 @@ def _rebuild(op: scf.ForOp, kept: list[int], replaced: dict[int, SSAValue], rewr
 def _place_arguments(block: Block, loop: scf.ForOp) -> None:
     """The counter comes from the loop, a carried value from where its initial value does: text shows names by place."""
     block.args[0].location = loop.location
-    for argument, init in zip(block.args[1:], loop._operands[3:], strict=True):
+    for argument, init in zip(block.args[1:], operand_values(loop)[3:], strict=True):
         if isinstance(init, OpResult):
             argument.location = init.op.location
         elif isinstance(init, BlockArgument):
@@ -106,16 +107,16 @@ def constant_difference(low: SSAValue, high: SSAValue) -> int | None:
     a, b = int_constant(low), int_constant(high)
     if a is not None and b is not None:
         return b - a
-    if isinstance(high, OpResult) and high.op.__class__ is arith.AddiOp and high.op._operands[0] is low:
-        return int_constant(high.op._operands[1])
+    if isinstance(high, OpResult) and high.op.__class__ is arith.AddiOp and operand_at(high.op, 0) is low:
+        return int_constant(operand_at(high.op, 1))
     return None
 
 
 @patterns.pattern(scf.ForOp)
 def simplify_trivial_loop(op: scf.ForOp, rewriter: Rewriter) -> bool:
     """No iteration: the initial values. One: the body. More, of an empty body: the yielded values."""
-    low, high, step = op._operands[:3]
-    inits = op._operands[3:]
+    low, high, step = operand_values(op)[:3]
+    inits = operand_values(op)[3:]
     difference = 0 if low is high else constant_difference(low, high)
     if difference is None:
         return False
@@ -129,11 +130,11 @@ def simplify_trivial_loop(op: scf.ForOp, rewriter: Rewriter) -> bool:
     if stride >= difference:
         terminator = _terminator(block)
         rewriter.inline_block_before(block, op, (low, *inits))
-        rewriter.replace_op(op, *terminator._operands)
+        rewriter.replace_op(op, *operand_values(terminator))
         rewriter.erase_op(terminator)
         return True
     terminator = _terminator(block)
-    if block.first_op is not terminator or not all(is_defined_outside(v, op) for v in terminator._operands):
+    if block.first_op is not terminator or not all(is_defined_outside(v, op) for v in operand_values(terminator)):
         return False
-    rewriter.replace_op(op, *terminator._operands)
+    rewriter.replace_op(op, *operand_values(terminator))
     return True

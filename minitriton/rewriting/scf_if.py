@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import next_use, operand_at, operand_values
 from minitriton.rewriting.constants import constant_attr, int_attr, int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_inside
@@ -37,7 +38,7 @@ def _terminator(block: Block) -> Operation:
 
 
 def _yielded(block: Block | None) -> tuple[SSAValue, ...]:
-    return () if block is None else _terminator(block)._operands
+    return () if block is None else operand_values(_terminator(block))
 
 
 def _take_block(region: Region) -> Block | None:
@@ -77,10 +78,10 @@ def _defined_in(value: SSAValue, region: Region) -> bool:
 @patterns.pattern(scf.IfOp)
 def combine_adjacent_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
     """if (c) A else B; if (c) C else D  =>  if (c) {A; C} else {B; D}, also if one condition is the other's inverse."""
-    previous = op._prev_op
+    previous = op.prev_op
     if previous is None or previous.__class__ is not scf.IfOp:
         return False
-    condition, earlier = op._operands[0], previous._operands[0]
+    condition, earlier = operand_at(op, 0), operand_at(previous, 0)
     if condition is earlier:
         next_then, next_else = _then(op), _else(op)
     elif _is_inverse(condition, earlier) or _is_inverse(earlier, condition):
@@ -104,7 +105,7 @@ def combine_adjacent_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
 def _is_inverse(value: SSAValue, of: SSAValue) -> bool:
     if not isinstance(value, OpResult) or value.op.__class__ is not arith.XOrIOp:
         return False
-    return value.op._operands[0] is of and int_constant(value.op._operands[1]) == -1
+    return operand_at(value.op, 0) is of and int_constant(operand_at(value.op, 1)) == -1
 
 
 def _use_yielded_values(op: Operation, then: Block | None, other: Block | None, rewriter: Rewriter) -> None:
@@ -131,7 +132,7 @@ def _append_branch(region: Region, block: Block | None, rewriter: Rewriter) -> N
         return
     old = _terminator(target)
     added = _terminator(block)
-    values = [*old._operands, *added._operands]
+    values = [*operand_values(old), *operand_values(added)]
     rewriter.inline_block_before(block, old)
     rewriter.erase_op(added)
     rewriter.insert(scf.YieldOp.create(operands=values, location=added.location), old)
@@ -143,12 +144,12 @@ def combine_nested_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
     """if (a) { if (b) A }  =>  if (a & b) A, when neither has an else that does something."""
     inner = _then(op).first_op
     outer_yield = _terminator(_then(op))
-    if inner is None or inner.__class__ is not scf.IfOp or inner._next_op is not outer_yield:
+    if inner is None or inner.__class__ is not scf.IfOp or inner.next_op is not outer_yield:
         return False
     for block in (_else(op), _else(inner)):
         if block is not None and block.first_op is not block.last_op:
             return False
-    then_values = list(outer_yield._operands)
+    then_values = list(operand_values(outer_yield))
     else_values = _yielded(_else(op))
     selected: list[int] = []
     for index, value in enumerate(then_values):
@@ -160,7 +161,9 @@ def combine_nested_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
             return False
         else:
             selected.append(index)
-    both = rewriter.insert(arith.AndIOp.create(operands=[op._operands[0], inner._operands[0]], result_types=[i1]), op)
+    both = rewriter.insert(
+        arith.AndIOp.create(operands=[operand_at(op, 0), operand_at(inner, 0)], result_types=[i1]), op
+    )
     types = [result.type for result in op.results]
     other = Block() if else_values else None
     body = _take_block(inner.regions[0])
@@ -168,7 +171,7 @@ def combine_nested_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
     new = rewriter.insert(_new_if(both.results[0], types, body, other), op)
     results: list[SSAValue] = list(new.results)
     for index in selected:
-        operands = [op._operands[0], then_values[index], else_values[index]]
+        operands = [operand_at(op, 0), then_values[index], else_values[index]]
         select = arith.SelectOp.create(operands=operands, result_types=[types[index]])
         results[index] = rewriter.insert(select, new).results[0]
     assert body is not None
@@ -183,9 +186,9 @@ def combine_nested_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(scf.IfOp)
 def propagate_condition(op: scf.IfOp, rewriter: Rewriter) -> bool:
     """Inside the branches the condition is known."""
-    condition = op._operands[0]
+    condition = operand_at(op, 0)
     first_use = condition.first_use
-    if first_use is None or first_use._next_use is None or constant_attr(condition) is not None:
+    if first_use is None or next_use(first_use) is None or constant_attr(condition) is not None:
         return False
     known: dict[int, SSAValue] = {}
     for use in tuple(condition.uses):
@@ -211,7 +214,7 @@ def turn_results_into_selects(op: scf.IfOp, rewriter: Rewriter) -> bool:
     types = [result.type for result, stay in zip(op.results, stays, strict=True) if stay]
     then, other = _take_block(op.regions[0]), _take_block(op.regions[1])
     assert then is not None and other is not None
-    new = rewriter.insert(_new_if(op._operands[0], types, then, other), op)
+    new = rewriter.insert(_new_if(operand_at(op, 0), types, then, other), op)
     results: list[SSAValue] = []
     branch_results = iter(new.results)
     for (if_true, if_false), stay in zip(pairs, stays, strict=True):
@@ -220,7 +223,7 @@ def turn_results_into_selects(op: scf.IfOp, rewriter: Rewriter) -> bool:
         elif if_true is if_false:
             results.append(if_true)
         else:
-            operands = [op._operands[0], if_true, if_false]
+            operands = [operand_at(op, 0), if_true, if_false]
             select = arith.SelectOp.create(operands=operands, result_types=[if_true.type])
             results.append(rewriter.insert(select, new).results[0])
     _replace_yield(rewriter, then, [a for (a, _), stay in zip(pairs, stays, strict=True) if stay])
@@ -236,7 +239,7 @@ def remove_empty_else(op: scf.IfOp, rewriter: Rewriter) -> bool:
     if op.results or other is None or other.first_op is not other.last_op:
         return False
     then = _take_block(op.regions[0])
-    new = _new_if(op._operands[0], (), then, None)
+    new = _new_if(operand_at(op, 0), (), then, None)
     new.attributes = dict(op.attributes)
     rewriter.insert(new, op)
     rewriter.erase_op(op)
@@ -246,7 +249,7 @@ def remove_empty_else(op: scf.IfOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(scf.IfOp)
 def remove_static_condition(op: scf.IfOp, rewriter: Rewriter) -> bool:
     """if (true) A else B  =>  A"""
-    known = int_constant(op._operands[0])
+    known = int_constant(operand_at(op, 0))
     if known is None:
         return False
     block = _then(op) if known else _else(op)
@@ -255,7 +258,7 @@ def remove_static_condition(op: scf.IfOp, rewriter: Rewriter) -> bool:
         return True
     terminator = _terminator(block)
     rewriter.inline_block_before(block, op)
-    rewriter.replace_op(op, *terminator._operands)
+    rewriter.replace_op(op, *operand_values(terminator))
     rewriter.erase_op(terminator)
     return True
 
@@ -268,11 +271,11 @@ def remove_unused_results(op: scf.IfOp, rewriter: Rewriter) -> bool:
         return False
     then, other = _take_block(op.regions[0]), _take_block(op.regions[1])
     assert then is not None and other is not None
-    new = rewriter.insert(_new_if(op._operands[0], [op.results[index].type for index in used], then, other), op)
+    new = rewriter.insert(_new_if(operand_at(op, 0), [op.results[index].type for index in used], then, other), op)
     for block in (then, other):
         _add_block(rewriter, block)
         terminator = _terminator(block)
-        terminator.operands = [terminator._operands[index] for index in used]
+        terminator.operands = [operand_at(terminator, index) for index in used]
         rewriter.modified(terminator)
     results: list[SSAValue] = list(op.results)
     for index, result in zip(used, new.results, strict=True):
@@ -297,10 +300,10 @@ def replace_results_by_condition(op: scf.IfOp, rewriter: Rewriter) -> bool:
         elif if_true.type == i1:
             values = (int_constant(if_true), int_constant(if_false))
             if values == (-1, 0):
-                new = op._operands[0]
+                new = operand_at(op, 0)
             elif values == (0, -1):
                 true = rewriter.constant(int_attr(i1, 1))
-                inverse = arith.XOrIOp.create(operands=[op._operands[0], true], result_types=[i1])
+                inverse = arith.XOrIOp.create(operands=[operand_at(op, 0), true], result_types=[i1])
                 new = rewriter.insert(inverse, op).results[0]
         if new is not None:
             result.replace_all_uses_with(new)

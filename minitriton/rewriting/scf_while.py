@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.folds.arith_choice import EQ, INVERTED, NE, predicate_of
 from minitriton.rewriting.patterns import PatternSet
@@ -44,11 +45,11 @@ def _drop_carried(op: scf.WhileOp, dropped: dict[int, SSAValue | None], rewriter
         if value is not None:
             rewriter.replace_all_uses(before.args[index], value)
     terminator = _yield(op)
-    terminator.operands = [value for index, value in enumerate(terminator._operands) if index not in dropped]
+    terminator.operands = [value for index, value in enumerate(operand_values(terminator)) if index not in dropped]
     rewriter.modified(terminator)
     for index in sorted(dropped, reverse=True):
         before.erase_arg(before.args[index])
-    inits = [value for index, value in enumerate(op._operands) if index not in dropped]
+    inits = [value for index, value in enumerate(operand_values(op)) if index not in dropped]
     _rebuild(op, inits, list(op.results), rewriter)
 
 
@@ -60,11 +61,11 @@ def _drop_forwarded(op: scf.WhileOp, dropped: dict[int, SSAValue | None], rewrit
             rewriter.replace_all_uses(after.args[index], value)
             rewriter.replace_all_uses(op.results[index], value)
     terminator = _condition(op)
-    terminator.operands = [value for index, value in enumerate(terminator._operands) if index - 1 not in dropped]
+    terminator.operands = [value for index, value in enumerate(operand_values(terminator)) if index - 1 not in dropped]
     rewriter.modified(terminator)
     for index in sorted(dropped, reverse=True):
         after.erase_arg(after.args[index])
-    _rebuild(op, list(op._operands), [r for r in op.results if r.index not in dropped], rewriter)
+    _rebuild(op, list(operand_values(op)), [r for r in op.results if r.index not in dropped], rewriter)
 
 
 def _rebuild(op: scf.WhileOp, inits: list[SSAValue], kept: list[OpResult], rewriter: Rewriter) -> None:
@@ -93,9 +94,9 @@ def _rebuild(op: scf.WhileOp, inits: list[SSAValue], kept: list[OpResult], rewri
 def drop_invariant_carried(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     """A carried value that each iteration hands on unchanged is its initial value."""
     before, after = _blocks(op)
-    forwarded = _condition(op)._operands[1:]
+    forwarded = operand_values(_condition(op))[1:]
     dropped: dict[int, SSAValue | None] = {}
-    for index, (init, value) in enumerate(zip(op._operands, _yield(op)._operands, strict=True)):
+    for index, (init, value) in enumerate(zip(operand_values(op), operand_values(_yield(op)), strict=True)):
         if value is init:
             dropped[index] = init
         elif isinstance(value, BlockArgument) and value.block is after:
@@ -111,7 +112,7 @@ def drop_invariant_carried(op: scf.WhileOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(scf.WhileOp)
 def drop_invariant_forwarded(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     """A forwarded value from outside the loop is used directly."""
-    forwarded = _condition(op)._operands[1:]
+    forwarded = operand_values(_condition(op))[1:]
     dropped: dict[int, SSAValue | None] = {
         index: value for index, value in enumerate(forwarded) if is_defined_outside(value, op)
     }
@@ -124,7 +125,7 @@ def drop_invariant_forwarded(op: scf.WhileOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(scf.WhileOp)
 def condition_is_true_in_body(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     """Where the condition itself is forwarded, the body sees true."""
-    condition, *forwarded = _condition(op)._operands
+    condition, *forwarded = operand_values(_condition(op))
     _, after = _blocks(op)
     changed = False
     true: SSAValue | None = None
@@ -140,7 +141,7 @@ def condition_is_true_in_body(op: scf.WhileOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(scf.WhileOp)
 def comparison_is_known_in_body(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     """Comparisons in the body of what the condition compared are known."""
-    condition, *forwarded = _condition(op)._operands
+    condition, *forwarded = operand_values(_condition(op))
     before, after = _blocks(op)
     if not isinstance(condition, OpResult) or condition.op.__class__ is not arith.CmpiOp:
         return False
@@ -149,7 +150,7 @@ def comparison_is_known_in_body(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     changed = False
     for value, argument in zip(forwarded, after.args, strict=True):
         for position in (0, 1):
-            if condition.op._operands[position] is not value:
+            if operand_at(condition.op, position) is not value:
                 continue
             for use in tuple(argument.uses):
                 changed |= _replace_known(use.operation, condition.op, argument, position, rewriter)
@@ -157,9 +158,9 @@ def comparison_is_known_in_body(op: scf.WhileOp, rewriter: Rewriter) -> bool:
 
 
 def _replace_known(op: Operation, known: Operation, argument: SSAValue, position: int, rewriter: Rewriter) -> bool:
-    if op.__class__ is not arith.CmpiOp or op._operands[position] is not argument:
+    if op.__class__ is not arith.CmpiOp or operand_at(op, position) is not argument:
         return False
-    if op._operands[1 - position] is not known._operands[1 - position]:
+    if operand_values(op)[1 - position] is not operand_values(known)[1 - position]:
         return False
     predicate = predicate_of(known)
     if predicate_of(op) == predicate:
@@ -193,7 +194,7 @@ def merge_equal_forwarded(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     _, after = _blocks(op)
     first: dict[SSAValue, int] = {}
     dropped: dict[int, SSAValue | None] = {}
-    for index, value in enumerate(_condition(op)._operands[1:]):
+    for index, value in enumerate(operand_values(_condition(op))[1:]):
         kept = first.setdefault(value, index)
         if kept != index:
             rewriter.replace_all_uses(after.args[index], after.args[kept])
@@ -221,18 +222,18 @@ def forward_in_order(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     """If the condition forwards just the carried values, each once, it does so in their order."""
     before, after = _blocks(op)
     condition = _condition(op)
-    forwarded = condition._operands[1:]
+    forwarded = operand_values(condition)[1:]
     if len(forwarded) != len(before.args) or tuple(forwarded) == before.args or len(set(forwarded)) != len(forwarded):
         return False
     if any(not isinstance(value, BlockArgument) or value.block is not before for value in forwarded):
         return False
     old_position = {value.index: index for index, value in enumerate(forwarded)}  # pyright: ignore
     order = [old_position[index] for index in range(len(before.args))]
-    condition.operands = [condition._operands[0], *before.args]
+    condition.operands = [operand_at(condition, 0), *before.args]
     rewriter.modified(condition)
     arguments = [after.args[index] for index in order]
     for index, argument in enumerate(arguments):
         argument.index = index
     after._args = tuple(arguments)
-    _rebuild(op, list(op._operands), [op.results[index] for index in order], rewriter)
+    _rebuild(op, list(operand_values(op)), [op.results[index] for index in order], rewriter)
     return True

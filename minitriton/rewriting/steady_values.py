@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.regions import is_defined_outside
 
 _BOUNDS = 3
@@ -53,7 +54,7 @@ def _replace_argument(block: Block, index: int, value: SSAValue) -> None:
 
 
 def _drop_operands(op: Operation, dropped: set[int], first: int = 0) -> None:
-    op.operands = [value for index, value in enumerate(op._operands) if index - first not in dropped]
+    op.operands = [value for index, value in enumerate(operand_values(op)) if index - first not in dropped]
 
 
 def _of_for(op: scf.ForOp, operands: list[SSAValue], positions: Sequence[int]) -> dict[int, SSAValue]:
@@ -61,7 +62,7 @@ def _of_for(op: scf.ForOp, operands: list[SSAValue], positions: Sequence[int]) -
     dropped: dict[int, SSAValue] = {}
     for position in positions:
         init, argument = operands[_BOUNDS + position], block.args[1 + position]
-        if end._operands[position] in (argument, init):
+        if operand_at(end, position) in (argument, init):
             dropped[position] = init
     _drop_operands(end, set(dropped))
     for position in sorted(dropped, reverse=True):
@@ -72,7 +73,7 @@ def _of_for(op: scf.ForOp, operands: list[SSAValue], positions: Sequence[int]) -
 
 def _of_if(op: scf.IfOp, positions: Sequence[int]) -> dict[int, SSAValue]:
     then, other = _terminator(op, 0), _terminator(op, 1)
-    dropped = {p: then._operands[p] for p in positions if then._operands[p] is other._operands[p]}
+    dropped = {p: operand_at(then, p) for p in positions if operand_at(then, p) is operand_at(other, p)}
     for end in (then, other):
         _drop_operands(end, set(dropped))
     return dropped
@@ -84,16 +85,18 @@ def _of_while(op: scf.WhileOp, operands: list[SSAValue], positions: Sequence[int
     condition, end = _terminator(op, 0), _terminator(op, 1)
     steady: dict[int, SSAValue] = {}
     for index, init in enumerate(operands):
-        again = end._operands[index]
+        again = operand_at(end, index)
         through = after.args.index(again) if again in after.args else None
-        comes_back = through in positions and condition._operands[1 + (through or 0)] is before.args[index]
-        if comes_back or (again is init and any(condition._operands[1 + p] is before.args[index] for p in positions)):
+        comes_back = through in positions and operand_values(condition)[1 + (through or 0)] is before.args[index]
+        if comes_back or (
+            again is init and any(operand_values(condition)[1 + p] is before.args[index] for p in positions)
+        ):
             steady[index] = init
     _drop_operands(end, set(steady))
     for index in sorted(steady, reverse=True):
         _replace_argument(before, index, steady[index])
         del operands[index]
-    dropped = {p: v for p in positions if is_defined_outside(v := condition._operands[1 + p], op)}
+    dropped = {p: v for p in positions if is_defined_outside(v := operand_values(condition)[1 + p], op)}
     _drop_operands(condition, set(dropped), 1)
     for position in sorted(dropped, reverse=True):
         _replace_argument(after, position, dropped[position])

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.op_access import operand_values
 from minitriton.rewriting.steady_values import drop_steady
 
 Rule = Callable[["ValueExpansion", Operation], None]
@@ -114,7 +115,7 @@ class ValueExpansion:
             self._parts[whole] = new
 
     def _op(self, op: Operation) -> None:
-        touched = any(self.types(value.type) is not None for value in (*op._operands, *op.results))
+        touched = any(self.types(value.type) is not None for value in (*operand_values(op), *op.results))
         rule = self._rules.get(op.__class__) if touched else None
         if rule is not None:
             self.place = op
@@ -149,7 +150,7 @@ class ValueExpansion:
 
     def _hand_on(self, op: Operation) -> None:
         """The same op with the parts in place of the whole."""
-        operands, types = self._flat(op._operands), self._flat_types(result.type for result in op.results)
+        operands, types = self._flat(operand_values(op)), self._flat_types(result.type for result in op.results)
         dropped = drop_steady(op, operands, self._steady_positions(op))
         new = op.__class__.create(
             operands=operands,
@@ -195,7 +196,7 @@ class ValueExpansion:
             counts: list[int] = []
             start = 0
             for size in sizes.get_values():  # pyright: ignore[reportAttributeAccessIssue]
-                counts.append(len(self._flat(op._operands[start : start + size])))
+                counts.append(len(self._flat(operand_values(op)[start : start + size])))
                 start += size
             properties["operandSegmentSizes"] = i32_array(tuple(counts))
         return properties

@@ -39,6 +39,7 @@ from minitriton.analysis.integer_range.rules import restricted
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
+from minitriton.dialects.op_access import operand_values
 
 __all__ = ["FITS_32_BITS", "GRID_LIMITS", "NON_NEGATIVE_DIVIDEND", "IntegerRange", "IntegerRangeAnalysis"]
 
@@ -85,7 +86,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
     def transfer(self, op: Operation) -> None:
         rule = RULES.of(op)
         if rule is not None:
-            fact = rule(op, [self.fact(operand) for operand in op._operands])
+            fact = rule(op, [self.fact(operand) for operand in operand_values(op)])
         elif isinstance(op, (tt.GetProgramIdOp, tt.GetNumProgramsOp)):
             fact = self._of_grid(op)
         else:
@@ -99,7 +100,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         return join(a, b)
 
     def unknown(self, value: SSAValue) -> IntegerRange:
-        type_ = value._type
+        type_ = value.type
         if isinstance(type_, TensorType):
             type_ = type_.element_type
         if isinstance(type_, IntegerType):
@@ -170,11 +171,11 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
             super().visit(op, flow)
 
     def _for(self, op: Operation) -> None:
-        inits = op._operands[3:]
+        inits = operand_values(op)[3:]
         body = op.regions[0].block
         variable, *arguments = body.args
         assert body.last_op is not None
-        yielded = body.last_op._operands
+        yielded = operand_values(body.last_op)
         self._note_promises(body)
         self.facts[variable] = self._promised(variable, self._variable(op))
         bounded = self._sums(op)
@@ -215,7 +216,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
 
     def _variable(self, op: Operation) -> IntegerRange:
         """lower <= i <= upper - 1, and i = lower + k * step"""
-        low, high, step = (self.fact(operand) for operand in op._operands[:3])
+        low, high, step = (self.fact(operand) for operand in operand_values(op)[:3])
         if "unsignedCmp" in op.properties:
             return refined(low.width, *full(low.width)[1:3], low.umin, max(high.umax - 1, low.umin))
         last = max(high.smax - 1, low.smin)
@@ -229,10 +230,12 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         if len(body.args) == 1 or "unsignedCmp" in op.properties:
             return {}
         assert body.last_op is not None
-        low, high, step = (self.fact(operand) for operand in op._operands[:3])
+        low, high, step = (self.fact(operand) for operand in operand_values(op)[:3])
         times = max(0, -((low.smin - high.smax) // max(step.smin, 1)))
         found: dict[SSAValue, tuple[IntegerRange, IntegerRange]] = {}
-        for argument, init, value in zip(body.args[1:], op._operands[3:], body.last_op._operands, strict=True):
+        for argument, init, value in zip(
+            body.args[1:], operand_values(op)[3:], operand_values(body.last_op), strict=True
+        ):
             added = _added(argument, value, op)
             start = self.fact(init)
             if added is None or not start.width:
@@ -253,11 +256,11 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         """What the condition compares is known to have passed where the loop goes on."""
         before, after = op.regions[0].block, op.regions[1].block
         assert before.last_op is not None and after.last_op is not None
-        condition, *passed = before.last_op._operands
-        yielded = after.last_op._operands
+        condition, *passed = operand_values(before.last_op)
+        yielded = operand_values(after.last_op)
         self._note_promises(before)
         self._note_promises(after)
-        self._flow_all(before.args, op._operands)
+        self._flow_all(before.args, operand_values(op))
         while True:
             self.run_block(before)
             for argument, value in zip(after.args, passed, strict=True):
@@ -273,7 +276,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         fact, op = self.fact(value), condition.owner
         if not isinstance(op, arith.CmpiOp):
             return fact
-        left, right = op._operands
+        left, right = operand_values(op)
         predicate = predicate_of(op)
         if value is left:
             return restricted(fact, predicate, self.fact(right))
@@ -287,7 +290,7 @@ def _added(argument: SSAValue, value: SSAValue, loop: Operation) -> SSAValue | N
     op = value.owner
     if not isinstance(op, arith.AddiOp):
         return None
-    left, right = op._operands
+    left, right = operand_values(op)
     added = right if left is argument else left if right is argument else None
     return added if added is not None and _is_outside(added, loop) else None
 

@@ -96,7 +96,7 @@ def _propagate(home: Block, used_in: set[Block]) -> tuple[set[Block], set[Block]
 
 
 def _successors(block: Block) -> tuple[Block, ...]:
-    return block.last_op._successors if block.last_op is not None else ()  # pyright: ignore[reportPrivateUsage]
+    return tuple(block.last_op.successors) if block.last_op is not None else ()
 
 
 def _post_order(root: Operation) -> Iterator[Operation]:

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.alias import flows
+from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.tt.types import PointerType, TensorDescType
 
 
@@ -54,4 +55,4 @@ class PointerRoots:
         if value in self.sources:
             yield from self.sources[value]
         elif isinstance(value, OpResult) and not value.op.regions:
-            yield from (operand for operand in value.op._operands if points(operand.type))
+            yield from (operand for operand in operand_values(value.op) if points(operand.type))

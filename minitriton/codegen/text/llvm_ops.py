@@ -12,6 +12,7 @@ from minitriton.codegen.text.loop_annotations import loop_properties
 from minitriton.codegen.text.values import constant_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.op_access import operand_at, operand_values
 
 # Values without an instruction ----------------------------------------------------------------------------------------
 
@@ -48,7 +49,7 @@ def _address(w: FunctionWriter, op: Operation) -> None:
 
 def _binary(keyword: str) -> Writer:
     def write(w: FunctionWriter, op: Operation) -> None:
-        a, b = op._operands
+        a, b = operand_values(op)
         names = w.names
         flags = _flags(op) if op.properties else ""
         text = f"{keyword} {flags}{type_text(a.type)} {names[a]}, {names[b]}"
@@ -90,7 +91,7 @@ for _name, _keyword in {
 
 def _cast(keyword: str) -> Writer:
     def write(w: FunctionWriter, op: Operation) -> None:
-        a = op._operands[0]
+        a = operand_at(op, 0)
         result = op.results[0]
         text = f"{keyword} {type_text(a.type)} {w.names[a]} to {type_text(result.type)}"
         w.lines.append(f"  {w.define(result)} = {text}{w.dbg}")
@@ -107,7 +108,7 @@ for _keyword in (
 
 @writes("llvm.fneg")
 def _fneg(w: FunctionWriter, op: Operation) -> None:
-    a = op._operands[0]
+    a = operand_at(op, 0)
     w.emit(f"{w.define(op.results[0])} = fneg {w.typed(a)}")
 
 
@@ -117,21 +118,21 @@ _FCMP = tuple(str(p).lstrip("_") for p in L.FCmpPredicateFlag)
 
 @writes("llvm.icmp")
 def _icmp(w: FunctionWriter, op: Operation) -> None:
-    a, b = op._operands
+    a, b = operand_values(op)
     predicate = _ICMP[op.properties["predicate"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
     w.emit(f"{w.define(op.results[0])} = icmp {predicate} {w.typed(a)}, {w.names[b]}")
 
 
 @writes("llvm.fcmp")
 def _fcmp(w: FunctionWriter, op: Operation) -> None:
-    a, b = op._operands
+    a, b = operand_values(op)
     predicate = _FCMP[op.properties["predicate"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
     w.emit(f"{w.define(op.results[0])} = fcmp {predicate} {w.typed(a)}, {w.names[b]}")
 
 
 @writes("llvm.select")
 def _select(w: FunctionWriter, op: Operation) -> None:
-    c, a, b = map(w.typed, op._operands)
+    c, a, b = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = select {c}, {a}, {b}")
 
 
@@ -140,19 +141,19 @@ def _select(w: FunctionWriter, op: Operation) -> None:
 
 @writes("llvm.extractelement")
 def _extract_element(w: FunctionWriter, op: Operation) -> None:
-    vector, index = map(w.typed, op._operands)
+    vector, index = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = extractelement {vector}, {index}")
 
 
 @writes("llvm.insertelement")
 def _insert_element(w: FunctionWriter, op: Operation) -> None:
-    vector, value, index = map(w.typed, op._operands)
+    vector, value, index = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = insertelement {vector}, {value}, {index}")
 
 
 @writes("llvm.shufflevector")
 def _shuffle_vector(w: FunctionWriter, op: Operation) -> None:
-    a, b = map(w.typed, op._operands)
+    a, b = map(w.typed, operand_values(op))
     mask = op.properties["mask"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
     if not any(mask):
         lanes = "zeroinitializer"
@@ -167,12 +168,12 @@ def _position(op: Operation) -> str:
 
 @writes("llvm.extractvalue")
 def _extract_value(w: FunctionWriter, op: Operation) -> None:
-    w.emit(f"{w.define(op.results[0])} = extractvalue {w.typed(op._operands[0])}, {_position(op)}")
+    w.emit(f"{w.define(op.results[0])} = extractvalue {w.typed(operand_at(op, 0))}, {_position(op)}")
 
 
 @writes("llvm.insertvalue")
 def _insert_value(w: FunctionWriter, op: Operation) -> None:
-    container, value = map(w.typed, op._operands)
+    container, value = map(w.typed, operand_values(op))
     w.emit(f"{w.define(op.results[0])} = insertvalue {container}, {value}, {_position(op)}")
 
 
@@ -181,7 +182,7 @@ def _insert_value(w: FunctionWriter, op: Operation) -> None:
 
 @writes("llvm.getelementptr")
 def _gep(w: FunctionWriter, op: Operation) -> None:
-    pointer, *dynamic = op._operands
+    pointer, *dynamic = operand_values(op)
     element = type_text(op.properties["elem_type"])
     rest = iter(dynamic)
     indices = ", ".join(
@@ -200,12 +201,12 @@ def _alignment(op: Operation) -> str:
 @writes("llvm.load")
 def _load(w: FunctionWriter, op: Operation) -> None:
     result = op.results[0]
-    w.emit(f"{w.define(result)} = load {type_text(result.type)}, {w.typed(op._operands[0])}{_alignment(op)}")
+    w.emit(f"{w.define(result)} = load {type_text(result.type)}, {w.typed(operand_at(op, 0))}{_alignment(op)}")
 
 
 @writes("llvm.store")
 def _store(w: FunctionWriter, op: Operation) -> None:
-    value, pointer = map(w.typed, op._operands)
+    value, pointer = map(w.typed, operand_values(op))
     volatile = "volatile " if "volatile_" in op.properties else ""
     w.emit(f"store {volatile}{value}, {pointer}{_alignment(op)}")
 
@@ -213,7 +214,7 @@ def _store(w: FunctionWriter, op: Operation) -> None:
 @writes("llvm.alloca")
 def _alloca(w: FunctionWriter, op: Operation) -> None:
     element = type_text(op.properties["elem_type"])
-    w.emit(f"{w.define(op.results[0])} = alloca {element}, {w.typed(op._operands[0])}{_alignment(op)}")
+    w.emit(f"{w.define(op.results[0])} = alloca {element}, {w.typed(operand_at(op, 0))}{_alignment(op)}")
 
 
 def _scope(op: Operation) -> str:
@@ -227,7 +228,7 @@ def _text(op: Operation, name: str) -> str:
 
 @writes("llvm.atomicrmw")
 def _atomicrmw(w: FunctionWriter, op: Operation) -> None:
-    pointer, value = map(w.typed, op._operands)
+    pointer, value = map(w.typed, operand_values(op))
     name = w.define(op.results[0])
     w.emit(f"{name} = atomicrmw {_text(op, 'bin_op')} {pointer}, {value}{_scope(op)} {_text(op, 'ordering')}")
 
@@ -236,7 +237,7 @@ def _atomicrmw(w: FunctionWriter, op: Operation) -> None:
 
 
 def _call(w: FunctionWriter, op: Operation, callee: str, *, declared: bool) -> None:
-    arguments = ", ".join(map(w.typed, op._operands))
+    arguments = ", ".join(map(w.typed, operand_values(op)))
     if op.results:
         result = type_text(op.results[0].type)
         w.emit(f"{w.define(op.results[0])} = call {result} {symbol_text(callee)}({arguments})")
@@ -244,7 +245,7 @@ def _call(w: FunctionWriter, op: Operation, callee: str, *, declared: bool) -> N
         result = "void"
         w.emit(f"call void {symbol_text(callee)}({arguments})")
     if declared:
-        w.module.declare(callee, result, ", ".join(type_text(v.type) for v in op._operands))
+        w.module.declare(callee, result, ", ".join(type_text(v.type) for v in operand_values(op)))
 
 
 @writes("llvm.call_intrinsic")
@@ -266,7 +267,7 @@ def _inline_asm(w: FunctionWriter, op: Operation) -> None:
     properties = op.properties
     effects = " sideeffect" if "has_side_effects" in properties else ""
     text, constraints = escaped(_text(op, "asm_string")), escaped(_text(op, "constraints"))
-    arguments = ", ".join(map(w.typed, op._operands))
+    arguments = ", ".join(map(w.typed, operand_values(op)))
     w.module.asm_attributes_used = True
     call = f'asm{effects} "{text}", "{constraints}"({arguments}) #0'
     if op.results:
@@ -288,7 +289,7 @@ def _edge(w: FunctionWriter, op: Operation, target: Block, values: Any) -> str:
 
 @writes("llvm.br")
 def _br(w: FunctionWriter, op: Operation) -> None:
-    w.emit(f"br {_edge(w, op, op._successors[0], op._operands)}{_loop(w, op)}")
+    w.emit(f"br {_edge(w, op, op._successors[0], operand_values(op))}{_loop(w, op)}")
 
 
 def _loop(w: FunctionWriter, op: Operation) -> str:
@@ -298,10 +299,10 @@ def _loop(w: FunctionWriter, op: Operation) -> str:
 
 @writes("llvm.cond_br")
 def _cond_br(w: FunctionWriter, op: Operation) -> None:
-    condition = op._operands[0]
+    condition = operand_at(op, 0)
     then, otherwise = op._successors
     count = len(then.args)
-    first, second = op._operands[1 : 1 + count], op._operands[1 + count :]
+    first, second = operand_values(op)[1 : 1 + count], operand_values(op)[1 + count :]
     if then is otherwise and then.args:
         chosen = [_chosen(w, condition, a, b) for a, b in zip(first, second, strict=True)]
         w.emit(f"br {_edge(w, op, then, chosen)}{_loop(w, op)}")
@@ -320,7 +321,7 @@ def _chosen(w: FunctionWriter, condition: SSAValue, a: SSAValue, b: SSAValue) ->
 
 @writes("llvm.return")
 def _return(w: FunctionWriter, op: Operation) -> None:
-    w.emit(f"ret {w.typed(op._operands[0])}" if op._operands else "ret void")
+    w.emit(f"ret {w.typed(operand_at(op, 0))}" if operand_values(op) else "ret void")
 
 
 @writes("llvm.unreachable")

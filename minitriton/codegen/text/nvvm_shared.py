@@ -8,13 +8,14 @@ from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import Words, assemble, inserted, lane_text, pack_words
 from minitriton.codegen.text.writer import FunctionWriter, asm, data_of, integer_of, segments_of, writes
 from minitriton.codegen.types import lane_type, lanes
+from minitriton.dialects.op_access import operand_at, operand_values
 
 # Shared memory --------------------------------------------------------------------------------------------------------
 
 
 @writes("nvvm.st.shared")
 def _st_shared(w: FunctionWriter, op: Operation) -> None:
-    value, pointer, mask = op._operands
+    value, pointer, mask = operand_values(op)
     words = Words(lane_type(value.type), lanes(value.type))
     name, type_ = pack_words(w, value, words, lanes(value.type))
     arguments = [f"{words.type} {lane_text(w, name, type_, i)}" for i in range(words.count)]
@@ -27,7 +28,7 @@ def _st_shared(w: FunctionWriter, op: Operation) -> None:
 
 @writes("nvvm.ld.shared")
 def _ld_shared(w: FunctionWriter, op: Operation) -> None:
-    pointer, mask = op._operands
+    pointer, mask = operand_values(op)
     result = op.results[0]
     element, total = lane_type(result.type), lanes(result.type)
     words = Words(element, total)
@@ -81,14 +82,14 @@ def _ldmatrix(w: FunctionWriter, op: Operation) -> None:
     intrinsic = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{count}{trans}.b16.p3"
     fields = "{ " + ", ".join(["i32"] * count) + " }" if count > 1 else "i32"
     w.module.declare(intrinsic, fields, "ptr addrspace(3)")
-    got = w.let(f"call {fields} @{intrinsic}({w.typed(op._operands[0])})")
+    got = w.let(f"call {fields} @{intrinsic}({w.typed(operand_at(op, 0))})")
     words = [got] if count == 1 else [w.let(f"extractvalue {fields} {got}, {i}") for i in range(count)]
     w.names[result] = inserted(w, words, "i32")
 
 
 @writes("nvvm.stmatrix")
 def _stmatrix(w: FunctionWriter, op: Operation) -> None:
-    value, pointer = op._operands
+    value, pointer = operand_values(op)
     count = lanes(value.type)
     trans = ".trans" if "transposed" in op.properties else ""
     intrinsic = f"llvm.nvvm.stmatrix.sync.aligned.m8n8.x{count}{trans}.b16.p3"
@@ -111,7 +112,7 @@ def _cluster_barrier(w: FunctionWriter, op: Operation) -> None:
 
 @writes("nvvm.mapa")
 def _mapa(w: FunctionWriter, op: Operation) -> None:
-    pointer, rank = op._operands
+    pointer, rank = operand_values(op)
     w.module.declare("llvm.nvvm.mapa.shared.cluster", "ptr addrspace(7)", "ptr addrspace(3), i32")
     call = f"call ptr addrspace(7) @llvm.nvvm.mapa.shared.cluster({w.typed(pointer)}, {w.typed(rank)})"
     w.emit(f"{w.define(op.results[0])} = {call}")
@@ -122,7 +123,7 @@ def _mapa(w: FunctionWriter, op: Operation) -> None:
 
 @writes("nvvm.mma.sync")
 def _mma_sync(w: FunctionWriter, op: Operation) -> None:
-    a, b, c = op._operands
+    a, b, c = operand_values(op)
     result = op.results[0]
     element, count = lane_type(result.type), lanes(result.type)
     words = Words(element, count)

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.writer import FunctionWriter, asm, data_of, integer_of, writes
+from minitriton.dialects.op_access import operand_values
 
 TENSOR_MAP_BYTES = 128
 _CONSTRAINTS = {"i1": "b", "i32": "r", "i64": "l", "ptr addrspace(3)": "r", "ptr addrspace(1)": "l", "ptr": "l"}
@@ -28,12 +29,12 @@ def _mbarrier(w: FunctionWriter, op: Operation) -> None:
         "arrive": f"@$1 mbarrier.arrive.shared::cta.b64 _, [$0]{f', {amount}' if amount > 1 else ''};",
         "arrive.expect_tx": f"@$1 mbarrier.arrive.expect_tx.shared.b64 _, [$0], {amount};",
     }[kind]
-    _instruction(w, text, op._operands)
+    _instruction(w, text, operand_values(op))
 
 
 @writes("nvvm.mbarrier.wait")
 def _mbarrier_wait(w: FunctionWriter, op: Operation) -> None:
-    predicated = len(op._operands) > 2
+    predicated = len(operand_values(op)) > 2
     skip = "@!$2 bra.uni done;\n" if predicated else ""
     text = (
         "{\n.reg .pred complete;\n"
@@ -42,13 +43,13 @@ def _mbarrier_wait(w: FunctionWriter, op: Operation) -> None:
         "@!complete bra.uni again;\n"
         f"{'done:' if predicated else ''}\n}}"
     )
-    _instruction(w, text, op._operands)
+    _instruction(w, text, operand_values(op))
 
 
 @writes("nvvm.cp.async.mbarrier.arrive")
 def _cp_async_mbarrier_arrive(w: FunctionWriter, op: Operation) -> None:
     noinc = ".noinc" if "noinc" in op.properties else ""
-    _instruction(w, f"cp.async.mbarrier.arrive{noinc}.shared::cta.b64 [$0];", op._operands)
+    _instruction(w, f"cp.async.mbarrier.arrive{noinc}.shared::cta.b64 [$0];", operand_values(op))
 
 
 def _listed(first: int, count: int) -> str:
@@ -57,24 +58,24 @@ def _listed(first: int, count: int) -> str:
 
 @writes("nvvm.cp.async.bulk.tensor.load")
 def _tensor_load(w: FunctionWriter, op: Operation) -> None:
-    rank = len(op._operands) - 4
+    rank = len(operand_values(op)) - 4
     text = (
         f"@${rank + 3} cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes "
         f"[$0], [$1, {_listed(2, rank)}], [${rank + 2}];"
     )
-    _instruction(w, text, op._operands)
+    _instruction(w, text, operand_values(op))
 
 
 @writes("nvvm.cp.async.bulk.tensor.store")
 def _tensor_store(w: FunctionWriter, op: Operation) -> None:
-    rank = len(op._operands) - 3
+    rank = len(operand_values(op)) - 3
     kind = data_of(op, "reduce")
     opcode = (
         f"cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{kind}"
         if kind
         else (f"cp.async.bulk.tensor.{rank}d.global.shared::cta")
     )
-    _instruction(w, f"@${rank + 2} {opcode}.bulk_group [$1, {_listed(2, rank)}], [$0];", op._operands)
+    _instruction(w, f"@${rank + 2} {opcode}.bulk_group [$1, {_listed(2, rank)}], [$0];", operand_values(op))
 
 
 @writes("nvvm.cp.async.bulk.commit.group")
@@ -92,7 +93,7 @@ _IMMEDIATE_FIELDS = ("elemtype", "interleave_layout", "swizzle_mode", "fill_mode
 
 @writes("nvvm.tensormap.replace")
 def _tensormap_replace(w: FunctionWriter, op: Operation) -> None:
-    place, value, pred = op._operands
+    place, value, pred = operand_values(op)
     field = data_of(op, "field")
     ordinal = f"{integer_of(op, 'ordinal')}, " if "ordinal" in op.properties else ""
     width = 32 if type_text(value.type) == "i32" else 64
@@ -109,7 +110,7 @@ def _tensormap_publish(w: FunctionWriter, op: Operation) -> None:
         "@$2 tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
         f"[$0], [$1], {TENSOR_MAP_BYTES};"
     )
-    _instruction(w, text, op._operands)
+    _instruction(w, text, operand_values(op))
 
 
 @writes("nvvm.fence.proxy.tensormap.acquire")
@@ -119,7 +120,7 @@ def _tensormap_acquire(w: FunctionWriter, op: Operation) -> None:
         f"@$1 fence.proxy.tensormap::generic.acquire.gpu [$0], {TENSOR_MAP_BYTES};\n\t"
         "@$1 cp.async.bulk.commit_group;\n\t@$1 cp.async.bulk.wait_group.read 0;"
     )
-    _instruction(w, text, op._operands)
+    _instruction(w, text, operand_values(op))
 
 
 @writes("nvvm.cluster.arrive")

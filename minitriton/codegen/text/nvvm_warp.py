@@ -14,6 +14,7 @@ from minitriton.codegen.text.words import inserted, vector_text
 from minitriton.codegen.text.writer import FunctionWriter, data_of, escaped, integer_of, writes
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.errors import LoweringError
 
 # Special registers, barriers ------------------------------------------------------------------------------------------
@@ -66,20 +67,20 @@ def _vote_sync(w: FunctionWriter, op: Operation) -> None:
     result = type_text(op.results[0].type)
     intrinsic = f"llvm.nvvm.vote.{data_of(op, 'kind')}.sync"
     w.module.declare(intrinsic, result, "i32, i1")
-    w.emit(f"{w.define(op.results[0])} = call {result} @{intrinsic}(i32 -1, {w.typed(op._operands[0])})")
+    w.emit(f"{w.define(op.results[0])} = call {result} @{intrinsic}(i32 -1, {w.typed(operand_at(op, 0))})")
 
 
 @writes("nvvm.redux.sync")
 def _redux_sync(w: FunctionWriter, op: Operation) -> None:
     intrinsic = f"llvm.nvvm.redux.sync.{data_of(op, 'kind')}"
     w.module.declare(intrinsic, "i32", "i32, i32")
-    w.emit(f"{w.define(op.results[0])} = call i32 @{intrinsic}({w.typed(op._operands[0])}, i32 -1)")
+    w.emit(f"{w.define(op.results[0])} = call i32 @{intrinsic}({w.typed(operand_at(op, 0))}, i32 -1)")
 
 
 @writes("nvvm.shfl.sync")
 def _shfl_sync(w: FunctionWriter, op: Operation) -> None:
     """Lane by lane; two shuffles for 64 bits, narrow lanes in the low bits of a word."""
-    value, offset = op._operands
+    value, offset = operand_values(op)
     kind = data_of(op, "kind")
     intrinsic = f"llvm.nvvm.shfl.sync.{kind}.i32"
     w.module.declare(intrinsic, "i32", "i32, i32, i32, i32")
@@ -133,12 +134,12 @@ def _eachlane_text(w: FunctionWriter, op: Operation) -> None:
     callee = data_of(op, "callee")
     result = op.results[0]
     element = type_text(lane_type(result.type))
-    w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in op._operands))
+    w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in operand_values(op)))
     count = lanes(result.type)
     if count == 1:
-        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, op._operands))})")
+        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, operand_values(op)))})")
         return
-    operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in op._operands]
+    operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in operand_values(op)]
     vector = "poison"
     type_ = type_text(result.type)
     for lane in range(count):
@@ -181,9 +182,9 @@ class _Packed:
 @writes("nvvm.inline_ptx")
 def _inline_ptx(w: FunctionWriter, op: Operation) -> None:
     packed = integer_of(op, "packed", 1)
-    inputs = [(_Packed(v.type, packed), w.names[v], type_text(v.type)) for v in op._operands]
+    inputs = [(_Packed(v.type, packed), w.names[v], type_text(v.type)) for v in operand_values(op)]
     outputs = [_Packed(r.type, packed) for r in op.results]
-    count = lanes((*op._operands, *op.results)[0].type)
+    count = lanes((*operand_values(op), *op.results)[0].type)
     types = [o.type for o in outputs for _ in range(o.registers)]
     text, constraints = data_of(op, "asm_string"), data_of(op, "constraints")
     try:

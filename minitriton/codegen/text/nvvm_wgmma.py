@@ -14,6 +14,7 @@ from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import Words, assemble, lane_text, pack_words
 from minitriton.codegen.text.writer import FunctionWriter, asm, data_of, integer_of, segments_of, writes
 from minitriton.codegen.types import lane_type, lanes
+from minitriton.dialects.op_access import operand_values
 
 
 class _Registers:
@@ -114,7 +115,7 @@ def _wait_group(w: FunctionWriter, op: Operation) -> None:
     if not op.results:
         asm(w, "void", text, "", ())
         return
-    registers = _Registers(w, op._operands)
+    registers = _Registers(w, operand_values(op))
     constraints = ",".join([*registers.outputs(), *registers.tied()])
     fields = registers.fields if registers.count > 1 else registers.fields.strip("{ }")
     registers.take(w, asm(w, fields, text, constraints, registers.arguments), op.results)

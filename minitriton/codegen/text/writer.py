@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.text.values import symbol_text, type_text
+from minitriton.dialects.op_access import operand_values
 
 Writer = Callable[["FunctionWriter", Any], None]
 
@@ -118,7 +119,7 @@ def integer_of(op: Operation, name: str, default: int = 0) -> int:
 def segments_of(op: Operation) -> list[Sequence[SSAValue]]:
     """The operands by their groups."""
     sizes = op.properties["operandSegmentSizes"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
-    operands = op._operands
+    operands = operand_values(op)
     parts: list[Sequence[SSAValue]] = []
     at = 0
     for size in sizes:

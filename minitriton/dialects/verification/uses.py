@@ -11,6 +11,7 @@ from collections.abc import Callable
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
+from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import immediate_dominators
 from minitriton.errors import IRError
 
@@ -51,7 +52,7 @@ def _check_block(block: Block, visible: set[SSAValue], refuse: Refuse) -> list[S
     defined: list[SSAValue] = list(block.args)
     visible.update(defined)
     for op in block.ops:
-        for number, operand in enumerate(op._operands):  # pyright: ignore[reportPrivateUsage]
+        for number, operand in enumerate(operand_values(op)):  # pyright: ignore[reportPrivateUsage]
             if operand not in visible:
                 raise refuse(op, f"operand #{number} does not dominate this use")
         for region in op.regions:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import Operation
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.canonicalization.arith_int import defining
 from minitriton.rewriting.constants import float_constant, int_attr
 from minitriton.rewriting.floats import round_to
@@ -97,12 +98,12 @@ def _decide(predicate: int, constant: float, float_type: object, width: int, is_
 @patterns.pattern(arith.CmpfOp)
 def compare_converted_integer(op: Operation, rewriter: Rewriter) -> bool:
     """cmpf(itofp i, c) = cmpi(i, c'), or known"""
-    value, other = op._operands
+    value, other = operand_values(op)
     constant = float_constant(other)
     conversion = defining(value, arith.SIToFPOp, arith.UIToFPOp)
     if constant is None or conversion is None or math.isnan(constant) or other.type.__class__ not in _PRECISION:
         return False
-    integer = conversion._operands[0]
+    integer = operand_at(conversion, 0)
     predicate = predicate_of(op)
     if not isinstance(integer.type, IntegerType) or predicate in (0, 15):
         return False

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.folds.arith_choice import INVERTED, NE, ULT, predicate_of
 from minitriton.rewriting.patterns import PatternSet
@@ -32,7 +33,7 @@ def _scalar_constant(value: SSAValue) -> int | None:
 
 def _split_constant(op: Operation, constant_first: bool) -> tuple[SSAValue, int] | None:
     """The variable operand and the constant one of `op`."""
-    variable, constant = op._operands if not constant_first else op._operands[::-1]
+    variable, constant = operand_values(op) if not constant_first else operand_values(op)[::-1]
     number = int_constant(constant)
     return None if number is None else (variable, number)
 
@@ -40,11 +41,11 @@ def _split_constant(op: Operation, constant_first: bool) -> tuple[SSAValue, int]
 @patterns.pattern(arith.AddiOp)
 def add_constants(op: Operation, rewriter: Rewriter) -> bool:
     """(x + a) + b = x + (a+b);  (x - a) + b = x + (b-a);  (a - x) + b = (a+b) - x"""
-    outer = _scalar_constant(op._operands[1])
+    outer = _scalar_constant(operand_at(op, 1))
     if outer is None:
         return False
     type = op.results[0].type
-    inner = defining(op._operands[0], arith.AddiOp, arith.SubiOp)
+    inner = defining(operand_at(op, 0), arith.AddiOp, arith.SubiOp)
     if inner is None:
         return False
     rewriter.at(op, inner)
@@ -66,10 +67,10 @@ def add_constants(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(arith.AddiOp)
 def add_negated(op: Operation, rewriter: Rewriter) -> bool:
     """x + y * -1 = x - y;  x * -1 + y = y - x"""
-    for value, other in (op._operands[::-1], op._operands):
+    for value, other in (operand_values(op)[::-1], operand_values(op)):
         product = defining(value, arith.MuliOp)
-        if product is not None and int_constant(product._operands[1]) == -1 and width_of(value.type) > 1:
-            rewriter.replace_with(op, arith.SubiOp(other, product._operands[0]))
+        if product is not None and int_constant(operand_at(product, 1)) == -1 and width_of(value.type) > 1:
+            rewriter.replace_with(op, arith.SubiOp(other, operand_at(product, 0)))
             return True
     return False
 
@@ -78,7 +79,7 @@ def add_negated(op: Operation, rewriter: Rewriter) -> bool:
 def sub_constants(op: Operation, rewriter: Rewriter) -> bool:
     """Merges the constant of a difference with that of the sum or difference inside it."""
     type = op.results[0].type
-    lhs, rhs = op._operands
+    lhs, rhs = operand_values(op)
     outer = _scalar_constant(rhs)
     if outer is not None:
         inner = defining(lhs, arith.AddiOp, arith.SubiOp)
@@ -130,37 +131,37 @@ def _sub_from_constant(op: Operation, inner: Operation, outer: int, type: Attrib
 @patterns.pattern(arith.SubiOp)
 def sub_of_difference(op: Operation, rewriter: Rewriter) -> bool:
     """(a - b) - a = 0 - b"""
-    inner = defining(op._operands[0], arith.SubiOp)
-    if inner is None or inner._operands[0] is not op._operands[1]:
+    inner = defining(operand_at(op, 0), arith.SubiOp)
+    if inner is None or operand_at(inner, 0) is not operand_at(op, 1):
         return False
     zero = rewriter.constant(int_attr(op.results[0].type, 0))
-    rewriter.replace_with(op, arith.SubiOp(zero, inner._operands[1]))
+    rewriter.replace_with(op, arith.SubiOp(zero, operand_at(inner, 1)))
     return True
 
 
 @patterns.pattern(arith.MuliOp)
 def mul_constants(op: Operation, rewriter: Rewriter) -> bool:
     """(x * a) * b = x * (a*b)"""
-    outer = _scalar_constant(op._operands[1])
-    inner = defining(op._operands[0], arith.MuliOp)
+    outer = _scalar_constant(operand_at(op, 1))
+    inner = defining(operand_at(op, 0), arith.MuliOp)
     if outer is None or inner is None:
         return False
-    factor = int_constant(inner._operands[1])
+    factor = int_constant(operand_at(inner, 1))
     if factor is None:
         return False
     rewriter.at(op, inner)
     constant = rewriter.constant(int_attr(op.results[0].type, factor * outer))
-    rewriter.replace_with(op, arith.MuliOp(inner._operands[0], constant))
+    rewriter.replace_with(op, arith.MuliOp(operand_at(inner, 0), constant))
     return True
 
 
 def _logic_of_extensions(extension: type[Operation]) -> Callable[[Operation, Rewriter], bool]:
     def rewrite(op: Operation, rewriter: Rewriter) -> bool:
-        lhs, rhs = (defining(value, extension) for value in op._operands)
-        if lhs is None or rhs is None or lhs._operands[0].type != rhs._operands[0].type:
+        lhs, rhs = (defining(value, extension) for value in operand_values(op))
+        if lhs is None or rhs is None or operand_at(lhs, 0).type != operand_at(rhs, 0).type:
             return False
-        source = lhs._operands[0].type
-        narrow = op.__class__.create(operands=[lhs._operands[0], rhs._operands[0]], result_types=[source])
+        source = operand_at(lhs, 0).type
+        narrow = op.__class__.create(operands=[operand_at(lhs, 0), operand_at(rhs, 0)], result_types=[source])
         rewriter.insert(narrow)
         rewriter.replace_with(op, extension.create(operands=narrow.results, result_types=[op.results[0].type]))
         return True
@@ -175,10 +176,10 @@ patterns.pattern(arith.AndIOp, arith.OrIOp, arith.XOrIOp)(_logic_of_extensions(a
 @patterns.pattern(arith.XOrIOp, benefit=2)
 def not_of_comparison(op: Operation, rewriter: Rewriter) -> bool:
     """not (a < b) = a >= b, for scalars"""
-    comparison = defining(op._operands[0], arith.CmpiOp)
-    if comparison is None or op.results[0].type != i1 or int_constant(op._operands[1]) != -1:
+    comparison = defining(operand_at(op, 0), arith.CmpiOp)
+    if comparison is None or op.results[0].type != i1 or int_constant(operand_at(op, 1)) != -1:
         return False
-    lhs, rhs = comparison._operands
+    lhs, rhs = operand_values(comparison)
     rewriter.at(op, comparison)
     rewriter.replace_with(op, arith.CmpiOp(lhs, rhs, INVERTED[predicate_of(comparison)]))
     return True
@@ -192,9 +193,9 @@ def compare_extended(op: Operation, rewriter: Rewriter) -> bool:
         (arith.ExtSIOp, predicate < ULT),
         (arith.ExtUIOp, predicate <= NE or predicate >= ULT),
     ):
-        lhs, rhs = (defining(value, extension) for value in op._operands)
-        if lhs is None or rhs is None or not keeps_order or lhs._operands[0].type != rhs._operands[0].type:
+        lhs, rhs = (defining(value, extension) for value in operand_values(op))
+        if lhs is None or rhs is None or not keeps_order or operand_at(lhs, 0).type != operand_at(rhs, 0).type:
             continue
-        rewriter.replace_with(op, arith.CmpiOp(lhs._operands[0], rhs._operands[0], predicate))
+        rewriter.replace_with(op, arith.CmpiOp(operand_at(lhs, 0), operand_at(rhs, 0), predicate))
         return True
     return False

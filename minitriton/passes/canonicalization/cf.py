@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import next_use
 from minitriton.rewriting.constants import int_attr, int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -25,7 +26,7 @@ def _branch(target: Block, values: Sequence[SSAValue]) -> Operation:
 
 def _has_one_predecessor(block: Block) -> bool:
     use = block.first_use
-    return use is not None and use._next_use is None
+    return use is not None and next_use(use) is None
 
 
 def _through(block: Block, values: Sequence[SSAValue]) -> tuple[Block, list[SSAValue]] | None:

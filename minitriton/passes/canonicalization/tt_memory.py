@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import tt
+from minitriton.dialects.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -30,7 +31,7 @@ def simplify_masked_load(op: tt.LoadOp, rewriter: Rewriter) -> bool:
     if known is None:
         return False
     if known:
-        rewriter.replace_with(op, _unmasked(op, op._operands[:1], 2))
+        rewriter.replace_with(op, _unmasked(op, operand_values(op)[:1], 2))
         return True
     other = op.other
     if other is None:
@@ -46,7 +47,7 @@ def simplify_masked_store(op: tt.StoreOp, rewriter: Rewriter) -> bool:
     if known is None:
         return False
     if known:
-        new = _unmasked(op, op._operands[:2], 1)
+        new = _unmasked(op, operand_values(op)[:2], 1)
         rewriter.insert(new, op)
     rewriter.erase_op(op)
     return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import tt
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -22,17 +23,17 @@ def _defining(value: SSAValue, cls: type[Operation]) -> Operation | None:
 
 def _resplat(op: Operation, rewriter: Rewriter) -> bool:
     """shape(splat x) = splat x"""
-    splat = _defining(op._operands[0], tt.SplatOp)
+    splat = _defining(operand_at(op, 0), tt.SplatOp)
     if splat is None:
         return False
-    rewriter.replace_with(op, tt.SplatOp.create(operands=splat._operands, result_types=[op.results[0].type]))
+    rewriter.replace_with(op, tt.SplatOp.create(operands=operand_values(splat), result_types=[op.results[0].type]))
     return True
 
 
 @patterns.pattern(tt.BroadcastOp)
 def broadcast_of_splat(op: Operation, rewriter: Rewriter) -> bool:
     """broadcast(splat x) = splat x"""
-    splat = _defining(op._operands[0], tt.SplatOp)
+    splat = _defining(operand_at(op, 0), tt.SplatOp)
     if splat is not None:
         rewriter.at(op, splat)
     return _resplat(op, rewriter)
@@ -41,11 +42,11 @@ def broadcast_of_splat(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(tt.BroadcastOp)
 def broadcast_of_broadcast(op: Operation, rewriter: Rewriter) -> bool:
     """broadcast(broadcast x) = broadcast x"""
-    inner = _defining(op._operands[0], tt.BroadcastOp)
+    inner = _defining(operand_at(op, 0), tt.BroadcastOp)
     if inner is None:
         return False
     rewriter.at(op, inner)
-    rewriter.replace_with(op, tt.BroadcastOp.create(operands=inner._operands, result_types=[op.results[0].type]))
+    rewriter.replace_with(op, tt.BroadcastOp.create(operands=operand_values(inner), result_types=[op.results[0].type]))
     return True
 
 
@@ -54,11 +55,11 @@ def expand_splat_or_broadcast(op: Operation, rewriter: Rewriter) -> bool:
     """expand_dims(splat x) = splat x;  expand_dims(broadcast x) = broadcast(expand_dims x)"""
     if _resplat(op, rewriter):
         return True
-    inner = _defining(op._operands[0], tt.BroadcastOp)
+    inner = _defining(operand_at(op, 0), tt.BroadcastOp)
     if inner is None:
         return False
     axis = op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
-    expanded = rewriter.insert(tt.ExpandDimsOp(inner._operands[0], axis=axis))
+    expanded = rewriter.insert(tt.ExpandDimsOp(operand_at(inner, 0), axis=axis))
     broadcast = tt.BroadcastOp.create(
         operands=expanded.results, result_types=[op.results[0].type], location=inner.location
     )
@@ -71,9 +72,9 @@ def reshape_of_reshape_or_splat(op: Operation, rewriter: Rewriter) -> bool:
     """reshape(reshape x) = reshape x, in any order if either is;  reshape(splat x) = splat x"""
     if "efficient_layout" in op.properties:
         return False
-    inner = _defining(op._operands[0], tt.ReshapeOp)
+    inner = _defining(operand_at(op, 0), tt.ReshapeOp)
     if inner is None:
         return _resplat(op, rewriter)
     any_order = "allow_reorder" in op.properties or "allow_reorder" in inner.properties
-    rewriter.replace_with(op, tt.ReshapeOp(inner._operands[0], op.results[0].type, allow_reorder=any_order))
+    rewriter.replace_with(op, tt.ReshapeOp(operand_at(inner, 0), op.results[0].type, allow_reorder=any_order))
     return True

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.op_access import operand_at
 from minitriton.passes.layout_rules import result_layout
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.rewriting.patterns import PatternSet
@@ -20,10 +21,10 @@ patterns = PatternSet(CONVERT_PATTERNS)
 @patterns.pattern(tt.SplitOp)
 def split_before_converting(op: Operation, rewriter: Rewriter) -> bool:
     """Several layouts of the source give one layout of the halves."""
-    source = op._operands[0]
+    source = operand_at(op, 0)
     if not isinstance(source, OpResult) or source.op.__class__ is not ttg.ConvertLayoutOp:
         return False
-    unconverted = source.op._operands[0]
+    unconverted = operand_at(source.op, 0)
     assert isinstance(unconverted.type, TensorType)
     layout = ttg.layout_of(unconverted.type)
     if layout is None or result_layout(op, layout) != ttg.layout_of(op.results[0].type):  # pyright: ignore

@@ -9,6 +9,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects import ttg
+from minitriton.dialects.op_access import operand_values
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -31,7 +32,7 @@ def drop_unused(op: ttg.WarpSpecializeOp, rewriter: Rewriter) -> bool:
     for index in reversed(dropped_captures):
         for block in _partition_blocks(op):
             block.erase_arg(block.args[index])
-    op.operands = [value for index, value in enumerate(op._operands) if index not in dropped_captures]
+    op.operands = [value for index, value in enumerate(operand_values(op)) if index not in dropped_captures]
     rewriter.modified(op)
     if unused:
         _drop_results(op, unused, rewriter)
@@ -42,7 +43,7 @@ def _unused_captures(op: ttg.WarpSpecializeOp, rewriter: Rewriter) -> list[int]:
     first: dict[SSAValue, int] = {}
     dropped: list[int] = []
     blocks = _partition_blocks(op)
-    for index, capture in enumerate(op._operands):
+    for index, capture in enumerate(operand_values(op)):
         if all(block.args[index].first_use is None for block in blocks):
             dropped.append(index)
             continue
@@ -58,7 +59,7 @@ def _drop_results(op: ttg.WarpSpecializeOp, unused: list[int], rewriter: Rewrite
     for block in op.regions[0].blocks:
         last = block.last_op
         if isinstance(last, ttg.WarpYieldOp):
-            last.operands = [value for index, value in enumerate(last._operands) if index not in unused]
+            last.operands = [value for index, value in enumerate(operand_values(last)) if index not in unused]
             rewriter.modified(last)
     kept = [result for result in op.results if result.index not in unused]
     regions = list(op.regions)
@@ -66,7 +67,7 @@ def _drop_results(op: ttg.WarpSpecializeOp, unused: list[int], rewriter: Rewrite
         region.parent = None
     op.regions = ()
     new = op.__class__.create(
-        operands=op._operands,
+        operands=operand_values(op),
         result_types=[result.type for result in kept],
         properties=op.properties,
         attributes=op.attributes,

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.errors import PassError
 from minitriton.pass_registry import Pass, Property, register_pass
 
@@ -64,8 +65,8 @@ def _loop_annotation(loop: Operation) -> dict[str, Attribute]:
 
 
 def _lower_for(op: scf.ForOp) -> None:
-    low, high, step = op._operands[:3]
-    inits = op._operands[3:]
+    low, high, step = operand_values(op)[:3]
+    inits = operand_values(op)[3:]
     region = op.regions[0]
     condition, last_body = region.first_block, region.last_block
     assert condition is not None and last_body is not None and condition.first_op is not None
@@ -77,7 +78,7 @@ def _lower_for(op: scf.ForOp) -> None:
     terminator = _take_terminator(last_body)
     stepped = arith.AddiOp(condition.args[0], step)
     _end_with(last_body, stepped, op)
-    values = terminator._operands
+    values = operand_values(terminator)
     last_body.detach_op(terminator)
     _end_with(last_body, cf.BranchOp(condition, stepped.results[0], *values), op)
     terminator.drop_all_references()
@@ -95,7 +96,7 @@ def _lower_branch(region: Region, target: Block, op: Operation) -> Block:
     first, last = region.first_block, region.last_block
     assert first is not None and last is not None
     terminator = _take_terminator(last)
-    values = terminator._operands
+    values = operand_values(terminator)
     last.detach_op(terminator)
     _end_with(last, cf.BranchOp(target, *values), op)
     terminator.drop_all_references()
@@ -113,7 +114,7 @@ def _lower_if(op: scf.IfOp) -> None:
         _end_with(join, cf.BranchOp(rest), op)
     then = _lower_branch(op.regions[0], join, op)
     other = join if op.regions[1].first_block is None else _lower_branch(op.regions[1], join, op)
-    _end_with(start, cf.ConditionalBranchOp(op._operands[0], then, [], other, []), op)
+    _end_with(start, cf.ConditionalBranchOp(operand_at(op, 0), then, [], other, []), op)
     _erase(op, join.args if op.results else ())
 
 
@@ -122,14 +123,14 @@ def _lower_while(op: scf.WhileOp) -> None:
     before, after = op.regions[0].block, op.regions[1].block
     _move_before(op.regions[0], rest)
     _move_before(op.regions[1], rest)
-    _end_with(start, cf.BranchOp(before, *op._operands), op)
+    _end_with(start, cf.BranchOp(before, *operand_values(op)), op)
     condition = _take_terminator(before)
-    flag, *values = condition._operands
+    flag, *values = operand_values(condition)
     before.detach_op(condition)
     _end_with(before, cf.ConditionalBranchOp(flag, after, values, rest, []), condition)
     condition.drop_all_references()
     terminator = _take_terminator(after)
-    yielded = terminator._operands
+    yielded = operand_values(terminator)
     after.detach_op(terminator)
     latch = cf.BranchOp(before, *yielded)
     latch.attributes.update(_loop_annotation(op))

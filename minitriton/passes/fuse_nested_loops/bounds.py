@@ -17,6 +17,7 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.rewriting.constants import float_attr, int_attr
 from minitriton.rewriting.effects import is_memory_effect_free, recursive_effects
@@ -26,7 +27,7 @@ from minitriton.rewriting.regions import clone_op
 
 def bounds_of(loop: scf.ForOp) -> tuple[SSAValue, SSAValue, SSAValue]:
     """Lower bound, upper bound and step."""
-    low, high, step = loop._operands[:3]
+    low, high, step = operand_values(loop)[:3]
     return low, high, step
 
 
@@ -54,7 +55,7 @@ def ops_before(
         if not _is_cheap(op):
             return None
         found[op] = None
-        pending.extend(op._operands)
+        pending.extend(operand_values(op))
     return list(found)
 
 
@@ -71,7 +72,7 @@ def varying_ops(loop: scf.ForOp, outer: scf.ForOp, dominance: Dominance) -> list
 
 def _is_cheap(op: Operation) -> bool:
     """True for ops on scalars that at most read. Divisions count: they ran before, so they do not trap."""
-    if not all(_is_scalar(value.type) for value in (*op._operands, *op.results)):
+    if not all(_is_scalar(value.type) for value in (*operand_values(op), *op.results)):
         return False
     if is_memory_effect_free(op):
         return True

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.fuse_nested_loops.lengths import Lengths
 from minitriton.passes.fuse_nested_loops.sections import Section
 from minitriton.passes.fuse_nested_loops.speculation import MUST_EXECUTE
@@ -37,7 +38,7 @@ def _append_choice(branch: scf.IfOp, if_true: SSAValue, if_false: SSAValue) -> O
     """A new result of `branch`."""
     for region, value in zip(branch.regions, (if_true, if_false), strict=True):
         last = _yield_of(region)
-        last.operands = [*last._operands, value]
+        last.operands = [*operand_values(last), value]
     return append_result(branch, if_true.type)
 
 
@@ -93,8 +94,8 @@ class FusedBody:
         self.start = self._start(number)
         condition = self.compare("eq", self.t, self.start)
         section, loop = self.sections[number], self.loops[number]
-        initial = list(loop._operands[3:])
-        types = [loop._operands[0].type, *(v.type for v in section.outputs), *(v.type for v in initial)]
+        initial = list(operand_values(loop)[3:])
+        types = [operand_at(loop, 0).type, *(v.type for v in section.outputs), *(v.type for v in initial)]
         if number == 0:
             types += [self.last_i.type, *(length.type for length in self.lengths), self.rules.type]
         branch = self.at.insert(_new_if(condition, types))
@@ -102,7 +103,9 @@ class FusedBody:
         then, other = (self.at.at_end(region.block) for region in branch.regions)
         section.move_to_end(then.block)
         first = self._advance_outer(then) if number == 0 else []
-        then.insert(scf.YieldOp.create(operands=[loop._operands[0], *section.outputs, *loop._operands[3:], *first]))
+        then.insert(
+            scf.YieldOp.create(operands=[operand_at(loop, 0), *section.outputs, *operand_values(loop)[3:], *first])
+        )
         kept = [self.counters[number], *self.section_values[number], *self.loop_values[number]]
         if number == 0:
             length = self.inner_length if self.rules.all_invariant else self.last_inner_length
@@ -114,7 +117,7 @@ class FusedBody:
         """At T == 0: the next i, and the lengths of the inner loops for it."""
         outer = self.rules.outer
         top = then if then.block.first_op is None else then.at(then.block.first_op)
-        i = top.value(arith.AddiOp(self.last_i, outer._operands[2]))
+        i = top.value(arith.AddiOp(self.last_i, operand_at(outer, 2)))
         self.rules.outer.regions[0].block.args[0].replace_all_uses_with(i)
         lengths, total = list(self.lengths), self.inner_length
         values: dict[SSAValue, SSAValue] = {}
@@ -161,8 +164,8 @@ class FusedBody:
             loop.regions[0].block.detach_op(op)
             then.add_op(op)
         last = _yield_of(branch.regions[0])
-        step = self.at.at(last).value(arith.AddiOp(self.counter, loop._operands[2]))
-        last.operands = [step, *last._operands]
+        step = self.at.at(last).value(arith.AddiOp(self.counter, operand_at(loop, 2)))
+        last.operands = [step, *operand_values(last)]
         self.at.at_end(other).insert(scf.YieldOp.create(operands=[self.counter, *self.loop_values[number]]))
         for result, new in zip(loop.results, branch.results[1:], strict=True):
             result.replace_all_uses_with(new)
@@ -178,10 +181,10 @@ class FusedBody:
         then.insert(scf.YieldOp.create())
         other.insert(scf.YieldOp.create())
         for output in section.outputs:
-            for index, value in enumerate(outer_yield._operands):
+            for index, value in enumerate(operand_values(outer_yield)):
                 if value is output:
                     outer_yield.operands[index] = _append_choice(branch, value, self.carried[index])
-        for index, value in enumerate(outer_yield._operands):
+        for index, value in enumerate(operand_values(outer_yield)):
             argument = self.carried[index]
             is_chosen = isinstance(value, OpResult) and value.op is branch
             if not is_chosen and value is not argument and self._is_read_later(argument, outer_yield):
@@ -200,7 +203,7 @@ class FusedBody:
         last = self.at.value(arith.SubiOp(self.inner_length, self.integer(1)))
         is_last = self.compare("eq", self.t, last)
         t = self.at.value(arith.SelectOp(is_last, self.integer(0), following))
-        yielded = [t, self.i, *outer_yield._operands, *self.lengths, self.inner_length]
+        yielded = [t, self.i, *operand_values(outer_yield), *self.lengths, self.inner_length]
         yielded += [branch.results[0] for branch in self.body_ifs]
         for branch, loop in zip(self.body_ifs, self.loops, strict=True):
             yielded += branch.results[1 : 1 + len(loop.results)]
@@ -215,7 +218,7 @@ class FusedBody:
         last = _yield_of(self.fused.regions[0])
         for number, loop in enumerate(self.loops):
             removed: dict[int, SSAValue] = {}
-            for index, initial in enumerate(loop._operands[3:]):
+            for index, initial in enumerate(operand_values(loop)[3:]):
                 if not self._is_known_in_front(initial):
                     continue
                 argument = self.loop_values[number][index]
@@ -239,12 +242,14 @@ def _drop_results(branch: scf.IfOp, replaced: dict[int, SSAValue]) -> None:
     kept = [index for index in range(len(branch.results)) if index not in replaced]
     for region in branch.regions:
         last = _yield_of(region)
-        last.operands = [last._operands[index] for index in kept]
+        last.operands = [operand_at(last, index) for index in kept]
     regions = list(branch.regions)
     for region in regions:
         branch.detach_region(region)
     new = scf.IfOp.create(
-        operands=list(branch._operands), result_types=[branch.results[index].type for index in kept], regions=regions
+        operands=list(operand_values(branch)),
+        result_types=[branch.results[index].type for index in kept],
+        regions=regions,
     )
     new.location = branch.location
     assert branch.parent is not None

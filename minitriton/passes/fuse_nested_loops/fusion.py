@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import (
     bounds_of,
@@ -100,9 +101,9 @@ def _empty_loop(
     the inner counters, what the inner loops carry, what the sections make."""
     low, _, step = bounds_of(lengths.outer)
     initial = [at.integer(lengths.type, 0), at.value(arith.SubiOp(low, step))]
-    initial += [*lengths.outer._operands[3:], *in_front]
+    initial += [*operand_values(lengths.outer)[3:], *in_front]
     for loop in (each.loop for each in lengths.inner):
-        initial.append(unread(at, loop._operands[0].type))
+        initial.append(unread(at, operand_at(loop, 0).type))
     for loop in (each.loop for each in lengths.inner):
         initial += [unread(at, result.type) for result in loop.results]
     for each in sections[:-1]:

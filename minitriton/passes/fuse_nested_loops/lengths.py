@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at
 from minitriton.passes.fuse_nested_loops.bounds import bounds_of, cast_integer, copies_of, iterations, unread
 from minitriton.rewriting.constants import INDEX_WIDTH
 from minitriton.rewriting.insertion import Inserter
@@ -40,7 +41,7 @@ class Lengths:
     def __init__(self, outer: scf.ForOp, inner: list[InnerLoop]) -> None:
         self.outer = outer
         self.inner = inner
-        self.type = IntegerType(max(_width(loop._operands[0].type) for loop in (outer, *(i.loop for i in inner))))
+        self.type = IntegerType(max(_width(operand_at(loop, 0).type) for loop in (outer, *(i.loop for i in inner))))
         self.all_invariant = not any(i.sliced for i in inner)
 
     def clamped(self, at: Inserter, length: SSAValue) -> SSAValue:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, Region
 
 from minitriton.dialects import arith, llvm, tt
+from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.passes.fuse_nested_loops.bounds import bounds_of, invariant_ops, iterations, move_to
 from minitriton.passes.licm import hoist_out_of
@@ -40,7 +41,7 @@ def prepare(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> bool:
 def _sink_behind(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> None:
     """Pure ops in front of `inner` that only ops behind it use move behind it."""
     sunk: set[Operation] = set()
-    op = inner._prev_op
+    op = inner.prev_op
     while op is not None:
         if _is_movable(op) and all(
             use.operation in sunk or dominance.op_properly_dominates(inner, use.operation)
@@ -48,7 +49,7 @@ def _sink_behind(outer: scf.ForOp, inner: scf.ForOp, dominance: Dominance) -> No
             for use in result.uses
         ):
             sunk.add(op)
-        op = op._prev_op
+        op = op.prev_op
     move_to(Inserter.after(inner), sunk, outer)
 
 
@@ -65,7 +66,7 @@ def _is_assumed_to_run(loop: scf.ForOp) -> bool:
             continue
         if not any(isinstance(user.operation, llvm.AssumeOp) for user in compare.results[0].uses):
             continue
-        sides, predicate = tuple(compare._operands), compare.predicate_name
+        sides, predicate = tuple(operand_values(compare)), compare.predicate_name
         if (predicate == "sgt" and sides == (high, low)) or (predicate == "slt" and sides == (low, high)):
             return True
     return False
@@ -110,7 +111,7 @@ def _copy_without_inner(outer: scf.ForOp, inner: scf.ForOp) -> Operation:
     copy = clone_op(outer, {})
     position = list(outer.regions[0].block.ops).index(inner)
     gone = list(copy.regions[0].block.ops)[position]
-    for result, initial in zip(gone.results, gone._operands[3:], strict=True):
+    for result, initial in zip(gone.results, operand_values(gone)[3:], strict=True):
         result.replace_all_uses_with(initial)
     copy.regions[0].block.erase_op(gone)
     copy.attributes.pop(WARP_SPECIALIZE, None)

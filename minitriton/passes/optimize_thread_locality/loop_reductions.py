@@ -22,6 +22,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import Neutral
 from minitriton.dialects.facts.layout import axis_of
+from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.properties import elems_per_thread
 from minitriton.passes.loop_signature import append_result
@@ -169,7 +170,7 @@ class _Move:
         """The reduction of another source, behind `place`."""
         copy = self.reduce.clone(value_mapper={self.reduce.operands[0]: source})
         copy.location = self.reduce.location
-        copy.results[0]._type = type_  # pyright: ignore[reportPrivateUsage]
+        set_type(copy.results[0], type_)
         copy.properties["axis"] = IntegerAttr(axis, i32)
         cast(Block, place.parent).insert_op_after(copy, place)
         return copy

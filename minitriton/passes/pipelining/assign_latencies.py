@@ -26,6 +26,7 @@ from xdsl.ir import Operation, OpResult
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.dialects import tt, ttng
+from minitriton.dialects.op_access import operand_at
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import (
     LOADS,
@@ -87,7 +88,7 @@ class _LoadLevels:
                 if not self._enter(op, level):
                     continue
                 level += 1
-            accumulator = op._operands[2] if isinstance(op, DOTS) else None
+            accumulator = operand_at(op, 2) if isinstance(op, DOTS) else None
             used = [
                 value.op
                 for value in nested_operands(op)

@@ -18,6 +18,7 @@ from xdsl.ir import SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts.launch import num_ctas, num_warps, threads_per_warp
+from minitriton.dialects.op_access import operand_values, set_type
 from minitriton.layouts.builders import default_blocked
 from minitriton.passes.pipelining.buffers import is_zero
 from minitriton.passes.pipelining.rings import Counters, Placer, buffer_in, first_user, read_from
@@ -30,10 +31,11 @@ def load_as_tensor(load: tt.LoadOp, loop: scf.ForOp, schedule: Schedule) -> None
     layout = ttg.encoding_attr(default_blocked((1,), num_warps(load), threads_per_warp(load), num_ctas(load)))
     first = first_user([load], loop, schedule)
     placer = Placer(schedule, Inserter.before(load), schedule.places[load])
-    for index, operand in enumerate(load._operands):
+    for index, operand in enumerate(operand_values(load)):
         load.operands[index] = placer.value(tt.SplatOp(operand, TensorType(operand.type, [1], layout)))
     result = load.results[0]
-    scalar, result._type = result.type, TensorType(result.type, [1], layout)
+    scalar = result.type
+    set_type(result, TensorType(scalar, [1], layout))
     placer = Placer(schedule, Inserter.after(load), schedule.places[first])
     number = tt.UnsplatOp(result)
     assert number.results[0].type == scalar

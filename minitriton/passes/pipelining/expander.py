@@ -21,6 +21,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, ttg
+from minitriton.dialects.op_access import operand_values
 from minitriton.passes.pipelining.loops import body_ops, definition_and_distance, nested_operands, terminator_of
 from minitriton.passes.pipelining.predication import predicate
 from minitriton.rewriting.constants import int_attr, int_constant
@@ -65,9 +66,9 @@ class _Expansion:
         self.order = order
         self.stages = stages
         self.last = max(stages.values())
-        self.low, self.high, self.step = loop._operands[:3]
+        self.low, self.high, self.step = operand_values(loop)[:3]
         self.arguments = loop.regions[0].block.args
-        self.yielded = terminator_of(loop)._operands
+        self.yielded = operand_values(terminator_of(loop))
         self.versions: dict[SSAValue, dict[int, SSAValue]] = {}
         """For each value of the body: what it is in iteration 0, 1, ... of the prologue."""
 
@@ -89,7 +90,7 @@ class _Expansion:
 
     def _prologue(self) -> None:
         """The stages of the first iterations that come before the loop."""
-        for argument, initial in zip(self.arguments[1:], self.loop._operands[3:], strict=True):
+        for argument, initial in zip(self.arguments[1:], operand_values(self.loop)[3:], strict=True):
             self._set_version(argument, initial, 0)
         for argument, value in zip(self.arguments[1:], self.yielded, strict=True):
             if is_defined_outside(value, self.loop):
@@ -157,8 +158,10 @@ class _Expansion:
 
     def _used_values(self, op: Operation) -> list[SSAValue]:
         """What `op` uses: its operands, then what its regions capture."""
-        captured = (v for inner in ops_in(op) if inner is not op for v in inner._operands if is_defined_outside(v, op))
-        return [*op._operands, *(captured if op.regions else ())]
+        captured = (
+            v for inner in ops_in(op) if inner is not op for v in operand_values(inner) if is_defined_outside(v, op)
+        )
+        return [*operand_values(op), *(captured if op.regions else ())]
 
     def _kernel_loop(self, lives: dict[SSAValue, tuple[int, int]]) -> tuple[scf.ForOp, dict[tuple[SSAValue, int], int]]:
         """The empty new loop, and where it carries a value of so many iterations ago."""
@@ -168,7 +171,7 @@ class _Expansion:
             if producer is not None and producer in self.stages:
                 initial.append(self.versions[self.arguments[index + 1]][self.last - self.stages[producer]])
             else:
-                initial.append(self.loop._operands[3 + index])
+                initial.append(operand_values(self.loop)[3 + index])
         carried: dict[tuple[SSAValue, int], int] = {}
         for value, (first, last) in lives.items():
             for number in range(last - first):
@@ -200,7 +203,7 @@ class _Expansion:
             copy = clone_op(op, values)
             at.place(copy)
             for old, new in zip(ops_in(op), ops_in(copy), strict=True):
-                for index, operand in enumerate(old._operands):
+                for index, operand in enumerate(operand_values(old)):
                     replacement = self._in_stage(operand, self.stages[op], values, block, carried, copy)
                     if replacement is not None:
                         new.operands[index] = replacement

@@ -10,6 +10,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import ttg
+from minitriton.dialects.op_access import operand_values
 
 NUM_STAGES = "tt.num_stages"
 
@@ -39,8 +40,8 @@ def body_ops(loop: scf.ForOp) -> list[Operation]:
 def nested_operands(op: Operation) -> dict[SSAValue, None]:
     """The operands of `op` and of all ops in it, each once."""
     if not op.regions:
-        return dict.fromkeys(op._operands)
-    return dict.fromkeys(operand for inner in ops_in(op) for operand in inner._operands)
+        return dict.fromkeys(operand_values(op))
+    return dict.fromkeys(operand for inner in ops_in(op) for operand in operand_values(inner))
 
 
 def num_stages(loop: scf.ForOp, default: int) -> int:
@@ -56,7 +57,7 @@ def is_outer_loop(loop: scf.ForOp) -> bool:
 
 def reaches_back_further(loop: scf.ForOp) -> bool:
     """True if what an iteration hands on is an argument: then a value is used two or more iterations later."""
-    return any(isinstance(value, BlockArgument) for value in terminator_of(loop)._operands)
+    return any(isinstance(value, BlockArgument) for value in operand_values(terminator_of(loop)))
 
 
 def definition_and_distance(loop: scf.ForOp, value: SSAValue) -> tuple[Operation | None, int]:
@@ -67,7 +68,7 @@ def definition_and_distance(loop: scf.ForOp, value: SSAValue) -> tuple[Operation
         if value.block is not loop.regions[0].block or value.index == 0:
             return None, 0
         distance += 1
-        value = terminator_of(loop)._operands[value.index - 1]
+        value = operand_values(terminator_of(loop))[value.index - 1]
         if value in seen:
             return None, 0
         seen.add(value)

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, llvm, tt, ttg, ttng
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.errors import PassError
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.insertion import Inserter
@@ -59,7 +60,7 @@ def predicate(op: Operation, condition: SSAValue) -> None:
         return
     at = Inserter.before(op)
     if isinstance(op, scf.IfOp):
-        op.operands[0] = _both(at, op._operands[0], condition)
+        op.operands[0] = _both(at, operand_at(op, 0), condition)
         return
     group = _CONDITIONS.get(op.__class__)
     if group is not None:
@@ -69,7 +70,7 @@ def predicate(op: Operation, condition: SSAValue) -> None:
     if place is None:
         raise PassError(f"a pipelined loop cannot hold back {op.name}", help="set num_stages=1 for this loop")
     shaped, group = place
-    _set_mask(op, group, at, op._operands[shaped].type, condition)
+    _set_mask(op, group, at, operand_at(op, shaped).type, condition)
 
 
 def _both(at: Inserter, mask: SSAValue | None, condition: SSAValue) -> SSAValue:
@@ -84,15 +85,15 @@ def _set_mask(op: Operation, group: int, at: Inserter, shape: object, condition:
     sizes = op.properties.get("operandSegmentSizes")
     counts = list(sizes.get_values()) if isinstance(sizes, DenseArrayBase) else None
     if counts is None:
-        group = group if group >= 0 else len(op._operands) - 1
-        has_mask = len(op._operands) > group
-        first, rest = list(op._operands[:group]), list(op._operands[group + 1 :])
-        mask = op._operands[group] if has_mask else None
+        group = group if group >= 0 else len(operand_values(op)) - 1
+        has_mask = len(operand_values(op)) > group
+        first, rest = list(operand_values(op)[:group]), list(operand_values(op)[group + 1 :])
+        mask = operand_at(op, group) if has_mask else None
         op.operands = [*first, _both(at, mask, condition), *rest]
         return
     start = sum(counts[:group])
-    mask = op._operands[start] if counts[group] else None
-    operands = list(op._operands)
+    mask = operand_at(op, start) if counts[group] else None
+    operands = list(operand_values(op))
     operands[start : start + counts[group]] = [_both(at, mask, condition)]
     counts[group] = 1
     assert isinstance(sizes, DenseArrayBase)

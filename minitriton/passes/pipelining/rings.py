@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, ttg
+from minitriton.dialects.op_access import operand_values, set_type
 from minitriton.layouts.encodings import SharedEncoding
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.pipelining.loops import VIEWS, terminator_of, users_in_body
@@ -113,14 +114,14 @@ def carry(loop: scf.ForOp, start: list[SSAValue]) -> list[SSAValue]:
     for value in start:
         found.append(body.insert_arg(value.type, len(body.args)))
         append_result(loop, value.type)
-    loop.operands = [*loop._operands, *start]
+    loop.operands = [*operand_values(loop), *start]
     return found
 
 
 def hand_on(loop: scf.ForOp, values: list[SSAValue]) -> None:
     """More values for the next iteration."""
     last = terminator_of(loop)
-    last.operands = [*last._operands, *values]
+    last.operands = [*operand_values(last), *values]
 
 
 def next_of_ring(
@@ -170,7 +171,7 @@ def _make_views_mutable(op: Operation, placer: Placer) -> None:
         if isinstance(user, VIEWS):
             view = user.results[0]
             assert isinstance(view.type, ttg.MemDescType)
-            view._type = view.type.with_(mutable=True)
+            set_type(view, view.type.with_(mutable=True))
             if user in placer.schedule:
                 placer.schedule.insert(user, *placer.place)
             _make_views_mutable(user, placer)

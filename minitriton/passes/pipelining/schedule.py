@@ -17,6 +17,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import BlockArgument, Operation, OpResult
 
+from minitriton.dialects.op_access import operand_values
 from minitriton.passes.pipelining.loops import body_ops, nested_operands
 
 STAGE = "loop.stage"
@@ -161,7 +162,7 @@ def producers(op: Operation, through_arguments: bool) -> Iterator[Operation]:
             seen.add(value)
             if value.index == 0 or value.block is not block or block.last_op is None:
                 break
-            value = block.last_op._operands[value.index - 1]
+            value = operand_values(block.last_op)[value.index - 1]
         if isinstance(value, OpResult) and value.op.parent is block:
             yield value.op
 

@@ -22,6 +22,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
+from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.assign_latencies import LATENCY
 from minitriton.passes.pipelining.loops import (
@@ -150,7 +151,7 @@ def _schedule_for_next_iteration(loop: scf.ForOp, schedule: Schedule) -> None:
         for operand in nested_operands(op):
             if not isinstance(operand, BlockArgument) or operand.block is not block or operand.index == 0:
                 continue
-            value = terminator_of(loop)._operands[operand.index - 1]
+            value = operand_values(terminator_of(loop))[operand.index - 1]
             if not isinstance(value, OpResult) or value.op in schedule:
                 continue
             target = (stage, cluster)

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg, ttng
+from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.tt.types import pointer_type
 from minitriton.errors import PassError
 from minitriton.passes.loop_signature import append_result
@@ -115,5 +116,5 @@ def _out_of_branch(branch: scf.IfOp, taken: Block, following: SSAValue, number: 
             region.add_block(Block([scf.YieldOp()]))
         end = region.block.last_op
         assert end is not None
-        end.operands = [*end._operands, following if region.block is taken else number]
+        end.operands = [*operand_values(end), following if region.block is taken else number]
     return append_result(branch, number.type)

@@ -16,6 +16,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.pipelining.loops import terminator_of
 from minitriton.rewriting.insertion import Inserter
 
@@ -42,9 +43,9 @@ def _commits_between(first: Operation | None, end: Operation) -> int:
 
 def _commits_since(wait: Operation) -> int:
     """The fewest commits between what `wait` waits for and `wait`, on any way to it; 0 if that is not known."""
-    if len(wait._operands) != 1:
+    if len(operand_values(wait)) != 1:
         return 0
-    token = wait._operands[0]
+    token = operand_at(wait, 0)
     block = token.block if isinstance(token, BlockArgument) else token.owner.parent  # pyright: ignore
     sink: Operation | None = wait
     while sink is not None and sink.parent is not block:
@@ -70,8 +71,8 @@ class _Search:
         if count >= self.least:
             return self.least
         last = terminator_of(loop)
-        outside = self.fewest(loop._operands[2 + token.index], loop, count)
-        before = self.fewest(last._operands[token.index - 1], last, count)
+        outside = self.fewest(operand_values(loop)[2 + token.index], loop, count)
+        before = self.fewest(operand_values(last)[token.index - 1], last, count)
         return min(outside, before, self.least)
 
 
@@ -87,7 +88,7 @@ def _join_following(wait: ttg.AsyncWaitOp) -> list[Operation]:
         following = following.next_op
     if len(group) == 1:
         return []
-    tokens = [token for each in group for token in each._operands]
+    tokens = [token for each in group for token in operand_values(each)]
     least = min(each.num.value.data for each in group)
     joined = Inserter.before(wait).insert(ttg.AsyncWaitOp(tokens, num=least))
     for each in group:

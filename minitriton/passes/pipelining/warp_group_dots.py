@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerAttr, TensorType, i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.layouts.conversion import minimal_cvt_layout
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.pipelining.loops import ancestor_in_body, terminator_of
@@ -89,9 +90,9 @@ def _has_copies_in_turn(operand: SSAValue, loop: scf.ForOp) -> bool:
         if isinstance(operand, BlockArgument):
             if operand.block is not loop.regions[0].block or operand.index == 0:
                 break
-            operand = terminator_of(loop)._operands[operand.index - 1]
+            operand = operand_values(terminator_of(loop))[operand.index - 1]
         elif isinstance(operand, OpResult) and isinstance(operand.op, _SEEN_THROUGH):
-            operand = operand.op._operands[0]
+            operand = operand_at(operand.op, 0)
     if is_defined_outside(operand, loop):
         return True
     return isinstance(operand, OpResult) and isinstance(operand.op, ttg.MemDescIndexOp)
@@ -190,10 +191,10 @@ def _reads_registers_of_the_loop(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> b
 def _hand_through(wait: ttng.WarpGroupDotWaitOp, values: Iterable[SSAValue]) -> None:
     """Makes a new wait of `wait` that has also `values` and the buffers of the dots they come from; users behind it take its results."""
     values = list(values)
-    operands = dict.fromkeys((*wait._operands, *values))
+    operands = dict.fromkeys((*operand_values(wait), *values))
     for value in values:
         for dot in _dots_before(value, wait):
-            operands.update(dict.fromkeys(v for v in dot._operands if isinstance(v.type, ttg.MemDescType)))
+            operands.update(dict.fromkeys(v for v in operand_values(dot) if isinstance(v.type, ttg.MemDescType)))
     new = Inserter.before(wait).insert(ttng.WarpGroupDotWaitOp(list(operands), pendings=wait.pendings.value.data))
     for old, result in zip(wait.results, new.results, strict=False):
         if not isinstance(old.type, ttg.MemDescType):
@@ -226,5 +227,5 @@ def _dots_before(value: SSAValue, wait: Operation) -> list[ttng.WarpGroupDotOp]:
         if isinstance(current.op, ttng.WarpGroupDotOp):
             found.append(current.op)
         elif current.op.parent is wait.parent:
-            pending.extend(reversed(current.op._operands))
+            pending.extend(reversed(operand_values(current.op)))
     return found

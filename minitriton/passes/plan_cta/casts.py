@@ -19,8 +19,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from minitriton.dialects import ttg
+from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding
-from minitriton.passes.tensor_layouts import set_type, with_layout
+from minitriton.passes.tensor_layouts import with_layout
 
 Cast = UnrealizedConversionCastOp
 _FORWARD, _BACKWARD = StringAttr("forward"), StringAttr("backward")

@@ -13,10 +13,10 @@ from typing import cast
 
 from xdsl.ir import Operation
 
+from minitriton.dialects.op_access import operand_use
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand
 from minitriton.passes.remove_layout_conversions.cost import is_worthwhile
 from minitriton.passes.remove_layout_conversions.rematerialization import Rematerialization
-from minitriton.passes.remove_layout_conversions.slices import operand_use
 from minitriton.passes.tensor_layouts import layout_of_value
 
 

@@ -28,6 +28,7 @@ from minitriton.dialects.facts import HandsOn
 from minitriton.dialects.facts.layout import Derived, LayoutRule, SameLayout, has_efficient_layout
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.facts.region_flow import RegionFlow, ScalarRegions, receivers
+from minitriton.dialects.op_access import next_use
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma
 from minitriton.passes.layout_rules import operand_layout, result_layout
 from minitriton.passes.remove_layout_conversions.anchors import is_anchor
@@ -77,7 +78,7 @@ def _spread(candidates: dict[SSAValue, Candidates]) -> None:
         use = value.first_use
         while use is not None:
             _spread_to_user(use, layouts, candidates, queue)
-            use = use._next_use  # pyright: ignore[reportPrivateUsage]
+            use = next_use(use)
 
 
 def _spread_to_user(

@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import ttg
+from minitriton.dialects.op_access import operand_values, set_type
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice, Stop, repeatable_slice, yield_of
@@ -59,8 +60,8 @@ class Rematerialization:
 
     def existing(self, use: Use, layout: DistributedEncoding) -> SSAValue | None:
         """A version in `layout` of the operand `use` that is there before its op."""
-        op = use._operation  # pyright: ignore[reportPrivateUsage]
-        found = self.versions.get((op._operands[use._index], layout))  # pyright: ignore[reportPrivateUsage]
+        op = use.operation
+        found = self.versions.get((operand_values(op)[use.index], layout))
         return found if found is not None and self.properly_dominates(found, op) else None
 
     def slice_of(self, use: Use, layout: DistributedEncoding, stop: Stop | None = None) -> BackwardSlice | None:
@@ -143,7 +144,7 @@ class Rematerialization:
             mapping[old] = new
             layout = layouts.get(old)
             if layout is not None:
-                new._type = with_layout(old.type, layout)  # pyright: ignore[reportPrivateUsage]
+                set_type(new, with_layout(old.type, layout))
                 self.versions[old, layout] = new
 
     def _extend_loop(

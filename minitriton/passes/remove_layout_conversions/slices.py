@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
+from minitriton.dialects.op_access import operand_use, operand_values
 from minitriton.layouts.conversion import cvt_reorders_registers
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.layout_rules import operand_layout
@@ -53,11 +54,6 @@ class BackwardSlice:
         """Whether a value has one layout here and another one there."""
         mine = self.layouts
         return any(value in mine and mine[value] != layout for value, layout in other.layouts.items())
-
-
-def operand_use(op: Operation, index: int) -> Use:
-    """The use of operand `index` by `op`."""
-    return op._operand_uses[index]  # pyright: ignore[reportPrivateUsage]
 
 
 def is_free_convert(op: Operation) -> bool:
@@ -95,7 +91,7 @@ def backward_slice(
 
     while queue:
         use, wanted = queue.pop()
-        value = use._operation._operands[use._index]  # pyright: ignore[reportPrivateUsage]
+        value = operand_values(use.operation)[use.index]
         if value.type.__class__ is not TensorType:
             continue
         known = existing(use, wanted) if existing is not None else None
@@ -165,7 +161,7 @@ def _enter_op(
     if op.name == "tt.gather":
         enqueue(operand_use(op, 1), wanted)
         return True
-    operands = op._operands  # pyright: ignore[reportPrivateUsage]
+    operands = operand_values(op)
     source = operand_layout(op, wanted) if operands else None
     for index, operand in enumerate(operands):
         if source is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, to_signed, to_unsigned
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_ints
@@ -17,14 +18,14 @@ def _defining(value: SSAValue, cls: type[Operation]) -> Operation | None:
 def _complements(a: SSAValue, b: SSAValue) -> bool:
     """True if `b` is `xori(a, -1)`."""
     inverse = _defining(b, arith.XOrIOp)
-    return inverse is not None and inverse._operands[0] is a and int_constant(inverse._operands[1]) == -1
+    return inverse is not None and operand_at(inverse, 0) is a and int_constant(operand_at(inverse, 1)) == -1
 
 
 def _and_of_and(op: Operation) -> SSAValue | None:
     """a & (a & b) = a & b"""
-    for value, other in (op._operands, op._operands[::-1]):
+    for value, other in (operand_values(op), operand_values(op)[::-1]):
         inner = _defining(value, arith.AndIOp)
-        if inner is not None and other in inner._operands:
+        if inner is not None and other in operand_values(inner):
             return value
     return None
 
@@ -75,10 +76,10 @@ def fold_xori(op: Operation) -> Folded:
     for value, other in ((lhs, rhs), (rhs, lhs)):
         inner = _defining(value, arith.XOrIOp)
         if inner is not None:
-            if inner._operands[1] is other:
-                return inner._operands[0]
-            if inner._operands[0] is other:
-                return inner._operands[1]
+            if operand_at(inner, 1) is other:
+                return operand_at(inner, 0)
+            if operand_at(inner, 0) is other:
+                return operand_at(inner, 1)
     folded = fold_ints(op, lambda a, b, _: a ^ b)
     return folded if folded is not None else constant_to_the_right(op)
 

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import Attribute, Operation, OpResult
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at
 from minitriton.rewriting.constants import (
     constant_attr,
     element_type,
@@ -34,12 +35,12 @@ _FLOAT_BITS = {  # significant bits, greatest exponent
 
 def _source(op: Operation, *classes: type[Operation]) -> Operation | None:
     """The op behind the operand, if it is of one of these classes."""
-    value = op._operands[0]
+    value = operand_at(op, 0)
     return value.op if isinstance(value, OpResult) and value.op.__class__ in classes else None
 
 
 def _look_through(op: Operation, inner: Operation) -> Folded:
-    op.operands[0] = inner._operands[0]
+    op.operands[0] = operand_at(inner, 0)
     return MODIFIED
 
 
@@ -49,8 +50,8 @@ def fold_extui(op: Operation) -> Folded:
     inner = _source(op, arith.ExtUIOp)
     if inner is not None:
         return _look_through(op, inner)
-    value = int_constant(op._operands[0])
-    return None if value is None else int_attr(op.results[0].type, to_unsigned(value, width_of(op._operands[0].type)))
+    value = int_constant(operand_at(op, 0))
+    return None if value is None else int_attr(op.results[0].type, to_unsigned(value, width_of(operand_at(op, 0).type)))
 
 
 @folder(arith.ExtSIOp)
@@ -59,7 +60,7 @@ def fold_extsi(op: Operation) -> Folded:
     inner = _source(op, arith.ExtSIOp)
     if inner is not None:
         return _look_through(op, inner)
-    value = int_constant(op._operands[0])
+    value = int_constant(operand_at(op, 0))
     return None if value is None else int_attr(op.results[0].type, value)
 
 
@@ -69,7 +70,7 @@ def fold_trunci(op: Operation) -> Folded:
     result_type = op.results[0].type
     extension = _source(op, arith.ExtUIOp, arith.ExtSIOp)
     if extension is not None:
-        source = extension._operands[0]
+        source = operand_at(extension, 0)
         if width_of(source.type) > width_of(result_type):
             return _look_through(op, extension)
         if source.type == result_type:
@@ -77,7 +78,7 @@ def fold_trunci(op: Operation) -> Folded:
     inner = _source(op, arith.TruncIOp)
     if inner is not None:
         return _look_through(op, inner)
-    value = int_constant(op._operands[0])
+    value = int_constant(operand_at(op, 0))
     return None if value is None else int_attr(result_type, value)
 
 
@@ -90,7 +91,7 @@ def _represents(narrow: Attribute, wide: Attribute) -> bool:
 @folder(arith.ExtFOp)
 def fold_extf(op: Operation) -> Folded:
     """A constant; NaNs are left alone."""
-    value = float_constant(op._operands[0])
+    value = float_constant(operand_at(op, 0))
     if value is None or math.isnan(value):
         return None
     return float_attr(op.results[0].type, value)
@@ -102,14 +103,14 @@ def fold_truncf(op: Operation) -> Folded:
     result_type = op.results[0].type
     extension = _source(op, arith.ExtFOp)
     if extension is not None:
-        source = extension._operands[0]
+        source = operand_at(extension, 0)
         scalar = element_type(source.type)
         if _represents(scalar, element_type(extension.results[0].type)):
             if width_of(scalar) > width_of(result_type):
                 return _look_through(op, extension)
             if source.type == result_type:
                 return source
-    value = float_constant(op._operands[0])
+    value = float_constant(operand_at(op, 0))
     if value is None or math.isnan(value) or element_type(result_type).__class__ not in _FLOAT_BITS:
         return None
     return float_attr(result_type, value) if round_to(value, element_type(result_type)) == value else None
@@ -118,23 +119,23 @@ def fold_truncf(op: Operation) -> Folded:
 @folder(arith.SIToFPOp)
 def fold_sitofp(op: Operation) -> Folded:
     """A constant."""
-    value = int_constant(op._operands[0])
+    value = int_constant(operand_at(op, 0))
     return None if value is None else float_attr(op.results[0].type, float(value))
 
 
 @folder(arith.UIToFPOp)
 def fold_uitofp(op: Operation) -> Folded:
     """A constant."""
-    value = int_constant(op._operands[0])
+    value = int_constant(operand_at(op, 0))
     if value is None:
         return None
-    return float_attr(op.results[0].type, float(to_unsigned(value, width_of(op._operands[0].type))))
+    return float_attr(op.results[0].type, float(to_unsigned(value, width_of(operand_at(op, 0).type))))
 
 
 @folder(arith.FPToSIOp, arith.FPToUIOp)
 def fold_fptoi(op: Operation) -> Folded:
     """A constant that the integer type holds after rounding towards zero."""
-    value = float_constant(op._operands[0])
+    value = float_constant(operand_at(op, 0))
     if value is None or math.isnan(value) or math.isinf(value):
         return None
     result_type = op.results[0].type
@@ -158,7 +159,7 @@ def _packing(type: Attribute) -> str | None:
 @folder(arith.BitcastOp)
 def fold_bitcast(op: Operation) -> Folded:
     """A constant, reinterpreted; bitcast to the same type."""
-    value, result = op._operands[0], op.results[0]
+    value, result = operand_at(op, 0), op.results[0]
     attr = constant_attr(value)
     if value.type == result.type:
         return value if attr is None else attr
@@ -175,7 +176,7 @@ def fold_bitcast(op: Operation) -> Folded:
 def fold_index_cast(op: Operation) -> Folded:
     """index_cast(index_cast x) = x if the types agree; a constant."""
     inner = _source(op, arith.IndexCastOp)
-    if inner is not None and inner._operands[0].type == op.results[0].type:
-        return inner._operands[0]
-    value = int_constant(op._operands[0])
+    if inner is not None and operand_at(inner, 0).type == op.results[0].type:
+        return operand_at(inner, 0)
+    value = int_constant(operand_at(op, 0))
     return None if value is None else int_attr(op.results[0].type, value)

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
     constant_attr,
     float_constant,
@@ -79,7 +80,7 @@ def fold_cmpi(op: Operation) -> Folded:
     width = width_of(lhs.type)
     if constant == 0 and predicate == NE:
         if isinstance(lhs, OpResult) and lhs.op.__class__ in (arith.ExtSIOp, arith.ExtUIOp):
-            source = lhs.op._operands[0]
+            source = operand_at(lhs.op, 0)
             if width_of(source.type) == 1:
                 return source
         if width == 1:
@@ -135,7 +136,7 @@ def fold_cmpf(op: Operation) -> Folded:
 @folder(arith.SelectOp)
 def fold_select(op: Operation) -> Folded:
     """select(_, x, x) = x;  select(true, x, y) = x;  select(c, true, false) = c;  select(x == y, x, y) = y"""
-    condition, true, false = op._operands
+    condition, true, false = operand_values(op)
     if true is false:
         return true
     known = int_constant(condition)
@@ -146,7 +147,7 @@ def fold_select(op: Operation) -> Folded:
     if isinstance(condition, OpResult) and condition.op.__class__ is arith.CmpiOp:
         predicate = predicate_of(condition.op)
         if predicate in (EQ, NE):
-            compared = condition.op._operands
+            compared = operand_values(condition.op)
             if (compared[0] is true and compared[1] is false) or (compared[1] is true and compared[0] is false):
                 return true if predicate == NE else false
     return None

@@ -7,6 +7,7 @@ import math
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at
 from minitriton.rewriting.constants import float_attr, float_constant
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_floats
@@ -37,9 +38,9 @@ def _remainder(a: float, b: float) -> float:
 @folder(arith.NegfOp)
 def fold_negf(op: Operation) -> Folded:
     """-(-x) = x"""
-    value = op._operands[0]
+    value = operand_at(op, 0)
     if isinstance(value, OpResult) and value.op.__class__ is arith.NegfOp:
-        return value.op._operands[0]
+        return operand_at(value.op, 0)
     number = float_constant(value)
     return None if number is None else float_attr(op.results[0].type, -number)
 

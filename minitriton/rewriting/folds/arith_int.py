@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.op_access import operand_at
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_ints, is_one, unsigned
@@ -116,7 +117,7 @@ _REMAINDER = {
 @folder(*_REMAINDER)
 def fold_remainder(op: Operation) -> Folded:
     """x % 1 = 0"""
-    rhs = op._operands[1]
+    rhs = operand_at(op, 1)
     divisor = int_constant(rhs)
     if divisor is None:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import constant_attr, float_attr, int_attr, number_of, to_unsigned, width_of
 from minitriton.rewriting.folding import MODIFIED, Folded
 
@@ -15,7 +16,7 @@ FloatRule = Callable[[float, float], float]
 
 def both(op: Operation) -> tuple[SSAValue, SSAValue]:
     """The two operands."""
-    return op._operands  # pyright: ignore[reportReturnType]
+    return operand_values(op)  # pyright: ignore[reportReturnType]
 
 
 def constant_to_the_right(op: Operation) -> Folded:
@@ -29,10 +30,10 @@ def constant_to_the_right(op: Operation) -> Folded:
 
 def fold_ints(op: Operation, rule: IntRule) -> Folded:
     """Both operands known: `rule(lhs, rhs, width)`, on signed numbers; None where the op has no value."""
-    rhs = number_of(constant_attr(op._operands[1]))
+    rhs = number_of(constant_attr(operand_at(op, 1)))
     if rhs.__class__ is not int:
         return None
-    lhs = number_of(constant_attr(op._operands[0]))
+    lhs = number_of(constant_attr(operand_at(op, 0)))
     if lhs.__class__ is not int:
         return None
     type = op.results[0].type
@@ -42,10 +43,10 @@ def fold_ints(op: Operation, rule: IntRule) -> Folded:
 
 def fold_floats(op: Operation, rule: FloatRule) -> Folded:
     """Both operands known: `rule(lhs, rhs)`, rounded to the result type."""
-    rhs = number_of(constant_attr(op._operands[1]))
+    rhs = number_of(constant_attr(operand_at(op, 1)))
     if rhs.__class__ is not float:
         return None
-    lhs = number_of(constant_attr(op._operands[0]))
+    lhs = number_of(constant_attr(operand_at(op, 0)))
     if lhs.__class__ is not float:
         return None
     return float_attr(op.results[0].type, rule(lhs, rhs))  # pyright: ignore[reportArgumentType]

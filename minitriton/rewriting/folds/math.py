@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type
 from xdsl.ir import Operation
 
 from minitriton.dialects import math
+from minitriton.dialects.op_access import operand_at
 from minitriton.rewriting.constants import (
     element_type,
     float_attr,
@@ -65,7 +66,7 @@ _RULES: dict[type[Operation], Callable[[float], float | None]] = {
 @folder(*_RULES)
 def fold_function(op: Operation) -> Folded:
     """f(constant)"""
-    value = float_constant(op._operands[0])
+    value = float_constant(operand_at(op, 0))
     result_type = op.results[0].type
     if value is None or not isinstance(element_type(result_type), Float32Type | Float64Type):
         return None
@@ -76,12 +77,12 @@ def fold_function(op: Operation) -> Folded:
 @folder(math.AbsFOp)
 def fold_absf(op: Operation) -> Folded:
     """|constant|"""
-    value = float_constant(op._operands[0])
+    value = float_constant(operand_at(op, 0))
     return None if value is None else float_attr(op.results[0].type, host.fabs(value))
 
 
 @folder(math.AbsIOp)
 def fold_absi(op: Operation) -> Folded:
     """|constant|"""
-    value = int_constant(op._operands[0])
+    value = int_constant(operand_at(op, 0))
     return None if value is None else int_attr(op.results[0].type, abs(value))

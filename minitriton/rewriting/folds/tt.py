@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation, OpResult
 
 from minitriton.dialects import tt
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
     constant_attr,
     element_type,
@@ -36,13 +37,13 @@ def merge_transpositions(op: Operation, inner: Operation) -> Folded:
     assert isinstance(old, DenseArrayBase)
     merged = [order[axis] for axis in permutation_of(op)]
     op.properties["order"] = DenseArrayBase.from_list(old.elt_type, merged)  # pyright: ignore
-    op.operands[0] = inner._operands[0]
+    op.operands[0] = operand_at(inner, 0)
     return MODIFIED
 
 
 def _resized(op: Operation) -> Attribute | None:
     """The splat constant behind the operand, in the result's shape."""
-    attr = constant_attr(op._operands[0])
+    attr = constant_attr(operand_at(op, 0))
     return None if attr is None else splat_to(attr, op.results[0].type)
 
 
@@ -50,7 +51,7 @@ def _resized(op: Operation) -> Attribute | None:
 def fold_trans(op: Operation) -> Folded:
     """trans(x, iota) = x;  trans(trans x) = trans x;  trans(splat constant)"""
     order = permutation_of(op)
-    source = op._operands[0]
+    source = operand_at(op, 0)
     if order == tuple(range(len(order))) and source.type == op.results[0].type:
         return source
     if isinstance(source, OpResult) and source.op.__class__ is tt.TransOp:
@@ -69,7 +70,7 @@ def fold_make_range(op: Operation) -> Folded:
 @folder(tt.SplatOp)
 def fold_splat(op: Operation) -> Folded:
     """splat(constant) = dense<constant>"""
-    number = number_of(constant_attr(op._operands[0]))
+    number = number_of(constant_attr(operand_at(op, 0)))
     return None if number is None else number_attr(op.results[0].type, number)
 
 
@@ -82,14 +83,14 @@ def fold_expand_dims(op: Operation) -> Folded:
 @folder(tt.ReshapeOp)
 def fold_reshape(op: Operation) -> Folded:
     """reshape(x) = x if the types agree and no element moves; a constant in another shape."""
-    source = op._operands[0]
+    source = operand_at(op, 0)
     if source.type == op.results[0].type and "allow_reorder" not in op.properties:
         return source
     return _reshaped(op)
 
 
 def _reshaped(op: Operation) -> Attribute | None:
-    attr = constant_attr(op._operands[0])
+    attr = constant_attr(operand_at(op, 0))
     if attr is None:
         return None
     splat = splat_to(attr, op.results[0].type)
@@ -101,14 +102,14 @@ def _reshaped(op: Operation) -> Attribute | None:
 @folder(tt.BroadcastOp)
 def fold_broadcast(op: Operation) -> Folded:
     """broadcast(x) = x if the types agree; a splat constant in a larger shape."""
-    source = op._operands[0]
+    source = operand_at(op, 0)
     return source if source.type == op.results[0].type else _resized(op)
 
 
 @folder(tt.FpToFpOp)
 def fold_fp_to_fp(op: Operation) -> Folded:
     """fp_to_fp(x) = x if the types agree; zero stays zero (of the same sign, where the type has both)."""
-    source, result_type = op._operands[0], op.results[0].type
+    source, result_type = operand_at(op, 0), op.results[0].type
     if source.type == result_type:
         return source
     value = float_constant(source)
@@ -121,10 +122,10 @@ def fold_fp_to_fp(op: Operation) -> Folded:
 @folder(tt.AddPtrOp)
 def fold_addptr(op: Operation) -> Folded:
     """p + 0 = p"""
-    return op._operands[0] if int_constant(op._operands[1]) == 0 else None
+    return operand_at(op, 0) if int_constant(operand_at(op, 1)) == 0 else None
 
 
 @folder(tt.AdvanceOp)
 def fold_advance(op: Operation) -> Folded:
     """advance(p, [0, ...]) = p"""
-    return op._operands[0] if all(int_constant(offset) == 0 for offset in op._operands[1:]) else None
+    return operand_at(op, 0) if all(int_constant(offset) == 0 for offset in operand_values(op)[1:]) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import ttg
+from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.tt import merge_transpositions, permutation_of
 
@@ -13,7 +14,7 @@ from minitriton.rewriting.folds.tt import merge_transpositions, permutation_of
 def fold_memdesc_trans(op: Operation) -> Folded:
     """memdesc_trans(x, iota) = x;  memdesc_trans(memdesc_trans x) = memdesc_trans x"""
     order = permutation_of(op)
-    source = op._operands[0]
+    source = operand_at(op, 0)
     if order == tuple(range(len(order))):
         return source
     if isinstance(source, OpResult) and source.op.__class__ is ttg.MemDescTransOp:
@@ -24,19 +25,19 @@ def fold_memdesc_trans(op: Operation) -> Folded:
 @folder(ttg.MemDescReinterpretOp)
 def fold_memdesc_reinterpret(op: Operation) -> Folded:
     """A view of the same type is the buffer itself."""
-    source = op._operands[0]
+    source = operand_at(op, 0)
     return source if source.type == op.results[0].type else None
 
 
 @folder(ttg.LocalAllocOp)
 def fold_local_alloc(op: Operation) -> Folded:
     """local_alloc(local_load x) = x, for immutable buffers of one type."""
-    if not op._operands:
+    if not operand_values(op):
         return None
-    source = op._operands[0]
+    source = operand_at(op, 0)
     if not isinstance(source, OpResult) or source.op.__class__ is not ttg.LocalLoadOp:
         return None
     result_type = op.results[0].type
     assert isinstance(result_type, ttg.MemDescType)
-    buffer = source.op._operands[0]
+    buffer = operand_at(source.op, 0)
     return None if result_type.mutable or buffer.type != result_type else buffer

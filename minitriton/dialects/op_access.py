@@ -1,0 +1,39 @@
+"""Operands of any op at the price of an index: what passes read of ops whose class they do not know.
+
+`op.operands` makes a view at each read and its items go through two more calls (0.9 µs; here 0.2 µs, 2026-11-22). An op whose class is known is read by
+its fields (`op.ptr`), which cost as little (`op_fields`). These two files, and `codegen.op_making`, are all that touch what xDSL keeps private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import cast
+
+from xdsl.ir import Attribute, Operation, SSAValue, Use
+
+operand_values = cast(Callable[[Operation], tuple[SSAValue, ...]], attrgetter("_operands"))
+"""All operands of an op, as they are now."""
+
+next_op = cast(Callable[[Operation], "Operation | None"], attrgetter("_next_op"))
+"""The op behind `op` in its block."""
+
+next_use = cast(Callable[[Use], "Use | None"], attrgetter("_next_use"))
+"""The use of the same value behind `use`; read before `use` changes."""
+
+_item: Callable[[tuple[SSAValue, ...], int], SSAValue] = tuple.__getitem__
+
+
+def operand_at(op: Operation, index: int) -> SSAValue:
+    """Operand number `index` of `op`. Raises `IndexError` if it has fewer."""
+    return _item(operand_values(op), index)
+
+
+def operand_use(op: Operation, index: int) -> Use:
+    """The use of operand `index` by `op`."""
+    return op._operand_uses[index]  # pyright: ignore[reportPrivateUsage]
+
+
+def set_type(value: SSAValue, type_: Attribute) -> None:
+    """Changes the type of `value` where it stands; its uses stay."""
+    value._type = type_  # pyright: ignore[reportPrivateUsage]
