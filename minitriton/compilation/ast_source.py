@@ -7,6 +7,7 @@ first IR. Names and shapes are Triton's. Nothing of the compiler is imported bef
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from minitriton import knobs
@@ -19,6 +20,27 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from minitriton.dialects.bindings import ModuleView
+
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+@dataclass(frozen=True)
+class DescribedParameter:
+    """What a launch of a compiled kernel asks of a parameter."""
+
+    name: str
+    is_constexpr: bool
+
+
+class DescribedFunction:
+    """What a launch of a compiled kernel asks of its function, without the function: it can be pickled, and is not compiled again."""
+
+    def __init__(self, fn: Any) -> None:
+        self.__name__: str = fn.__name__
+        self.arg_names: list[str] = list(fn.arg_names)
+        self.params = [DescribedParameter(p.name, p.is_constexpr) for p in fn.params]
+        self.launch_metadata: Any = None
 
 
 class ASTSource:
@@ -49,6 +71,14 @@ class ASTSource:
         for name in signature:
             if not isinstance(name, str):
                 raise TypeError("Signature keys must be string")
+
+    def described(self) -> ASTSource:
+        """The same for a kernel that is compiled already: the function's names in place of the function, constants that are plain values."""
+        other = object.__new__(ASTSource)
+        other.__dict__.update(self.__dict__)
+        other.fn = DescribedFunction(self.fn)
+        other.constants = {path: value for path, value in self.constants.items() if isinstance(value, _PLAIN)}
+        return other
 
     def hash(self) -> str:
         """A digest of everything in the source that the result depends on."""

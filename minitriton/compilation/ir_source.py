@@ -65,6 +65,13 @@ class IRSource:
             self.entry = self.name
             self.signature = dict(enumerate(self.parameters))
 
+    def described(self) -> IRSource:
+        """The same for a kernel that is compiled already: its text, without the IR."""
+        other = object.__new__(IRSource)
+        other.__dict__.update(self.__dict__)
+        other.module = None
+        return other
+
     def hash(self) -> str:
         return hashlib.sha256(self.src.encode()).hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,10 @@ from minitriton.target import GPUTarget
 
 if TYPE_CHECKING:
     from minitriton.emulator import Report
+
+
+_NO_HANDLES = {"module": None, "function": None, "_launcher": None}
+"""Of a copy, which is loaded by itself where it is launched."""
 
 
 class CompiledKernel:
@@ -53,8 +58,24 @@ class CompiledKernel:
         return self.asm["cubin"]
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the handles of this process: a copy in another process loads the kernel there."""
-        return {**self.__dict__, "module": None, "function": None, "_launcher": None}
+        """All but the handles of this process and the function: a copy in another process loads the kernel there."""
+        return {**self.__dict__, **_NO_HANDLES, "src": self.src.described()}
+
+    def __copy__(self) -> CompiledKernel:
+        return self._copied({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledKernel:
+        """Texts, numbers and the report are copied; the source is what it was compiled from, as a function is in a copy."""
+        own = {
+            name: copy.deepcopy(self.__dict__[name], memo)
+            for name in ("metadata", "asm", "stage_seconds", "last_report")
+        }
+        return self._copied(own)
+
+    def _copied(self, own: dict[str, Any]) -> CompiledKernel:
+        other = object.__new__(CompiledKernel)
+        other.__dict__.update({**self.__dict__, **_NO_HANDLES, **own})
+        return other
 
     def assemble_if_possible(self) -> None:
         """Makes the cubin where an assembler is at hand; elsewhere the driver compiles the PTX when the kernel is loaded."""

@@ -7,8 +7,10 @@ on the emulator for host arrays; `kernel.warmup(*args, grid=grid)` compiles with
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import operator
+import pickle
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -77,6 +79,14 @@ class MockTensor:
         return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
 
+def kernel_named(module: str, name: str) -> JITFunction:
+    """The kernel of that name in a module, below what tunes or completes it. Raises `ImportError` or `AttributeError`."""
+    found: Any = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    while not isinstance(found, JITFunction):
+        found = found.fn
+    return found
+
+
 class JITFunction(JITCallable, KernelInterface):
     """A kernel. Attributes are Triton's: `fn`, `params`, `arg_names`, `src`, `cache_key`, `used_global_vals`."""
 
@@ -113,6 +123,30 @@ class JITFunction(JITCallable, KernelInterface):
         self.device_caches = DeviceCaches(self._forget_paths)
         self._interpreted: dict[Any, Any] = {}
         self._repeated: dict[Any, tuple[CompiledKernel, tuple[Any, ...]]] = {}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """By its name, as functions are pickled: another process imports it. What has had its function taken away, as torch's
+        Inductor does with kernels that it sends to other processes, is pickled with all that it has.
+        """
+        if self.fn is None:
+            return super().__reduce_ex__(protocol)
+        module, name = self.fn.__module__, self.fn.__qualname__
+        try:
+            is_there = kernel_named(module, name) is self
+        except (ImportError, AttributeError):
+            is_there = False
+        if not is_there:
+            raise pickle.PicklingError(f"kernel {name!r} cannot be pickled: it is not what {module}.{name} is")
+        return kernel_named, (module, name)
+
+    def __copy__(self) -> JITFunction:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JITFunction:
+        """Itself, as of a function."""
+        return self
 
     def is_gluon(self) -> bool:
         """Whether it is written in Gluon."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,8 @@ import minitriton.language as tl
 from minitriton import knobs
 from minitriton.codegen.cubin import Cubins
 from minitriton.compiler import ASTSource
+from minitriton.errors import MinitritonError
+from minitriton.runtime.compiled_kernel import CompiledKernel
 from minitriton.runtime.compiled_parts import MissingStage
 from minitriton.target import GPUTarget
 
@@ -51,3 +55,71 @@ def test_hooks_are_told_of_a_launch_by_its_metadata(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(knobs.runtime, "launch_enter_hook", lambda metadata: None)
     monkeypatch.setattr(kernel, "module", 1)
     assert kernel.launch_metadata((1, 1, 1), 5, None, 8, 8).get() == {"name": "double", "function": None, "stream": 5}
+
+
+def tripled(kernel: CompiledKernel) -> list[float]:
+    """What a launch of `triple` makes of ones."""
+    x = np.ones(8, np.float32)
+    kernel[(1,)](x, 8)
+    return x.tolist()
+
+
+@triton.jit
+def times(x, factor: tl.constexpr):
+    return x * factor
+
+
+@triton.jit
+def triple(x, n, helper: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, helper(tl.load(x + i, mask=i < n), 3), mask=i < n)
+
+
+COPIES = {"pickle": lambda given: pickle.loads(pickle.dumps(given)), "copy": copy.copy, "deepcopy": copy.deepcopy}
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("launched", [False, True])
+def test_a_copy_of_a_compiled_kernel_is_launched_like_it(way: str, launched: bool) -> None:
+    kernel = triple.warmup(np.zeros(8, np.float32), 8, helper=times, BLOCK=8, grid=(1,))
+    if launched:
+        assert tripled(kernel) == [3.0] * 8
+    other = COPIES[way](kernel)
+    assert tripled(other) == [3.0] * 8
+    assert other.asm == kernel.asm and other.metadata == kernel.metadata and other.hash == kernel.hash
+    assert (other.src.fn.arg_names, other.name) == (triple.arg_names, "triple")
+    assert other.last_report is not None and other.last_report.ok
+    with pytest.raises(MinitritonError, match="takes 2 arguments"):
+        other[(1,)](np.ones(8, np.float32))
+
+
+@pytest.mark.parametrize("stage", ["ttir", "ttgir", "llir", "ptx"])
+def test_a_kernel_compiled_from_text_is_copied(stage: str, tmp_path: Path) -> None:
+    kernel = double.warmup(np.zeros(8, np.float32), 8, BLOCK=8, grid=(1,))
+    (tmp_path / f"k.{stage}").write_text(kernel.asm[stage])
+    compiled = triton.compile(tmp_path / f"k.{stage}", GPUTarget("cuda", 90, 32))
+    for way in COPIES.values():
+        x = np.ones(8, np.float32)
+        way(compiled)[(1,)](x, 8)
+        assert x.tolist() == [2.0] * 8
+
+
+def test_another_process_launches_what_it_is_sent() -> None:
+    kernel = triple.warmup(np.zeros(8, np.float32), 8, helper=times, BLOCK=8, grid=(1,))
+    program = (
+        "import pickle, sys, numpy as np; kernel = pickle.load(sys.stdin.buffer); x = np.ones(8, np.float32);"
+        "kernel[(1,)](x, 8); print(x.tolist())"
+    )
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, input=pickle.dumps(kernel), capture_output=True, timeout=120, check=True)
+    assert ran.stdout.decode().strip() == str([3.0] * 8)
+
+
+def test_a_kernel_is_pickled_by_its_name_as_a_function_is() -> None:
+    def inner(x):
+        tl.store(x, 0)
+
+    assert pickle.loads(pickle.dumps(double)) is double
+    assert copy.deepcopy(double) is double
+    with pytest.raises(pickle.PicklingError, match=r"kernel '.*inner' cannot be pickled"):
+        pickle.dumps(triton.jit(inner))
