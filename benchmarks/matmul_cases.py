@@ -98,7 +98,7 @@ def _torch_product(t: Tensors) -> Any:
     return a.to(b.dtype) @ b
 
 
-def _descriptor_of(kernels: Any) -> Callable[[Any, list[int]], Any]:
+def descriptor_of(kernels: Any) -> Callable[[Any, list[int]], Any]:
     """What makes a tensor descriptor for the compiler of `kernels`."""
     return import_module(f"{kernels.triton.__name__}.tools.tensor_descriptor").TensorDescriptor.from_tensor
 
@@ -119,7 +119,7 @@ def _descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Product:
         import torch
 
         programs = torch.cuda.get_device_properties(0).multi_processor_count
-        descriptor = _descriptor_of(kernels)
+        descriptor = descriptor_of(kernels)
         blocks = ((tile.m, tile.k), (tile.n, tile.k), (tile.m, tile.n))
         a, b, c = (descriptor(x, list(s)) for x, s in zip((t["a"], t["b"].T, t["c"]), blocks, strict=True))
         grid = (min(programs, _cdiv(m, tile.m) * _cdiv(n, tile.n)),)
@@ -145,7 +145,7 @@ def _widened(kind: str, m: int, n: int, k: int, tile: Tile, by_descriptors: bool
         grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n),)
         if not by_descriptors:
             return kernels.matmul_widened[grid](a, b, c, m, n, k, k, n, n, **tile.keywords())
-        descriptor = _descriptor_of(kernels)
+        descriptor = descriptor_of(kernels)
         blocks = ((tile.m, tile.k), (tile.k, tile.n), (tile.m, tile.n))
         a, b, c = (descriptor(x, list(s)) for x, s in zip((a, b, c), blocks, strict=True))
         return kernels.matmul_widened_descriptors[grid](a, b, c, m, n, k, **tile.keywords())

@@ -101,7 +101,12 @@ def _pipelining(target: GPUTarget, options: CUDAOptions) -> tuple[str, ...]:
     if not target.features.has_cp_async:
         return ()
     stages = f"{{num-stages={options.num_stages}}}"
-    return (f"tritongpu-assign-latencies{stages}", "tritongpu-schedule-loops", f"tritongpu-pipeline{stages}")
+    return (
+        f"tritongpu-assign-latencies{stages}",
+        "tritongpu-schedule-loops",
+        *_on_hopper(target, "minitriton-overlap-products"),
+        f"tritongpu-pipeline{stages}",
+    )
 
 
 def _on_hopper(target: GPUTarget, *passes: str) -> tuple[str, ...]:
@@ -114,6 +119,8 @@ def llvm_passes() -> list[str]:
     return [
         "tritongpu-combine-tensor-select-and-if",
         "tritongpu-allocate-warp-groups",
+        "minitriton-stretch-copies",
+        "minitriton-delay-dot-waits",
         "hold-wgmma-registers",
         "minitriton-wait-where-loops-ran",
         "minitriton-conversion-rounds",
@@ -123,6 +130,8 @@ def llvm_passes() -> list[str]:
         "place-shared-memory",
         "insert-proxy-fences",
         "insert-barriers",
+        "minitriton-first-warp-barriers",
+        "minitriton-alternate-warp-groups",
         "convert-triton-gpu-to-llvm",
     ]
 

@@ -104,7 +104,7 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     ptxas, row sums of 262144x1024 at 1.17 against 0.96), small ones lose a wave or their latency hiding (layer norm
     65536x1024 0.93 with 48 registers against 1.00 with 32; measured on an H200, 2026-11-21). A launch that has no more blocks
     than the GPU runs at once anyway keeps the early loads (row sums of 1023x32768 in 64 blocks: 1.29 against 0.83, of 34
-    launches of this kind none slower; 2026-11-22).
+    launches of this kind none slower; 2026-11-22). A limit under which products on tensor cores would run one by one is not taken.
     """
     free = nvjitlink.assemble(ptx, flags)
     _show(free.log)
@@ -119,9 +119,15 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
         except MinitritonError:
             # A product of tensor cores takes all its registers at once; a limit below that is refused.
             continue
-        if kernel_resources(limited.cubin, entry[1]).local_bytes <= taken.local_bytes:
+        spills_more = kernel_resources(limited.cubin, entry[1]).local_bytes > taken.local_bytes
+        if not spills_more and _products_one_by_one(limited.log) <= _products_one_by_one(free.log):
             return Cubins(limited.cubin, free.cubin)
     return Cubins(free.cubin)
+
+
+def _products_one_by_one(log: str) -> bool:
+    """Whether ptxas says that it waits for each `wgmma` before the next, for want of registers (C7511, C7512) or otherwise."""
+    return "wgmma.mma_async instructions are serialized" in log
 
 
 def _run_ptxas(ptx: str, flags: list[str]) -> bytes:

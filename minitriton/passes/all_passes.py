@@ -8,6 +8,7 @@ from __future__ import annotations
 import minitriton.passes.accelerate_matmul
 import minitriton.passes.allocate_global_scratch
 import minitriton.passes.allocate_warp_groups
+import minitriton.passes.alternate_warp_groups
 import minitriton.passes.canonicalize
 import minitriton.passes.coalesce
 import minitriton.passes.coalesce_async_copy
@@ -17,10 +18,12 @@ import minitriton.passes.combine
 import minitriton.passes.combine_tensor_select_and_if
 import minitriton.passes.convert_triton_to_tritongpu
 import minitriton.passes.cse
+import minitriton.passes.delay_dot_waits
 import minitriton.passes.enumerate_indices
 import minitriton.passes.exchange_between_ctas
 import minitriton.passes.f32_dot_tc
 import minitriton.passes.fence_insertion
+import minitriton.passes.first_warp_barriers
 import minitriton.passes.for_triton_tests.allocate_shared_memory
 import minitriton.passes.for_triton_tests.proxy_fence_insertion
 import minitriton.passes.for_triton_tests.scf_to_cf
@@ -42,6 +45,7 @@ import minitriton.passes.optimize_dot_operands
 import minitriton.passes.optimize_thread_locality
 import minitriton.passes.outer_reduction_layout
 import minitriton.passes.pipelining.assign_latencies
+import minitriton.passes.pipelining.overlap_products
 import minitriton.passes.pipelining.pipeline
 import minitriton.passes.pipelining.schedule_loops
 import minitriton.passes.plan_cta.plan_cta
@@ -54,6 +58,7 @@ import minitriton.passes.rewrite_tensor_descriptor_to_pointer
 import minitriton.passes.rewrite_tensor_pointer
 import minitriton.passes.sccp
 import minitriton.passes.simplify_integers
+import minitriton.passes.stretch_copies
 import minitriton.passes.symbol_dce
 import minitriton.passes.tma_lowering
 import minitriton.passes.wait_where_loops_ran

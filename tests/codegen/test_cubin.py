@@ -134,3 +134,23 @@ def test_the_next_limit_is_tried_where_one_spills(
     monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
     ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 256\n{\n}\n"
     assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
+
+
+@pytest.mark.parametrize(
+    ("free", "taken"), [("", b"40:16"), ("wgmma.mma_async instructions are serialized", b"32:16")], ids=["free", "both"]
+)
+def test_a_limit_under_which_products_run_one_by_one_is_not_kept(
+    free: str, taken: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        if ".maxnreg 32" in ptx:
+            return nvjitlink.Assembled(
+                b"32:16", "(C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
+            )
+        return nvjitlink.Assembled(b"40:16", free)
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
+    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken

@@ -97,6 +97,32 @@ def wait_barrier(f: FunctionLowering, op: ttng.WaitBarrierOp) -> None:
     f.b.operation(tma.MBarrierWaitOp, operands, ())
 
 
+@lowers("ttng.arrive_for_first_warp", "ttng.first_warp_waits")
+def first_warp_barrier(f: FunctionLowering, op: Operation) -> None:
+    """One half of a barrier at which only the first warp waits."""
+    waits = op.name == "ttng.first_warp_waits"
+    mine = _first_warp(f) if waits else f.b.icmp("uge", f.thread_id(), f.b.i32(32))
+    number = f.b.add(f.scalar(op.operands[0]), f.b.i32(_number(op, "first").value.data))
+    properties: dict[str, Attribute] = {"number_of_threads": IntegerAttr(f.num_warps << f.module.lane_bits, 32)}
+    f.b.operation(nvvm.NamedBarrierOp, (number, mine), (), properties if waits else properties | {"arrives": _UNIT})
+
+
+@lowers("ttng.wait_for_turn", "ttng.end_turn")
+def turn_of_warp_group(f: FunctionLowering, op: Operation) -> None:
+    """A warp group waits at the named barrier of its number, or arrives at the other group's."""
+    b = f.b
+    own = b.lshr(f.thread_id(), 7)
+    only = op.properties.get("group")
+    predicate = b.constant(I1, 1)
+    if isinstance(only, IntegerAttr):
+        predicate = b.icmp("eq", own, b.i32(only.value.data))
+    waits = op.name == "ttng.wait_for_turn"
+    group = own if waits else b.sub(b.i32(1), own)
+    number = b.add(group, b.i32(_number(op, "first").value.data))
+    properties: dict[str, Attribute] = {"number_of_threads": IntegerAttr(256, 32)}
+    b.operation(nvvm.NamedBarrierOp, (number, predicate), (), properties if waits else properties | {"arrives": _UNIT})
+
+
 def _is_true_constant(value: SSAValue) -> bool:
     owner = value.owner
     return isinstance(owner, L.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data != 0

@@ -11,7 +11,7 @@ from minitriton.analysis.locations import source_location
 from minitriton.codegen.text.inline_ptx_check import check_inline_ptx
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import inserted, vector_text
-from minitriton.codegen.text.writer import FunctionWriter, data_of, escaped, integer_of, writes
+from minitriton.codegen.text.writer import FunctionWriter, asm, data_of, escaped, integer_of, writes
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
 from minitriton.dialects.op_access import operand_at, operand_values
@@ -47,6 +47,13 @@ def _barrier(w: FunctionWriter, op: Operation) -> None:
     else:
         w.module.declare(f"llvm.nvvm.barrier.cta.sync{aligned}.all", "void", "i32")
         w.emit(f"call void @llvm.nvvm.barrier.cta.sync{aligned}.all(i32 {number})")
+
+
+@writes("nvvm.barrier.named")
+def _named_barrier(w: FunctionWriter, op: Operation) -> None:
+    kind = "arrive" if "arrives" in op.properties else "sync"
+    text = f"@$1 bar.{kind} $0, {integer_of(op, 'number_of_threads')};"
+    asm(w, "void", text, "r,b,~{memory}", [w.typed(operand) for operand in operand_values(op)])
 
 
 @writes("nvvm.bar.warp.sync")

@@ -298,6 +298,18 @@ class BarrierOp(IRDLOperation):
 
 
 @op_definition
+class NamedBarrierOp(IRDLOperation):
+    """Threads of a warp for which `predicate` holds meet `number_of_threads` at barrier `number`: they wait, or only arrive (`arrives`)."""
+
+    name = "nvvm.barrier.named"
+
+    number = operand_def(i32)
+    predicate = operand_def(i1)
+    number_of_threads = prop_def(IntegerAttr)
+    arrives = opt_prop_def(UnitAttr)
+
+
+@op_definition
 class SetMaxRegisterOp(IRDLOperation):
     """Every thread of the warp group has `count` registers from now on (PTX `setmaxnreg`); `action` is `inc` or `dec`."""
 

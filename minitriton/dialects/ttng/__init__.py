@@ -16,14 +16,18 @@ from minitriton.dialects.ttng.attributes import (
 )
 from minitriton.dialects.ttng.barriers import (
     ArriveBarrierOp,
+    ArriveForFirstWarpOp,
     AsyncCopyMbarrierArriveOp,
     BarrierExpectOp,
     ClusterArriveOp,
     ClusterWaitOp,
+    EndTurnOp,
     FenceAsyncSharedOp,
+    FirstWarpWaitsOp,
     InitBarrierOp,
     InvalBarrierOp,
     WaitBarrierOp,
+    WaitForTurnOp,
 )
 from minitriton.dialects.ttng.dot import WarpGroupDotOp, WarpGroupDotWaitOp
 from minitriton.dialects.ttng.tensor_memory import (

@@ -211,3 +211,56 @@ class AsyncCopyMbarrierArriveOp(IRDLOperation):
 
     def __init__(self, barrier: SSAValue, *, no_increment: bool = False) -> None:
         Operation.__init__(self, operands=(barrier,), properties={"noIncrement": UnitAttr()} if no_increment else {})
+
+
+class _FirstWarpOp(IRDLOperation):
+    """Base of the two halves of a barrier at which only the first warp waits: named barrier `first` + `turn`. Not Triton's."""
+
+    turn = operand_def(i32)
+    first = prop_def(IntegerAttr.constr(i32))
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts())
+    assembly_format = "$turn `from` $first attr-dict"
+
+    def __init__(self, turn: SSAValue, *, first: int) -> None:
+        Operation.__init__(self, operands=(turn,), properties={"first": i32_attr(first)})
+
+
+@op_definition
+class ArriveForFirstWarpOp(_FirstWarpOp):
+    """All warps but the first arrive: what they did before it is done when the first warp has waited."""
+
+    name = "ttng.arrive_for_first_warp"
+
+
+@op_definition
+class FirstWarpWaitsOp(_FirstWarpOp):
+    """The first warp waits until all others have arrived."""
+
+    name = "ttng.first_warp_waits"
+
+
+class _TurnOp(IRDLOperation):
+    """Base of ops by which two warp groups take turns: named barrier `first` + the number of the group whose turn it is. Not Triton's."""
+
+    first = prop_def(IntegerAttr.constr(i32))
+    group = opt_prop_def(IntegerAttr.constr(i32))
+    traits = traits_def(OperandEffects(), VerifyTensorLayouts())
+    assembly_format = "`from` $first (`only` $group^)? attr-dict"
+
+    def __init__(self, *, first: int, group: int | None = None) -> None:
+        only = {} if group is None else {"group": i32_attr(group)}
+        Operation.__init__(self, properties={"first": i32_attr(first), **only})
+
+
+@op_definition
+class WaitForTurnOp(_TurnOp):
+    """Each warp group (or only `group`) waits until the other one has ended its turn."""
+
+    name = "ttng.wait_for_turn"
+
+
+@op_definition
+class EndTurnOp(_TurnOp):
+    """Each warp group (or only `group`) lets the other one have its turn."""
+
+    name = "ttng.end_turn"

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.shared_memory.membar import meets_by_warp
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.dialects import tt, ttg
+from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
@@ -151,6 +151,18 @@ def _wait(op: ttg.AsyncWaitOp, machine: Machine) -> Callable[..., Array]:
 @WITH_MACHINE.add(ttg.LocalBarrierOp, gpu.BarrierOp)
 def _barrier(op: ttg.LocalBarrierOp | gpu.BarrierOp, machine: Machine) -> Callable[[], None]:
     return machine.shared.barrier
+
+
+@WITH_MACHINE.add(ttng.ArriveForFirstWarpOp, ttng.WaitForTurnOp, ttng.EndTurnOp)
+def _orders_nothing(op: Operation, machine: Machine) -> Callable[..., None]:
+    """One half of a barrier, or a turn of warp groups, which orders nothing that they access."""
+    return lambda *turn: None
+
+
+@WITH_MACHINE.add(ttng.FirstWarpWaitsOp)
+def _first_warp_waits(op: ttng.FirstWarpWaitsOp, machine: Machine) -> Callable[[Array], None]:
+    """A barrier: what copies of the first warp may not meet is ordered by it; which warps wait is for the emulator to judge."""
+    return lambda turn: machine.shared.barrier()
 
 
 @PURE.add(ttg.MemDescIndexOp)

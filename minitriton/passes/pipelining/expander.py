@@ -10,6 +10,9 @@ The prologue starts the first iterations; the loop runs as often as before and f
 iterations that are not there are held back (`predication`), so no epilogue is needed. A value that a later stage uses is
 carried by the loop, once for each iteration that it lives on.
 
+A loop marked `ENDS_BEHIND_LOOP` has a last stage that must not run for an iteration that is not there, nor may the one before: it runs
+once less, its last stage once more behind it, and all of it but the first copies under the condition that there is an iteration at all.
+
 Answers to lib/Dialect/TritonGPU/Transforms/Pipeliner/PipelineExpander.cpp without its peeled epilogue.
 """
 
@@ -28,6 +31,9 @@ from minitriton.rewriting.constants import int_attr, int_constant
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import clone_op, is_defined_outside
 
+ENDS_BEHIND_LOOP = "minitriton.ends_behind_loop"
+"""On a loop: the last stage of the last iteration runs behind it (`overlap_products`)."""
+
 KEEP_PREDICATES = "__test_keep_predicate_stage"
 """On a loop: whether an iteration is there is left to an op of its own (Triton's tests look for it)."""
 
@@ -37,12 +43,12 @@ def expand(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]
 
     `order` has all ops of the body as one iteration of the new loop runs them.
     """
-    if any(op not in stages for op in body_ops(loop)) or not _is_possible(loop, order, stages):
+    if any(op not in stages for op in body_ops(loop)) or not is_possible(loop, order, stages):
         return None
     return _Expansion(loop, order, stages).run()
 
 
-def _is_possible(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> bool:
+def is_possible(loop: scf.ForOp, order: list[Operation], stages: dict[Operation, int]) -> bool:
     """Whether each op runs behind what it uses, and nothing reaches back more than one iteration."""
     length = len(order)
     cycle = {op: number + stages[op] * length for number, op in enumerate(order)}
@@ -69,6 +75,7 @@ class _Expansion:
         self.low, self.high, self.step = operand_values(loop)[:3]
         self.arguments = loop.regions[0].block.args
         self.yielded = operand_values(terminator_of(loop))
+        self.ends_behind = loop.attributes.pop(ENDS_BEHIND_LOOP, None) is not None
         self.versions: dict[SSAValue, dict[int, SSAValue]] = {}
         """For each value of the body: what it is in iteration 0, 1, ... of the prologue."""
 
@@ -77,7 +84,8 @@ class _Expansion:
         lives = self._values_across_stages()
         kernel, carried = self._kernel_loop(lives)
         self._kernel(kernel, lives, carried)
-        for result, new in zip(self.loop.results, kernel.results, strict=False):
+        ended = self._ending(kernel, carried) if self.ends_behind else kernel.results
+        for result, new in zip(self.loop.results, ended, strict=False):
             result.replace_all_uses_with(new)
         assert self.loop.parent is not None
         self.loop.parent.erase_op(self.loop)
@@ -102,6 +110,10 @@ class _Expansion:
             counter = self._counter(at, part)
             self._set_version(self.arguments[0], counter, part)
             conditions.append(self._is_below(at, counter))
+            if self.ends_behind and part == self.last - 1:
+                _put_under_condition(self.loop)
+                at = Inserter.before(self.loop)
+                conditions[0] = at.constant(int_attr(i1, 1))
             for op in self.order:
                 iteration = part - self.stages[op]
                 if iteration >= 0:
@@ -127,7 +139,8 @@ class _Expansion:
         current = {value: self.versions[value][iteration] for value in nested_operands(op) if value in self.versions}
         copy = clone_op(op, current)
         at.place(copy)
-        predicate(copy, condition)
+        if not int_constant(condition):
+            predicate(copy, condition)
         for result, new in zip(op.results, copy.results, strict=True):
             for index, value in enumerate(self.yielded):
                 if value is not result:
@@ -182,13 +195,15 @@ class _Expansion:
         for new, old in zip(block.args, self.arguments, strict=False):
             new.location = old.location
             new.name_hint = old.name_hint
+        at = Inserter.before(self.loop)
+        high = at.value(arith.SubiOp(self.high, self.step)) if self.ends_behind else self.high
         kernel = scf.ForOp.create(
-            operands=[self.low, self.high, self.step, *initial],
+            operands=[self.low, high, self.step, *initial],
             result_types=types,
             regions=[Region(block)],
             attributes=dict(self.loop.attributes),
         )
-        Inserter.before(self.loop).insert(kernel)
+        at.insert(kernel)
         return kernel, carried
 
     def _kernel(
@@ -198,7 +213,8 @@ class _Expansion:
         block = kernel.regions[0].block
         at = Inserter(block, None, self.loop.location)
         values: dict[SSAValue, SSAValue] = dict(zip(self.arguments, block.args, strict=False))
-        conditions = [self._is_there(at, block.args[0], stage) for stage in range(self.last)]
+        always = self.last - 1 if self.ends_behind else self.last
+        conditions = [self._is_there(at, block.args[0], stage) for stage in range(always)]
         for op in self.order:
             copy = clone_op(op, values)
             at.place(copy)
@@ -207,7 +223,7 @@ class _Expansion:
                     replacement = self._in_stage(operand, self.stages[op], values, block, carried, copy)
                     if replacement is not None:
                         new.operands[index] = replacement
-            if self.stages[op] < self.last:
+            if self.stages[op] < always:
                 predicate(copy, conditions[self.stages[op]])
         yielded = [self._handed_on(at, index, values, block, conditions) for index in range(len(self.yielded))]
         for value, (first, last) in lives.items():
@@ -262,6 +278,44 @@ class _Expansion:
             return new
         producer, _ = definition_and_distance(self.loop, value)
         stage = self.stages.get(producer, self.last) if producer is not None else self.last
-        if stage == self.last:
+        if stage >= len(conditions):
             return new
         return at.value(arith.SelectOp(conditions[stage], new, block.args[index + 1]))
+
+    # Behind the loop
+
+    def _ending(self, kernel: scf.ForOp, carried: dict[tuple[SSAValue, int], int]) -> list[SSAValue]:
+        """The last stage of the last iteration; what the old loop yields then."""
+        at = Inserter.before(self.loop)
+        values: dict[SSAValue, SSAValue] = dict(zip(self.arguments[1:], kernel.results, strict=False))
+        for op in self.order:
+            if self.stages[op] == self.last:
+                current = dict(values)
+                for operand in nested_operands(op):
+                    producer, _ = definition_and_distance(self.loop, operand)
+                    key = (operand, self.last - self.stages.get(producer, self.last)) if producer is not None else None
+                    if key in carried:
+                        current[operand] = kernel.results[carried[key]]
+                copy = clone_op(op, current)
+                at.place(copy)
+                values.update(zip(op.results, copy.results, strict=True))
+        return [values.get(value, result) for value, result in zip(self.yielded, kernel.results, strict=False)]
+
+
+def _put_under_condition(loop: scf.ForOp) -> None:
+    """`loop` becomes all of a conditional that asks whether it has an iteration, if that is not known."""
+    low, high = int_constant(loop.lb), int_constant(loop.ub)
+    if low is not None and high is not None and low < high:
+        return
+    at = Inserter.before(loop)
+    has_iteration = at.value(arith.CmpiOp(loop.lb, loop.ub, "slt"))
+    used = [result for result in loop.results if result.first_use is not None]
+    then, otherwise = Block(), Block()
+    choice = at.insert(scf.IfOp(has_iteration, [result.type for result in used], Region(then), Region(otherwise)))
+    for result, new in zip(used, choice.results, strict=True):
+        new.name_hint = result.name_hint
+        result.replace_all_uses_with(new)
+    loop.detach()
+    then.add_op(loop)
+    at.at_end(then).insert(scf.YieldOp(*used))
+    at.at_end(otherwise).insert(scf.YieldOp(*(operand_values(loop)[3 + result.index] for result in used)))

@@ -1,0 +1,106 @@
+"""`minitriton-alternate-warp-groups`: two warp groups take turns at the tensor cores, so that one computes while the other's products run.
+
+    scf.for ...                                         ttng.end_turn from 14 only 1            group 0 begins
+      %s = warp_group_dot %q, %k, %0 {isAsync}          scf.for ...
+      %o = warp_group_dot %p, %v, %acc {isAsync}          ttng.wait_for_turn from 14
+      softmax of %s                              =>       %s = warp_group_dot %q, %k, %0 {isAsync}
+                                                          %o = warp_group_dot %p, %v, %acc {isAsync}
+                                                          ttng.end_turn from 14
+                                                          softmax of %s
+                                                        ttng.wait_for_turn from 14 only 0       its last turn, not used
+
+In: TTGIR of kernels with two warp groups, with loops that have products and, between them, work on what these leave. Out: the same;
+a group's products of an iteration (from the last before the loop's end to the first, if the work stands between them) begin when
+those of the other group have begun. Turns are named barriers of the hardware: 14 + the number of the group whose turn it is.
+
+In step, both groups would wait for the same products and then compute while tensor cores rest. (Shah et al., "FlashAttention-3",
+section 3.1: ping-pong scheduling.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.ir import Block, Operation
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import math, ttg, ttng
+from minitriton.dialects.facts.launch import num_ctas, num_warps
+from minitriton.pass_registry import Pass, Property, register_pass
+
+FIRST_BARRIER = 14
+_WARPS_OF_TWO_GROUPS = 8
+_KEPT = frozenset({Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS})
+
+
+@register_pass
+@dataclass(frozen=True)
+class AlternateWarpGroups(Pass):
+    """Makes two warp groups take turns at the tensor cores in loops that compute between products."""
+
+    name: ClassVar[str] = "minitriton-alternate-warp-groups"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    keeps: ClassVar[frozenset[Property]] = _KEPT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite every such loop."""
+        if num_warps(op) != _WARPS_OF_TWO_GROUPS or num_ctas(op) > 1:
+            return
+        if any(isinstance(found, ttg.WarpSpecializeOp) for found in ops_in(op)):
+            return
+        for loop in [found for found in ops_in(op) if isinstance(found, scf.ForOp)]:
+            _alternate(loop)
+
+
+def _alternate(loop: scf.ForOp) -> None:
+    ops = list(loop.regions[0].block.ops)
+    dots = [op for op in ops if isinstance(op, ttng.WarpGroupDotOp)]
+    barriers = any(isinstance(op, ttg.LocalBarrierOp) or (op.regions and op.name.startswith("scf.")) for op in ops)
+    if len(dots) < 2 or barriers or not all(map(_is_asynchronous, dots)):
+        return
+    first, last = ops.index(dots[0]), ops.index(dots[-1])
+    if not _computes(ops[first:last]):
+        if _computes(ops[last:]):
+            _take_turns(loop, dots[0], dots[-1])
+    elif len(dots) == 2:
+        _take_turns_over_the_end(loop, dots[0], dots[1])
+
+
+def _is_asynchronous(dot: ttng.WarpGroupDotOp) -> bool:
+    return dot.is_async is not None and bool(cast(IntegerAttr, dot.is_async).value.data)
+
+
+def _computes(ops: list[Operation]) -> bool:
+    """Whether tensors are worked on that keep threads busy: exponentials, the slowest that threads compute by themselves."""
+    return any(isinstance(op, math.Exp2Op) and isinstance(op.results[0].type, TensorType) for op in ops)
+
+
+def _take_turns(loop: scf.ForOp, first: Operation, last: Operation) -> None:
+    """A turn from `first` to `last` of an iteration; group 0 begins, and at the end takes the turn that it is given."""
+    _put(ttng.EndTurnOp(first=FIRST_BARRIER, group=1), before=loop)
+    _put(ttng.WaitForTurnOp(first=FIRST_BARRIER), before=first)
+    _put(ttng.EndTurnOp(first=FIRST_BARRIER), behind=last)
+    _put(ttng.WaitForTurnOp(first=FIRST_BARRIER, group=0), behind=loop)
+
+
+def _take_turns_over_the_end(loop: scf.ForOp, first: Operation, last: Operation) -> None:
+    """A turn from `last` to `first` of the next iteration; group 1 begins behind group 0, and at the end is let go by it."""
+    _put(ttng.WaitForTurnOp(first=FIRST_BARRIER, group=1), before=loop)
+    _put(ttng.EndTurnOp(first=FIRST_BARRIER), behind=first)
+    _put(ttng.WaitForTurnOp(first=FIRST_BARRIER), before=last)
+    _put(ttng.EndTurnOp(first=FIRST_BARRIER, group=0), behind=loop)
+
+
+def _put(op: Operation, *, before: Operation | None = None, behind: Operation | None = None) -> None:
+    place = before or behind
+    assert place is not None
+    op.location = place.location
+    block = cast(Block, place.parent)
+    if before is not None:
+        block.insert_op_before(op, before)
+    else:
+        block.insert_op_after(op, place)

@@ -1,0 +1,151 @@
+"""`minitriton-delay-dot-waits`: a wait for a product on tensor cores stands where its result is first needed.
+
+    %s = warp_group_dot %q, %k, %0 {isAsync}              %s = warp_group_dot %q, %k, %0 {isAsync}
+    %s1 = warp_group_dot_wait %s {pendings = 0}           %o = warp_group_dot %p, %v, %acc {isAsync}
+    %o = warp_group_dot %p, %v, %acc {isAsync}      =>    %s1 = warp_group_dot_wait %s {pendings = 1}
+    %o1, %p1 = warp_group_dot_wait %o {pendings = 0}      %x = softmax %s1
+    %x = softmax %s1                                      %o1 = warp_group_dot_wait %o, %p {pendings = 0}
+    %y = arith.mulf %o1, %f                               %y = arith.mulf %o1, %f
+
+In: TTGIR with asynchronous products. Out: the same; each wait moved behind ops that neither use what it hands on nor write memory or meet
+other threads, and one more product left running for each that begins before it. Operands in registers go through the wait: nothing may be
+written there while the product reads them (PTX ISA, "Asynchronous wgmma instructions").
+
+A buffer that a product reads may be written again behind the next such op, so no wait passes one, except a copy to another place of the
+rings that its products read, as the counters of the loop show (`analysis.ring_positions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.traits import IsTerminator
+
+from minitriton.analysis.operations import ops_in
+from minitriton.analysis.ring_positions import ring_position
+from minitriton.dialects import ttg, ttng
+from minitriton.dialects.op_access import operand_values
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.pipelining.loops import VIEWS, nested_operands
+from minitriton.rewriting.effects import is_memory_effect_free
+
+
+@register_pass
+@dataclass(frozen=True)
+class DelayDotWaits(Pass):
+    """Moves waits for products on tensor cores to where their results are needed."""
+
+    name: ClassVar[str] = "minitriton-delay-dot-waits"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Move every wait, the last of a block first: the ones before can pass the products that it stood behind."""
+        for wait in reversed([found for found in ops_in(op) if isinstance(found, ttng.WarpGroupDotWaitOp)]):
+            _delay(wait)
+
+
+def _delay(wait: ttng.WarpGroupDotWaitOp) -> None:
+    results: set[SSAValue] = set(wait.results)
+    read = _buffers_read(wait)
+    started = 0
+    end = wait.next_op
+    while end is not None and not _must_follow(end, results, read):
+        started += isinstance(end, ttng.WarpGroupDotOp)
+        end = end.next_op
+    if end is None or (not started and not _is_followed_by_work(wait, end)):
+        return
+    _replace(wait, end, cast(IntegerAttr, wait.pendings).value.data + started)
+
+
+def _must_follow(op: Operation, results: set[SSAValue], read: list[SSAValue] | None) -> bool:
+    """Whether `op` has to stay behind the wait with these results, for products that read these buffers."""
+    if op.has_trait(IsTerminator) or any(operand in results for operand in nested_operands(op)):
+        return True
+    if isinstance(op, ttng.WarpGroupDotOp):
+        return not _is_asynchronous(op)
+    if isinstance(op, ttng.AsyncTMACopyGlobalToLocalOp):
+        return read is None or not all(_are_apart(op.destination, buffer) for buffer in read)
+    return not (is_memory_effect_free(op) or isinstance(op, _HARMLESS))
+
+
+_HARMLESS = (ttng.WaitBarrierOp, ttng.BarrierExpectOp, *VIEWS)
+"""Ops with effects on nothing that a product reads or writes."""
+
+
+def _buffers_read(wait: ttng.WarpGroupDotWaitOp) -> list[SSAValue] | None:
+    """The buffers that the products waited for read, views seen through; None if a product is not known."""
+    found: list[SSAValue] = []
+    for value in wait.operands:
+        if isinstance(value.type, TensorType):
+            if not isinstance(value, OpResult) or not isinstance(value.op, ttng.WarpGroupDotOp):
+                return None
+            found.extend(_viewed(v) for v in operand_values(value.op)[:2] if not isinstance(v.type, TensorType))
+    return found
+
+
+def _viewed(value: SSAValue) -> SSAValue:
+    """The buffer that `value` is a view of."""
+    while isinstance(value, OpResult) and isinstance(value.op, VIEWS) and not isinstance(value.op, ttg.MemDescIndexOp):
+        value = operand_values(value.op)[0]
+    return value
+
+
+def _are_apart(written: SSAValue, read: SSAValue) -> bool:
+    """Whether two buffers are different allocations, or different places of a ring in every iteration."""
+    (first, first_index), (second, second_index) = _place(written), _place(read)
+    if not isinstance(first, OpResult) or not isinstance(second, OpResult):
+        return False
+    if first is not second:
+        return isinstance(first.op, ttg.LocalAllocOp) and isinstance(second.op, ttg.LocalAllocOp)
+    if first_index is None or second_index is None:
+        return False
+    loop = written.owner.parent_op() if isinstance(written, OpResult) else None
+    if not isinstance(loop, scf.ForOp) or not isinstance(first.type, ttg.MemDescType):
+        return False
+    length = first.type.get_shape()[0]
+    positions = [ring_position(index, length, loop) for index in (first_index, second_index)]
+    return None not in positions and positions[0] != positions[1]
+
+
+def _place(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    """The allocation, and which buffer of it."""
+    value = _viewed(value)
+    if isinstance(value, OpResult) and isinstance(value.op, ttg.MemDescIndexOp):
+        return _viewed(operand_values(value.op)[0]), operand_values(value.op)[1]
+    return value, None
+
+
+def _is_asynchronous(dot: ttng.WarpGroupDotOp) -> bool:
+    return dot.is_async is not None and bool(cast(IntegerAttr, dot.is_async).value.data)
+
+
+def _is_followed_by_work(wait: Operation, end: Operation) -> bool:
+    """Whether ops on tensors stand between: only they are worth moving for."""
+    op = wait.next_op
+    while op is not None and op is not end:
+        if any(isinstance(result.type, TensorType) for result in op.results):
+            return True
+        op = op.next_op
+    return False
+
+
+def _replace(wait: ttng.WarpGroupDotWaitOp, before: Operation, pendings: int) -> None:
+    """The same wait elsewhere, for registers that its products read too."""
+    values: dict[SSAValue, None] = dict.fromkeys(wait.operands)
+    for value in wait.operands:
+        dot = value.op if isinstance(value, OpResult) else None
+        if isinstance(dot, ttng.WarpGroupDotOp) and dot.parent is wait.parent and isinstance(dot.a.type, TensorType):
+            values[dot.a] = None
+    new = ttng.WarpGroupDotWaitOp(list(values), pendings=pendings)
+    new.location = wait.location
+    block = cast(Block, wait.parent)
+    block.insert_op_before(new, before)
+    for old, result in zip(wait.results, new.results, strict=False):
+        result.name_hint = old.name_hint
+        old.replace_all_uses_with(result)
+    block.erase_op(wait)

@@ -1,0 +1,199 @@
+"""`minitriton-first-warp-barriers`: where a barrier only keeps copies from overwriting what other warps still read, nobody waits but
+the warp that starts the copies.
+
+    scf.for ... iter_args(%fill = 2, ...)                   scf.for ... iter_args(%fill = 2, ...)
+                                                              ttng.arrive_for_first_warp %fill from 1
+      dots that read %ring[%read]; wait for them              dots that read %ring[%read]; wait for them
+      ttg.local_barrier                              =>       ttng.first_warp_waits %fill from 1
+      async_tma_copy %d[..] %ring[%next]                      async_tma_copy %d[..] %ring[%next]
+
+In: TTGIR with barriers. Out: the same; in loops that touch shared memory by tensor copies and by products on tensor cores alone, the
+barrier becomes a named one of the hardware at which other warps arrive and go on. Warp groups drift apart then: one computes while the
+other keeps the tensor cores busy.
+
+Why this is enough, with `analysis.ring_positions` for places in rings of n buffers:
+
+- a copy in iteration i writes what was read d iterations before, 0 < d < n; other warps have finished that iteration's products, or
+  the wait for them stands before the arrival. The same holds for the mbarriers that the copy's completion turns.
+- a warp runs ahead of the first at most until it needs a buffer that is not filled yet: n iterations have n named barriers, so that no
+  warp arrives at one twice before the first warp has met it.
+- behind the loop all threads meet.
+
+Without it (Triton's way) warps of different groups meet in every iteration, and tensor cores rest while all of them compute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from minitriton.analysis.operations import ops_in
+from minitriton.analysis.ring_positions import ring_position
+from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
+from minitriton.dialects.op_access import operand_values
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.pipelining.loops import VIEWS
+from minitriton.rewriting.constants import int_constant
+from minitriton.rewriting.effects import is_memory_effect_free
+
+FIRST_BARRIER, END = 1, 14
+"""Named barriers of a block that are free: 0 is that of all threads, 14 and 15 are for turns (`alternate_warp_groups`)."""
+
+_KEPT = frozenset(
+    {Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS, Property.STRUCTURED}
+)
+
+
+@register_pass
+@dataclass(frozen=True)
+class FirstWarpBarriers(Pass):
+    """Lets warps that start no copies go on where only copies have to wait."""
+
+    name: ClassVar[str] = "minitriton-first-warp-barriers"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.BARRIERS})
+    keeps: ClassVar[frozenset[Property]] = _KEPT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite every loop for which it is enough."""
+        if num_ctas(op) > 1 or num_warps(op) <= 4 or any(isinstance(o, ttg.WarpSpecializeOp) for o in ops_in(op)):
+            return
+        for loop in [found for found in ops_in(op) if isinstance(found, scf.ForOp)]:
+            _Loop(loop).rewrite()
+
+
+_FREE_OF_SHARED_MEMORY = (tt.LoadOp, tt.StoreOp, ttng.WarpGroupDotWaitOp, *VIEWS)
+
+
+class _Loop:
+    """A loop and what it does to shared memory."""
+
+    def __init__(self, loop: scf.ForOp) -> None:
+        self.loop = loop
+        self.body = loop.regions[0].block
+        self.ops = list(self.body.ops)
+        self.index = {op: number for number, op in enumerate(self.ops)}
+
+    def _of(self, *kinds: type[Operation]) -> list[Operation]:
+        return [op for op in self.ops if isinstance(op, kinds)]
+
+    def rewrite(self) -> None:
+        """Split the loop's barrier, if it has a single one and all that it orders is known."""
+        barriers = self._of(ttg.LocalBarrierOp)
+        copies = cast(list[ttng.AsyncTMACopyGlobalToLocalOp], self._of(ttng.AsyncTMACopyGlobalToLocalOp))
+        if len(barriers) != 1 or not copies or not all(map(self._is_known, self.ops[:-1])):
+            return
+        barrier = barriers[0]
+        place = max((self._arrival_for(copy) for copy in copies), default=0)
+        turn = self._turn(copies)
+        if turn is None or not place <= self.index[barrier] < min(map(self.index.__getitem__, copies)):
+            return
+        arrive, wait = (kind(turn, first=FIRST_BARRIER) for kind in (ttng.ArriveForFirstWarpOp, ttng.FirstWarpWaitsOp))
+        arrive.location = wait.location = barrier.location
+        self.body.insert_op_before(arrive, self.ops[place])
+        self.body.insert_op_before(wait, barrier)
+        self.body.erase_op(barrier)
+        outer = cast(Block, self.loop.parent)
+        if not isinstance(self.loop.next_op, ttg.LocalBarrierOp):
+            meet = ttg.LocalBarrierOp()
+            meet.location = self.loop.location
+            outer.insert_op_after(meet, self.loop)
+
+    def _is_known(self, op: Operation) -> bool:
+        """Whether what `op` does to shared memory, if anything, is one of the things that the argument above is about."""
+        if (
+            ALLOCATION_SIZE in op.attributes
+            or ALLOCATION_OFFSET in op.attributes
+            or op.name in ("scf.for", "scf.if", "scf.while")
+        ):
+            return False
+        if isinstance(op, ttng.WarpGroupDotOp):
+            return self._is_waited_for(op) is not None
+        if isinstance(op, (ttng.WaitBarrierOp, ttng.BarrierExpectOp, ttng.AsyncTMACopyGlobalToLocalOp)):
+            return True
+        if isinstance(op, (ttg.LocalBarrierOp, *_FREE_OF_SHARED_MEMORY)):
+            return True
+        return is_memory_effect_free(op)
+
+    def _is_waited_for(self, dot: Operation) -> tuple[int, int] | None:
+        """How many iterations later, and behind which op, `dot` is known to be over; None if that is not known."""
+        if not dot.properties["isAsync"].value.data:  # pyright: ignore
+            return 0, self.index[dot]
+        started = 0
+        start = self.index[dot] + 1
+        for number in (*range(start, len(self.ops)), *range(start - 1)):
+            op = self.ops[number]
+            if isinstance(op, ttng.WarpGroupDotOp):
+                started += 1
+            elif isinstance(op, ttng.WarpGroupDotWaitOp) and cast(IntegerAttr, op.pendings).value.data <= started:
+                return int(number < start), number
+        return None
+
+    def _arrival_for(self, copy: ttng.AsyncTMACopyGlobalToLocalOp) -> int:
+        """Before which op other warps may arrive, so far as what `copy` writes and the mbarrier that it turns; too far for never."""
+        place = 0
+        never = len(self.ops) + 1
+        for dot in cast(list[ttng.WarpGroupDotOp], self._of(ttng.WarpGroupDotOp)):
+            for buffer in (v for v in operand_values(dot)[:2] if isinstance(v.type, ttg.MemDescType)):
+                ago = self._iterations_ago(copy.destination, buffer)
+                ended = self._is_waited_for(dot)
+                if ago is None or ended is None:
+                    return never
+                if ago == 0:
+                    continue
+                if ended[0] > ago - 1:
+                    if ended[0] != ago:
+                        return never
+                    place = max(place, ended[1] + 1)
+        for wait in cast(list[ttng.WaitBarrierOp], self._of(ttng.WaitBarrierOp)):
+            if self._iterations_ago(copy.barrier, wait.alloc) is None:
+                return never
+        return place
+
+    def _iterations_ago(self, written: SSAValue, read: SSAValue) -> int | None:
+        """How many iterations ago the buffer `written` was last the buffer `read`, 0 if they are never the same; None if not known."""
+        (first, index), (second, other) = _place(written), _place(read)
+        if not isinstance(first, OpResult) or not isinstance(second, OpResult):
+            return None
+        if first is not second:
+            return 0 if isinstance(first.op, ttg.LocalAllocOp) and isinstance(second.op, ttg.LocalAllocOp) else None
+        length = _length(first)
+        if index is None or other is None or length is None:
+            return None
+        at, was = ring_position(index, length, self.loop), ring_position(other, length, self.loop)
+        return None if at is None or was is None or at == was else (was - at) % length
+
+    def _turn(self, copies: list[ttng.AsyncTMACopyGlobalToLocalOp]) -> SSAValue | None:
+        """An argument of the loop that counts round one of the rings, from 0 on, and rings not shorter than the others'."""
+        lengths = {_length(_place(copy.destination)[0]) for copy in copies}
+        if len(lengths) != 1 or None in lengths:
+            return None
+        length = cast(int, lengths.pop())
+        for number, argument in enumerate(self.body.args[1:]):
+            start = int_constant(operand_values(self.loop)[3 + number])
+            if start is None or not 0 <= start < length or FIRST_BARRIER + length > END:
+                continue
+            if argument.type == copies[0].coord[0].type and ring_position(argument, length, self.loop) is not None:
+                return argument
+        return None
+
+
+def _length(ring: SSAValue) -> int | None:
+    type_ = ring.type
+    is_ring = isinstance(ring, OpResult) and isinstance(type_, ttg.MemDescType)
+    return type_.get_shape()[0] if is_ring else None  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _place(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    """The allocation, and which buffer of it."""
+    index: SSAValue | None = None
+    while isinstance(value, OpResult) and isinstance(value.op, VIEWS):
+        if isinstance(value.op, ttg.MemDescIndexOp):
+            index = operand_values(value.op)[1]
+        value = operand_values(value.op)[0]
+    return value, index

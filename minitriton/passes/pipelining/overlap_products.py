@@ -1,0 +1,193 @@
+"""`minitriton-overlap-products`: what stands between two products of a loop runs under the products of another iteration.
+
+    s(i) = q k(i)                  s(0) = q k(0); p(0) = softmax s(0)
+    p(i) = softmax s(i)            for i: s(i + 1) = q k(i + 1)       both run on tensor cores ...
+    o += p(i) v(i)          =>            o += p(i) v(i)
+                                          p(i + 1) = softmax s(i + 1)   ... the second one under this
+                                   o += p(n - 1) v(n - 1)
+
+In: loops with a schedule whose products feed each other through registers: *late* products take what *early* ones left as their operand
+A, and only add to an accumulator of the loop. Out: late products one stage later, between the early products of the next iteration and
+what these feed; loads that only late products need start one stage later too. The loop carries A instead of computing it anew, and its
+last stage stands behind it (`expander`): no product runs for an iteration that is not there.
+
+Tensor cores rest during the softmax of attention otherwise, unless another warp group has products for them. (Shah et al.,
+"FlashAttention-3", section 3.2 and algorithm 2: pipelining within a warp group.) The carried operand costs registers: loops that would
+need more than a thread has stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType, UnitAttr
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from minitriton.dialects import ttg, ttng
+from minitriton.dialects.facts.launch import num_warps
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.pipelining.buffers import LOADS
+from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP, is_possible
+from minitriton.passes.pipelining.loops import VIEWS, body_ops, loops_in, nested_operands, terminator_of
+from minitriton.passes.pipelining.schedule import Schedule, producers
+from minitriton.rewriting.effects import is_memory_effect_free
+
+REGISTERS = 255
+"""Registers of 32 bits that a thread has."""
+
+OTHER_REGISTERS = 36
+"""What addresses, counters and row sums take beside the tiles: attention of 128x128 by 8 warps takes 187 with 160 in tiles."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class OverlapProducts(Pass):
+    """Delays products that depend on others to the next iteration, so that what is between them runs beside products."""
+
+    name: ClassVar[str] = "minitriton-overlap-products"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
+    keeps: ClassVar[frozenset[Property]] = frozenset({Property.SCHEDULED})
+    registers: int = REGISTERS
+    """Loops whose tiles would take more registers a thread stay as they are."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Change the schedules of all such loops."""
+        warps = num_warps(op)
+        for loop in list(loops_in(op)):
+            schedule = Schedule.read(loop)
+            if schedule is not None:
+                _overlap(loop, schedule, self.registers - OTHER_REGISTERS, 32 * warps)
+
+
+def _overlap(loop: scf.ForOp, schedule: Schedule, registers: int, threads: int) -> None:
+    last = schedule.stages - 1
+    ops = body_ops(loop)
+    dots = [op for op in ops if isinstance(op, ttng.WarpGroupDotOp)]
+    late = [dot for dot in dots if _only_accumulates(dot, loop)]
+    early = [dot for dot in dots if dot not in late]
+    if (
+        not late
+        or not early
+        or any(op not in schedule for op in ops)
+        or any(schedule.stage(dot) != last for dot in dots)
+    ):
+        return
+    between = _results_of(early, ops)
+    if any(not isinstance(dot.a.type, TensorType) or dot.a not in between for dot in late):
+        return
+    if _needed_registers(early, late, threads) > registers:
+        return
+    moved = _operands_in_memory(late, schedule)
+    if moved is not None:
+        _reschedule(loop, schedule, late, moved)
+
+
+def _only_accumulates(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> bool:
+    """Whether the loop hands the result on and uses it for nothing else, and c comes from what it handed on by pure ops."""
+    end = terminator_of(loop)
+    uses = list(dot.results[0].uses)
+    if len(uses) != 1 or uses[0].operation is not end:
+        return False
+    carried = loop.regions[0].block.args[1 + uses[0].index]
+    pending, seen = [use.operation for use in carried.uses], set[Operation]()
+    while pending:
+        op = pending.pop()
+        if op in seen or op is dot:
+            continue
+        seen.add(op)
+        if op.parent is not dot.parent or op is end or op.regions or not is_memory_effect_free(op):
+            return False
+        if isinstance(op, ttng.WarpGroupDotOp):
+            return False
+        pending.extend(use.operation for result in op.results for use in result.uses)
+    return True
+
+
+def _results_of(early: list[ttng.WarpGroupDotOp], ops: list[Operation]) -> set[SSAValue]:
+    """What an iteration computes from the early products."""
+    found: set[SSAValue] = {dot.results[0] for dot in early}
+    for op in ops:
+        if any(value in found for value in nested_operands(op)):
+            found.update(op.results)
+    return found
+
+
+def _needed_registers(early: list[ttng.WarpGroupDotOp], late: list[ttng.WarpGroupDotOp], threads: int) -> int:
+    """Registers a thread for all accumulators, and for each late A twice: one is read while the next is made."""
+    return (sum(_words(dot.results[0]) for dot in (*early, *late)) + 2 * sum(_words(dot.a) for dot in late)) // threads
+
+
+def _words(tensor: SSAValue) -> int:
+    type_ = tensor.type
+    assert isinstance(type_, TensorType) and isinstance(type_.element_type, FixedBitwidthType)
+    return prod(type_.get_shape()) * type_.element_type.bitwidth // 32
+
+
+def _operands_in_memory(late: list[ttng.WarpGroupDotOp], schedule: Schedule) -> dict[Operation, int] | None:
+    """How many stages later what brings b of `late` into shared memory runs; None if others read it too."""
+    moved: dict[Operation, int] = {}
+    for dot in late:
+        value = dot.b
+        while isinstance(value, OpResult) and value.op in schedule:
+            op = value.op
+            if any(use.operation not in late and use.operation not in moved for use in op.results[0].uses):
+                return None
+            moved[op] = 1
+            if isinstance(op, LOADS):
+                break
+            if not isinstance(op, (ttg.LocalAllocOp, *VIEWS)) or not op.operands:
+                return None
+            value = op.operands[0]
+    return moved
+
+
+def _reschedule(
+    loop: scf.ForOp, schedule: Schedule, late: list[ttng.WarpGroupDotOp], moved: dict[Operation, int]
+) -> None:
+    """Early products and what they need, then late ones, the rest of the last stage, copies, and what waits for late products.
+
+    The barrier before the copies keeps `ptxas` from moving the wait for late products up into the rest, which has no
+    dependence on it (seen in the machine code of attention without it).
+    """
+    ops, last = body_ops(loop), schedule.stages - 1
+    in_last = [op for op in ops if schedule.stage(op) == last]
+    dots: list[Operation] = [op for op in in_last if isinstance(op, ttng.WarpGroupDotOp) and op not in late]
+    needed = set(dots)
+    while dots:
+        for producer in producers(dots.pop(), through_arguments=False):
+            if producer not in needed and schedule.stage(producer) == last:
+                needed.add(producer)
+                dots.append(producer)
+    at = min(schedule.position(schedule.cluster(op)) for op in in_last)
+    first, second, rest = (schedule.new_cluster(at + number) for number in range(3))
+    end = schedule.new_cluster()
+    waiting = _users_of_accumulators(loop, late)
+    for op in in_last:
+        if op in late or op in moved:
+            schedule.insert(op, last + 1, second)
+        else:
+            schedule.insert(op, last, first if op in needed else end if op in waiting else rest)
+    for op, (stage, cluster) in tuple(schedule.places.items()):
+        if op in moved and op not in in_last:
+            schedule.insert(op, stage + 1, cluster)
+    schedule.stages += 1
+    if is_possible(loop, schedule.in_order(loop), {op: stage for op, (stage, _) in schedule.places.items()}):
+        schedule.write(loop)
+        loop.attributes[ENDS_BEHIND_LOOP] = UnitAttr()
+
+
+def _users_of_accumulators(loop: scf.ForOp, late: list[ttng.WarpGroupDotOp]) -> set[Operation]:
+    """What uses the accumulators that the iteration before left."""
+    arguments = (loop.regions[0].block.args[1 + use.index] for dot in late for use in dot.results[0].uses)
+    found: set[Operation] = set()
+    pending = [use.operation for argument in arguments for use in argument.uses]
+    while pending:
+        op = pending.pop()
+        if op not in found and op not in late:
+            found.add(op)
+            pending.extend(use.operation for result in op.results for use in result.uses)
+    return found

@@ -1,0 +1,154 @@
+"""`minitriton-stretch-copies`: a tensor copy starts as early as it can, and is waited for where its buffer is first used.
+
+    async_tma_copy_global_to_local %q_desc[..] %q, %bar          async_tma_copy_global_to_local %q_desc[..] %q, %bar
+    wait_barrier %bar, %c0                                       async_tma_copy_global_to_local %k_desc[..] %k, %other
+    inval_barrier %bar                                     =>    wait_barrier %bar, %c0
+    use %q                                                       inval_barrier %bar
+    async_tma_copy_global_to_local %k_desc[..] %k, %other        use %q
+    wait_barrier %other, %c0                                     wait_barrier %other, %c0
+    use %k                                                       use %k
+
+In: TTGIR with copies that are waited for in the same block. Out: the same. What starts a copy (its buffer, its mbarrier, the copy) moves up
+behind what it needs; the wait and what ends the mbarrier move down to the first use of the buffer. Neither passes what writes global memory,
+which the copy reads, a loop, or an op that may do anything. Attention starts the copies of the first keys while the queries come,
+and that of values while scores are computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import tt, ttg, ttng
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.pipelining.loops import VIEWS
+from minitriton.rewriting.effects import is_memory_effect_free
+
+_PASSED = (
+    tt.LoadOp,
+    ttg.LocalAllocOp,
+    ttng.InitBarrierOp,
+    ttng.BarrierExpectOp,
+    ttng.AsyncTMACopyGlobalToLocalOp,
+    ttng.WaitBarrierOp,
+    ttng.InvalBarrierOp,
+    ttng.WarpGroupDotOp,
+    ttng.WarpGroupDotWaitOp,
+    *VIEWS,
+)
+"""Ops with effects that a copy under way does not meet, on other buffers than its own."""
+
+
+@register_pass
+@dataclass(frozen=True)
+class StretchCopies(Pass):
+    """Starts tensor copies earlier, and waits for them later."""
+
+    name: ClassVar[str] = "minitriton-stretch-copies"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Move the starts of all such copies, the first of a block first, then the waits, the last first."""
+        waits = [found for found in ops_in(op) if isinstance(found, ttng.WaitBarrierOp)]
+        copies = [copy for wait in waits if (copy := _copy_before(wait)) is not None]
+        for copy in copies:
+            _start_early(copy)
+        for copy in reversed(copies):
+            _wait_late(copy)
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """A copy that is waited for once, with all that its mbarrier is for, and the buffer, in one block."""
+
+    start: list[Operation]
+    wait: ttng.WaitBarrierOp
+    end: ttng.InvalBarrierOp
+    own: frozenset[SSAValue]
+    """The mbarrier, the buffer, and its views."""
+
+
+def _copy_before(wait: ttng.WaitBarrierOp) -> _Copy | None:
+    """The copy that `wait` is for; None where there is more to it."""
+    barrier, following = wait.alloc, wait.next_op
+    if not isinstance(barrier, OpResult) or not isinstance(barrier.op, ttg.LocalAllocOp) or wait.pred is not None:
+        return None
+    users = [use.operation for use in barrier.uses]
+    copies = [user for user in users if isinstance(user, ttng.AsyncTMACopyGlobalToLocalOp)]
+    if len(copies) != 1 or any(op.parent is not wait.parent for op in (barrier.op, *users)):
+        return None
+    if not isinstance(following, ttng.InvalBarrierOp) or following.alloc is not barrier or len(users) != 5:
+        return None
+    start: list[Operation] = [barrier.op]
+    buffer = copies[0].destination
+    if isinstance(buffer, OpResult) and isinstance(buffer.op, ttg.LocalAllocOp) and buffer.op.parent is wait.parent:
+        start.append(buffer.op)
+    start += [user for user in users if isinstance(user, (ttng.InitBarrierOp, ttng.BarrierExpectOp))] + copies
+    order = {op: number for number, op in enumerate(cast(Block, wait.parent).ops)}
+    return _Copy(sorted(start, key=order.__getitem__), wait, following, frozenset({barrier, *_views_of(buffer)}))
+
+
+def _start_early(copy: _Copy) -> None:
+    """Move the start behind the last op that it needs or must not pass."""
+    needed = {v.op for op in copy.start for v in op.operands if isinstance(v, OpResult) and v.op not in copy.start}
+    block = cast(Block, copy.wait.parent)
+    place = copy.start[0]
+    before = place.prev_op
+    while before is not None and before not in needed and _may_pass(before, copy.own):
+        place, before = before, before.prev_op
+    if place is copy.start[0] or not any(isinstance(op, ttng.WarpGroupDotOp) for op in _between(place, copy.start[0])):
+        return
+    for op in copy.start:
+        op.detach()
+        block.insert_op_before(op, place)
+
+
+def _between(first: Operation, last: Operation) -> list[Operation]:
+    found: list[Operation] = []
+    op: Operation | None = first
+    while op is not None and op is not last:
+        found.append(op)
+        op = op.next_op
+    return found
+
+
+def _wait_late(copy: _Copy) -> None:
+    """Move the wait in front of the first op that uses the buffer, or that it must not pass."""
+    place = copy.end.next_op
+    while place is not None and _may_pass(place, copy.own):
+        place = place.next_op
+    if place is None or place is copy.end.next_op:
+        return
+    block = cast(Block, copy.wait.parent)
+    for op in (copy.wait, copy.end):
+        op.detach()
+        block.insert_op_before(op, place)
+
+
+def _views_of(buffer: SSAValue) -> set[SSAValue]:
+    found, pending = {buffer}, [buffer]
+    while pending:
+        for use in pending.pop().uses:
+            if isinstance(use.operation, VIEWS):
+                view = use.operation.results[0]
+                if view not in found:
+                    found.add(view)
+                    pending.append(view)
+    return found
+
+
+def _may_pass(op: Operation, own: frozenset[SSAValue]) -> bool:
+    if op.regions or op.next_op is None:
+        return is_memory_effect_free(op) and op.next_op is not None and not _uses(op, own)
+    if isinstance(op, VIEWS):
+        return True
+    return (is_memory_effect_free(op) or isinstance(op, _PASSED)) and not _uses(op, own)
+
+
+def _uses(op: Operation, own: frozenset[SSAValue]) -> bool:
+    return any(operand in own for inner in ops_in(op) for operand in inner.operands)

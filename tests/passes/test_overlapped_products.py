@@ -1,0 +1,267 @@
+"""Passes that keep tensor cores busy during what stands between products: where products, waits, barriers and turns end up."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filecheck_ir import check, run
+from test_hold_wgmma_registers import HEAD
+
+import minitriton
+from minitriton.compiler import ASTSource
+from minitriton.lab.corpus.case import load_file
+from minitriton.passes.alternate_warp_groups import AlternateWarpGroups
+from minitriton.passes.delay_dot_waits import DelayDotWaits
+from minitriton.passes.first_warp_barriers import FirstWarpBarriers
+from minitriton.passes.stretch_copies import StretchCopies
+from minitriton.target import GPUTarget
+
+KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")
+MATRIX = "!ttg.memdesc<64x64xf16, #sh, #smem>"
+F32, F16 = "tensor<64x64xf32, #mma>", "tensor<64x64xf16, #a>"
+
+
+def attention(rows: int, keys: int, width: int, warps: int, without: str = "", stages: int = 2) -> dict[str, str]:
+    """The stages of the forward kernel, not causal."""
+    kernel = KERNELS.attention
+    signature: dict[str, str] = dict.fromkeys(kernel.arg_names, "constexpr")
+    boxes = {"q": rows, "k": keys, "v": keys, "o": rows}
+    signature |= {f"{name}_desc": f"tensordesc<fp16[{n}, {width}]>" for name, n in boxes.items()}
+    signature |= {"log_sums": "*fp32", "length": "i32", "scale": "fp32"}
+    constants: dict[str, Any] = {"BM": rows, "BN": keys, "D": width, "CAUSAL": False, "SPECIALIZE": False}
+    source = ASTSource(kernel, signature, constants, {(4,): [["tt.divisibility", 16]]})
+    options = {"num_warps": warps, "num_stages": stages, "without": without}
+    return minitriton.compile(source, GPUTarget("cuda", 90, 32), options, assemble=False).asm
+
+
+def body_of_loop(text: str) -> str:
+    """From the first line with `scf.for` to the end of that loop."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if "scf.for" in line)
+    indent = len(lines[first]) - len(lines[first].lstrip())
+    last = next(i for i in range(first + 1, len(lines)) if lines[i].startswith(" " * indent + "}"))
+    return "\n".join(lines[first : last + 1])
+
+
+def names(text: str, *ops: str) -> list[str]:
+    """Which of `ops` come, in order."""
+    return re.findall("|".join(map(re.escape, ops)), text)
+
+
+OPS = ("ttng.warp_group_dot ", "math.exp2", "arith.truncf")
+
+
+def test_the_next_scores_are_started_before_values_are_weighed() -> None:
+    text = attention(128, 64, 64, 8)["ttgir"]
+    dot = "ttng.warp_group_dot "
+    assert names(body_of_loop(text), *OPS) == [dot, dot, "math.exp2", "math.exp2", "arith.truncf"]
+    behind = text[text.index(body_of_loop(text)) + len(body_of_loop(text)) :]
+    assert names(behind, dot, "scf.yield")[:2] == [dot, "scf.yield"]
+    before = attention(128, 64, 64, 8, "minitriton-overlap-products")["ttgir"]
+    assert names(body_of_loop(before), *OPS)[:2] == [dot, "math.exp2"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "keys", "width", "warps", "is_changed"), [(128, 64, 64, 4, True), (128, 64, 128, 4, False)]
+)
+def test_tiles_that_would_not_fit_into_registers_stay(
+    rows: int, keys: int, width: int, warps: int, is_changed: bool
+) -> None:
+    texts = [attention(rows, keys, width, warps, without)["ttgir"] for without in ("", "minitriton-overlap-products")]
+    assert (texts[0] != texts[1]) == is_changed
+
+
+def test_warp_groups_meet_only_behind_the_loop_and_take_turns() -> None:
+    ptx = attention(128, 64, 64, 8)["ptx"]
+    loop = ptx[ptx.index("wgmma.wait_group.sync.aligned 1") :]
+    before, loop = ptx[: ptx.index("wgmma.wait_group.sync.aligned 1")], loop[: loop.index("bar.sync \t0")]
+    assert "bar.arrive" in before and re.search(r"@%p\d+ bar\.sync %r\d+, 256", loop)
+    plain = attention(128, 64, 64, 8, "minitriton")["ptx"]
+    assert "bar.arrive" not in plain
+
+
+def products(first_pendings: int, between: str = "") -> str:
+    """Two products in a loop, each waited for at once; the second takes A from registers."""
+    return f"""{HEAD}
+  tt.func @f(%q: {MATRIX}, %k: {MATRIX}, %a: {F16}, %n: i32, %p: !tt.ptr<i32>) -> {F32} {{
+    %zero = arith.constant dense<0.0> : {F32}
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %zero) -> ({F32}) : i32 {{
+      %s = ttng.warp_group_dot %q, %k, %zero {{isAsync = true}} : {MATRIX} * {MATRIX} -> {F32}
+      %s1 = ttng.warp_group_dot_wait %s {{pendings = {first_pendings} : i32}} : {F32}
+      %d = ttng.warp_group_dot %a, %k, %c {{isAsync = true}} : {F16} * {MATRIX} -> {F32}
+      %d1 = ttng.warp_group_dot_wait %d {{pendings = 0 : i32}} : {F32}{between}
+      %e = math.exp2 %s1 : {F32}
+      %m = arith.mulf %d1, %e : {F32}
+      scf.yield %m : {F32}
+    }}
+    tt.return %r : {F32}
+  }}
+}}
+"""
+
+
+def test_waits_stand_where_results_are_needed_and_hold_registers_that_products_read() -> None:
+    check(
+        products(0),
+        DelayDotWaits(),
+        """
+        CHECK: %[[S:.*]] = ttng.warp_group_dot %arg0, %arg1
+        CHECK-NEXT: %[[D:.*]] = ttng.warp_group_dot %arg2, %arg1
+        CHECK-NEXT: %[[S1:.*]] = ttng.warp_group_dot_wait %[[S]] {pendings = 1 : i32}
+        CHECK-NEXT: %[[E:.*]] = math.exp2 %[[S1]]
+        CHECK-NEXT: %[[D1:.*]]:2 = ttng.warp_group_dot_wait %[[D]], %arg2 {pendings = 0 : i32}
+        CHECK-NEXT: arith.mulf %[[D1]]#0, %[[E]]
+        """,
+    )
+
+
+def test_no_wait_passes_what_may_write_a_buffer() -> None:
+    text = run(products(0, "\n      tt.store %p, %i : !tt.ptr<i32>"), DelayDotWaits())
+    assert names(text, "pendings", "tt.store", "math.exp2") == ["pendings", "pendings", "tt.store", "math.exp2"]
+
+
+RING, BAR = "!ttg.memdesc<3x64x64xf16, #sh, #smem, mutable>", "!ttg.memdesc<3x1xi64, #b, #smem, mutable>"
+SLOT, ONE = "!ttg.memdesc<64x64xf16, #sh, #smem, mutable>", "!ttg.memdesc<1xi64, #b, #smem, mutable>"
+
+
+def ring(fill: int, barriers: str = "      ttg.local_barrier\n", behind: str = "", warps: int = 8) -> str:
+    """A loop that reads buffer i modulo 3 and copies to buffer `fill` + 1 + i."""
+    head = HEAD.replace("warpsPerCTA = [4, 1]", "warpsPerCTA = [8, 1]").replace(
+        'num-warps" = 4', f'num-warps" = {warps}'
+    )
+    return f"""
+#b = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>{head}
+  tt.func @f(%desc: !tt.tensordesc<tensor<64x64xf16, #sh>>, %n: i32) -> {F32} {{
+    %q = ttg.local_alloc : () -> {SLOT}
+    %zero = arith.constant dense<0.0> : {F32}
+    %true = arith.constant true
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c3 = arith.constant 3 : i32
+    %before = arith.constant -1 : i32
+    %start = arith.constant {fill} : i32
+    %ring = ttg.local_alloc : () -> {RING}
+    %bars = ttg.local_alloc : () -> {BAR}
+    %r:3 = scf.for %i = %c0 to %n step %c1 iter_args(%c = %zero, %fill = %start, %read = %before) -> ({F32}, i32, i32) : i32 {{
+      %f1 = arith.addi %fill, %c1 : i32
+      %f2 = arith.cmpi sge, %f1, %c3 : i32
+      %f = arith.select %f2, %c0, %f1 : i32
+      %r1 = arith.addi %read, %c1 : i32
+      %r2 = arith.cmpi sge, %r1, %c3 : i32
+      %r = arith.select %r2, %c0, %r1 : i32
+      %full = ttg.memdesc_index %bars[%r] : {BAR} -> {ONE}
+      ttng.wait_barrier %full, %c0 : {ONE}
+      %k = ttg.memdesc_index %ring[%r] : {RING} -> {SLOT}
+      %d = ttng.warp_group_dot %q, %k, %c {{isAsync = true}} : {SLOT} * {SLOT} -> {F32}
+      %w:2 = ttng.warp_group_dot_wait %d, %k {{pendings = 0 : i32}} : {F32}, {SLOT}
+      %bar = ttg.memdesc_index %bars[%f] : {BAR} -> {ONE}
+      ttng.barrier_expect %bar, 8192, %true : {ONE}
+      %to = ttg.memdesc_index %ring[%f] : {RING} -> {SLOT}
+{barriers}      ttng.async_tma_copy_global_to_local %desc[%c0, %c0] %to, %bar, %true : !tt.tensordesc<tensor<64x64xf16, #sh>>, {ONE} -> {SLOT}
+{behind}      scf.yield %w#0, %f, %r : {F32}, i32, i32
+    }}
+    tt.return %r#0 : {F32}
+  }}
+}}
+"""
+
+
+def test_warps_that_start_no_copies_do_not_wait_in_the_loop() -> None:
+    check(
+        ring(1),
+        FirstWarpBarriers(),
+        """
+        CHECK: scf.for
+        CHECK-SAME: %cst, %[[FILL:.*]] = %c1_i32_0,
+        CHECK: ttng.arrive_for_first_warp %[[FILL]] from 1
+        CHECK: ttng.wait_barrier
+        CHECK: ttng.warp_group_dot_wait
+        CHECK: ttng.first_warp_waits %[[FILL]] from 1
+        CHECK-NEXT: ttng.async_tma_copy_global_to_local
+        CHECK-NEXT: scf.yield
+        CHECK-NEXT: }
+        CHECK-NEXT: ttg.local_barrier
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ring(-1),
+        ring(1, barriers=""),
+        ring(1, barriers="      ttg.local_barrier\n      ttg.local_barrier\n"),
+        ring(1, behind="      %x = ttg.local_load %k : !ttg.memdesc<64x64xf16, #sh, #smem, mutable> -> tensor<64x64xf16, #a>\n"),
+        ring(1, warps=4).replace("warpsPerCTA = [8, 1]", "warpsPerCTA = [4, 1]"),
+    ],
+    ids=["the buffer that is read", "no barrier", "two barriers", "threads read too", "one warp group"],
+)  # fmt: skip
+def test_barriers_that_order_more_stay(text: str) -> None:
+    assert run(text, FirstWarpBarriers()) == run(text)
+
+
+def test_two_warp_groups_take_turns_and_one_does_not() -> None:
+    text = (
+        products(0).replace("warpsPerCTA = [4, 1]", "warpsPerCTA = [8, 1]").replace('num-warps" = 4', 'num-warps" = 8')
+    )
+    check(
+        text,
+        [DelayDotWaits(), AlternateWarpGroups()],
+        """
+        CHECK: ttng.end_turn from 14 only 1
+        CHECK-NEXT: scf.for
+        CHECK-NEXT: ttng.wait_for_turn from 14
+        CHECK-NEXT: ttng.warp_group_dot
+        CHECK-NEXT: ttng.warp_group_dot
+        CHECK-NEXT: ttng.end_turn from 14
+        CHECK: scf.yield
+        CHECK-NEXT: }
+        CHECK-NEXT: ttng.wait_for_turn from 14 only 0
+        """,
+    )
+    assert run(products(0), AlternateWarpGroups()) == run(products(0))
+
+
+def copied(name: str, text: str) -> str:
+    """A buffer that is filled and waited for."""
+    return f"""
+    %{name} = ttg.local_alloc : () -> {SLOT}
+    %{name}b = ttg.local_alloc : () -> {ONE}
+    ttng.init_barrier %{name}b, 1 : {ONE}
+    ttng.barrier_expect %{name}b, 8192, %true : {ONE}
+    ttng.async_tma_copy_global_to_local %desc[%c0, %c0] %{name}, %{name}b, %true : !tt.tensordesc<tensor<64x64xf16, #sh>>, {ONE} -> {SLOT}
+    ttng.wait_barrier %{name}b, %c0 : {ONE}
+    ttng.inval_barrier %{name}b : {ONE}{text}"""
+
+
+def straight(between: str = "") -> str:
+    first = f"\n    %s = ttng.warp_group_dot %k, %k, %zero : {SLOT} * {SLOT} -> {F32}{between}"
+    return f"""
+#b = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>{HEAD}
+  tt.func @f(%desc: !tt.tensordesc<tensor<64x64xf16, #sh>>, %p: !tt.ptr<i32>) -> {F32} {{
+    %zero = arith.constant dense<0.0> : {F32}
+    %true = arith.constant true
+    %c0 = arith.constant 0 : i32{copied("k", first)}{copied("v", "")}
+    %o = ttng.warp_group_dot %v, %v, %s : {SLOT} * {SLOT} -> {F32}
+    tt.return %o : {F32}
+  }}
+}}
+"""
+
+
+COPY, WAIT = "ttng.async_tma_copy_global_to_local", "ttng.wait_barrier"
+
+
+def test_copies_start_before_products_and_are_waited_for_behind_them() -> None:
+    text = run(straight(), StretchCopies())
+    assert names(text, COPY, WAIT, "warp_group_dot") == [COPY, COPY, WAIT, "warp_group_dot", WAIT, "warp_group_dot"]
+
+
+def test_no_copy_starts_before_a_store_that_it_may_read() -> None:
+    text = straight("\n    tt.store %p, %c0 : !tt.ptr<i32>")
+    assert names(run(text, StretchCopies()), COPY, "tt.store") == [COPY, "tt.store", COPY]
