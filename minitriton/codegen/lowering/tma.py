@@ -97,7 +97,7 @@ def wait_barrier(f: FunctionLowering, op: ttng.WaitBarrierOp) -> None:
     f.b.operation(tma.MBarrierWaitOp, operands, ())
 
 
-@lowers("ttng.arrive_for_first_warp", "ttng.first_warp_waits")
+@lowers(ttng.ArriveForFirstWarpOp, ttng.FirstWarpWaitsOp)
 def first_warp_barrier(f: FunctionLowering, op: Operation) -> None:
     """One half of a barrier at which only the first warp waits."""
     waits = op.name == "ttng.first_warp_waits"
@@ -107,7 +107,7 @@ def first_warp_barrier(f: FunctionLowering, op: Operation) -> None:
     f.b.operation(nvvm.NamedBarrierOp, (number, mine), (), properties if waits else properties | {"arrives": _UNIT})
 
 
-@lowers("ttng.wait_for_turn", "ttng.end_turn")
+@lowers(ttng.WaitForTurnOp, ttng.EndTurnOp)
 def turn_of_warp_group(f: FunctionLowering, op: Operation) -> None:
     """A warp group waits at the named barrier of its number, or arrives at the other group's."""
     b = f.b
