@@ -16,7 +16,7 @@ test-page: setup
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[dev,cuda,explorer,notebook]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,cuda,explorer,notebook,lab]'
 	touch $@
 
 setup: $(VENV)/.ready

@@ -82,3 +82,13 @@ def _numbers(info: bytes) -> Iterator[tuple[int, int, int]]:
             symbol, number = struct.unpack_from("<II", info, at)
             yield attribute, symbol, number
         at += size
+
+
+def text_bytes(cubin: bytes, name: str) -> int:
+    """Bytes of the machine code of kernel `name`. Raises `MinitritonError` if `cubin` has none."""
+    try:
+        return next(len(section.content) for section in _sections(cubin) if section.name == f".text.{name}")
+    except (StopIteration, LookupError, struct.error, ValueError):
+        raise MinitritonError(
+            f"the cubin has no code of kernel {name!r}", help="give the whole cubin and a kernel in it"
+        ) from None

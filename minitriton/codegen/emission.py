@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.llvm_bounds import check_llvm_module
+from minitriton.codegen.llvm_passes import check_llvm_passes
 from minitriton.codegen.llvm_session import CheckedLLVMIR
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.ptx import (
@@ -108,7 +109,7 @@ class TranslateToLLVMIR(Translation):
 @register_pass
 @dataclass(frozen=True)
 class OptimizeLLVMIR(Translation):
-    """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers.
+    """Runs LLVM's pipeline of the given level, the target known to it, without vectorisers; or just the LLVM `passes` named.
 
     Device functions are taken from `libraries` (paths of bitcode or LLVM IR text) before libdevice.
     """
@@ -118,8 +119,10 @@ class OptimizeLLVMIR(Translation):
     arch: int = 90
     level: int = 3
     libraries: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_llvm_passes(self.passes)
         if self.level not in range(4):
             raise PipelineError(f"optimize-llvm-ir has no level {self.level}", help="LLVM's levels are 0, 1, 2 and 3")
 
@@ -127,7 +130,7 @@ class OptimizeLLVMIR(Translation):
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
             module = parse_llvm_ir(_text(source, self.arch, DEFAULT_PTX_VERSION), machine)
-            optimize(module, machine, self.level, [Path(library) for library in self.libraries])
+            optimize(module, machine, self.level, [Path(library) for library in self.libraries], self.passes)
         return LLVMModule(module, getattr(source, "arch", None))
 
 

@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 
 from minitriton.codegen import llvm_session
 from minitriton.codegen.device_library import link_device_library
+from minitriton.codegen.llvm_passes import chosen_passes
 from minitriton.codegen.packed_adds import split_uneven_sums
 from minitriton.errors import IRError, MinitritonError
 from minitriton.target import CUDAOptions, GPUTarget
@@ -73,16 +74,22 @@ def parse_llvm_ir(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
 
 
 def optimize(
-    module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int = 3, libraries: Sequence[Path] = ()
+    module: llvm.ModuleRef,
+    machine: llvm.TargetMachine,
+    level: int = 3,
+    libraries: Sequence[Path] = (),
+    passes: Sequence[str] = (),
 ) -> None:
-    """Links the device functions that `module` lacks and runs LLVM's pipeline of `level` on it, in place."""
+    """Links the device functions that `module` lacks and runs LLVM's pipeline of `level` on it, in place; or, of LLVM's own,
+    the `passes` named (`llvm_passes.LLVM_PASSES`)."""
     link_device_library(module, libraries)
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
     tuning.loop_interleaving = False
     builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    manager = chosen_passes(passes) if passes else builder.getModulePassManager()
+    manager.run(module, builder)
 
 
 _CONTRACTIBLE = re.compile(r"( = (?:fmul|fadd|fsub)) (?!arcp |contract )")

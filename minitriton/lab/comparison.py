@@ -27,25 +27,27 @@ class Verdict(StrEnum):
     NOT_RUN = "not executable"
 
 
-def compare(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], elements: Sequence[str]) -> Verdict:
-    """The worst verdict over the arrays, whose element types are `elements`."""
+def compare(
+    ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], elements: Sequence[str], tolerance: float = 0.0
+) -> Verdict:
+    """The worst verdict over the arrays, whose element types are `elements`. `tolerance`: relative, where the type's is less."""
     verdict = Verdict.BIT_EQUAL
     for a, b, element in zip(ours, theirs, elements, strict=True):
         if a.tobytes() == b.tobytes():
             continue
-        if differing(a, b, element).any():
+        if differing(a, b, element, tolerance).any():
             return Verdict.WRONG
         verdict = Verdict.CLOSE
     return verdict
 
 
-def differing(a: np.ndarray, b: np.ndarray, element: str) -> np.ndarray:
-    """Which elements differ by more than the type's tolerance."""
+def differing(a: np.ndarray, b: np.ndarray, element: str, tolerance: float = 0.0) -> np.ndarray:
+    """Which elements differ by more than the type's tolerance, and by more than `tolerance`."""
     a, b = as_numbers(a, element), as_numbers(b, element)
     if a.dtype.kind != "f":
         return a != b
     a, b = a.astype(np.float64), b.astype(np.float64)
     finite = np.abs(b[np.isfinite(b)])
-    relative = _RELATIVE.get(element, _RELATIVE_FP8)
+    relative = max(_RELATIVE.get(element, _RELATIVE_FP8), tolerance)
     absolute = relative * 0.1 * float(finite.mean()) if finite.size else 0.0
     return ~np.isclose(a, b, rtol=relative, atol=absolute, equal_nan=True)

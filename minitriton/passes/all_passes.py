@@ -10,6 +10,7 @@ import minitriton.passes.allocate_global_scratch
 import minitriton.passes.allocate_warp_groups
 import minitriton.passes.alternate_warp_groups
 import minitriton.passes.canonicalize
+import minitriton.passes.choose_layout
 import minitriton.passes.coalesce
 import minitriton.passes.coalesce_async_copy
 import minitriton.passes.coalesce_atomics

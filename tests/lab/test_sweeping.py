@@ -22,8 +22,9 @@ from minitriton.errors import MinitritonError
 from minitriton.lab import corpus
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.point import parse_steps
 from minitriton.lab.sweeping.reducing import smallest_pipeline
-from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal, parse_point
+from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
 from minitriton.lab.sweeping.states import State
 from minitriton.lab.sweeping.store import Store
 from minitriton.pass_manager import Pipeline
@@ -142,7 +143,7 @@ def test_drawn_pipelines_are_legal_and_read_back_from_their_text() -> None:
     assert len({str(p) for p in drawn}) > 30
     for pipeline in drawn:
         assert is_legal(pipeline, subject.facts)
-        assert parse_point(str(pipeline)) == pipeline
+        assert parse_steps(str(pipeline)) == pipeline
         assert Property.PTX in pipeline.check(subject.facts)
     crossed = space.cross(drawn[0], drawn[1], subject.facts, rng)
     assert is_legal(crossed, subject.facts)

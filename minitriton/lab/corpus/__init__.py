@@ -19,6 +19,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.corpus.case import Case, load_file
 
 if TYPE_CHECKING:
+    from minitriton.lab.arguments import Arguments
     from minitriton.lab.sweeping.subject import Subject
 
 _KERNELS = Path(__file__).parent / "kernels"
@@ -82,9 +83,21 @@ def subject(name: str, *, seed: int = 0, arch: int = 90) -> Subject:
 def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
     """`case` as something to try pipelines on."""
     from minitriton.lab.arguments import random_numbers
-    from minitriton.lab.sweeping.subject import Subject
+    from minitriton.lab.call import source_of_call
+    from minitriton.lab.sweeping.subject import Large, Subject
 
     kernel = getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
     inputs = case.inputs(random_numbers(seed))
     options = dict(case.launch_options)
-    return Subject.of_call(kernel, inputs, case.grid, name=case.name, arch=arch, options=options, **case.constexprs)
+    grid = case.grid if case.grid_of is None else lambda at: case.grid_at(case.sizes, at)
+    found = Subject.of_call(
+        kernel, inputs, grid, name=case.name, arch=arch, options=options, choices=case.choices, **case.constexprs
+    )
+    found.tolerance = 0.0 if case.exact_order else case.tolerance
+    if (large := case.large) is not None:
+
+        def arguments() -> Arguments:
+            return source_of_call(kernel, large.inputs(random_numbers(seed)), case.constexprs)[1]
+
+        found.large = Large(arguments, lambda at: case.grid_at(large.sizes, at))
+    return found

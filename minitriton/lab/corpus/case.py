@@ -11,18 +11,26 @@ The kernels are plain Triton programs: a file is loaded once under each compiler
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
+import inspect
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-Inputs = Callable[[np.random.Generator], list[Any]]
+
+@dataclass(frozen=True)
+class Large:
+    """`sizes` of the launch that is timed; `inputs(rng)` makes its arguments."""
+
+    sizes: dict[str, int]
+    inputs: Callable[[np.random.Generator], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,21 @@ class Case:
     num_warps: int = 4
     options: dict[str, Any] = field(default_factory=dict)
     num_ctas: int = 1
+    large: Large | None = None
+    """A launch that is big enough to be timed, of the same work a program."""
+    grid_of: Callable[..., tuple[int, ...]] | None = None
+    """The grid by sizes and constants, where it follows from them."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """What `inputs` and `grid_of` were told of this launch."""
+    choices: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Values worth trying of constants and compile options."""
+
+    def grid_at(self, sizes: dict[str, int], constants: Mapping[str, Any]) -> tuple[int, ...]:
+        """The grid of a launch of these sizes with these constants."""
+        if self.grid_of is None:
+            return self.grid
+        known = {**sizes, **constants}
+        return tuple(self.grid_of(**{n: known[n] for n in inspect.signature(self.grid_of).parameters}))
 
     @property
     def launch_options(self) -> dict[str, int]:
@@ -75,30 +98,49 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
 
 
 def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]]]:
-    """The list of the file's cases, and the decorator that adds to it. Keywords that `Case` lacks are constexprs."""
+    """The list of the file's cases, and the decorator that adds to it. Keywords that `Case` lacks are constexprs.
+
+    With `sizes` and `large` the case has two launches, of the same work a program: `inputs(rng, **sizes)` makes the arguments of
+    either, and `grid` is a function of sizes and constants by name. `choices` are values of constants and compile options to try.
+    """
     cases: list[Case] = []
 
     def case(
         *,
-        inputs: Inputs,
+        inputs: Callable[..., list[Any]],
         expected: Callable[..., dict[int, np.ndarray]],
-        grid: tuple[int, ...] = (1,),
+        grid: tuple[int, ...] | Callable[..., tuple[int, ...]] = (1,),
         tolerance: float = 1e-5,
         exact_order: bool = True,
         num_warps: int = 4,
         num_ctas: int = 1,
+        sizes: dict[str, int] | None = None,
+        large: dict[str, int] | None = None,
+        choices: dict[str, tuple[Any, ...]] | None = None,
         **constexprs: Any,
     ) -> Callable[[Any], Any]:
         def add(kernel: Any) -> Any:
             name = kernel.fn.__name__
             where = str(Path(file).with_suffix(""))
             how = (tolerance, exact_order, num_warps)
-            cases.append(Case(name, where, name, inputs, constexprs, grid, expected, *how, num_ctas=num_ctas))
+            fixed = grid if isinstance(grid, tuple) else (1,)
+            made = Case(
+                name, where, name, functools.partial(inputs, **(sizes or {})), constexprs, fixed, expected, *how,
+                num_ctas=num_ctas, sizes=sizes or {}, choices=choices or {}, grid_of=None if isinstance(grid, tuple) else grid,
+                large=None if large is None else Large(large, functools.partial(inputs, **large)),
+            )  # fmt: skip
+            cases.append(replace(made, grid=made.grid_at(made.sizes, constexprs)))
             return kernel
 
         return add
 
     return cases, case
+
+
+def repeated(rng: np.random.Generator, *shape: int, dtype: Any = np.float32) -> np.ndarray:
+    """Normally distributed values, the same 65,536 again and again: quick to make for arrays of any size."""
+    few = rng.standard_normal(min(int(np.prod(shape)), 1 << 16)).astype(dtype)
+    return np.resize(few, shape)
 
 
 def f32(*shape: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Whether what a pipeline makes of a kernel is right, and what it costs.
 
-    refused       a contract does not hold: no pass has run                     reason: what is missing, who gives it
+    refused       a contract does not hold: no pass has run                     reason: what is missing, who gives it;
+                  or the launch cannot be: options that exclude each other, more shared memory than there is
     failed        a pass or the emission raised on IR that the contracts allow  pass, reason
     right         the emulator's arrays are those of the kernel's own meaning (the frontend's IR, interpreted), nothing found
     wrong         other arrays, or the run ended in a fault
@@ -14,12 +15,16 @@ Equal PTX is run once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Outcome
+from minitriton.lab.sweeping.point import Point, Settings, settings_text
+from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.space import is_legal
 from minitriton.lab.sweeping.states import Failure, State, States
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_manager import Pipeline
@@ -41,36 +46,74 @@ class Class(StrEnum):
 
 @dataclass(frozen=True)
 class Record:
-    """One point: its class, the pass and reason where it is not right, and counts by name of metric."""
+    """One point: its class, the pass and reason where it is not right, and numbers by name of metric."""
 
     kernel: str
     pipeline: str
+    """The point as text: the pipeline, behind its settings in brackets if it has any."""
     result: Class
     culprit: str = ""
     reason: str = ""
     program: str = ""
-    """A digest of the PTX: points with equal ones are the same program."""
+    """A digest of the PTX and its launch: points with equal ones are the same program."""
     metrics: dict[str, float] = field(default_factory=dict)
+    """Of the program, by name (`metrics.METRICS`)."""
+    own: dict[str, float] = field(default_factory=dict, compare=False)
+    """Of this point alone: seconds of compiling it."""
+
+    @property
+    def all_metrics(self) -> dict[str, float]:
+        """Those of the program and those of the point."""
+        return {**self.own, **self.metrics}
+
+
+VARIANTS_KEPT = 24
+"""Launches with other constants or options whose states a judge holds at once."""
 
 
 class Judge:
-    """Judges pipelines of one kernel, sharing what they have in common."""
+    """Judges points about one kernel, sharing what they have in common."""
 
-    def __init__(self, subject: Subject, *, run: bool = True) -> None:
-        self.subject, self._run = subject, run
+    def __init__(self, subject: Subject, *, run: bool = True, settings: Settings = ()) -> None:
+        self.subject, self._run, self._settings = subject, run, settings
         self.states = States(subject.context, subject.make_ir, subject.facts)
+        self.programs: dict[str, Program] = {}
+        """The different programs so far, by digest."""
         self._by_program: dict[State, Record] = {}
+        self._variants: OrderedDict[Settings, Judge] = OrderedDict()
         self._launch: Launch | None = None
         self._reference: Outcome | None = None
 
-    def record(self, pipeline: Pipeline) -> Record:
-        """What becomes of `pipeline`, which leads to PTX."""
-        text = str(pipeline)
-        try:
-            facts = pipeline.check(self.subject.facts)
-        except PipelineError as error:
-            return self._point(text, Class.REFUSED, error.message.partition("'")[2].partition("'")[0], _reason(error))
-        if Property.PTX not in facts:
+    def record(self, given: Point | Pipeline | str) -> Record:
+        """What becomes of the point `given`, whose pipeline leads to PTX."""
+        point = Point.of(given)
+        if point.settings != self._settings:
+            return self._varied(point)
+        return self._of_pipeline(point.pipeline, given if isinstance(given, str) else str(point))
+
+    def _varied(self, point: Point) -> Record:
+        judge = self._variants.pop(point.settings, None)
+        if judge is None:
+            try:
+                subject = self.subject.variant(point.settings)
+                judge = Judge(subject, run=self._run, settings=point.settings)
+            except (MinitritonError, ValueError, ArithmeticError) as error:
+                return self._point(str(point), Class.REFUSED, "", _reason(error))
+            judge.programs = self.programs
+        self._variants[point.settings] = judge
+        if len(self._variants) > VARIANTS_KEPT:
+            self._variants.popitem(last=False)
+        return judge.record(point)
+
+    def _of_pipeline(self, pipeline: Pipeline, text: str) -> Record:
+        if not is_legal(pipeline, self.subject.facts):
+            try:
+                pipeline.check(self.subject.facts)
+            except PipelineError as error:
+                return self._point(
+                    text, Class.REFUSED, error.message.partition("'")[2].partition("'")[0], _reason(error)
+                )
+        if not any(Property.PTX in step.establishes for step in pipeline.steps[-1:]):
             return self._point(text, Class.REFUSED, "", "the pipeline does not lead to PTX; end it with emit-ptx")
         end = self.states.run(pipeline)
         if isinstance(end, Failure):
@@ -78,7 +121,7 @@ class Judge:
         known = self._by_program.get(end)
         if known is None:
             known = self._by_program[end] = self._judge(end)
-        return Record(self.subject.name, text, known.result, known.culprit, known.reason, known.program, known.metrics)
+        return replace(known, pipeline=text, own=self.states.seconds(pipeline))
 
     def _point(self, pipeline: str, result: Class, culprit: str, reason: str) -> Record:
         return Record(self.subject.name, pipeline, result, culprit, reason)
@@ -86,13 +129,20 @@ class Judge:
     def _judge(self, end: State) -> Record:
         from minitriton.lab.sweeping.metrics import program_digest, static_metrics
 
-        ptx = str(self.states.value(end))
-        metrics = static_metrics(ptx, end.launch_facts.shared)
-        program = program_digest(ptx, end.launch_facts.shared)
+        ptx, facts, target = str(self.states.value(end)), end.launch_facts, self.subject.target
+        metrics = static_metrics(ptx, facts.shared)
+        digest = program_digest(ptx, facts.shared, settings_text(self._settings))
+        if facts.shared > target.max_shared_memory:
+            reason = f"needs {facts.shared} bytes of shared memory, and {target.sm} has {target.max_shared_memory}"
+            return Record(self.subject.name, "", Class.REFUSED, "", reason, "", metrics)
+        self.programs[digest] = Program(
+            self.subject.name, digest, ptx, target.arch, self.subject.options, self._settings, facts.shared,
+            facts.global_scratch, facts.maps,
+        )  # fmt: skip
         if not self._run:
-            return Record(self.subject.name, "", Class.COMPILED, "", "", program, metrics)
+            return Record(self.subject.name, "", Class.COMPILED, "", "", digest, metrics)
         result, reason, counted = self._execute(ptx, end)
-        return Record(self.subject.name, "", result, "", reason, program, {**metrics, **counted})
+        return Record(self.subject.name, "", result, "", reason, digest, {**metrics, **counted})
 
     def _execute(self, ptx: str, end: State) -> tuple[Class, str, dict[str, float]]:
         from minitriton.lab.sweeping.metrics import run_metrics
@@ -102,13 +152,13 @@ class Judge:
         launch.global_scratch = end.launch_facts.global_scratch
         launch.descriptors = end.launch_facts.descriptors
         outcome = launch.run(ptx, frozenset({Property.PTX}))
-        counted = run_metrics(outcome.report) if outcome.report is not None else {}
+        counted = run_metrics(outcome.report, self.subject.scale) if outcome.report is not None else {}
         if outcome.gap is not None:
             return Class.UNJUDGED, outcome.gap, counted
         if outcome.fault is not None:
             return Class.WRONG, str(outcome.fault), counted
         elements = launch.arguments.array_elements()
-        if compare(outcome.arrays, reference.arrays, elements) is Verdict.WRONG:
+        if compare(outcome.arrays, reference.arrays, elements, self.subject.tolerance) is Verdict.WRONG:
             return Class.WRONG, "other numbers than the kernel's own", counted
         if outcome.findings:
             return Class.UNSOUND, outcome.findings[0].text.splitlines()[0], counted

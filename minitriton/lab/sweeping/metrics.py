@@ -1,24 +1,127 @@
-"""What is measured of a program, by name.
+"""What is measured of a point, by name, in groups that are asked for together.
 
-from the PTX             ptx_instructions, ptx_bytes, shared_bytes
-from a run               instructions, sectors, global_bytes, bank_conflicts, wavefronts, barriers (issued by warps, all programs)
-from the machine code    registers, spill_bytes, sass_instructions, occupancy (asked for, since assembling takes a while)
+    text       from the PTX                     ptx_instructions, ptx_bytes, shared_bytes
+    seconds    of compiling it, by stage        ttir_seconds, ttgir_seconds, llir_seconds, ptx_seconds
+    counts     from a run on the emulator       instructions, sectors, bank_conflicts, barriers, mix_float, ... (all programs)
+    machine    from the cubin                   registers, spill_bytes, sass_instructions, cubin_bytes, occupancy, cubin_seconds
+    sass       from its disassembly             sass_global, sass_shared, sass_math, sass_control
+    estimate   by the cost model                cycles
+    time       on a GPU                         microseconds, spread, speedup, sm_mhz, memory_mhz
+
+Counts are issued by warps, over all programs of the launch. Less is better, but for `occupancy`, `speedup` and the clocks.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
 
 from minitriton.emulator import Report
+from minitriton.errors import MinitritonError
 
 _PLACES = re.compile(r"^\s*(?:\.loc|\.file|//).*$|//.*$|^\s*$", re.MULTILINE)
 _INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?[a-z][\w.:]*(?:\s|;)", re.MULTILINE)
 
 
-def program_digest(ptx: str, shared: int) -> str:
-    """Equal for PTX that differs in places and comments only, with as much shared memory."""
-    return hashlib.blake2b(f"{shared}\n{_PLACES.sub('', ptx)}".encode(), digest_size=12).hexdigest()
+@dataclass(frozen=True)
+class Metric:
+    """One number of a point."""
+
+    group: str
+    unit: str
+    meaning: str
+    more_is_better: bool = False
+
+
+MIX = {
+    "float": "arithmetic of 32 bits or fewer",
+    "double": "arithmetic of 64-bit floats",
+    "integer": "integer arithmetic, comparisons, selections, moves",
+    "special": "exponentials, roots, sines, divisions",
+    "convert": "conversions between types",
+    "shuffle": "exchanges within a warp",
+    "global": "loads and stores of global memory",
+    "shared": "loads and stores of shared memory",
+    "async": "asynchronous copies and waits for them",
+    "atomic": "atomics",
+    "tensor": "tensor-core instructions",
+    "control": "branches and barriers",
+}
+"""Categories of PTX instructions: the metrics `mix_...`."""
+
+METRICS: dict[str, Metric] = {
+    "ptx_instructions": Metric("text", "instructions", "in the text of the PTX"),
+    "ptx_bytes": Metric("text", "bytes", "of PTX without comments and places"),
+    "shared_bytes": Metric("text", "bytes", "of shared memory a CTA"),
+    "ttir_seconds": Metric("seconds", "s", "in passes over TTIR"),
+    "ttgir_seconds": Metric("seconds", "s", "in passes over TTGIR and the lowering"),
+    "llir_seconds": Metric("seconds", "s", "writing LLVM IR"),
+    "ptx_seconds": Metric("seconds", "s", "in LLVM"),
+    "instructions": Metric("counts", "instructions", "issued by warps"),
+    "barriers": Metric("counts", "instructions", "that wait for other warps"),
+    "sectors": Metric("counts", "32 bytes", "of global memory touched"),
+    "global_bytes": Metric("counts", "bytes", "of global memory asked for"),
+    "wavefronts": Metric("counts", "passes", "over the banks of shared memory"),
+    "bank_conflicts": Metric("counts", "passes", "that conflicts cost"),
+    "tensor_flops": Metric("counts", "operations", "of tensor cores"),
+    "programs": Metric("counts", "CTAs", "of the launch that was counted"),
+    "threads": Metric("counts", "threads", "of a CTA"),
+    "scale": Metric("counts", "ratio", "of the CTAs of the launch that is timed to those counted"),
+    **{f"mix_{name}": Metric("counts", "instructions", meaning) for name, meaning in MIX.items()},
+    "registers": Metric("machine", "registers", "of a thread"),
+    "spill_bytes": Metric("machine", "bytes", "of local memory a thread"),
+    "sass_instructions": Metric("machine", "instructions", "in the machine code, padding included"),
+    "cubin_bytes": Metric("machine", "bytes", "of the cubin"),
+    "occupancy": Metric("machine", "ratio", "of the warps that an SM can hold", more_is_better=True),
+    "cubin_seconds": Metric("machine", "s", "assembling"),
+    "sass_global": Metric("sass", "instructions", "of global and local memory in the machine code"),
+    "sass_shared": Metric("sass", "instructions", "of shared memory in the machine code"),
+    "sass_math": Metric("sass", "instructions", "of arithmetic in the machine code"),
+    "sass_control": Metric("sass", "instructions", "of branches and barriers in the machine code"),
+    "cycles": Metric("estimate", "cycles", "that the cost model expects of the launch that is timed"),
+    "microseconds": Metric("time", "µs", "of one launch, the median of interleaved rounds"),
+    "spread": Metric("time", "ratio", "of the middle half of the rounds to the median"),
+    "speedup": Metric(
+        "time", "ratio", "of the own pipeline's time to this one's in the same rounds", more_is_better=True
+    ),
+    "sm_mhz": Metric("time", "MHz", "of the multiprocessors behind the rounds", more_is_better=True),
+    "memory_mhz": Metric("time", "MHz", "of the memory behind the rounds", more_is_better=True),
+}
+
+GROUPS = tuple(dict.fromkeys(metric.group for metric in METRICS.values()))
+
+LATER = ("machine", "sass", "estimate", "time")
+"""Groups that are measured of each different program once all points are judged, in this order."""
+
+_NEEDS = {"estimate": ("counts", "machine")}
+
+
+def groups_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The groups that `names` (of metrics or groups) need, in order. Raises `MinitritonError` for a name that is neither."""
+    wanted: set[str] = set()
+    for name in names:
+        if name not in METRICS and name not in GROUPS:
+            raise MinitritonError(f"no metric is called {name!r}", help=unknown_metric_help(name))
+        group = METRICS[name].group if name in METRICS else name
+        wanted |= {group, *_NEEDS.get(group, ())}
+    return tuple(group for group in GROUPS if group in wanted)
+
+
+def unknown_metric_help(name: str) -> str:
+    """What to write instead of `name`."""
+    close = difflib.get_close_matches(name, [*METRICS, *GROUPS], n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}metrics: " + ", ".join(METRICS)
+
+
+def program_digest(ptx: str, shared: int, launch: str = "") -> str:
+    """Equal for PTX that differs in places and comments only, with as much shared memory, in the same kind of launch."""
+    return hashlib.blake2b(f"{shared} {launch}\n{_PLACES.sub('', ptx)}".encode(), digest_size=12).hexdigest()
 
 
 def static_metrics(ptx: str, shared: int) -> dict[str, float]:
@@ -27,10 +130,15 @@ def static_metrics(ptx: str, shared: int) -> dict[str, float]:
     return {"ptx_instructions": len(_INSTRUCTION.findall(text)), "ptx_bytes": len(text), "shared_bytes": shared}
 
 
-def run_metrics(report: Report) -> dict[str, float]:
-    """What the emulator counted."""
+def run_metrics(report: Report, scale: float = 1.0) -> dict[str, float]:
+    """What the emulator counted. `scale`: CTAs of the launch that would be timed for each of those that ran."""
     mix = report.mix()
     memory, shared = report.total("global"), report.total("shared")
+    categories = dict.fromkeys(MIX, 0)
+    flops = 0
+    for opcode, count in mix.items():
+        categories[category(opcode)] += count
+        flops += count * tensor_flops(opcode)
     return {
         "instructions": sum(mix.values()),
         "barriers": sum(count for opcode, count in mix.items() if opcode.startswith(("bar.", "barrier."))),
@@ -38,4 +146,51 @@ def run_metrics(report: Report) -> dict[str, float]:
         "global_bytes": memory.bytes,
         "wavefronts": shared.wavefronts,
         "bank_conflicts": shared.conflicts,
+        "tensor_flops": flops,
+        "programs": float(np.prod(report.grid)),
+        "threads": float(np.prod(report.kernel.threads)),
+        "scale": scale,
+        **{f"mix_{name}": count for name, count in categories.items()},
     }
+
+
+_SPECIAL = ("ex2", "lg2", "rsqrt", "sqrt", "sin", "cos", "tanh", "rcp", "div", "rem")
+_CONTROL = ("bra", "brx", "call", "ret", "exit", "bar", "barrier", "membar", "fence", "trap", "nanosleep", "mbarrier")
+_ASYNC = ("cp", "wgmma.wait", "wgmma.commit", "wgmma.fence", "griddepcontrol", "prefetch")
+_STARTS = {
+    "tensor": ("mma", "wgmma.mma_async"),
+    "async": _ASYNC,
+    "shuffle": ("shfl", "vote", "match", "redux", "elect", "activemask"),
+    "atomic": ("atom", "red"),
+    "convert": ("cvt",),
+    "control": _CONTROL,
+    "special": _SPECIAL,
+}
+_SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)")
+
+
+def category(opcode: str) -> str:
+    """Which of `MIX` a PTX opcode is counted in."""
+    first = opcode.partition(".")[0]
+    if opcode.startswith(("ldmatrix", "stmatrix")):
+        return "shared"
+    if first in ("ld", "st", "ldu"):
+        spaces = opcode.split(".")
+        return (
+            "shared" if any(s.startswith("shared") for s in spaces) else "global" if "global" in spaces else "integer"
+        )
+    for name, starts in _STARTS.items():
+        if any(opcode == start or opcode.startswith(start + ".") for start in starts):
+            return name
+    if ".f64" in opcode:
+        return "double"
+    return "float" if re.search(r"\.(?:f|bf)(?:16|32)", opcode) else "integer"
+
+
+def tensor_flops(opcode: str) -> int:
+    """Multiplications and additions of one tensor-core instruction, issued by one warp."""
+    shape = _SHAPE.search(opcode) if opcode.startswith(_STARTS["tensor"]) else None
+    if shape is None:
+        return 0
+    m, n, k = (int(size) for size in shape.groups())
+    return 2 * m * n * k // (4 if opcode.startswith("wgmma") else 1)

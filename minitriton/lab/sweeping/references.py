@@ -6,8 +6,10 @@ my_kernels.py:softmax                 a kernel of a file, with --signature, --gr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.subject import Subject
@@ -35,6 +37,15 @@ class Reference:
     def name(self) -> str:
         """What records call it: a launch on another target is another kernel."""
         return self.kernel if self.arch == 90 else f"{self.kernel} sm_{self.arch}"
+
+    def text(self) -> str:
+        """One line of JSON, which `of_text` reads."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_text(cls, text: str) -> Reference:
+        """What `text` was made of."""
+        return cls(**{name: _frozen(value) for name, value in json.loads(text).items()})
 
     def subject(self) -> Subject:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
@@ -85,9 +96,15 @@ class Reference:
         return subject
 
 
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+
+
 def references(kernels: list[str], **shared: object) -> list[Reference]:
-    """A reference each; `all` stands for the whole corpus, `@scanning` for one family of it."""
+    """A reference each; `all` stands for the whole corpus, `@scanning` for one family of it, `@train` and `@test` for the halves of the
+    frozen benchmark."""
     from minitriton.lab import corpus
+    from minitriton.lab.corpus.benchmark import HALVES
 
     files = shared.get("files", ())
     for file in files if isinstance(files, tuple) else ():
@@ -97,7 +114,7 @@ def references(kernels: list[str], **shared: object) -> list[Reference]:
         if kernel == "all":
             names += corpus.names()
         elif kernel.startswith("@"):
-            names += [case.name for case in corpus.cases(kernel[1:])]
+            names += HALVES.get(kernel[1:]) or [case.name for case in corpus.cases(kernel[1:])]
         elif ".py:" in kernel:
             names.append(str(Path(kernel)))
         else:

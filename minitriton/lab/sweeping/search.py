@@ -1,103 +1,134 @@
-"""Looking for the pipeline that gives the least of something.
+"""Looking for the point that gives the least of something.
 
     found = search("log_sum_exp", Space(), "sectors", sampler="evolutionary", budget=300, seed=1)
     found.best.pipeline, found.gain                 the text to give to `--pipeline`, and 0.12 for 12 % fewer
 
-Only right programs count. A pipeline asked for before costs nothing, and a program known before is not run again.
+    search("bench_matmul", Space(constants=True), ("microseconds", "registers"), sampler="nsga2").front()
 
-    random          drawn from the space
-    exhaustive      every single removal, swap of neighbours and duplication
-    hill-climb      one change at a time, kept where it is no worse; begins anew after `PATIENCE` changes that gain nothing
-    evolutionary    a population: the better of two parents, crossed and changed (Goldberg and Deb, "A comparative analysis of
-                    selection schemes", 1991: tournament selection)
+Only right programs count. A point asked for before costs nothing, and a program known before is not run again.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.candidates import Candidates
+from minitriton.lab.sweeping.evaluation import Evaluator
+from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.metrics import METRICS, unknown_metric_help
+from minitriton.lab.sweeping.point import Point, settings_text
 from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.samplers import sampler_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.subject import Subject
-from minitriton.pass_manager import Pipeline
-
-PATIENCE = 40
-POPULATION = 24
-_CROSSED = 0.5
-"""How often a child has two parents. Not tuned."""
 
 
 @dataclass
 class Found:
-    """What a search found: the target's own pipeline, the best one, and every record in the order in which they were asked for."""
+    """What a search found: the kernel's own point, the best one, and every record in the order in which they were asked for."""
 
     kernel: str
-    objective: str
+    objectives: tuple[str, ...]
     first: Record
     best: Record
     records: list[Record] = field(default_factory=list)
     stopped_early: bool = False
+    pruned: int = 0
+    """Programs that were not timed, because the cost model expected too much of them."""
+
+    @property
+    def objective(self) -> str:
+        """The first objective."""
+        return self.objectives[0]
 
     @property
     def gain(self) -> float:
         """By how much of the first value the best is lower: 0.5 for half, 0 for none."""
-        before = self.first.metrics[self.objective]
-        return 1 - self.best.metrics[self.objective] / before if before else 0.0
+        before, after = (value_of(record, self.objective) for record in (self.first, self.best))
+        return 1 - after / before if before else 0.0
 
     def convergence(self) -> list[float]:
-        """The least value after each point."""
+        """The least value of the first objective after each point."""
         least, values = float("inf"), []
         for record in self.records:
-            least = min(least, _value(record, self.objective))
+            least = min(least, value_of(record, self.objective))
             values.append(least)
         return values
 
+    def front(self) -> list[Record]:
+        """The records that no other is better than in one objective and no worse in the rest, by the first objective."""
+        from minitriton.lab.sweeping.table import pareto_front
+
+        return pareto_front(self.records, self.objectives)
+
     def text(self) -> str:
-        """The result and how the best pipeline differs from the first."""
-        before, after = (record.metrics[self.objective] for record in (self.first, self.best))
+        """The result and how the best point differs from the first."""
+        before, after = (value_of(record, self.objective) for record in (self.first, self.best))
         head = f"{self.kernel}: {self.objective} {before:g} -> {after:g} ({-100 * self.gain:+.1f} %), {len(self.records)} points"
-        return "\n".join([head, *difference(self.first.pipeline, self.best.pipeline), f"    {self.best.pipeline}"])
+        lines = [head, *difference(self.first.pipeline, self.best.pipeline), f"    {self.best.pipeline}"]
+        if len(self.objectives) > 1:
+            lines += ["", "none is better in all of " + ", ".join(self.objectives)]
+            for record in self.front():
+                numbers = ", ".join(f"{name} {value_of(record, name):g}" for name in self.objectives)
+                lines.append(f"  {numbers}\n    {record.pipeline}")
+        return "\n".join(lines)
 
 
 def search(
     kernel: str | Reference | Subject,
     space: Space | None = None,
-    objective: str = "instructions",
+    objective: str | Sequence[str] = "instructions",
     *,
     sampler: str = "evolutionary",
     budget: int = 200,
     patience: int | None = None,
     seed: int = 0,
+    prune: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Found:
-    """The best of `budget` points for `kernel`, by the metric `objective` (less is better).
+    """The best of `budget` points for `kernel`, by the metric `objective` (less is better); of several, none of which is better in all.
 
-    `patience`: points without a gain after which it stops. Raises `MinitritonError` for a sampler or an objective that there is not,
-    and for a kernel whose own pipeline is not right.
+    `patience`: points without a gain after which it stops. `prune`: programs of which the cost model expects more than `prune` times the
+    cycles of the best so far are not timed. A time is compared with the own pipeline's of the same rounds, and the best one is timed
+    once more: if it is not faster by more than the spread then, the own pipeline is the best. Raises `MinitritonError` for a sampler
+    or an objective that there is not, one that cannot be measured here, and for a kernel whose own pipeline is not right.
     """
-    if sampler not in SAMPLERS:
-        raise MinitritonError(f"no sampler is called {sampler!r}", help="samplers: " + ", ".join(SAMPLERS))
+    objectives = (objective,) if isinstance(objective, str) else tuple(objective)
+    for name in objectives:
+        if name not in METRICS:
+            raise MinitritonError(f"a search cannot lower {name!r}", help=unknown_metric_help(name))
+    walk_of = sampler_of(sampler, len(objectives), seed)
     subject = kernel if isinstance(kernel, Subject) else _subject(kernel)
-    judge = Judge(subject)
-    first = judge.record(subject.pipeline())
+    evaluate = Evaluator(subject, objectives, prune)
+    candidates = Candidates(space or Space(), subject)
+    first = evaluate(candidates.first)
     if first.result is not Class.RIGHT:
         raise MinitritonError(f"kernel {subject.name!r} is {first.result} as it is: {first.reason}")
-    if objective not in first.metrics:
-        raise MinitritonError(
-            f"a search cannot lower {objective!r}", help="it can lower: " + ", ".join(sorted(first.metrics))
-        )
-    found = Found(subject.name, objective, first, first, [first])
-    ask = _Asking(judge, found, budget, patience, progress)
-    walk = SAMPLERS[sampler](space or Space(), subject, random.Random(seed), ask)
-    for _ in walk:
-        if ask.is_over:
+    found = Found(subject.name, objectives, first, first, [first])
+    ask = _Asking(evaluate, found, budget, patience, progress)
+    for turn, _ in enumerate(walk_of(candidates, random.Random(seed), ask)):
+        if ask.is_over or turn > 20 * budget:
             break
     found.stopped_early = len(found.records) < budget
+    found.pruned = evaluate.pruned
+    if found.objective in ("microseconds", "speedup"):
+        _confirm(found, subject, evaluate)
     return found
+
+
+def _confirm(found: Found, subject: Subject, evaluate: Evaluator) -> None:
+    """Times the best once more beside the own pipeline; takes that one where the difference was chance."""
+    from minitriton.lab.sweeping.timing import ROUNDS, time_programs
+
+    programs = evaluate.judge.programs
+    own, best = programs[found.first.program], programs[found.best.program]
+    again = time_programs(subject, own, [best], 3 * ROUNDS)[best.digest]
+    found.best.metrics.update(again)
+    if again.get("speedup", 1.0) < 1 + again["spread"]:
+        found.best = found.first
 
 
 def _subject(kernel: str | Reference) -> Subject:
@@ -105,20 +136,26 @@ def _subject(kernel: str | Reference) -> Subject:
     return reference.subject()
 
 
-def _value(record: Record, objective: str) -> float:
-    return record.metrics.get(objective, float("inf")) if record.result is Class.RIGHT else float("inf")
+def value_of(record: Record, objective: str) -> float:
+    """What a search lowers: infinite where the record is not right or the number is missing."""
+    numbers = record.all_metrics
+    if record.result is not Class.RIGHT or objective not in numbers:
+        return float("inf")
+    if objective == "microseconds" and "speedup" in numbers and "own_microseconds" in numbers:
+        return numbers["own_microseconds"] / numbers["speedup"]
+    return -numbers[objective] if METRICS[objective].more_is_better else numbers[objective]
 
 
 @dataclass
 class _Asking:
-    """Judges a pipeline and remembers the best; equal pipelines are judged once."""
+    """Judges a point and remembers the best; equal points are judged once."""
 
-    judge: Judge
+    evaluate: Evaluator
     found: Found
     budget: int
     patience: int | None
     progress: Callable[[str], None] | None
-    _known: dict[str, float] = field(default_factory=dict)
+    _known: dict[str, tuple[float, ...]] = field(default_factory=dict)
     _since_gain: int = 0
     _repeats: int = 0
 
@@ -128,86 +165,37 @@ class _Asking:
         waited = self.patience is not None and self._since_gain >= self.patience
         return len(self.found.records) >= self.budget or waited or self._repeats > 20 * self.budget
 
-    def __call__(self, pipeline: Pipeline) -> float:
-        text = str(pipeline)
+    def __call__(self, point: Point) -> tuple[float, ...]:
+        text = str(point)
         if text in self._known:
             self._repeats += 1
             return self._known[text]
-        record = self.judge.record(pipeline)
-        value = self._known[text] = _value(record, self.found.objective)
-        self.found.records.append(record)
+        record = self.evaluate(point)
+        if (own := self.found.first.metrics.get("microseconds")) is not None:
+            record.metrics["own_microseconds"] = own
+        values = self._known[text] = tuple(value_of(record, name) for name in self.found.objectives)
+        if text != self.found.first.pipeline:
+            self.found.records.append(record)
         self._since_gain += 1
-        if value < _value(self.found.best, self.found.objective):
+        if values[0] < value_of(self.found.best, self.found.objective):
             self.found.best, self._since_gain = record, 0
         if self.progress is not None:
-            least = self.found.best.metrics[self.found.objective]
+            least = value_of(self.found.best, self.found.objective)
             self.progress(f"{len(self.found.records)} of {self.budget} points, {self.found.objective} {least:g}")
-        return value
-
-
-Ask = Callable[[Pipeline], float]
-
-
-def _random(space: Space, subject: Subject, rng: random.Random, ask: Ask) -> Iterator[None]:
-    base, facts = subject.pipeline(), subject.facts
-    while True:
-        ask(space.sample(base, facts, rng))
-        yield
-
-
-def _exhaustive(space: Space, subject: Subject, rng: random.Random, ask: Ask) -> Iterator[None]:
-    for pipeline in space.neighbours(subject.pipeline()):
-        ask(pipeline)
-        yield
-
-
-def _hill_climb(space: Space, subject: Subject, rng: random.Random, ask: Ask) -> Iterator[None]:
-    start, facts = subject.pipeline(), subject.facts
-    while True:
-        here, value, idle = start, ask(start), 0
-        while idle < PATIENCE:
-            changed = space.mutate(here, facts, rng)
-            reached = ask(changed)
-            idle = 0 if reached < value else idle + 1
-            if reached <= value:
-                here, value = changed, reached
-            yield
-        start = space.sample(subject.pipeline(), facts, rng)
-
-
-def _evolutionary(space: Space, subject: Subject, rng: random.Random, ask: Ask) -> Iterator[None]:
-    base, facts = subject.pipeline(), subject.facts
-    population = [(ask(base), base)]
-    while len(population) < POPULATION:
-        pipeline = space.mutate(base, facts, rng) if rng.random() < 0.5 else space.sample(base, facts, rng)
-        population.append((ask(pipeline), pipeline))
-        yield
-    while True:
-        mother, father = (min(rng.sample(population, 2), key=lambda one: one[0])[1] for _ in range(2))
-        child = space.cross(mother, father, facts, rng) if rng.random() < _CROSSED else mother
-        child = space.mutate(child, facts, rng)
-        population.append((ask(child), child))
-        population.remove(max(population, key=lambda one: (one[0], len(one[1].steps))))
-        yield
-
-
-SAMPLERS: dict[str, Callable[[Space, Subject, random.Random, Ask], Iterator[None]]] = {
-    "random": _random,
-    "exhaustive": _exhaustive,
-    "hill-climb": _hill_climb,
-    "evolutionary": _evolutionary,
-}
+        return values
 
 
 def difference(before: str, after: str) -> list[str]:
-    """The passes of `after` that `before` lacks (`+`) and the other way round (`-`), each with the pass it follows."""
+    """What `after` has that `before` lacks (`+`) and the other way round (`-`): settings, and passes, each with the pass it follows."""
     import difflib
 
     from minitriton.compilation.pipeline_spec import format_step
-    from minitriton.lab.sweeping.space import parse_point
 
-    a, b = ([format_step(step) for step in parse_point(text).steps] for text in (before, after))
+    first, second = Point.parse(before), Point.parse(after)
+    a, b = ([format_step(step) for step in point.pipeline.steps] for point in (first, second))
     lines: list[str] = []
+    if first.settings != second.settings:
+        lines.append(f"  [{settings_text(first.settings)}] -> [{settings_text(second.settings)}]")
     for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if kind == "equal":
             continue

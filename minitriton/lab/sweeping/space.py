@@ -1,24 +1,28 @@
-"""Which pipelines there are to try: a base and what may vary about it.
+"""Which points there are to try: what may vary about a kernel's own pipeline and launch.
 
-    space = Space(order=True, omit=True)
-    space.sample(base, rng)           one legal pipeline: passes in another order, some left out, some twice, some put in
+    space = Space(insert=("canonicalize",), vary={"num_warps": (2, 4, 8), "optimize-llvm-ir{level}": (1, 2, 3)})
+    space.sample(base, facts, rng)    one legal pipeline: passes in another order, some left out, some twice, some put in
     space.neighbours(base)            every single removal, swap of neighbours and duplication
     space.mutate(pipeline, rng)       one change
     space.cross(a, b, rng)            the beginning of one, the end of the other
+    Space.parse(str(space))           the same space
 
 Passes stay within their level: what leads from one representation to the next (`convert-triton-to-tritongpu`, the lowering, the
-emission) stands where it stood. A pipeline is its own text: `str(pipeline)` is what a store keeps and `Pipeline.parse` reads.
+emission) stands where it stood. What varies about the launch (constants, options, target) is `candidates.Candidates`' to draw.
 """
 
 from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from minitriton.compilation.pipeline_spec import make_step
-from minitriton.errors import PipelineError
+from minitriton.errors import MinitritonError, PipelineError
+from minitriton.lab.sweeping.point import Value, by_identity, value_of
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
 
@@ -28,16 +32,95 @@ LEVELS = frozenset({Property.TTIR, Property.ENCODINGS, Property.LLVM_DIALECT, Pr
 _TRIES = 50
 
 
+Vary = tuple[tuple[str, tuple[Value, ...]], ...]
+
+_PASS_OPTION = re.compile(r"([\w.-]+)\{([\w-]+)\}")
+_SWITCHES = ("order", "omit", "duplicate", "constants", "llvm", "layouts")
+
+LLVM_PASSES = (
+    "sroa", "instcombine", "simplifycfg", "gvn", "sccp", "reassociate", "jump-threading", "loop-rotate",
+    "loop-unroll", "loop-strength-reduce", "sink", "dse", "adce", "aggressive-instcombine",
+)  # fmt: skip
+"""What `llvm` puts into `optimize-llvm-ir{passes=...}`."""
+
+_LLVM_AT_FIRST = ("sroa", "instcombine", "simplifycfg", "gvn", "instcombine", "adce")
+
+
 @dataclass(frozen=True)
 class Space:
     """What may vary. `insert` names passes (with options, as in a pipeline's text) that may be put in; with `legal`, only
-    pipelines whose contracts hold are drawn."""
+    pipelines whose contracts hold are drawn.
+
+    `vary`: values by name, of a compile option (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`), a constant of the kernel, `arch`, or
+    a pass's option (`optimize-llvm-ir{level}`). `constants`: the values that the kernel itself names as worth trying. `llvm`: LLVM's
+    own passes, chosen one by one. `layouts`: the blocked encodings of loads and stores.
+    """
 
     order: bool = True
     omit: bool = True
     duplicate: bool = True
     insert: tuple[str, ...] = ()
     legal: bool = True
+    vary: Mapping[str, Sequence[Value]] | Vary = ()
+    constants: bool = False
+    llvm: bool = False
+    layouts: bool = False
+
+    def __post_init__(self) -> None:
+        pairs = self.vary.items() if isinstance(self.vary, Mapping) else self.vary
+        object.__setattr__(self, "vary", tuple((name, tuple(values)) for name, values in pairs))
+        object.__setattr__(self, "insert", tuple(self.insert))
+        for name, values in self.settings + tuple((f"{p}{{{o}}}", v) for (p, o), v in self.pass_options):
+            if not values:
+                raise MinitritonError(f"{name} has no values to vary over", help=f"write {name}=VALUE,VALUE")
+
+    @property
+    def settings(self) -> Vary:
+        """What varies about the launch."""
+        return tuple((name, values) for name, values in self._vary if not _PASS_OPTION.fullmatch(name))
+
+    @property
+    def pass_options(self) -> tuple[tuple[tuple[str, str], tuple[Value, ...]], ...]:
+        """What varies about passes: `((pass, option), values)`."""
+        found = ((_PASS_OPTION.fullmatch(name), values) for name, values in self._vary)
+        return tuple(((match[1], match[2]), values) for match, values in found if match is not None)
+
+    @property
+    def _vary(self) -> Vary:
+        return self.vary  # pyright: ignore[reportReturnType]
+
+    def __str__(self) -> str:
+        words = [name for name in _SWITCHES if getattr(self, name)]
+        words += [] if self.legal else ["illegal"]
+        words += [f"insert={','.join(self.insert)}"] if self.insert else []
+        words += [f"{name}={','.join(map(_plain, values))}" for name, values in self._vary]
+        return " ".join(words)
+
+    @classmethod
+    def parse(cls, text: str) -> Space:
+        """Reads what `str` writes: `order omit insert=canonicalize,cse num_warps=2,4,8 optimize-llvm-ir{level}=1,2,3`.
+
+        Raises `MinitritonError` for a word that means nothing.
+        """
+        switches = dict.fromkeys(_SWITCHES, False)
+        insert: tuple[str, ...] = ()
+        vary: dict[str, tuple[Value, ...]] = {}
+        legal = True
+        for word in text.split():
+            name, equals, values = word.partition("=")
+            if name == "insert" and equals:
+                insert = tuple(filter(None, values.split(",")))
+            elif equals and values:
+                vary[name] = tuple(value_of(value) for value in values.split(","))
+            elif word == "illegal":
+                legal = False
+            elif word in switches:
+                switches[word] = True
+            else:
+                raise MinitritonError(
+                    f"{word!r} says nothing of a space", help=f"words: {', '.join(_SWITCHES)}, illegal, NAME=VALUE,..."
+                )
+        return cls(insert=insert, legal=legal, vary=vary, **switches)
 
     def sample(self, base: Pipeline, facts: frozenset[Property], rng: random.Random) -> Pipeline:
         """A pipeline drawn at random; `facts` hold before it. `base` itself where no legal one is found."""
@@ -95,23 +178,79 @@ class Space:
         return Pipeline(steps)
 
     def _change(self, steps: tuple[Step, ...], rng: random.Random) -> tuple[Step, ...]:
-        """One pass moved, left out, doubled or put in."""
-        kinds = [name for name in ("order", "omit", "duplicate") if getattr(self, name)]
-        kinds += ["insert"] if self.insert else []
+        """One pass moved, left out, doubled, put in, or given another option."""
         movable = [index for index, step in enumerate(steps) if not is_fixed(step)]
-        if not kinds or not movable:
+        optional = self._optional(steps)
+        kinds = [name for name in ("order", "omit", "duplicate") if movable and getattr(self, name)]
+        kinds += ["insert"] * bool(self.insert and movable) + ["option"] * bool(optional) + ["llvm"] * self.llvm
+        if not kinds:
             return steps
-        kind, index = rng.choice(kinds), rng.choice(movable)
-        changed = list(steps)
+        kind, changed = rng.choice(kinds), list(steps)
+        if kind == "option":
+            at, option, values = rng.choice(optional)
+            changed[at] = with_option(steps[at], option, rng.choice(values))
+        elif kind == "llvm":
+            changed = [_other_llvm_passes(step, rng) if step.name == "optimize-llvm-ir" else step for step in steps]
+        else:
+            self._change_place(kind, changed, rng.choice(movable), rng)
+        return tuple(changed)
+
+    def _change_place(self, kind: str, changed: list[Step], index: int, rng: random.Random) -> None:
         if kind == "omit":
             del changed[index]
-        elif kind == "duplicate":
-            changed.insert(_place_near(steps, index, rng), steps[index])
+            return
+        place = _place_near(changed, index, rng)
+        if kind == "duplicate":
+            changed.insert(place, changed[index])
         elif kind == "insert":
-            changed.insert(_place_near(steps, index, rng), _step(rng.choice(self.insert)))
+            changed.insert(place, _step(rng.choice(self.insert)))
         else:
-            changed.insert(_place_near(tuple(changed), index, rng), changed.pop(index))
-        return tuple(changed)
+            changed.insert(place, changed.pop(index))
+
+    def _optional(self, steps: tuple[Step, ...]) -> list[tuple[int, str, tuple[Value, ...]]]:
+        """Where a pass stands whose option varies, the option, and its values."""
+        return [
+            (at, option, values)
+            for (name, option), values in self.pass_options
+            for at, step in enumerate(steps)
+            if step.name == name
+        ]
+
+    def pass_option_neighbours(self, base: Pipeline) -> Iterator[Pipeline]:
+        """Every pipeline that is another value of one pass option away."""
+        for at, option, values in self._optional(base.steps):
+            for value in values:
+                changed = with_option(base.steps[at], option, value)
+                if changed != base.steps[at]:
+                    yield Pipeline((*base.steps[:at], changed, *base.steps[at + 1 :]))
+
+
+def with_option(step: Step, option: str, value: Value) -> Step:
+    """`step` with `option` (as it is written) set to `value`. Raises `PipelineError` if it has none of that name."""
+    field_name = option.replace("-", "_")
+    if field_name not in {f.name for f in fields(step)}:
+        make_step(step.name, {option: str(value)})
+    made: Any = make_step(step.name, {option: _plain(value)})
+    return replace(step, **{field_name: getattr(made, field_name)})
+
+
+def _plain(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _other_llvm_passes(step: Step, rng: random.Random) -> Step:
+    """`optimize-llvm-ir` with one of LLVM's passes put in, left out or moved; now and then the whole of its level again."""
+    if rng.random() < 0.2:
+        return with_option(step, "passes", "")
+    names = list(getattr(step, "passes", ())) or list(_LLVM_AT_FIRST)
+    at, kind = rng.randrange(len(names)), rng.choice(("insert", "omit", "move"))
+    if kind == "insert":
+        names.insert(at, rng.choice(LLVM_PASSES))
+    elif kind == "omit" and len(names) > 1:
+        del names[at]
+    else:
+        names.insert(rng.randrange(len(names)), names.pop(at))
+    return with_option(step, "passes", ",".join(names))
 
 
 def _place_near(steps: Sequence[Step], index: int, rng: random.Random) -> int:
@@ -141,12 +280,32 @@ def is_fixed(step: Step) -> bool:
 
 
 def is_legal(pipeline: Pipeline, facts: frozenset[Property]) -> bool:
-    """Whether every contract holds."""
-    try:
-        pipeline.check(facts)
-    except PipelineError:
-        return False
+    """Whether every contract holds: what `Pipeline.check` says, by the bits of a number, since spaces ask for thousands."""
+    holds = _bits(facts)
+    for step in pipeline.steps:
+        requires, kept, gives, is_pass = _contract(step)
+        if requires & ~holds or (is_pass and holds & _TEXT):
+            return False
+        holds = holds & kept | gives
     return True
+
+
+_BIT = {fact: 1 << number for number, fact in enumerate(Property)}
+
+
+def _bits(facts: frozenset[Property]) -> int:
+    return sum(_BIT[fact] for fact in facts)
+
+
+_TEXT = _bits(frozenset({Property.LLVM_IR, Property.PTX}))
+
+
+@by_identity
+def _contract(step: Step) -> tuple[int, int, int, bool]:
+    """What `step` needs, what it leaves true, what it makes true, and whether it takes a module."""
+    everything = frozenset(Property)
+    gives = step.after(frozenset())
+    return _bits(step.requires), _bits(step.after(everything)), _bits(gives), isinstance(step, Pass)
 
 
 def foreign_passes() -> tuple[str, ...]:
@@ -165,23 +324,3 @@ def foreign_passes() -> tuple[str, ...]:
 @functools.cache
 def _step(text: str) -> Step:
     return Pipeline.parse(text).steps[0]
-
-
-@functools.lru_cache(maxsize=4096)
-def _parsed(text: str) -> tuple[Step, ...]:
-    return Pipeline.parse(text).steps
-
-
-def parse_point(text: str) -> Pipeline:
-    """`Pipeline.parse(text)`, each different pass of it parsed once a process."""
-    steps: list[Step] = []
-    depth = start = 0
-    for index, letter in enumerate(text):
-        if letter == "{":
-            depth += 1
-        elif letter == "}":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            steps += _parsed(text[start:index])
-            start = index + 1
-    return Pipeline((*steps, *_parsed(text[start:])))

@@ -47,9 +47,14 @@ class State:
     digest: bytes | str
     launch_facts: LaunchFacts = LaunchFacts()
     origin: tuple[State, Step] | None = None
-    seconds: float = 0.0
-    """What the step took that first led here."""
     edges: dict[Step, State | Failure] = field(default_factory=dict, repr=False)
+    edge_seconds: dict[Step, float] = field(default_factory=dict, repr=False)
+    """What each step from here took when it was run."""
+    stage: str = ""
+    """The metric that its steps' seconds count for."""
+
+    def __post_init__(self) -> None:
+        self.stage = _stage(self.facts)
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,16 @@ class States:
             state = following
         return state
 
+    def seconds(self, pipeline: Pipeline) -> dict[str, float]:
+        """What the steps of `pipeline` took, by the stage that they start from; what was merged counts what it took once."""
+        found = dict.fromkeys(("ttir_seconds", "ttgir_seconds", "llir_seconds", "ptx_seconds"), 0.0)
+        state: State | Failure = self.first
+        for step in pipeline.steps:
+            assert isinstance(state, State)
+            found[state.stage] += state.edge_seconds.get(step, 0.0)
+            state = state.edges[step]
+        return found
+
     def value(self, state: State) -> Any:
         """The module or text of `state`: not to be changed."""
         known = self._values.get(id(state))
@@ -122,7 +137,7 @@ class States:
             value = self._apply(state, step)
         except Exception as error:
             return Failure(step.name, error)
-        seconds = time.perf_counter() - start
+        state.edge_seconds[step] = time.perf_counter() - start
         facts = (state.facts - step.destroys) | step.establishes
         digest = self._fingerprints.of(value) if isinstance(value, ModuleOp) else str(value)
         launch_facts = state.launch_facts
@@ -131,9 +146,17 @@ class States:
         key = (digest, facts, launch_facts)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = State(facts, digest, launch_facts, (state, step), seconds)
+            known = self._known[key] = State(facts, digest, launch_facts, (state, step))
             self._keep(known, value)
         return known
+
+
+def _stage(facts: frozenset[Property]) -> str:
+    if Property.LLVM_IR in facts:
+        return "ptx_seconds"
+    if Property.LLVM_DIALECT in facts:
+        return "llir_seconds"
+    return "ttgir_seconds" if Property.ENCODINGS in facts else "ttir_seconds"
 
 
 def _launch_facts(before: ModuleOp, after: ModuleOp) -> LaunchFacts:

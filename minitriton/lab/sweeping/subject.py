@@ -1,25 +1,43 @@
 """A kernel with inputs: what pipelines are tried on.
 
     Subject.of_call(add, [x, y, out, 4000], (4,), BLOCK=1024)
+    Subject.of_call(add, [x, y, out, 4000], lambda at: (cdiv(4000, at["BLOCK"]),), BLOCK=1024).variant((("BLOCK", 512),))
 
 The frontend runs once; every use of the IR begins with a copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compilation import stages
+from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.execution import Launch
+from minitriton.lab.sweeping.point import Settings
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property
 from minitriton.target import CUDAOptions, GPUTarget
+
+Grid = tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]]
+
+OPTIONS = frozenset(f.name for f in fields(CUDAOptions)) - {"pipeline", "without", "arch"}
+"""Compile options that a setting may name."""
+
+
+@dataclass(frozen=True)
+class Large:
+    """`arguments()` makes the big launch's arguments; `grid_of` gives its grid by the kernel's constants."""
+
+    arguments: Callable[[], Arguments]
+    grid_of: Callable[[Mapping[str, Any]], tuple[int, ...]]
 
 
 @dataclass
@@ -34,6 +52,15 @@ class Subject:
     grid: tuple[int, ...]
     target: GPUTarget
     options: CUDAOptions
+    grid_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
+    """The grid by the kernel's constants, where it follows from them."""
+    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Values worth trying of constants and compile options, by name."""
+    tolerance: float = 0.0
+    """How far numbers may be from those of the kernel's own meaning, relatively, where the element type's tolerance is less: for
+    products in tf32, and sums of what was rounded to halves."""
+    large: Large | None = None
+    """A launch big enough to be timed, of the same work a program; None where the launch itself is timed."""
     _context: Context | None = field(default=None, repr=False)
     _module: ModuleOp | None = field(default=None, repr=False)
 
@@ -42,20 +69,67 @@ class Subject:
         cls,
         kernel: Any,
         args: Sequence[Any],
-        grid: tuple[int, ...],
+        grid: Grid,
         *,
         name: str = "",
         arch: int = 90,
         options: dict[str, Any] | None = None,
+        choices: Mapping[str, Sequence[Any]] | None = None,
         **constexprs: Any,
     ) -> Subject:
-        """The launch `kernel[grid](*args, **constexprs)`; types and hints are taken from `args` as a launch does."""
+        """The launch `kernel[grid](*args, **constexprs)`; types and hints are taken from `args` as a launch does.
+
+        `grid` may be a function of the constants by name, as in a launch: a space that varies constants needs that.
+        `choices`: values of constants and compile options that a `Space` with `constants` tries.
+        """
         from minitriton.lab.call import source_of_call
 
         target = GPUTarget("cuda", arch, 32)
         source, arguments = source_of_call(kernel, args, constexprs)
         compile_options = CUDAOptions.for_target(target, **(options or {}))
-        return cls(name or kernel.__name__, source, lambda: arguments, grid, target, compile_options)
+        found = cls(name or kernel.__name__, source, lambda: arguments, (), target, compile_options)
+        found.choices = dict(choices or {})
+        found.grid_of = grid if callable(grid) else None
+        found.grid = tuple(grid(found.constants)) if callable(grid) else grid
+        return found
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The kernel's constants by name."""
+        known = getattr(self.source, "constants", {})
+        names = getattr(getattr(self.source, "fn", None), "arg_names", ())
+        return {names[path[0]]: value for path, value in known.items() if len(path) == 1}
+
+    def variant(self, settings: Settings) -> Subject:
+        """The same launch with other constants, options or target.
+
+        Raises `MinitritonError` for a name that is none of them, for options that exclude each other, and for constants where the
+        grid does not follow from them.
+        """
+        given = dict(settings)
+        target = self.target.with_arch(f"sm{given.pop('arch')}") if "arch" in given else self.target
+        options = {name: given.pop(name) for name in list(given) if name in OPTIONS}
+        kept = {f.name: getattr(self.options, f.name) for f in fields(CUDAOptions) if f.name in _KEPT}
+        found = copy.copy(self)
+        found.target, found.options = target, CUDAOptions.for_target(target, **{**kept, **options})
+        found._context = found._module = None
+        constants = self.constants
+        for name in given:
+            if name not in constants:
+                raise MinitritonError(
+                    f"kernel {self.name!r} has no constant {name!r}, and no compile option is called so",
+                    help="its constants: " + (", ".join(sorted(constants)) or "none"),
+                )
+        if given:
+            found.source = _with_constants(self.source, given)
+            if self.grid_of is not None:
+                found.grid = tuple(self.grid_of(found.constants))
+            elif any(constants[name] != value for name, value in given.items()):
+                raise MinitritonError(
+                    f"kernel {self.name!r} has one grid, whatever its constants are",
+                    help="give the grid as a function of the constants: grid=lambda at: (cdiv(n, at['BLOCK']),)",
+                )
+        return found
 
     @property
     def context(self) -> Context:
@@ -78,6 +152,28 @@ class Subject:
         assert self._module is not None
         return self._module.clone()
 
+    def with_ir(self, module: ModuleOp) -> Subject:
+        """The same launch of another program: `module`, of this subject's context, in place of the frontend's."""
+        found = copy.copy(self)
+        found._context, found._module = self.context, module.clone()
+        return found
+
+    @property
+    def timed_grid(self) -> tuple[int, ...]:
+        """The grid of the launch that is timed."""
+        return self.grid if self.large is None else tuple(self.large.grid_of(self.constants))
+
+    @property
+    def scale(self) -> float:
+        """Programs of the launch that is timed for each one of the launch that is judged."""
+        return math.prod(self.timed_grid) / math.prod(self.grid)
+
+    def timed_launch(self) -> Launch:
+        """The launch that is timed."""
+        if self.large is None:
+            return self.launch()
+        return Launch(self.source.entry, self.large.arguments(), self.timed_grid, self.target, self.options)
+
     def launch(self) -> Launch:
         """The launch, at every level."""
         return self.launch_with(self.arguments())
@@ -92,3 +188,15 @@ class Subject:
 
         parts = stages.split(pipeline_for(self.target, self.options), self.source.ext)
         return Pipeline(tuple(step for _, part in parts for step in part.steps))
+
+
+_KEPT = OPTIONS - {"backend_name", "supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "max_num_imprecise_acc_default"}  # fmt: skip
+"""Options that a variant takes over: not those that the target says."""
+
+
+def _with_constants(source: Any, given: Mapping[str, Any]) -> Any:
+    """`source` with other values of its constants."""
+    found = copy.copy(source)
+    names = source.fn.arg_names
+    found.constants = {**source.constants, **{(names.index(name),): value for name, value in given.items()}}
+    return found

@@ -14,12 +14,17 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.judging import Record
+from minitriton.lab.sweeping.measuring import add_groups, check_possible
+from minitriton.lab.sweeping.metrics import LATER, groups_of
+from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.space import Space
-from minitriton.lab.sweeping.store import Store
+from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table
 from minitriton.lab.sweeping.workers import Batch, Work, Workers, progress_text
 from minitriton.pass_manager import Pipeline
@@ -30,7 +35,7 @@ BATCH = 50
 
 def sweep(
     kernels: Sequence[str | Reference],
-    space: Space | Iterable[Pipeline | str] | None = None,
+    space: Space | Iterable[Point | Pipeline | str] | None = None,
     *,
     orders: int = 100,
     seed: int = 0,
@@ -39,14 +44,21 @@ def sweep(
     run: bool = True,
     neighbours: bool = False,
     limit: float = 60.0,
+    metrics: Sequence[str] = (),
+    client: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> Table:
-    """Judges `orders` pipelines drawn from `space` for each kernel (or the pipelines given), its own among them.
+    """Judges `orders` points drawn from `space` for each kernel (or the points given), its own among them.
 
-    `kernels` are names of the corpus, `@family`, `all`, or `Reference`s. `neighbours` adds every single removal, swap of neighbours
-    and duplication. Without `run` nothing is executed: only whether it compiles, and what the text says. `limit`: seconds for one
-    point. Without `store` the records live as long as the table. Raises `MinitritonError` for what names no kernel.
+    `kernels` are names of the corpus, `@family`, `all`, or `Reference`s. `neighbours` adds every point that is one change away.
+    Without `run` nothing is executed: only whether it compiles, and what the text says. `metrics`: what is measured beside text,
+    counts and seconds, by name or group (`metrics.METRICS`). `limit`: seconds for one point. `client`: a `dask.distributed.Client`,
+    whose workers judge in place of `jobs` processes. Without `store` the records live as long as the table.
+    Raises `MinitritonError` for what names no kernel and for metrics that cannot be measured here.
     """
+    groups = groups_of(metrics)
+    if "counts" in groups and not run:
+        raise MinitritonError("what a run counts is not measured without running", help="leave out --compile-only")
     if jobs < 1 or orders < 0:
         raise MinitritonError(f"cannot sweep {orders} orders with {jobs} jobs", help="give numbers of at least 1")
     found = [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]
@@ -58,7 +70,13 @@ def sweep(
         path = Path(store) if store is not None else Path(scratch) / "sweep.db"
         plan = _Plan(found, space, orders, seed, neighbours)
         work = Work(path, compiler_name(), run)
-        return _judged(plan, work, jobs, limit, progress)
+        if client is not None:
+            from minitriton.lab.sweeping.cluster import ClusterWorkers
+
+            check_possible(set(groups) - {"time"})
+            return _judged(plan, work, groups, ClusterWorkers(work, client, limit), progress)
+        check_possible(groups)
+        return _judged(plan, work, groups, Workers(work, jobs, limit), progress)
 
 
 @dataclass(frozen=True)
@@ -66,31 +84,31 @@ class _Plan:
     """What is to be tried."""
 
     kernels: list[Reference]
-    space: Space | Iterable[Pipeline | str] | None
+    space: Space | Iterable[Point | Pipeline | str] | None
     orders: int
     seed: int
     neighbours: bool
 
     def points(self, reference: Reference) -> list[str]:
-        """The pipelines of one kernel as text, its own first, each once."""
+        """The points of one kernel as text, its own first, each once."""
         if self.space is not None and not isinstance(self.space, Space):
             return list(dict.fromkeys(str(p) for p in self.space))
-        space = self.space or Space()
-        subject = reference.subject()
-        base, facts = subject.pipeline(), subject.facts
+        candidates = Candidates(self.space or Space(), reference.subject())
         rng = random.Random(f"{self.seed} {reference.name}")
-        found = {str(base): None}
+        found = {str(candidates.first): None}
         if self.neighbours:
-            found.update(dict.fromkeys(map(str, space.neighbours(base))))
+            found.update(dict.fromkeys(map(str, candidates.neighbours())))
         first = len(found)
         tries = 0
         while len(found) < first + self.orders - 1 and tries < 20 * self.orders:
-            found.setdefault(str(space.sample(base, facts, rng)))
+            found.setdefault(str(candidates.sample(rng)))
             tries += 1
         return list(found)
 
 
-def _judged(plan: _Plan, work: Work, jobs: int, limit: float, progress: Callable[[str], None] | None) -> Table:
+def _judged(
+    plan: _Plan, work: Work, groups: Sequence[str], workers: Workers, progress: Callable[[str], None] | None
+) -> Table:
     store = Store(work.store, work.compiler)
     batches: list[Batch] = []
     wanted: dict[str, set[str]] = {}
@@ -101,22 +119,19 @@ def _judged(plan: _Plan, work: Work, jobs: int, limit: float, progress: Callable
         left = [text for text in points if text not in known]
         batches += [Batch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
     total, done, since = sum(len(b.pipelines) for b in batches), 0, time.monotonic()
-    for count in Workers(work, jobs, limit).judge(batches) if batches else ():
+    for count in workers.judge(batches) if batches else ():
         done += count
         if progress is not None:
             progress(progress_text(done, total, since))
+    seconds = time.monotonic() - since
+    later = [group for group in groups if group in LATER]
+    kernels = {reference.name: reference for reference in plan.kernels}
+    add_groups(store, workers, kernels, later, wanted, progress)
     records = [r for name, points in wanted.items() for r in store.records(name) if r.pipeline in points]
     store.close()
-    return Table(_ordered(records, wanted), time.monotonic() - since, total)
+    return Table(_ordered(records, wanted), seconds, total)
 
 
 def _ordered(records: list[Record], wanted: dict[str, set[str]]) -> list[Record]:
     place = {name: index for index, name in enumerate(wanted)}
     return sorted(records, key=lambda r: (place[r.kernel], r.pipeline))
-
-
-def compiler_name() -> str:
-    """What tells records of different compilers apart: a digest of minitriton's own source."""
-    from minitriton.runtime.cache import compiler_fingerprint
-
-    return compiler_fingerprint()

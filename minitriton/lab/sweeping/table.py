@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import le
+from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record, is_internal
+from minitriton.lab.sweeping.metrics import METRICS
 
 _NOT_RIGHT = (Class.WRONG, Class.UNSOUND, Class.FAILED, Class.CRASHED, Class.UNJUDGED)
 _NUMBERS = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
@@ -44,18 +48,28 @@ class Table:
         return len({r.program for r in self.records if r.kernel == kernel and r.program})
 
     def best(self, metric: str) -> dict[str, Record]:
-        """By kernel, the right record with the smallest `metric`. Raises `MinitritonError` for one that was not measured."""
+        """By kernel, the right record with the best `metric`: the smallest, unless more of it is better. Raises `MinitritonError` for one that was not measured."""
         found: dict[str, Record] = {}
         known: set[str] = set()
+        sign = -1 if metric in METRICS and METRICS[metric].more_is_better else 1
         for record in self.records:
-            known.update(record.metrics)
-            if record.result not in (Class.RIGHT, Class.COMPILED) or metric not in record.metrics:
+            numbers = record.all_metrics
+            known.update(numbers)
+            if record.result not in (Class.RIGHT, Class.COMPILED) or metric not in numbers:
                 continue
-            if record.kernel not in found or record.metrics[metric] < found[record.kernel].metrics[metric]:
+            best = found.get(record.kernel)
+            if best is None or sign * numbers[metric] < sign * best.all_metrics[metric]:
                 found[record.kernel] = record
         if not found:
             raise MinitritonError(f"no record has the metric {metric!r}", help="measured: " + ", ".join(sorted(known)))
         return found
+
+    def front(self, *metrics: str, kernel: str | None = None) -> list[Record]:
+        """The right records that no other is better than in one of `metrics` and no worse in the rest (of one kernel)."""
+        kernels = self.kernels()
+        if kernel is None and len(kernels) > 1:
+            raise MinitritonError("a front is of one kernel", help="name it: kernel=" + repr(kernels[0]))
+        return pareto_front([r for r in self.records if kernel in (None, r.kernel)], metrics)
 
     def not_right(self) -> list[Record]:
         """What needs looking at: all but right, refused and merely compiled."""
@@ -70,16 +84,35 @@ class Table:
         try:
             import pandas  # pyright: ignore[reportMissingImports]
         except ImportError:
-            raise MinitritonError("a data frame needs pandas", help="pip install pandas") from None
+            raise MinitritonError("a data frame needs pandas", help="pip install 'minitriton[lab]'") from None
         return pandas.DataFrame(
             [
                 {
                     "kernel": r.kernel, "pipeline": r.pipeline, "class": str(r.result), "culprit": r.culprit,
-                    "reason": r.reason, "program": r.program, **r.metrics,
+                    "reason": r.reason, "program": r.program, **r.all_metrics,
                 }
                 for r in self.records
             ]
         )  # fmt: skip
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Writes the data frame as a Parquet file. Raises `MinitritonError` where pandas or pyarrow is not installed."""
+        frame = self.frame()
+        try:
+            frame.to_parquet(path)
+        except ImportError:
+            raise MinitritonError("Parquet needs pyarrow", help="pip install 'minitriton[lab]'") from None
+
+    @classmethod
+    def read_parquet(cls, path: str | Path) -> Table:
+        """The table that `to_parquet` wrote. Raises `MinitritonError` where pandas or pyarrow is not installed."""
+        try:
+            import pandas  # pyright: ignore[reportMissingImports]
+
+            frame = pandas.read_parquet(path)
+        except ImportError:
+            raise MinitritonError("Parquet needs pandas and pyarrow", help="pip install 'minitriton[lab]'") from None
+        return cls([_record_of(row) for row in frame.to_dict("records")])
 
     def text(self) -> str:
         """A row a kernel: points, programs, counts by class; then what is not right, the first of each kind."""
@@ -106,3 +139,25 @@ class Table:
             lines += ["", f"{result}{who}, {len(found)} points, first {found[0].kernel}: {found[0].reason[:200]}"]
             lines.append(f"    {found[0].pipeline}")
         return lines
+
+
+_TEXTS = {"kernel": "kernel", "pipeline": "pipeline", "culprit": "culprit", "reason": "reason", "program": "program"}
+
+
+def _record_of(row: dict[str, Any]) -> Record:
+    """The record of a row of a data frame."""
+    numbers = {name: float(value) for name, value in row.items() if name not in (*_TEXTS, "class") and value == value}
+    own = {name: numbers.pop(name) for name in list(numbers) if METRICS.get(name, METRICS["cycles"]).group == "seconds"}
+    texts = {field_name: str(row[name]) for name, field_name in _TEXTS.items()}
+    return Record(result=Class(row["class"]), metrics=numbers, own=own, **texts)
+
+
+def pareto_front(records: Iterable[Record], metrics: Sequence[str]) -> list[Record]:
+    """The right records that none is better than in one of `metrics` and no worse in the rest, one of each program, by the first."""
+    signs = [-1 if name in METRICS and METRICS[name].more_is_better else 1 for name in metrics]
+    valued: dict[tuple[float, ...], Record] = {}
+    for record in records:
+        numbers = record.all_metrics
+        if record.result is Class.RIGHT and all(name in numbers for name in metrics):
+            valued.setdefault(tuple(s * numbers[n] for s, n in zip(signs, metrics, strict=True)), record)
+    return [valued[v] for v in sorted(valued) if not any(o != v and all(map(le, o, v)) for o in valued)]

@@ -21,9 +21,13 @@ from pathlib import Path
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Judge, Record
+from minitriton.lab.sweeping.machine import cubin_of
+from minitriton.lab.sweeping.measured import measured
+from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.program import Program
 from minitriton.lab.sweeping.references import Reference
-from minitriton.lab.sweeping.space import parse_point
 from minitriton.lab.sweeping.store import Store
+from minitriton.runtime.driver import has_gpu
 
 _READY = "ready"
 """What a process says once it can take batches."""
@@ -31,11 +35,13 @@ _READY = "ready"
 
 @dataclass(frozen=True)
 class Batch:
-    """Pipelines of one kernel, as text. `tries`: how often it has ended a process."""
+    """Points of one kernel, as text; or, to `measure` a group of metrics, the digests of its programs. `tries`: how often it has
+    ended a process."""
 
     reference: Reference
     pipelines: tuple[str, ...]
     tries: int = 0
+    measure: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,21 +63,72 @@ def serve(descriptor: int) -> None:
 
 def _judge_batches(work: Work, connection: Connection) -> None:
     store = Store(work.store, work.compiler)
-    judges: dict[Reference, Judge] = {}
+    bench = Bench(work.run)
     connection.send(_READY)
     while True:
         batch: Batch = connection.recv()
         start = time.process_time()
         try:
-            judge = judges.get(batch.reference)
-            if judge is None:
-                judge = judges[batch.reference] = Judge(batch.reference.subject(), run=work.run)
-            known = store.known_of(batch.reference.name, batch.pipelines)
-            records = [judge.record(parse_point(text)) for text in batch.pipelines if text not in known]
-            store.add(records)
+            if batch.measure:
+                numbers = bench.measured(batch, store)
+                store.add_metrics(batch.reference.name, batch.measure, numbers)
+            else:
+                if batch.reference not in bench.own:
+                    store.add_kernel(batch.reference.name, batch.reference.text(), bench.own_point(batch.reference))
+                store.add(*bench.judged(batch, store.known_of(batch.reference.name, batch.pipelines)))
             connection.send((len(batch.pipelines), time.process_time() - start, None))
         except Exception as error:
+            if batch.measure == "time" and has_gpu():
+                raise  # a fault on the device leaves its process without one
             connection.send((0, time.process_time() - start, error))
+
+
+class Bench:
+    """What one process knows: the judge of each kernel that it has seen."""
+
+    def __init__(self, run: bool) -> None:
+        self._run = run
+        self._judges: dict[Reference, Judge] = {}
+        self._written: dict[Reference, set[str]] = {}
+        self.own: dict[Reference, str] = {}
+        """The kernels seen, with their own points."""
+
+    def own_point(self, reference: Reference) -> str:
+        """The launch and the pipeline that a kernel has by itself, as text."""
+        if reference not in self.own:
+            self.own[reference] = str(Point(self._judge(reference).subject.pipeline()))
+        return self.own[reference]
+
+    def _judge(self, reference: Reference) -> Judge:
+        judge = self._judges.get(reference)
+        if judge is None:
+            judge = self._judges[reference] = Judge(reference.subject(), run=self._run)
+        return judge
+
+    def judged(self, batch: Batch, known: set[str]) -> tuple[list[Record], list[Program]]:
+        """The records of the points that are not `known`, and the programs that no batch before gave."""
+        judge = self._judge(batch.reference)
+        records = [judge.record(text) for text in batch.pipelines if text not in known]
+        written = self._written.setdefault(batch.reference, set())
+        fresh = [judge.programs[r.program] for r in records if r.program and r.program not in written]
+        written.update(p.digest for p in fresh)
+        return records, list({p.digest: p for p in fresh}.values())
+
+    def measured(self, batch: Batch, store: Store) -> dict[str, dict[str, float]]:
+        """The metrics of a group of the batch's programs."""
+        name = batch.reference.name
+        programs = store.programs(name, batch.pipelines)
+        by_program = {r.program: r for r in store.records(name) if r.program}
+        known = {digest: by_program[digest].metrics for digest in batch.pipelines}
+        if batch.measure != "time":
+            numbers = measured(batch.measure, None, None, programs, known)
+            if batch.measure == "machine":
+                store.add_cubins(name, {p.digest: cubin_of(p) for p in programs if numbers[p.digest]})
+            return numbers
+        own_point = self.own_point(batch.reference)
+        own = [r.program for r in store.records(name) if r.pipeline == own_point and r.program]
+        subject = self._judge(batch.reference).subject
+        return measured("time", subject, next(iter(store.programs(name, own)), None), programs, known)
 
 
 @dataclass
@@ -92,11 +149,11 @@ class Workers:
         self.cpu_seconds = 0.0
         self._workers: list[_Worker] = []
 
-    def judge(self, batches: list[Batch]) -> Iterator[int]:
-        """Has `batches` judged. Raises what a process could not do for any point, such as write the store."""
+    def judge(self, batches: list[Batch], at_once: int | None = None) -> Iterator[int]:
+        """Has `batches` judged, `at_once` of them at most. Raises what a process could not do for any point, such as write the store."""
         waiting = _Waiting(batches)
         try:
-            self._workers = [self._start() for _ in range(min(self.jobs, len(batches)))]
+            self._workers = [self._start() for _ in range(min(at_once or self.jobs, len(batches)))]
             while waiting or any(worker.batch for worker in self._workers):
                 for worker in self._workers:
                     if worker.batch is None and (batch := waiting.next_for(worker.kernels)) is not None:
@@ -160,12 +217,14 @@ class Workers:
         fresh = self._start()
         self._workers[self._workers.index(worker)] = fresh
         if len(batch.pipelines) == 1 and batch.tries:
+            if batch.measure:
+                return 1
             record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", why)
             store = Store(self.work.store, self.work.compiler)
             store.add([record])
             store.close()
             return 1
-        waiting.put_back([Batch(batch.reference, (text,), batch.tries + 1) for text in batch.pipelines])
+        waiting.put_back([Batch(batch.reference, (text,), batch.tries + 1, batch.measure) for text in batch.pipelines])
         return 0
 
     def _end(self) -> None:

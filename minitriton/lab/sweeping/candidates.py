@@ -1,0 +1,198 @@
+"""The points of a space about one kernel: its launch varied as well as its pipeline.
+
+    candidates = Candidates(Space(constants=True), corpus.subject("row_softmax"))
+    candidates.first                        the kernel's own launch and pipeline
+    candidates.sample(rng)                  Point: [BLOCK=2048 num_warps=8] inline,triton-combine,...
+    candidates.mutate(point, rng)           one change of launch or pipeline
+    candidates.neighbours()                 every point one change away
+
+Points that no compile could be made of (options that exclude each other, a contract that does not hold) are not drawn.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.layout_choices import layout_steps
+from minitriton.lab.sweeping.point import Point, Settings, Value, sorted_settings
+from minitriton.lab.sweeping.space import Space, is_legal
+from minitriton.lab.sweeping.subject import Subject
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Step
+
+_TRIES = 30
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """A launch, and the pipeline that its target and options ask for."""
+
+    subject: Subject
+    base: Pipeline
+
+
+class Candidates:
+    """Points of `space` about `subject`. Raises `MinitritonError` for a setting that the kernel does not have."""
+
+    def __init__(self, space: Space, subject: Subject) -> None:
+        self.space, self.subject, self.facts = space, subject, subject.facts
+        varied: dict[str, Sequence[Value]] = dict(subject.choices) if space.constants else {}
+        varied.update(dict(space.settings))
+        self.varied: Mapping[str, tuple[Value, ...]] = {name: tuple(values) for name, values in varied.items()}
+        self._variant = functools.lru_cache(maxsize=256)(self._make_variant)
+        self._layouts = functools.lru_cache(maxsize=1)(self._make_layouts)
+        for name, values in self.varied.items():
+            self._check(name, values)
+        self.first = Point(subject.pipeline())
+
+    def _check(self, name: str, values: tuple[Value, ...]) -> None:
+        problem: MinitritonError | None = None
+        for value in values:
+            try:
+                self.subject.variant(((name, value),))
+                return
+            except MinitritonError as error:
+                problem = error
+        assert problem is not None
+        raise problem
+
+    def sample(self, rng: random.Random) -> Point:
+        """A point drawn at random; the first where none that can be compiled is found."""
+        for _ in range(_TRIES):
+            settings = self._draw_settings(rng)
+            variant = self._variant(settings)
+            if variant is None:
+                continue
+            pipeline = self.space.sample(variant.base, self.facts, rng)
+            return Point(self._with_layouts(pipeline, rng), settings)
+        return self.first
+
+    def mutate(self, point: Point, rng: random.Random) -> Point:
+        """`point` with one change; itself where none is found."""
+        for _ in range(_TRIES):
+            draw = rng.random()
+            if self.varied and draw < 0.3:
+                changed = self._other_setting(point, rng)
+            elif self.space.layouts and draw < 0.5:
+                changed = point.with_pipeline(self._with_layouts(point.pipeline, rng, always=True))
+            else:
+                changed = point.with_pipeline(self.space.mutate(point.pipeline, self.facts, rng))
+            if changed is not None and changed != point and self._legal(changed.pipeline):
+                return changed
+        return point
+
+    def cross(self, a: Point, b: Point, rng: random.Random) -> Point:
+        """Each setting of one or the other, the pipeline of `a` up to some place and that of `b` from there on."""
+        ours, theirs = dict(a.settings), dict(b.settings)
+        mixed = {n: rng.choice((ours, theirs)).get(n) for n in ours.keys() | theirs.keys()}
+        settings = sorted_settings({n: v for n, v in mixed.items() if v is not None})
+        if self._variant(settings) is None:
+            return a
+        first, second = (self.rebased(p.pipeline, p.settings, settings) for p in (a, b))
+        if len(self.space_segments(first)) != len(self.space_segments(second)):
+            return Point(first, settings)
+        return Point(self.space.cross(first, second, self.facts, rng), settings)
+
+    @staticmethod
+    def space_segments(pipeline: Pipeline) -> list[tuple[Step, ...]]:
+        """The steps level by level."""
+        from minitriton.lab.sweeping.space import segments
+
+        return segments(pipeline.steps)
+
+    def neighbours(self) -> Iterator[Point]:
+        """Every point one change of a pass, of a pass's option, of a setting or of a layout away; contracts not asked."""
+        base = self.first.pipeline
+        for pipeline in (*self.space.neighbours(base), *self.space.pass_option_neighbours(base)):
+            yield Point(pipeline)
+        for name, values in self.varied.items():
+            for value in values:
+                if (variant := self._variant(((name, value),))) is not None and self.own_value(name) != value:
+                    yield Point(variant.base, ((name, value),))
+        if self.space.layouts:
+            for step in self._layouts():
+                yield Point(_with_layout_step(base, step))
+
+    def grid(self) -> Iterator[Point]:
+        """Every combination of settings, each with its target's own pipeline."""
+        import itertools
+
+        for values in itertools.product(*self.varied.values()):
+            given = {n: v for n, v in zip(self.varied, values, strict=True) if self.own_value(n) != v}
+            settings = sorted_settings(given)
+            if (variant := self._variant(settings)) is not None:
+                yield Point(variant.base, settings)
+
+    def point(self, settings: Mapping[str, Value]) -> Point | None:
+        """The own pipeline of the launch that `settings` make; None where there is no such launch."""
+        kept = sorted_settings({n: v for n, v in settings.items() if self.own_value(n) != v})
+        variant = self._variant(kept)
+        return None if variant is None else Point(variant.base, kept)
+
+    def rebased(self, pipeline: Pipeline, old: Settings, new: Settings) -> Pipeline:
+        """`pipeline`, of the launch `old`, as one of the launch `new`: passes as `new`'s own pipeline has them, in the order of
+        `pipeline`. Another target's own pipeline as it is, where that has other passes."""
+        if old == new:
+            return pipeline
+        before, after = self._variant(old), self._variant(new)
+        assert before is not None and after is not None
+        if [s.name for s in before.base.steps] != [s.name for s in after.base.steps]:
+            return after.base
+        becomes = dict(zip(before.base.steps, after.base.steps, strict=True))
+        return Pipeline(tuple(becomes.get(step, step) for step in pipeline.steps))
+
+    def own_value(self, name: str) -> Any:
+        """What a constant, an option or `arch` is in the kernel's own launch."""
+        if name == "arch":
+            return self.subject.target.arch
+        return self.subject.constants.get(name, getattr(self.subject.options, name, None))
+
+    def _make_variant(self, settings: Settings) -> _Variant | None:
+        try:
+            subject = self.subject.variant(settings) if settings else self.subject
+            return _Variant(subject, subject.pipeline())
+        except (MinitritonError, ValueError, ArithmeticError):
+            return None
+
+    def _draw_settings(self, rng: random.Random) -> Settings:
+        drawn = {name: rng.choice(values) for name, values in self.varied.items() if rng.random() < 0.7}
+        return sorted_settings({name: value for name, value in drawn.items() if self.own_value(name) != value})
+
+    def _other_setting(self, point: Point, rng: random.Random) -> Point | None:
+        name = rng.choice(list(self.varied))
+        value = rng.choice(self.varied[name])
+        settings = {**dict(point.settings), name: value}
+        if self.own_value(name) == value:
+            del settings[name]
+        new = sorted_settings(settings)
+        if self._variant(new) is None or self._variant(point.settings) is None:
+            return None
+        return Point(self.rebased(point.pipeline, point.settings, new), new)
+
+    def _legal(self, pipeline: Pipeline) -> bool:
+        return not self.space.legal or is_legal(pipeline, self.facts)
+
+    def _make_layouts(self) -> list[Step]:
+        return layout_steps(self.subject)
+
+    def _with_layouts(self, pipeline: Pipeline, rng: random.Random, *, always: bool = False) -> Pipeline:
+        if not self.space.layouts or not self._layouts() or not (always or rng.random() < 0.4):
+            return pipeline
+        changed = _with_layout_step(pipeline, rng.choice(self._layouts()))
+        return changed if self._legal(changed) else pipeline
+
+
+def _with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:
+    """`pipeline` with `step` behind the last pass that chooses layouts of accesses, in place of one for the same access."""
+    access = getattr(step, "access", None)
+    steps = [s for s in pipeline.steps if s.name != step.name or getattr(s, "access", None) != access]
+    behind = [
+        i for i, s in enumerate(steps) if s.name in ("tritongpu-coalesce", "minitriton-coalesce-by-width", step.name)
+    ]
+    at = behind[-1] if behind else next(i for i, s in enumerate(steps) if s.name == "convert-triton-to-tritongpu")
+    return Pipeline((*steps[: at + 1], step, *steps[at + 1 :]))

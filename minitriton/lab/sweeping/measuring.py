@@ -1,0 +1,104 @@
+"""What is measured of programs once all points are judged: each different program once, however many points it is of.
+
+    measure("orders.db", ["time"])          everything in the store that lacks it, on this machine
+
+A store may be filled on one machine and measured on another: it holds the PTX, and how each kernel's inputs are made.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from minitriton.lab.sweeping import metrics
+from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.references import Reference
+from minitriton.lab.sweeping.store import Store, compiler_name
+from minitriton.lab.sweeping.table import Table
+from minitriton.lab.sweeping.workers import Batch, Work, Workers, progress_text
+
+ASSEMBLED_AT_ONCE = 10
+TIMED_AT_ONCE = 48
+"""Programs that are timed in one set of rounds, the kernel's own besides."""
+
+MEASURED = (Class.RIGHT, Class.COMPILED, Class.UNSOUND, Class.UNJUDGED)
+"""Points whose programs are measured."""
+
+
+def check_possible(groups: Iterable[str]) -> None:
+    """Raises `MinitritonError` for a group that cannot be measured on this machine."""
+    from minitriton.lab.sweeping.machine import check_assembler
+    from minitriton.lab.sweeping.timing import check_gpu
+
+    wanted = set(groups)
+    if wanted & {"machine", "sass", "time"}:
+        check_assembler()
+    if "time" in wanted:
+        check_gpu()
+
+
+def measure(
+    store: str | Path,
+    names: Sequence[str],
+    *,
+    kernels: Sequence[str] | None = None,
+    jobs: int = 1,
+    limit: float = 60.0,
+    compiler: str | None = None,
+    again: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Table:
+    """Adds the metrics `names` to every right program of a store that lacks them, or that are to be measured `again`.
+
+    `compiler`: whose records, by their name in the store (default: this minitriton's, else the only one there). Raises
+    `MinitritonError` for a metric that this machine cannot measure.
+    """
+    groups = [g for g in metrics.groups_of(names) if g in metrics.LATER]
+    check_possible(groups)
+    first = Store(store, compiler or compiler_name())
+    if compiler is None and not first.kernels() and len(first.compilers()) == 1:
+        name = first.compilers()[0]
+        first.close()
+        first = Store(store, name)
+    known = first.kernels()
+    wanted = {k: Reference.of_text(ref) for k, (ref, _) in known.items() if kernels is None or k in kernels}
+    start = time.monotonic()
+    workers = Workers(Work(Path(store), first.compiler), jobs, limit)
+    add_groups(first, workers, wanted, groups, None, progress, again=again)
+    records = [record for kernel in wanted for record in first.records(kernel)]
+    first.close()
+    return Table(sorted(records, key=lambda r: (r.kernel, r.pipeline)), time.monotonic() - start)
+
+
+def add_groups(
+    store: Store,
+    workers: Workers,
+    kernels: Mapping[str, Reference],
+    groups: Sequence[str],
+    points: Mapping[str, set[str]] | None,
+    progress: Callable[[str], None] | None,
+    *,
+    again: bool = False,
+) -> None:
+    """Measures `groups` of the programs of `kernels` that lack them, of `points` where given. GPU times are taken by one process."""
+    for group in groups:
+        batches: list[Batch] = []
+        for name, reference in kernels.items():
+            wanted = _programs_of(store.records(name), None if points is None else points[name])
+            known = set() if again else store.measured(name, group)
+            left = [digest for digest in wanted if digest not in known]
+            size = TIMED_AT_ONCE if group == "time" else ASSEMBLED_AT_ONCE
+            batches += [Batch(reference, tuple(left[at : at + size]), 0, group) for at in range(0, len(left), size)]
+        total, done, since = sum(len(b.pipelines) for b in batches), 0, time.monotonic()
+        if batches:
+            for count in workers.judge(batches, at_once=1 if group == "time" else None):
+                done += count
+                if progress is not None:
+                    progress(f"{group}: {progress_text(done, total, since)}")
+
+
+def _programs_of(records: Iterable[Record], points: set[str] | None) -> list[str]:
+    """The different programs of right points, in the order of their points' text."""
+    found = [r for r in records if r.program and r.result in MEASURED and (points is None or r.pipeline in points)]
+    return list(dict.fromkeys(r.program for r in sorted(found, key=lambda r: r.pipeline)))

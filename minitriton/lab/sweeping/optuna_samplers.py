@@ -1,0 +1,136 @@
+"""Optuna's samplers over a space: TPE, CMA-ES, and NSGA-II for several objectives (Akiba et al., "Optuna", KDD 2019).
+
+A point becomes numbers in [0, 1], so that every sampler can work on it:
+
+    keep 3     below 0.1: pass number 3 of the own pipeline is left out
+    place 3    how far it moves within its level: between 0.1 and 0.9 it stays, 0 is to the front, 1 to the end
+    BLOCK      which of its values
+
+A change after which a contract does not hold is not made. The first trial is the kernel's own point.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.candidates import Candidates
+from minitriton.lab.sweeping.point import Point, Value
+from minitriton.lab.sweeping.samplers import Ask, Sampler
+from minitriton.lab.sweeping.space import is_fixed, is_legal, segments
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Step
+
+_LEFT_OUT = 0.1
+_STAYS = 0.5
+_MOVES = 0.4
+"""How far from `_STAYS` a place begins to move its pass."""
+_KEPT = 0.8
+
+
+def load_optuna() -> Any:
+    """Optuna. Raises `MinitritonError` where it is not installed."""
+    try:
+        import optuna  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise MinitritonError("this sampler needs Optuna", help="pip install 'minitriton[lab]'") from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def optuna_sampler(name: str, objectives: int, seed: int) -> Sampler:
+    """The sampler called `name`, for so many objectives."""
+    optuna = load_optuna()
+    made = {
+        "tpe": lambda: optuna.samplers.TPESampler(seed=seed),
+        "cma-es": lambda: optuna.samplers.CmaEsSampler(seed=seed),
+        "nsga2": lambda: optuna.samplers.NSGAIISampler(seed=seed, population_size=16),
+    }[name]()
+
+    def sample(candidates: Candidates, rng: random.Random, ask: Ask) -> Iterator[None]:
+        study = optuna.create_study(directions=["minimize"] * objectives, sampler=made)
+        coordinates = _Coordinates(candidates)
+        study.enqueue_trial(coordinates.own)
+        while True:
+            trial = study.ask()
+            drawn = {n: trial.suggest_float(n, 0.0, 1.0) for n in coordinates.own}
+            point = coordinates.point(drawn)
+            values = ask(point) if point is not None else (math.inf,) * objectives
+            if all(map(math.isfinite, values)):
+                study.tell(trial, list(values))
+            else:
+                study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            yield
+
+    return sample
+
+
+class _Coordinates:
+    """Points of a space as numbers by name."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self.candidates = candidates
+        space, steps = candidates.space, candidates.first.pipeline.steps
+        self.own: dict[str, float] = {}
+        for name, values in candidates.varied.items():
+            self.own[name] = (self._own_place(name, values) + 0.5) / len(values)
+        for index, step in enumerate(steps):
+            if is_fixed(step):
+                continue
+            if space.omit:
+                self.own[f"keep {index}"] = _KEPT
+            if space.order:
+                self.own[f"place {index}"] = _STAYS
+
+    def _own_place(self, name: str, values: tuple[Value, ...]) -> int:
+        own = self.candidates.own_value(name)
+        return values.index(own) if own in values else 0
+
+    def point(self, drawn: dict[str, float]) -> Point | None:
+        """The point at `drawn`; None where there is no such launch."""
+        settings: dict[str, Value] = {}
+        for name, values in self.candidates.varied.items():
+            settings[name] = values[min(int(drawn[name] * len(values)), len(values) - 1)]
+        launch = self.candidates.point(settings)
+        if launch is None:
+            return None
+        steps = launch.pipeline.steps
+        changed = [n for n in range(len(steps)) if self._leaves(n, drawn) or self._moves(n, drawn)]
+        if (whole := self._applied(steps, set(changed), drawn)) is not None:
+            return launch.with_pipeline(whole)
+        made: set[int] = set()
+        pipeline = launch.pipeline
+        for number in changed:
+            if (further := self._applied(steps, made | {number}, drawn)) is not None:
+                made.add(number)
+                pipeline = further
+        return launch.with_pipeline(pipeline)
+
+    @staticmethod
+    def _leaves(number: int, drawn: dict[str, float]) -> bool:
+        return drawn.get(f"keep {number}", 1.0) < _LEFT_OUT
+
+    @staticmethod
+    def _moves(number: int, drawn: dict[str, float]) -> bool:
+        return abs(drawn.get(f"place {number}", _STAYS) - _STAYS) > _MOVES
+
+    def _applied(self, steps: tuple[Step, ...], numbers: set[int], drawn: dict[str, float]) -> Pipeline | None:
+        """`steps` with the changes of the passes `numbers`; None where a contract does not hold."""
+        found: list[Step] = []
+        number = 0
+        for segment in segments(steps):
+            keyed: list[tuple[float, int, Step]] = []
+            for at, step in enumerate(segment):
+                key = float(at)
+                if number in numbers and self._moves(number, drawn):
+                    offset = drawn[f"place {number}"] - _STAYS
+                    key += (abs(offset) - _MOVES) / (0.5 - _MOVES) * len(segment) * (1 if offset > 0 else -1)
+                if number not in numbers or not self._leaves(number, drawn):
+                    keyed.append((key, at, step))
+                number += 1
+            found += [step for _, _, step in sorted(keyed, key=lambda one: one[:2])]
+        pipeline = Pipeline(tuple(found))
+        return pipeline if not self.candidates.space.legal or is_legal(pipeline, self.candidates.facts) else None

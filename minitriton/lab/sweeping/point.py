@@ -1,0 +1,131 @@
+"""One point of a space, as a value and as a line of text that brings it back.
+
+    inline,canonicalize,cse,...                        the pipeline, the kernel's own launch
+    [BLOCK=512 num_warps=8] inline,canonicalize,...    with another constant of the kernel and another compile option
+
+What stands in brackets are settings: constants of the kernel, compile options (`num_warps`, `num_stages`, `num_ctas`, `maxnreg`, ...)
+and `arch`, the compute capability times ten.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from minitriton.compilation.pipeline_spec import format_step
+from minitriton.errors import MinitritonError
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Step
+
+Value = int | float | bool | str
+Settings = tuple[tuple[str, Value], ...]
+
+_POINT = re.compile(r"\s*\[([^\]]*)\]\s*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A pipeline, and what else differs from the kernel's own launch, sorted by name."""
+
+    pipeline: Pipeline
+    settings: Settings = ()
+
+    @classmethod
+    def of(cls, given: Point | Pipeline | str) -> Point:
+        """`given` as a point."""
+        if isinstance(given, Point):
+            return given
+        return cls.parse(given) if isinstance(given, str) else cls(given)
+
+    @classmethod
+    def parse(cls, text: str) -> Point:
+        """Reads what `str` writes. Raises `MinitritonError` for settings that are none, `PipelineError` for a bad pipeline."""
+        found = _POINT.fullmatch(text)
+        if found is None:
+            return cls(parse_steps(text))
+        return cls(parse_steps(found[2]), settings_of(found[1].split()))
+
+    def __str__(self) -> str:
+        pipeline = ",".join(map(step_text, self.pipeline.steps))
+        return f"[{settings_text(self.settings)}] {pipeline}" if self.settings else pipeline
+
+    def with_pipeline(self, pipeline: Pipeline) -> Point:
+        """The same settings with another pipeline."""
+        return Point(pipeline, self.settings)
+
+
+def sorted_settings(settings: Mapping[str, Value]) -> Settings:
+    """As a point keeps them."""
+    return tuple(sorted(settings.items()))
+
+
+def settings_text(settings: Settings) -> str:
+    """`BLOCK=512 num_warps=8`."""
+    return " ".join(f"{name}={_value_text(value)}" for name, value in settings)
+
+
+def settings_of(words: list[str]) -> Settings:
+    """The settings that `NAME=VALUE` words give. Raises `MinitritonError` for a word that is none."""
+    found: dict[str, Value] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (equals and name.isidentifier() and value):
+            raise MinitritonError(f"{word!r} is no setting", help="write NAME=VALUE, as in [BLOCK=512 num_warps=8]")
+        found[name] = value_of(value)
+    return sorted_settings(found)
+
+
+def value_of(text: str) -> Value:
+    """A number or `true`/`false` where `text` is one, else `text`."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _value_text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_Result = TypeVar("_Result")
+_MOST_STEPS = 4096
+
+
+def by_identity(function: Callable[[Step], _Result]) -> Callable[[Step], _Result]:
+    """Remembers what `function` gave for a step object: points share their steps, and hashing one takes longer than this."""
+    known: dict[int, tuple[Step, _Result]] = {}
+
+    @functools.wraps(function)
+    def remembered(step: Step) -> _Result:
+        found = known.get(id(step))
+        if found is None:
+            if len(known) >= _MOST_STEPS:
+                known.clear()
+            found = known[id(step)] = (step, function(step))
+        return found[1]
+
+    return remembered
+
+
+step_text = by_identity(format_step)
+"""A step as it is written in a pipeline."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> tuple[Step, ...]:
+    return Pipeline.parse(text).steps
+
+
+_BETWEEN_STEPS = re.compile(r",(?![^{}]*\})")
+
+
+def parse_steps(text: str) -> Pipeline:
+    """`Pipeline.parse(text)`, each different pass of it parsed once a process."""
+    return Pipeline(tuple(step for part in _BETWEEN_STEPS.split(text) for step in _parsed(part)))

@@ -1,0 +1,58 @@
+"""A compiled program as a store keeps it: all that assembling and launching it again take.
+
+Points that give the same PTX for the same kind of launch share one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from minitriton.lab.sweeping.point import Settings
+from minitriton.target import CUDAOptions
+
+
+@dataclass(frozen=True)
+class Program:
+    """`digest` names it among those of `kernel`. `settings` say how its launch differs from the kernel's own."""
+
+    kernel: str
+    digest: str
+    ptx: str
+    arch: int
+    options: CUDAOptions
+    settings: Settings = ()
+    shared: int = 0
+    """Bytes of shared memory a CTA."""
+    global_scratch: int = 0
+    """Bytes of global memory that each program needs beside its arguments."""
+    maps: str = ""
+    """The tensor maps that it takes, as text (`repr`); empty where it takes none."""
+    cubin: bytes = field(default=b"", compare=False, repr=False)
+    """Its machine code where it was assembled before."""
+
+    def about(self) -> dict[str, Any]:
+        """All but names and PTX, as plain values."""
+        plain = CUDAOptions()
+        options = {
+            f.name: getattr(self.options, f.name)
+            for f in fields(CUDAOptions)
+            if getattr(self.options, f.name) != getattr(plain, f.name)
+        }
+        return {
+            "arch": self.arch, "options": options, "settings": list(self.settings), "shared": self.shared,
+            "global_scratch": self.global_scratch, "maps": self.maps,
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, kernel: str, digest: str, ptx: str, about: dict[str, Any], cubin: bytes = b"") -> Program:
+        """What `about` and the rest were made of."""
+        options = {n: _frozen(v) for n, v in about["options"].items()}
+        return cls(
+            kernel, digest, ptx, about["arch"], CUDAOptions(**options), tuple((n, v) for n, v in about["settings"]),
+            about["shared"], about["global_scratch"], about["maps"], cubin,
+        )  # fmt: skip
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value

@@ -1,0 +1,198 @@
+"""Time on a GPU: programs of one kernel in turns, the kernel's own among them.
+
+In: a subject, its own program, and others of the store. Out: metrics of the group `time` of each, by digest.
+
+A program's launches are recorded into a CUDA graph, as many as take `GRAPH_MICROSECONDS`, so that the time of a launch from Python
+does not count. In each round every graph runs once, a different one first, so that a clock that changes hits all alike; `speedup` is
+the median over the rounds of the own program's time by the other's. Buffers stay as the launches leave them, and as much of
+them in the L2 cache as fits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minitriton.errors import MinitritonError
+from minitriton.interpreter.memory.device import byte_bounds
+from minitriton.lab.execution import Launch
+from minitriton.lab.sweeping.machine import cubin_of, entry_of, threads_of
+from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.subject import Subject
+from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
+from minitriton.runtime.launching.launcher import Launcher, LaunchShape
+from minitriton.runtime.launching.loading import full_grid
+
+ROUNDS = 15
+GRAPH_MICROSECONDS = 300.0
+MOST_LAUNCHES = 100
+_WARM_LAUNCHES = 3
+_RELAXED_CAPTURE = 2
+_NON_BLOCKING = 1
+
+
+def check_gpu() -> None:
+    """Raises `MinitritonError` where there is no GPU to time on."""
+    if not has_gpu():
+        raise MinitritonError(
+            "the metrics of group 'time' need a GPU, and there is none here",
+            help="ask for cycles (the cost model), or measure the store's programs on a machine that has one: "
+            "minitriton measure FILE --metrics time",
+        )
+
+
+@dataclass
+class _Timed:
+    """A program's graph of `launches` launches."""
+
+    digest: str
+    graph: ctypes.c_void_p
+    launches: int
+    times: list[float]
+    """Microseconds of one launch, round by round."""
+
+
+def time_programs(
+    subject: Subject, own: Program | None, programs: Sequence[Program], rounds: int = ROUNDS
+) -> dict[str, dict[str, float]]:
+    """Times `programs`, and `own` beside them. A program that cannot be assembled or launched is left out.
+
+    Raises `MinitritonError` where there is no GPU, for kernels that take tensor descriptors or scratch memory, and for a fault on the
+    device, after which the process can use it no more.
+    """
+    check_gpu()
+    if any(p.maps or p.global_scratch for p in programs):
+        raise MinitritonError(
+            f"kernel {subject.name!r} takes tensor maps or scratch memory: it is not timed by itself",
+            help="time it by minitriton.testing.do_bench",
+        )
+    clock = _Clock(get_driver())
+    order = list({p.digest: p for p in [*([own] if own else []), *programs]}.values())
+    with clock.buffers(subject.timed_launch()) as values:
+        timed = [found for p in order if (found := clock.prepare(subject.variant(p.settings), p, values)) is not None]
+        for number in range(rounds):
+            first = number % max(len(timed), 1)
+            for one in timed[first:] + timed[:first]:
+                one.times.append(clock.run(one))
+        clocks = _clocks()
+        for one in timed:
+            clock.free(one)
+    baseline = next((one.times for one in timed if own and one.digest == own.digest), None)
+    return {one.digest: {**_summary(one.times, baseline), **clocks} for one in timed}
+
+
+def _summary(times: list[float], baseline: list[float] | None) -> dict[str, float]:
+    low, middle, high = statistics.quantiles(times, n=4)
+    found = {"microseconds": middle, "spread": (high - low) / middle}
+    if baseline is not None:
+        found["speedup"] = statistics.median(b / t for b, t in zip(baseline, times, strict=True))
+    return found
+
+
+def _clocks() -> dict[str, float]:
+    from minitriton.tools.nvidia_smi import nvsmi
+
+    try:
+        sm, memory = nvsmi(["clocks.current.sm", "clocks.current.memory"])
+    except (MinitritonError, ValueError):
+        return {}
+    return {"sm_mhz": sm, "memory_mhz": memory}
+
+
+class _Clock:
+    """Graphs and events of the driver (CUDA driver API, sections "Graph Management" and "Event Management")."""
+
+    def __init__(self, driver: CudaDriver) -> None:
+        self.driver, self.device = driver, driver.current_device()
+        driver.set_current_device(self.device)
+        self.stream = ctypes.c_void_p()
+        self._call("cuStreamCreate", ctypes.byref(self.stream), ctypes.c_uint(_NON_BLOCKING))
+        self._events = (ctypes.c_void_p(), ctypes.c_void_p())
+        for event in self._events:
+            self._call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(0))
+        self._modules: dict[str, ctypes.c_void_p] = {}
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        self.driver.check(name, getattr(self.driver.library, name)(*arguments))
+
+    @contextmanager
+    def buffers(self, launch: Launch) -> Iterator[tuple[Any, ...]]:
+        """The launch's values, every array as the address of a copy in device memory."""
+        addresses: list[ctypes.c_uint64] = []
+        values: list[Any] = []
+        try:
+            for value in launch.arguments.fresh():
+                if not isinstance(value, np.ndarray):
+                    values.append(value)
+                    continue
+                start, end = byte_bounds(value)
+                address, size = ctypes.c_uint64(), ctypes.c_size_t(max(end - start, 1))
+                self._call("cuMemAlloc_v2", ctypes.byref(address), size)
+                addresses.append(address)
+                self._call("cuMemcpyHtoD_v2", address, ctypes.c_void_p(start), size)
+                values.append(address.value + value.__array_interface__["data"][0] - start)
+            yield tuple(values)
+        finally:
+            for address in addresses:
+                self.driver.library.cuMemFree_v2(address)
+
+    def prepare(self, subject: Subject, program: Program, values: tuple[Any, ...]) -> _Timed | None:
+        """The program's graph, after a few launches; None where it cannot be assembled or does not fit the device."""
+        try:
+            loaded = self.driver.load(entry_of(program.ptx), cubin_of(program), program.shared, self.device)
+        except MinitritonError:
+            return None
+        options = program.options
+        shape = LaunchShape(
+            threads_of(program.ptx), program.shared, options.launch_cooperative_grid, options.launch_pdl,
+            num_ctas=options.num_ctas, parameter_places=self.driver.parameter_places(loaded.function),
+        )  # fmt: skip
+        types = [argument.type_name for argument in subject.arguments().passed]
+        launcher = Launcher(self.driver, loaded.function, subject.name, types, shape, self.device)
+        grid, stream = full_grid(subject.timed_grid), self.stream.value or 0
+        self._modules[program.digest] = ctypes.c_void_p(loaded.module)
+
+        def launches(count: int) -> None:
+            for _ in range(count):
+                launcher.launch(*grid, stream, values)
+
+        launches(_WARM_LAUNCHES)
+        self._call("cuStreamSynchronize", self.stream)
+        one = self._graph(program.digest, lambda: launches(_WARM_LAUNCHES), _WARM_LAUNCHES)
+        each = min(self.run(one) for _ in range(2))
+        self._call("cuGraphExecDestroy", one.graph)
+        count = max(1, min(MOST_LAUNCHES, round(GRAPH_MICROSECONDS / each)))
+        return self._graph(program.digest, lambda: launches(count), count)
+
+    def _graph(self, digest: str, record: Any, launches: int) -> _Timed:
+        graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
+        self._call("cuStreamBeginCapture_v2", self.stream, ctypes.c_int(_RELAXED_CAPTURE))
+        record()
+        self._call("cuStreamEndCapture", self.stream, ctypes.byref(graph))
+        self._call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
+        self._call("cuGraphDestroy", graph)
+        found = _Timed(digest, executable, launches, [])
+        self.run(found)
+        return found
+
+    def run(self, one: _Timed) -> float:
+        """Microseconds of one launch."""
+        start, end = self._events
+        self._call("cuEventRecord", start, self.stream)
+        self._call("cuGraphLaunch", one.graph, self.stream)
+        self._call("cuEventRecord", end, self.stream)
+        self._call("cuEventSynchronize", end)
+        milliseconds = ctypes.c_float()
+        self._call("cuEventElapsedTime", ctypes.byref(milliseconds), start, end)
+        return 1e3 * milliseconds.value / one.launches
+
+    def free(self, one: _Timed) -> None:
+        """Gives back what a program has on the device."""
+        self._call("cuGraphExecDestroy", one.graph)
+        self._call("cuModuleUnload", self._modules.pop(one.digest))

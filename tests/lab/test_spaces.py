@@ -1,0 +1,136 @@
+"""Spaces: what may vary, drawn, changed, printed and read back; and launches that differ from the kernel's own."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from minitriton import lab
+from minitriton.errors import MinitritonError, PipelineError
+from minitriton.lab import corpus
+from minitriton.lab.sweeping.candidates import Candidates
+from minitriton.lab.sweeping.judging import Class, Judge
+from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.space import Space, foreign_passes, is_legal
+from minitriton.pass_manager import Pipeline
+
+WIDE = Space(
+    vary={"num_warps": (2, 4, 8), "arch": (80, 90), "optimize-llvm-ir{level}": (1, 2, 3)}, llvm=True, layouts=True
+)
+
+
+@pytest.mark.parametrize("space", [Space(), WIDE, Space(order=False, legal=False, insert=("cse", "canonicalize"))])
+def test_a_space_is_read_back_from_its_text(space: Space) -> None:
+    assert Space.parse(str(space)) == space
+
+
+def test_a_word_that_says_nothing_of_a_space_is_named() -> None:
+    with pytest.raises(MinitritonError, match="shuffle"):
+        Space.parse("order shuffle")
+
+
+def test_points_are_read_back_from_their_text_and_their_contracts_hold() -> None:
+    candidates, rng = Candidates(WIDE, corpus.subject("tiled_dot")), random.Random(1)
+    drawn = [candidates.sample(rng) for _ in range(30)]
+    drawn += [candidates.mutate(drawn[i], rng) for i in range(30)]
+    drawn += [candidates.cross(drawn[i], drawn[i + 1], rng) for i in range(20)]
+    for point in drawn:
+        assert Point.parse(str(point)) == point
+        assert is_legal(point.pipeline, candidates.facts)
+    assert len({point.settings for point in drawn}) > 4
+    assert any("minitriton-choose-layout" in str(point) for point in drawn)
+    assert any("passes=" in str(point) for point in drawn)
+
+
+def test_legality_by_bits_is_what_the_check_says() -> None:
+    subject, rng = corpus.subject("running_sums"), random.Random(3)
+    space, seen = Space(legal=False, insert=foreign_passes()), set[bool]()
+    for _ in range(200):
+        pipeline = space.sample(subject.pipeline(), subject.facts, rng)
+        try:
+            pipeline.check(subject.facts)
+            holds = True
+        except PipelineError:
+            holds = False
+        assert is_legal(pipeline, subject.facts) is holds
+        seen.add(holds)
+    assert seen == {True, False}
+
+
+def test_another_launch_has_its_own_pipeline_grid_and_numbers() -> None:
+    subject = corpus.subject("bench_add")
+    judge = Judge(subject)
+    own = judge.record(subject.pipeline())
+    variant = subject.variant((("BLOCK", 512), ("num_warps", 2)))
+    other = judge.record(Point(variant.pipeline(), (("BLOCK", 512), ("num_warps", 2))))
+    assert (variant.grid, subject.grid) == ((8,), (4,))
+    assert own.result is other.result is Class.RIGHT
+    assert (own.metrics["threads"], other.metrics["threads"]) == (128, 64)
+    assert own.metrics["scale"] * own.metrics["programs"] == 2**25 / 1024
+
+
+def test_every_combination_of_settings_is_there_once() -> None:
+    candidates = Candidates(Space(constants=True), corpus.subject("bench_add"))
+    points = list(candidates.grid())
+    assert len(points) == len({str(p) for p in points}) == 4 * 5
+    assert Point(candidates.first.pipeline) in points
+
+
+def test_settings_that_a_kernel_does_not_have_are_named() -> None:
+    with pytest.raises(MinitritonError, match="BLOKC"):
+        Candidates(Space(vary={"BLOKC": (128,)}), corpus.subject("bench_add"))
+    with pytest.raises(MinitritonError, match="one grid"):
+        Candidates(Space(vary={"BLOCK": (512, 128)}), corpus.subject("log_sum_exp"))
+
+
+def test_a_launch_that_cannot_be_is_refused_and_never_drawn() -> None:
+    subject = corpus.subject("bench_matmul")
+    record = Judge(subject).record(Point(subject.pipeline(), (("arch", 80), ("num_ctas", 2))))
+    assert record.result is Class.REFUSED
+    assert "num_ctas" in record.reason
+    candidates = Candidates(Space(vary={"arch": (80,), "num_ctas": (1, 2)}), subject)
+    drawn = {candidates.sample(random.Random(seed)).settings for seed in range(40)}
+    assert (("arch", 80), ("num_ctas", 2)) not in drawn
+
+
+def test_more_shared_memory_than_there_is_is_refused() -> None:
+    subject = corpus.subject("bench_matmul")
+    settings = (("K", 128), ("M", 128), ("N", 128), ("num_stages", 4))
+    record = Judge(subject, run=False).record(Point(subject.variant(settings).pipeline(), settings))
+    assert record.result is Class.REFUSED
+    assert "shared memory" in record.reason
+
+
+def test_llvms_passes_are_chosen_by_name() -> None:
+    subject = corpus.subject("log_sum_exp")
+    text = str(subject.pipeline()).replace("optimize-llvm-ir", "optimize-llvm-ir{passes=sroa,instcombine,gvn}")
+    assert Judge(subject).record(text).result is Class.RIGHT
+    with pytest.raises(PipelineError, match="'gnv'") as raised:
+        Pipeline.parse("optimize-llvm-ir{passes=gnv}")
+    assert "gvn" in str(raised.value)
+
+
+def test_a_chosen_layout_is_the_accesss() -> None:
+    subject = corpus.subject("bench_transpose")
+    judge = Judge(subject)
+    own = judge.record(subject.pipeline())
+    narrow = "minitriton-choose-layout{access=0 size-per-thread=1,1 order=0,1}"
+    behind = "minitriton-coalesce-by-width,"
+    record = judge.record(str(subject.pipeline()).replace(behind, f"{behind}{narrow},", 1))
+    assert record.result is Class.RIGHT
+    assert record.metrics["sectors"] > 2 * own.metrics["sectors"]
+    with pytest.raises(PipelineError, match="order"):
+        Pipeline.parse("minitriton-choose-layout{size-per-thread=1,2 order=1,1}")
+
+
+def test_a_kernel_of_ones_own_varies_by_a_function_of_its_grid() -> None:
+    import numpy as np
+
+    case = corpus.find("bench_add")
+    kernel = getattr(corpus.load_file(case.file + ".py", "minitriton"), case.kernel)
+    x, y, out = (np.ones(1000, np.float32) for _ in range(3))
+    subject = lab.Subject.of_call(kernel, [x, y, out, 1000], lambda at: (-(-1000 // at["BLOCK"]),), BLOCK=128)
+    found = lab.search(subject, Space(order=False, omit=False, duplicate=False, vary={"BLOCK": (128, 512)}), budget=4)
+    assert found.best.result is Class.RIGHT
+    assert found.gain > 0
