@@ -30,7 +30,7 @@ def layout_steps(subject: Subject) -> list[Step]:
             for width in WIDTHS:
                 sizes = [1] * rank
                 sizes[order[0]] = width
-                options = {
+                options: dict[str, str | None] = {
                     "access": str(number),
                     "size-per-thread": ",".join(map(str, sizes)),
                     "order": ",".join(map(str, order)),

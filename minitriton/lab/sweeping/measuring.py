@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from minitriton.lab.sweeping import metrics
+from minitriton.lab.sweeping.cluster import ClusterWorkers
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store, compiler_name
@@ -73,7 +74,7 @@ def measure(
 
 def add_groups(
     store: Store,
-    workers: Workers,
+    workers: Workers | ClusterWorkers,
     kernels: Mapping[str, Reference],
     groups: Sequence[str],
     points: Mapping[str, set[str]] | None,

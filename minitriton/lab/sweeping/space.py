@@ -102,7 +102,7 @@ class Space:
 
         Raises `MinitritonError` for a word that means nothing.
         """
-        switches = dict.fromkeys(_SWITCHES, False)
+        switches = dict[str, bool].fromkeys(_SWITCHES, False)
         insert: tuple[str, ...] = ()
         vary: dict[str, tuple[Value, ...]] = {}
         legal = True
@@ -242,7 +242,7 @@ def _other_llvm_passes(step: Step, rng: random.Random) -> Step:
     """`optimize-llvm-ir` with one of LLVM's passes put in, left out or moved; now and then the whole of its level again."""
     if rng.random() < 0.2:
         return with_option(step, "passes", "")
-    names = list(getattr(step, "passes", ())) or list(_LLVM_AT_FIRST)
+    names: list[str] = list(getattr(step, "passes", ()) or _LLVM_AT_FIRST)
     at, kind = rng.randrange(len(names)), rng.choice(("insert", "omit", "move"))
     if kind == "insert":
         names.insert(at, rng.choice(LLVM_PASSES))

@@ -95,7 +95,7 @@ class States:
 
     def seconds(self, pipeline: Pipeline) -> dict[str, float]:
         """What the steps of `pipeline` took, by the stage that they start from; what was merged counts what it took once."""
-        found = dict.fromkeys(("ttir_seconds", "ttgir_seconds", "llir_seconds", "ptx_seconds"), 0.0)
+        found: dict[str, float] = dict.fromkeys(("ttir_seconds", "ttgir_seconds", "llir_seconds", "ptx_seconds"), 0.0)
         state: State | Failure = self.first
         for step in pipeline.steps:
             assert isinstance(state, State)

@@ -97,7 +97,7 @@ class Subject:
     def constants(self) -> dict[str, Any]:
         """The kernel's constants by name."""
         known = getattr(self.source, "constants", {})
-        names = getattr(getattr(self.source, "fn", None), "arg_names", ())
+        names: Any = getattr(getattr(self.source, "fn", None), "arg_names", ())
         return {names[path[0]]: value for path, value in known.items() if len(path) == 1}
 
     def variant(self, settings: Settings) -> Subject:

@@ -18,6 +18,7 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.candidates import Candidates
+from minitriton.lab.sweeping.cluster import ClusterWorkers
 from minitriton.lab.sweeping.judging import Record
 from minitriton.lab.sweeping.measuring import add_groups, check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
@@ -71,8 +72,6 @@ def sweep(
         plan = _Plan(found, space, orders, seed, neighbours)
         work = Work(path, compiler_name(), run)
         if client is not None:
-            from minitriton.lab.sweeping.cluster import ClusterWorkers
-
             check_possible(set(groups) - {"time"})
             return _judged(plan, work, groups, ClusterWorkers(work, client, limit), progress)
         check_possible(groups)
@@ -107,7 +106,11 @@ class _Plan:
 
 
 def _judged(
-    plan: _Plan, work: Work, groups: Sequence[str], workers: Workers, progress: Callable[[str], None] | None
+    plan: _Plan,
+    work: Work,
+    groups: Sequence[str],
+    workers: Workers | ClusterWorkers,
+    progress: Callable[[str], None] | None,
 ) -> Table:
     store = Store(work.store, work.compiler)
     batches: list[Batch] = []

@@ -115,20 +115,24 @@ class Bench:
         return records, list({p.digest: p for p in fresh}.values())
 
     def measured(self, batch: Batch, store: Store) -> dict[str, dict[str, float]]:
-        """The metrics of a group of the batch's programs."""
+        """The metrics of a group of the batch's programs, from `store`, which keeps their machine code."""
         name = batch.reference.name
+        records = list(store.records(name))
+        own = [r.program for r in records if r.pipeline == self.own_point(batch.reference) and r.program]
+        known = {r.program: r.metrics for r in records if r.program in batch.pipelines}
         programs = store.programs(name, batch.pipelines)
-        by_program = {r.program: r for r in store.records(name) if r.program}
-        known = {digest: by_program[digest].metrics for digest in batch.pipelines}
-        if batch.measure != "time":
-            numbers = measured(batch.measure, None, None, programs, known)
-            if batch.measure == "machine":
-                store.add_cubins(name, {p.digest: cubin_of(p) for p in programs if numbers[p.digest]})
-            return numbers
-        own_point = self.own_point(batch.reference)
-        own = [r.program for r in store.records(name) if r.pipeline == own_point and r.program]
-        subject = self._judge(batch.reference).subject
-        return measured("time", subject, next(iter(store.programs(name, own)), None), programs, known)
+        numbers, cubins = self.numbers(batch, programs, next(iter(store.programs(name, own)), None), known)
+        store.add_cubins(name, cubins)
+        return numbers
+
+    def numbers(
+        self, batch: Batch, programs: list[Program], own: Program | None, known: dict[str, dict[str, float]]
+    ) -> tuple[dict[str, dict[str, float]], dict[str, bytes]]:
+        """The metrics of a group of `programs` by digest, and their machine code where the group is of it."""
+        subject = self._judge(batch.reference).subject if batch.measure == "time" else None
+        numbers = measured(batch.measure, subject, own, programs, known)
+        is_machine = batch.measure == "machine"
+        return numbers, {p.digest: cubin_of(p) for p in programs if numbers[p.digest]} if is_machine else {}
 
 
 @dataclass

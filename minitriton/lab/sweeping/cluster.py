@@ -1,0 +1,130 @@
+"""The workers of a Dask cluster in place of this machine's processes: batches out, records back, the store written here.
+
+    sweep(["@train"], Space(), orders=500, client=distributed.Client("tcp://..."), store="orders.db")
+
+A worker keeps the states of the kernels it has seen, as a process here does. A worker that dies takes its batches to another; what
+ends workers again and again is tried point by point, and a point that ends one by itself is recorded as crashed. Times are taken by
+workers that have the resource `GPU` (`dask worker --resources GPU=1`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.store import Store
+from minitriton.lab.sweeping.workers import Batch, Bench, Work
+
+GPU = {"GPU": 1}
+"""What a worker must have that times."""
+
+
+@dataclass
+class Answer:
+    """What a worker made of a batch."""
+
+    records: list[Record] = field(default_factory=list)
+    programs: list[Program] = field(default_factory=list)
+    own: str = ""
+    numbers: dict[str, dict[str, float]] = field(default_factory=dict)
+    cubins: dict[str, bytes] = field(default_factory=dict)
+
+
+_benches: dict[bool, Bench] = {}
+
+
+def answer(batch: Batch, run: bool, measured: Measured | None = None) -> Answer:
+    """What a worker does."""
+    bench = _benches.setdefault(run, Bench(run))
+    if measured is None:
+        records, programs = bench.judged(batch, set())
+        return Answer(records, programs, bench.own_point(batch.reference))
+    numbers, cubins = bench.numbers(batch, measured.programs, measured.own, measured.known)
+    return Answer(numbers=numbers, cubins=cubins)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a batch that measures needs of the store."""
+
+    programs: list[Program]
+    own: Program | None
+    known: dict[str, dict[str, float]]
+
+
+class ClusterWorkers:
+    """As `workers.Workers`, over a `distributed.Client`."""
+
+    def __init__(self, work: Work, client: Any, limit: float = 60.0) -> None:
+        self.work, self.client, self.limit = work, client, limit
+
+    def judge(self, batches: list[Batch], at_once: int | None = None) -> Iterator[int]:
+        """Has `batches` judged or measured. Raises `MinitritonError` where no worker can."""
+        from distributed import as_completed  # pyright: ignore[reportMissingImports]
+
+        store = Store(self.work.store, self.work.compiler)
+        try:
+            waiting = {self._submit(store, batch): batch for batch in batches}
+            arriving = as_completed(list(waiting))
+            for future in arriving:
+                batch = waiting.pop(future)
+                error = future.exception()
+                if error is None:
+                    self._write(store, batch, future.result())
+                    yield len(batch.pipelines)
+                    continue
+                if type(error).__name__ != "KilledWorker":
+                    raise error
+                if len(batch.pipelines) == 1:
+                    yield self._crashed(store, batch, error)
+                    continue
+                for text in batch.pipelines:
+                    single = replace(batch, pipelines=(text,), tries=batch.tries + 1)
+                    again = self._submit(store, single)
+                    waiting[again] = single
+                    arriving.add(again)
+        finally:
+            store.close()
+
+    def _submit(self, store: Store, batch: Batch) -> Any:
+        resources = GPU if batch.measure == "time" else None
+        if resources and not any("GPU" in w.get("resources", {}) for w in self._workers().values()):
+            raise MinitritonError(
+                "no worker of the cluster has the resource GPU: none can take times",
+                help="start one by `dask worker ADDRESS --resources GPU=1` on a machine with a GPU",
+            )
+        about = self._measured(store, batch) if batch.measure else None
+        return self.client.submit(answer, batch, self.work.run, about, pure=False, resources=resources)
+
+    def _workers(self) -> dict[str, Any]:
+        return self.client.scheduler_info(n_workers=-1)["workers"]
+
+    @staticmethod
+    def _measured(store: Store, batch: Batch) -> Measured:
+        name = batch.reference.name
+        records = list(store.records(name))
+        own_point = store.kernels()[name][1]
+        own = [r.program for r in records if r.pipeline == own_point and r.program]
+        known = {r.program: r.metrics for r in records if r.program in batch.pipelines}
+        return Measured(store.programs(name, batch.pipelines), next(iter(store.programs(name, own)), None), known)
+
+    @staticmethod
+    def _write(store: Store, batch: Batch, found: Answer) -> None:
+        name = batch.reference.name
+        if batch.measure:
+            store.add_metrics(name, batch.measure, found.numbers)
+            store.add_cubins(name, found.cubins)
+        else:
+            store.add_kernel(name, batch.reference.text(), found.own)
+            store.add(found.records, found.programs)
+
+    @staticmethod
+    def _crashed(store: Store, batch: Batch, error: BaseException) -> int:
+        if not batch.measure:
+            reason = f"its workers ended: {str(error).splitlines()[0][:200]}"
+            store.add([Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)])
+        return 1
