@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,3 +196,10 @@ def _with_layout_step(pipeline: Pipeline, step: Step) -> Pipeline:
     ]
     at = behind[-1] if behind else next(i for i, s in enumerate(steps) if s.name == "convert-triton-to-tritongpu")
     return Pipeline((*steps[: at + 1], step, *steps[at + 1 :]))
+
+
+Ask = Callable[[Point], tuple[float, ...]]
+"""The objectives of a point, less is better; infinite where it is not right."""
+
+Sampler = Callable[[Candidates, random.Random, Ask], Iterator[None]]
+"""Asks for points until it is left."""

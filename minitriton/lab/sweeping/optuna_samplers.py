@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.candidates import Candidates
+from minitriton.lab.sweeping.candidates import Ask, Candidates, Sampler
 from minitriton.lab.sweeping.point import Point, Value
-from minitriton.lab.sweeping.samplers import Ask, Sampler
 from minitriton.lab.sweeping.space import is_fixed, is_legal, segments
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Step

@@ -13,22 +13,16 @@ A sampler is a generator that asks for points; between two it may be left for go
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.candidates import Candidates
-from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.candidates import Ask, Candidates, Sampler
 
 PATIENCE = 40
 POPULATION = 24
 _CROSSED = 0.5
 """How often a child has two parents. Not tuned."""
-
-Ask = Callable[[Point], tuple[float, ...]]
-"""The objectives of a point, less is better; infinite where it is not right."""
-
-Sampler = Callable[[Candidates, random.Random, Ask], Iterator[None]]
 
 
 def random_points(candidates: Candidates, rng: random.Random, ask: Ask) -> Iterator[None]:
