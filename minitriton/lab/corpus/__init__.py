@@ -99,5 +99,5 @@ def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
         def arguments() -> Arguments:
             return source_of_call(kernel, large.inputs(random_numbers(seed)), case.constexprs)[1]
 
-        found.large = Large(arguments, lambda at: case.grid_at(large.sizes, at))
+        found.large = Large(arguments, lambda at: case.grid_at(large.sizes, at), large.bytes())
     return found

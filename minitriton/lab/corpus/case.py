@@ -30,7 +30,11 @@ class Large:
     """`sizes` of the launch that is timed; `inputs(rng)` makes its arguments."""
 
     sizes: dict[str, int]
-    inputs: Callable[[np.random.Generator], list[Any]]
+    inputs: Callable[[Any], list[Any]]
+
+    def bytes(self) -> int:
+        """Of all its arrays."""
+        return sum(one.nbytes for one in self.inputs(OnlyShapes()) if isinstance(one, np.ndarray))
 
 
 @dataclass(frozen=True)
@@ -137,8 +141,22 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]
     return cases, case
 
 
-def repeated(rng: np.random.Generator, *shape: int, dtype: Any = np.float32) -> np.ndarray:
+class OnlyShapes:
+    """In place of a generator of random numbers: zeros, to see how large the arguments of a launch are without making them."""
+
+    def standard_normal(self, shape: Any) -> np.ndarray:
+        """Zeros."""
+        return np.zeros(shape)
+
+    def integers(self, low: int, high: int, shape: Any, dtype: Any = np.int64) -> np.ndarray:
+        """The least of them."""
+        return np.full(shape, low, dtype)
+
+
+def repeated(rng: np.random.Generator | OnlyShapes, *shape: int, dtype: Any = np.float32) -> np.ndarray:
     """Normally distributed values, the same 65,536 again and again: quick to make for arrays of any size."""
+    if isinstance(rng, OnlyShapes):
+        return np.zeros(shape, dtype)
     few = rng.standard_normal(min(int(np.prod(shape)), 1 << 16)).astype(dtype)
     return np.resize(few, shape)
 

@@ -1,17 +1,17 @@
 """How long a launch takes, from what was counted: a model that can be read.
 
-    cycles = launch + the longest of (issue, memory, shared, special, tensor) + what waiting adds
+    cycles = launch + the norm (of order `MIXING`) of
+        issue       instructions of all warps, over the schedulers: each SM has four, and they take one instruction a cycle each
+        memory      bytes of the arrays, over the bandwidth of memory; of the L2 cache where they fit into it
+        cache       sectors that loads and stores ask for, over the bandwidth of the L2 cache
+        shared      wavefronts, over the SMs
+        special     exponentials, divisions and conversions, which have fewer lanes
+        tensor      operations of tensor cores, over their rate
+        waiting     what one CTA waits for by itself (loads, barriers, exchanges), times the rounds in which the CTAs run: as many at
+                    once as occupancy lets
 
-    issue       instructions of all warps, over the schedulers                    each SM has four; one instruction a cycle each
-    memory      sectors of global memory, over the bandwidth
-    shared      wavefronts, over the SMs                                          one a cycle
-    special     exponentials, divisions, conversions                              a quarter as many lanes
-    tensor      operations of tensor cores, over their rate
-    waiting     what one CTA waits for by itself (loads, barriers, exchanges), times the rounds in which the CTAs run:
-                as many at once as occupancy lets
-
-In: the metrics of groups `counts` and `machine`. Out: cycles of an SM's clock. The numbers are an H200's; `Model` holds those that were
-fitted, with the date and how well they did.
+In: the metrics of groups `counts` and `machine`. Out: cycles of an SM's clock. The norm lets the longest cause decide and the others
+still count, which ranks programs whose longest cause is the same.
 """
 
 from __future__ import annotations
@@ -23,20 +23,24 @@ from dataclasses import dataclass, fields
 MULTIPROCESSORS = 132
 SCHEDULERS = 4
 WARPS_OF_SM = 64
-GIGAHERTZ = 1.755
-"""Of an H200 under load."""
+MEGAHERTZ = 1755
+"""Of an H200's SMs, in which the cycles are."""
+L2_BYTES = 50e6
+MIXING = 3.0
 
 
 @dataclass(frozen=True)
 class Model:
-    """Cycles that things cost. `fit` finds them."""
+    """Cycles that things cost. Those given are fitted (see `FITTED`)."""
 
-    launch: float = 2500.0
+    launch: float = 2000.0
     """A launch that does nothing."""
     issue: float = 1.0
     """An instruction, in its scheduler."""
-    sector: float = 0.0145
-    """A sector of 32 bytes: at 4.0 TB/s, 2.2 KiB a cycle of the whole GPU."""
+    memory: float = 4.4e-4
+    """A byte of memory, over the whole GPU."""
+    cache: float = 2.4e-4
+    """A byte of the L2 cache, over the whole GPU."""
     wavefront: float = 1.0
     """A pass over the banks, in its SM."""
     special: float = 8.0
@@ -52,6 +56,8 @@ class Model:
     special_latency: float = 20.0
     step_latency: float = 5.0
     """An instruction whose result the next one takes."""
+    overlap: float = 8.0
+    """Loads of a warp that are on their way at once, at most."""
 
 
 FITTED = Model()
@@ -59,88 +65,78 @@ FITTED = Model()
 
 @dataclass(frozen=True)
 class Parts:
-    """Cycles by cause. The launch takes `launch`, the longest of the throughputs, and what waiting adds."""
+    """Cycles by cause."""
 
     launch: float
     issue: float
     memory: float
+    cache: float
     shared: float
     special: float
     tensor: float
     waiting: float
 
-    @property
-    def busy(self) -> float:
-        """The longest of the throughputs."""
-        return max(self.issue, self.memory, self.shared, self.special, self.tensor)
+    def causes(self) -> dict[str, float]:
+        """All but the launch, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "launch"}
 
     @property
     def total(self) -> float:
-        """Work and waiting overlap where many warps run: the root of the sum of their squares."""
-        return self.launch + math.hypot(self.busy, self.waiting)
+        """The launch, and the norm of the causes."""
+        return self.launch + sum(cycles**MIXING for cycles in self.causes().values()) ** (1 / MIXING)
 
     def text(self) -> str:
-        """`1200 cycles: launch 700, memory 450 (the longest), waiting 120, ...`."""
-        named = {f.name: getattr(self, f.name) for f in fields(self)}
-        longest = max(("issue", "memory", "shared", "special", "tensor"), key=lambda name: named[name])
+        """`13200 cycles: launch 2000, issue 900, memory 11000 (the longest), ...`."""
+        causes = self.causes()
+        longest = max(causes, key=causes.__getitem__)
         rest = [
-            f"{name} {cycles:.0f}" + (" (the longest)" if name == longest else "") for name, cycles in named.items()
+            f"{name} {cycles:.0f}" + (" (the longest)" if name == longest else "") for name, cycles in causes.items()
         ]
-        return f"{self.total:.0f} cycles: " + ", ".join(rest)
+        return f"{self.total:.0f} cycles: " + ", ".join([f"launch {self.launch:.0f}", *rest])
 
 
 def parts(counted: Mapping[str, float], model: Model = FITTED) -> Parts:
     """What `model` makes of the metrics of a program (groups `counts` and `machine`; without `machine`, occupancy is guessed)."""
-    ctas = counted["programs"]
-    scale = counted["scale"]
+    ctas, scale = counted["programs"], counted["scale"]
     warps = max(1.0, math.ceil(counted["threads"] / 32))
     launched = ctas * scale
     used = min(launched, MULTIPROCESSORS)
-    each = {name: counted[name] / ctas for name in counted if name.startswith("mix_")}
-
-    def spread(amount: float, units: float) -> float:
-        """`amount` of all CTAs over `units` of each SM that has work."""
-        return amount * scale / (used * units)
-
+    schedulers = used * SCHEDULERS if launched >= MULTIPROCESSORS else used * min(SCHEDULERS, warps)
+    each = {name: counted[name] / ctas / warps for name in counted if name.startswith("mix_")}
     special = counted["mix_special"] + 0.5 * counted["mix_convert"]
-    issued = counted["instructions"] + 2 * counted["mix_double"]
+    footprint = counted["footprint_bytes"]
     return Parts(
-        model.launch,
-        model.issue * spread(issued, min(SCHEDULERS, warps)),
-        model.sector * counted["sectors"] * scale,
-        model.wavefront * spread(counted["wavefronts"], 1),
-        model.special * spread(special, min(SCHEDULERS, warps)),
-        model.tensor * spread(counted["tensor_flops"], 1),
-        _waiting(each, warps, model) * _rounds(counted, launched, warps),
+        launch=model.launch,
+        issue=model.issue * (counted["instructions"] + 2 * counted["mix_double"]) * scale / schedulers,
+        memory=footprint * (model.memory if footprint > L2_BYTES else model.cache),
+        cache=model.cache * 32 * counted["sectors"] * scale,
+        shared=model.wavefront * counted["wavefronts"] * scale / used,
+        special=model.special * special * scale / schedulers,
+        tensor=model.tensor * counted["tensor_flops"] * scale / used,
+        waiting=_waiting(each, model) * _rounds(counted, launched, warps),
     )
 
 
-def _waiting(each: Mapping[str, float], warps: float, model: Model) -> float:
-    """Cycles that a warp of a CTA waits, from counts of one CTA."""
+def _waiting(each: Mapping[str, float], model: Model) -> float:
+    """Cycles that a warp waits, from its instructions by kind."""
+    loads = each["mix_global"] + each["mix_atomic"] + each["mix_async"]
+    stops = 1 + each["mix_control"]
+    overlap = min(model.overlap, max(1.0, loads / stops))
     return (
-        model.load_latency
-        * (each["mix_global"] + each["mix_atomic"] + each["mix_async"])
-        / warps
-        / _overlap(each, warps)
-        + model.shared_latency * each["mix_shared"] / warps
-        + model.shuffle_latency * each["mix_shuffle"] / warps
-        + model.barrier_latency * each["mix_control"] / warps
-        + model.special_latency * each["mix_special"] / warps
-        + model.step_latency * (each["mix_float"] + each["mix_integer"]) / warps
+        model.load_latency * loads / overlap
+        + model.shared_latency * each["mix_shared"]
+        + model.shuffle_latency * each["mix_shuffle"]
+        + model.barrier_latency * each["mix_control"]
+        + model.special_latency * each["mix_special"]
+        + model.step_latency * (each["mix_float"] + each["mix_integer"])
     )
-
-
-def _overlap(each: Mapping[str, float], warps: float) -> float:
-    """Loads of a warp that are on their way at once: those between two branches or barriers, eight at most."""
-    accesses, stops = each["mix_global"] / warps, 1 + each["mix_control"] / warps
-    return min(8.0, max(1.0, accesses / stops))
 
 
 def _rounds(counted: Mapping[str, float], launched: float, warps: float) -> float:
-    """How often an SM starts over with as many CTAs as it holds."""
+    """How often an SM starts over with as many CTAs as it holds: no whole number, since CTAs end one by one."""
     occupancy = counted.get("occupancy")
     at_once = max(1.0, round(occupancy * WARPS_OF_SM / warps)) if occupancy else max(1.0, WARPS_OF_SM // warps)
-    return math.ceil(launched / (MULTIPROCESSORS * at_once))
+    return max(1.0, launched / (MULTIPROCESSORS * at_once))
 
 
 def estimated_cycles(counted: Mapping[str, float], model: Model = FITTED) -> float:

@@ -152,7 +152,11 @@ class Judge:
         launch.global_scratch = end.launch_facts.global_scratch
         launch.descriptors = end.launch_facts.descriptors
         outcome = launch.run(ptx, frozenset({Property.PTX}))
-        counted = run_metrics(outcome.report, self.subject.scale) if outcome.report is not None else {}
+        counted = (
+            run_metrics(outcome.report, self.subject.scale, self.subject.footprint)
+            if outcome.report is not None
+            else {}
+        )
         if outcome.gap is not None:
             return Class.UNJUDGED, outcome.gap, counted
         if outcome.fault is not None:

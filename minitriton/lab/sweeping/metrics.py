@@ -72,6 +72,7 @@ METRICS: dict[str, Metric] = {
     "programs": Metric("counts", "CTAs", "of the launch that was counted"),
     "threads": Metric("counts", "threads", "of a CTA"),
     "scale": Metric("counts", "ratio", "of the CTAs of the launch that is timed to those counted"),
+    "footprint_bytes": Metric("counts", "bytes", "of the arrays of the launch that is timed"),
     **{f"mix_{name}": Metric("counts", "instructions", meaning) for name, meaning in MIX.items()},
     "registers": Metric("machine", "registers", "of a thread"),
     "spill_bytes": Metric("machine", "bytes", "of local memory a thread"),
@@ -130,8 +131,9 @@ def static_metrics(ptx: str, shared: int) -> dict[str, float]:
     return {"ptx_instructions": len(_INSTRUCTION.findall(text)), "ptx_bytes": len(text), "shared_bytes": shared}
 
 
-def run_metrics(report: Report, scale: float = 1.0) -> dict[str, float]:
-    """What the emulator counted. `scale`: CTAs of the launch that would be timed for each of those that ran."""
+def run_metrics(report: Report, scale: float = 1.0, footprint: float = 0.0) -> dict[str, float]:
+    """What the emulator counted. `scale`: CTAs of the launch that would be timed for each of those that ran; `footprint`: bytes of
+    its arrays."""
     mix = report.mix()
     memory, shared = report.total("global"), report.total("shared")
     categories = dict.fromkeys(MIX, 0)
@@ -150,6 +152,7 @@ def run_metrics(report: Report, scale: float = 1.0) -> dict[str, float]:
         "programs": float(np.prod(report.grid)),
         "threads": float(np.prod(report.kernel.threads)),
         "scale": scale,
+        "footprint_bytes": footprint,
         **{f"mix_{name}": count for name, count in categories.items()},
     }
 

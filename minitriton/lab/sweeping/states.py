@@ -84,14 +84,19 @@ class States:
         """The state that `pipeline` ends in, or the step that failed."""
         state = self.first
         for step in pipeline.steps:
-            self.steps_asked += 1
-            following = state.edges.get(step)
-            if following is None:
-                following = state.edges[step] = self._step(state, step)
+            following = self.follow(state, step)
             if isinstance(following, Failure):
                 return following
             state = following
         return state
+
+    def follow(self, state: State, step: Step) -> State | Failure:
+        """Where `step` leads from `state`."""
+        self.steps_asked += 1
+        following = state.edges.get(step)
+        if following is None:
+            following = state.edges[step] = self._step(state, step)
+        return following
 
     def seconds(self, pipeline: Pipeline) -> dict[str, float]:
         """What the steps of `pipeline` took, by the stage that they start from; what was merged counts what it took once."""

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compilation import stages
 from minitriton.errors import MinitritonError
-from minitriton.lab.arguments import Arguments
+from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.execution import Launch
 from minitriton.lab.sweeping.point import Settings
 from minitriton.pass_manager import Pipeline
@@ -38,6 +38,8 @@ class Large:
 
     arguments: Callable[[], Arguments]
     grid_of: Callable[[Mapping[str, Any]], tuple[int, ...]]
+    bytes: int
+    """Of all its arrays."""
 
 
 @dataclass
@@ -167,6 +169,13 @@ class Subject:
     def scale(self) -> float:
         """Programs of the launch that is timed for each one of the launch that is judged."""
         return math.prod(self.timed_grid) / math.prod(self.grid)
+
+    @property
+    def footprint(self) -> float:
+        """Bytes of the arrays of the launch that is timed."""
+        if self.large is not None:
+            return float(self.large.bytes)
+        return float(sum(a.nbytes for v in self.arguments().values if (a := array_of(v)) is not None))
 
     def timed_launch(self) -> Launch:
         """The launch that is timed."""
