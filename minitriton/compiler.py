@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minitriton.compilation.ast_source import ASTSource
-from minitriton.compilation.ir_source import IRSource
 from minitriton.runtime.compiled_kernel import CompiledKernel
-from minitriton.runtime.compiling import compile
 from minitriton.runtime.default_target import default_target
+
+if TYPE_CHECKING:
+    from minitriton.compilation.ir_source import IRSource
+    from minitriton.runtime.compiling import compile
 
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "compile", "default_target"]
 
-_OF_TRITON = {
+_LATER = {
+    "IRSource": ("minitriton.compilation.ir_source", "IRSource"),
+    "compile": ("minitriton.runtime.compiling", "compile"),
     "AsmDict": ("minitriton.runtime.compiled_parts", "AsmDict"),
     "CompilationError": ("minitriton.frontend.errors", "CompilationError"),
     "LazyDict": ("minitriton.runtime.launching.launch_hooks", "LazyDict"),
@@ -24,12 +28,12 @@ _OF_TRITON = {
     "make_backend": ("minitriton.backends.compiler", "make_backend"),
     "triton_key": ("minitriton.runtime.cache", "triton_key"),
 }
-"""What else Triton has in its module of this name: where it is here."""
+"""What brings the compiler with it, and what else Triton has in its module of this name: where it is here."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_TRITON:
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _OF_TRITON[name]
+    module, attribute = _LATER[name]
     found = importlib.import_module(module)
     return found if attribute is None else getattr(found, attribute)

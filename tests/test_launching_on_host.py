@@ -211,6 +211,35 @@ def test_importing_minitriton_needs_nothing_but_itself(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+DEFINES_KERNELS = """
+import sys
+import PACKAGE as triton
+import PACKAGE.language as tl
+from PACKAGE.language.extra import libdevice
+
+@triton.jit
+def first(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), 1)
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 16})], key=[])
+@triton.heuristics({"EVEN": lambda args: True})
+@triton.jit
+def second(x, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), 1)
+
+heavy = ("xdsl", "llvmlite", "numpy", "torch", "minitriton.passes", "minitriton.emulator.machine")
+print([module for module in heavy if module in sys.modules])
+"""
+
+
+@pytest.mark.parametrize(("package", "way"), [("minitriton", []), ("triton", ["-m", "minitriton.run_as_triton"])])
+def test_a_program_that_only_defines_kernels_imports_no_compiler(package: str, way: list[str], tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(DEFINES_KERNELS.replace("PACKAGE", package))
+    way = [*way, "program.py"]
+    done = subprocess.run([sys.executable, *way], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
 @triton.jit
 def asserts(x):
     tl.device_assert(tl.load(x) == 1, "x is one")

@@ -5,7 +5,22 @@
 The tables in `meanings` are the definition of the ops: where a lowering and they differ, they are right.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import interpret
+
+if TYPE_CHECKING:
+    from minitriton.interpreter.machine import interpret
 
 __all__ = ["InterpreterError", "interpret"]
+
+
+def __getattr__(name: str) -> Any:
+    """`interpret` brings NumPy and the dialects with it: programs that catch the error alone start without them."""
+    if name != "interpret":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from minitriton.interpreter.machine import interpret
+
+    return interpret
