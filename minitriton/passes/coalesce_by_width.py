@@ -20,6 +20,7 @@ Left out by `without="minitriton-coalesce-by-width"`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import NamedTuple
 
 from xdsl.context import Context
@@ -130,10 +131,15 @@ def _has_odd_number(module: ModuleOp) -> bool:
     return False
 
 
+MOST_SPLIT = 256
+"""Elements of a thread above which masks are not split: two ways of accessing each vector make such a kernel, which has no registers for
+its elements, twice as long."""
+
+
 def _splits(axis_info: AxisInfoAnalysis, access: _Access) -> bool:
     """Whether the mask cuts vectors, and each of them once."""
     mask = access.op.mask
-    if mask is None:
+    if mask is None or prod(access.shape) > MOST_SPLIT * ttg.num_warps(access.op) * ttg.threads_per_warp(access.op):
         return False
     width = min(access.held, axis_info.pointer_alignment(access.op.ptr), MAX_ACCESS_BITS // access.bits)
     if axis_info.mask_alignment(mask) >= width:

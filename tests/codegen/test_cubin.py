@@ -120,19 +120,19 @@ def test_a_kernel_that_the_limit_is_too_low_for_goes_without(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("spilling", "taken"), [(set[int](), b"48:0"), ({48}, b"64:0"), ({48, 64}, b"71:0")], ids=["none", "first", "both"]
+    ("spilling", "taken"), [(set[int](), b"64:0"), ({64}, b"96:0"), ({64, 96}, b"98:0")], ids=["none", "first", "both"]
 )
 def test_the_next_limit_is_tried_where_one_spills(
     spilling: set[int], taken: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
-        limit = next((n for n in (48, 64) if f".maxnreg {n}" in ptx), 71)
+        limit = next((n for n in (64, 96) if f".maxnreg {n}" in ptx), 98)
         return nvjitlink.Assembled(f"{limit}:{8 if limit in spilling else 0}".encode())
 
     monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
     monkeypatch.setattr(nvjitlink, "assemble", assemble)
     monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
-    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 256\n{\n}\n"
+    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
     assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
 
 

@@ -42,18 +42,18 @@ def test_registers_for_blocks_are_the_most(blocks: int, threads: int) -> None:
         (30, 128, []),
         (38, 256, [32]),
         (33, 128, [32]),
-        (48, 256, [32]),
-        (72, 128, []),  # seven blocks would become eight: little more
-        (98, 128, [72, 96]),
+        (42, 128, [32]),
+        (46, 512, [40]),  # 32 warps
+        (48, 256, []),  # 40 warps
+        (56, 256, [48]),  # 32 warps
+        (56, 128, []),  # 36 warps
+        (72, 128, [64]),
+        (98, 128, [64, 96]),
         (127, 256, [64, 80]),
-        (136, 256, [80, 128]),  # one block
+        (136, 256, [64, 128]),  # one block
         (80, 256, [64]),  # two-pass layer norm of 8192: Triton's ptxas gives it 64
-        (71, 256, [48, 64]),  # column sum of a 512x32 tile: 48
-        (75, 256, [64]),
-        (105, 256, [64, 80]),  # two blocks, that of Triton five
-        (54, 256, [40, 48]),
-        (71, 128, []),  # seven blocks of big tiles, which gain by early loads
-        (125, 128, []),
+        (71, 256, [64]),  # column sum of a 512x32 tile
+        (168, 32, [64, 152]),  # a warp is a block
     ],
 )
 def test_limits_worth_trying(registers: int, threads: int, limits: list[int]) -> None:
