@@ -48,7 +48,7 @@ class Program:
         asked = self.asked
         pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.own_pipeline()
         pipeline = edited(pipeline, list(asked.edits))
-        pipeline.check(stages.FIRST_FACTS[self.source.ext])
+        pipeline.check(stages.first_facts(self.source.ext, self.target))
         return pipeline
 
     def launch(self) -> Launch:

@@ -37,13 +37,13 @@ def verdicts(program: Program, asked: Asked) -> list[dict[str, Any] | None]:
 def _after_edit(program: Program, asked: Asked, launch: Any) -> list[dict[str, Any] | None]:
     """The check from the last edited state on."""
     from minitriton.compilation.ir_source import IRSource
-    from minitriton.compilation.stages import FIRST_FACTS
+    from minitriton.compilation.stages import first_facts
     from minitriton.dialects.context import make_context
     from minitriton.explorer.recording import level_of
 
     last = max(asked.states, key=lambda one: one.after)
     steps = program.pipeline().steps
-    facts = FIRST_FACTS[program.source.ext]
+    facts = first_facts(program.source.ext, program.target)
     for step in steps[: last.after]:
         facts = step.after(facts)
     level = level_of(facts)
