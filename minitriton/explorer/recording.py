@@ -126,7 +126,7 @@ def record(
         if edited is not None:
             value = watch.replace(edited)
         at = end
-    recording.sources = _sources(recording)
+    recording.sources = sources_of(recording)
     return recording
 
 
@@ -217,7 +217,7 @@ def level_of(facts: frozenset[Property]) -> str:
     return next((name for property_, name in _LEVELS if property_ in facts), "ttir")
 
 
-def _sources(recording: Recording) -> dict[str, str]:
+def sources_of(recording: Recording) -> dict[str, str]:
     """The files that the lines of all states name, as far as they can be read."""
     named = {line.source[0] for step in recording.steps for line in step.after.lines if line.source is not None}
     found: dict[str, str] = {}

@@ -22,7 +22,7 @@ from minitriton.analysis.locations import user_location
 from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
-from minitriton.explorer.llvm_places import Callers, LLVMPlaces
+from minitriton.explorer.llvm_places import Callers, LLVMPlaces, Place
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Identities:
         self._by_number: dict[int, Operation] = {}
         self._last = 0
         self._last_name = -1
-        self.callers: dict[tuple[str, int], list[tuple[str, int]]] = {}
+        self.callers: dict[Place, list[Place]] = {}
         """Of lines of the language's library, the user's lines that they were inlined at, as the last LLVM IR says."""
         self._values: dict[int, tuple[str, SSAValue]] = {}
         self._taken: set[str] = set()
@@ -176,7 +176,7 @@ _DBG = re.compile(r"!dbg !(\d+)")
 _PTX_REGISTER = re.compile(r"%[a-z]+\d+")
 
 
-def lines_of_ptx(text: str, callers: dict[tuple[str, int], list[tuple[str, int]]]) -> list[Line]:
+def lines_of_ptx(text: str, callers: dict[Place, list[Place]]) -> list[Line]:
     """PTX without its debugging sections; each instruction has the place of the `.loc` before it, of inlined ones the user's own."""
     users = Callers(callers)
     files = {int(number): path for number, path in _FILE.findall(text)}
@@ -234,8 +234,12 @@ def snapshot(value: Any, level: str, identities: Identities, *, keep: bool = Fal
         kept = _kept(value, names, identities) if keep and level in ("ttir", "ttgir") else None
         return Snapshot(level, tuple(lines), sum(1 for _ in value.walk()), kept)
     text = str(value)
-    if level == "ptx":
-        return Snapshot(level, tuple(lines_of_ptx(text, identities.callers)), None, raw=text)
-    places = LLVMPlaces(text)
-    identities.callers = places.callers
-    return Snapshot(level, tuple(lines_of_llvm_ir(text, places)), None, raw=text)
+    if level != "ptx":
+        identities.callers = LLVMPlaces(text).callers
+    return snapshot_of_text(text, level, identities.callers)
+
+
+def snapshot_of_text(text: str, level: str, callers: dict[Place, list[Place]]) -> Snapshot:
+    """The state that LLVM IR (`level` "llir") or PTX ("ptx") is; `callers` as `Callers` takes them."""
+    lines = lines_of_ptx(text, callers) if level == "ptx" else lines_of_llvm_ir(text, LLVMPlaces(text))
+    return Snapshot(level, tuple(lines), None, raw=text)

@@ -194,11 +194,36 @@ def pattern(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     return {**found.plain(), "line": opened.tables.place((place.file, place.line) if place else None)}
 
 
+def triton(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """The same program through Triton's own passes."""
+    from minitriton.explorer.triton_reference import triton_recording
+
+    recording = triton_recording(open_program(asked_of(given)))
+    return {**payload(recording), "label": recording.pipeline}
+
+
+def lessons(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """The tour and the exercises."""
+    from minitriton.explorer.lessons.exercises import EXERCISES
+    from minitriton.explorer.lessons.tour import TOUR
+
+    return {"tour": [walk.plain() for walk in TOUR], "exercises": [one.plain() for one in EXERCISES]}
+
+
+def exercise(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """Whether a state, or words (`text`), solve the exercise `name`."""
+    from minitriton.explorer.lessons.exercise import grade
+    from minitriton.explorer.lessons.exercises import find
+
+    found = grade(find(str(given.get("name"))), workshop, asked_of(given), str(given.get("text") or ""))
+    return {"ok": found.ok, "said": list(found.said)}
+
+
 Service = Callable[[Workshop, dict[str, Any]], dict[str, Any]]
 
 SERVICES: dict[str, Service] = {
     "compile": compiled, "inspect": inspected, "run": run, "sass": sass, "check": check,
-    "buffers": buffers, "pattern": pattern,
+    "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern,
 }  # fmt: skip
 
 

@@ -215,7 +215,9 @@ def _replace(op: Operation, value: SSAValue, ranges: IntegerRangeAnalysis) -> No
 
 
 def _is_assumed(user: Operation) -> bool:
-    """Whether an op does no more than say what is assumed."""
+    """Whether an op does no more than say what is assumed: of `n % 16 == 0` the comparison too, which makes the remainder 0."""
     if isinstance(user, AssumeOp):
         return True
-    return isinstance(user, arith.AndIOp) and all(_is_assumed(use.operation) for use in user.results[0].uses)
+    return isinstance(user, arith.AndIOp | arith.CmpiOp) and all(
+        _is_assumed(use.operation) for use in user.results[0].uses
+    )

@@ -31,7 +31,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_a_line_is_explained_with_its_limit_and_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "explain", f"{SOFTMAX}:12", "--signature", SIGNATURE)
     assert "tt.load of 4-byte elements: 1 (4 bytes) at a time, of at most 4" in text
-    assert "tl.multiple_of(in_stride, 16)" in text and "arith.muli:12 <- %arg2 argument in_stride" in text
+    assert "tl.assume(in_stride % 16 == 0)" in text and "arith.muli:12 <- %arg2 argument in_stride" in text
     assert "\x1b" not in text
 
 

@@ -101,7 +101,7 @@ def test_a_narrow_load_names_what_limits_it_and_the_hint(workshop: Workshop, sof
     found = workshop.answer("inspect", {"asked": SOFTMAX, "step": last(softmax, "ttgir")})
     load = next(one for one in found["accesses"].values() if one["name"] == "tt.load")
     assert (load["width"], load["most"], load["limit"]) == (1, 4, "alignment")
-    assert "in_stride" in load["reason"] and "tl.multiple_of(in_stride, 16)" in load["hint"]
+    assert "in_stride" in load["reason"] and "tl.assume(in_stride % 16 == 0)" in load["hint"]
     assert [found["values"][name]["origin"] for name in load["chain"]][-2:] == ["arith.muli", "argument in_stride"]
 
 

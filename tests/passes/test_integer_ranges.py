@@ -82,6 +82,18 @@ def test_an_assumed_divisor_makes_the_division_unsigned_and_the_assumption_stays
     )
 
 
+def test_an_assumed_remainder_stays_though_it_is_known_by_the_assumption() -> None:
+    rewrites(
+        "  %r16 = arith.remsi %n, %c48 : i32\n  %a = arith.cmpi eq, %r16, %c0 : i32\n  llvm.intr.assume %a : i1\n"
+        "  %part = arith.remsi %y, %c48 : i32\n  %d = arith.addi %part, %r16 : i32" + STORE,
+        """
+        // CHECK: %[[R:.*]] = arith.remsi %arg1
+        // CHECK: %[[A:.*]] = arith.cmpi eq, %[[R]]
+        // CHECK: llvm.intr.assume %[[A]]
+        """,
+    )
+
+
 def test_a_remainder_of_less_is_the_dividend() -> None:
     rewrites(
         """

@@ -20,7 +20,40 @@ export interface Answers {
   buffers(compile: Compile): Promise<Buffers>;
   pattern(compile: Compile, step: number, op: number): Promise<Pattern>;
   triton(compile: Compile): Promise<Compile>;
-  exercise(name: string, asked: Asked): Promise<ExerciseResult>;
+  lessons(): Promise<Lessons>;
+  exercise(name: string, asked: Asked, text: string): Promise<ExerciseResult>;
+}
+
+export interface Stop {
+  title: string;
+  text: string;
+  step: string;
+  level: string;
+  op: string;
+  line: string;
+  tab: string;
+}
+
+export interface Walk {
+  name: string;
+  title: string;
+  asked: Asked;
+  stops: Stop[];
+}
+
+export interface Exercise {
+  name: string;
+  title: string;
+  grade: number;
+  task: string;
+  hint: string;
+  wants: string;
+  asked: Asked;
+}
+
+export interface Lessons {
+  tour: Walk[];
+  exercises: Exercise[];
 }
 
 export interface ExerciseResult {
@@ -43,7 +76,8 @@ export class Server implements Answers {
   triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {});
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
-  exercise = (name: string, asked: Asked): Promise<ExerciseResult> => this.ask("exercise", { name, asked });
+  lessons = (): Promise<Lessons> => this.ask("lessons", {});
+  exercise = (name: string, asked: Asked, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
 
   private once<T>(compile: Compile, name: string, given: object): Promise<T> {
     const answers = this.known.get(compile) ?? new Map<string, Promise<unknown>>();
@@ -84,6 +118,7 @@ export class File implements Answers {
 
   compile = (): Promise<Compile> => refused(NEEDS_SERVER);
   triton = (): Promise<Compile> => refused(NEEDS_SERVER);
+  lessons = (): Promise<Lessons> => refused(NEEDS_SERVER);
   exercise = (): Promise<ExerciseResult> => refused(NEEDS_SERVER);
   run = (compile: Compile): Promise<Run> => kept(compile, (of) => of.run);
   sass = (compile: Compile): Promise<Sass> => kept(compile, (of) => of.sass);

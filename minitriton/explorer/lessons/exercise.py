@@ -1,0 +1,66 @@
+"""An exercise: a program, what is asked of it, and the checks that an answer must pass.
+
+grade(exercise, workshop, asked, text)      Grade(ok=True, said=["the numbers are the same", ...])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.explorer.asked import Asked
+from minitriton.explorer.lessons.checks import Answer, Check
+from minitriton.explorer.workshop import Workshop
+
+KERNELS = Path(__file__).parent / "kernels"
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """`grade` is 1 to 3. `wants`: what an answer is: "kernel", "passes", "ir", "options" or "words"."""
+
+    name: str
+    title: str
+    grade: int
+    task: str
+    hint: str
+    asked: Asked
+    wants: str
+    checks: tuple[Check, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """What a page shows of it."""
+        return {
+            "name": self.name, "title": self.title, "grade": self.grade, "task": self.task, "hint": self.hint, "wants": self.wants,
+            "asked": self.asked.plain(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Grade:
+    """Whether every check passed, and what each said."""
+
+    ok: bool
+    said: tuple[str, ...]
+
+
+def grade(exercise: Exercise, workshop: Workshop, asked: Asked, text: str = "") -> Grade:
+    """Checks an answer, up to the first check that fails."""
+    answer = Answer(workshop, exercise.asked, asked, text)
+    said: list[str] = []
+    for check in exercise.checks:
+        try:
+            found = check(answer)
+        except MinitritonError as error:
+            return Grade(False, (*said, f"✗ {error}"))
+        said.append(f"{'✓' if found.ok else '✗'} {found.text}")
+        if not found.ok:
+            return Grade(False, tuple(said))
+    return Grade(True, tuple(said))
+
+
+def kernel(name: str, signature: str, **more: Any) -> Asked:
+    """The program of an exercise."""
+    return Asked(f"{KERNELS / 'exercises.py'}:{name}", signature, **more)

@@ -1,0 +1,143 @@
+"""The exercises, from easy to hard.
+
+EXERCISES[0].title        "Make this load 16 bytes wide"
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minitriton.errors import MinitritonError
+from minitriton.explorer.lessons import checks
+from minitriton.explorer.lessons.exercise import KERNELS, Exercise, kernel
+
+_TIDY = str(KERNELS.parent / "tidy_passes.py")
+_ROWS = "blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>"
+_COLUMNS = "blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>"
+_MISORDERED = (("move", "tritongpu-coalesce before convert-triton-to-tritongpu"),)
+
+EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        "wide-load", "Make this load 16 bytes wide", 1,
+        "Each row begins at `row * stride`, and every caller's stride is a multiple of 16. The compiler does not know it: the load moves 4 bytes at "
+        "a time. Tell it.",
+        "Click the load: the chain of facts ends at an argument.",
+        kernel("scale_rows", "*fp32:16,*fp32:16,i32,fp32,BLOCK=512", grid="3", numbers=("stride=512",)), "kernel",
+        (checks.same_numbers(), checks.wide()),
+    ),
+    Exercise(
+        "wide-mask", "A mask in the way", 1,
+        "The pointers are aligned, and still each load moves 4 bytes at a time. The length is always a multiple of 16.",
+        "The mask may change after any element, as far as the compiler knows: see what limits its constancy.",
+        kernel("add_masked", "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=512", grid="2", numbers=("n=800",)), "kernel",
+        (checks.same_numbers(), checks.wide()),
+    ),
+    Exercise(
+        "along-the-rows", "Along the rows, not across them", 1,
+        "Four columns a program: each row of the tile is 16 bytes, and every sector of 32 bytes is fetched twice. Let each program copy whole "
+        "rows instead, so that no byte is moved that was not asked for.",
+        "Exchange what `inner` and `outer` run over. The Access tab shows which elements each program touches.",
+        kernel("copy_tile", "*fp32:16,*fp32:16,N=32", grid="8"), "kernel",
+        (checks.same_numbers(), checks.at_most("wasted", 0, "bytes moved and not asked for")),
+    ),
+    Exercise(
+        "once", "Read it once", 1,
+        "Mean and spread of each row: the row is read twice. Half of the traffic will do.",
+        "A load whose value is used twice is still one load.",
+        kernel("mean_and_spread", "*fp32:16,*fp32:16,N=512", grid="2"), "kernel",
+        (checks.same_numbers(), checks.at_most_share("bytes", 0.55, "bytes asked for")),
+    ),
+    Exercise(
+        "no-barrier", "A softmax without a barrier", 2,
+        "Maximum and sum of a row go through shared memory, with barriers. Rows are short: let one program do without any barrier. Change the "
+        "options, not the kernel.",
+        "Threads of one warp need no barrier to exchange what they have.",
+        kernel("softmax_rows", "*fp32:16,*fp32:16,N=128", grid="2"), "options",
+        (checks.kernel_unchanged(), checks.same_numbers(), checks.at_most("barriers", 0, "barriers")),
+    ),
+    Exercise(
+        "race", "Everybody writes", 2,
+        "All programs add their part to one number, and most of it is lost. Make the sum right, whatever order they run in.",
+        "What is read and written by several programs must be one operation: tl.atomic_add.",
+        kernel("total", "*fp32:16,*fp32:16,N=128", grid="8", sizes=("out_ptr=1",)), "kernel",
+        (
+            checks.no_findings(),
+            checks.holds("out_ptr", lambda inputs: inputs["out_ptr"] + inputs["x_ptr"].sum(dtype=np.float64), "the sum is right"),
+        ),
+    ),
+    Exercise(
+        "tensor-cores", "Put the tensor cores to work", 2,
+        "This product is done by multiplications and additions of single numbers. TF32 is precise enough here.",
+        "tl.dot decides by its input_precision.",
+        kernel("product", "*fp32:16,*fp32:16,*fp32:16,N=32", grid="1"), "kernel",
+        (checks.same_numbers(3e-2), checks.executes("tensor core", "instructions of the tensor cores")),
+    ),
+    Exercise(
+        "which-pass", "Which pass breaks this kernel?", 2,
+        "Three passes that tidy up were added, and for large inputs the softmax is no longer right. Name the one to blame.",
+        "The mark beside each pass says whether the numbers still hold after it.",
+        kernel(
+            "softmax_rows", "*fp32:16,*fp32:16,N=128", grid="2", loads=(_TIDY,),
+            edits=(
+                ("insert", "exercise-tidy-constants after tritongpu-coalesce"),
+                ("insert", "exercise-tidy-conversions after tritongpu-coalesce"),
+                ("insert", "exercise-tidy-differences before convert-triton-to-tritongpu"),
+            ),
+        ), "words",
+        (checks.says("exercise-tidy-differences", right="e to the x is not e to the x - m: it overflows, and even before that every sum is another", wrong="that pass keeps the numbers, or there is none of that name"),),
+    ),
+    Exercise(
+        "order", "Put these passes in an order that works", 2,
+        "tritongpu-coalesce was moved to where there are no layouts yet, and the pipeline is refused. Put it back to where it can work, without "
+        "leaving any pass out.",
+        "What is refused says which fact is missing; the documentation of the passes says which of them establishes it.",
+        kernel("wide_row", "*fp32:16,*fp32:16,N=1024", grid="1", edits=_MISORDERED), "passes",
+        (
+            checks.keeps_passes("tritongpu-coalesce", "convert-triton-to-tritongpu", "tritongpu-remove-layout-conversions"),
+            checks.no_findings(),
+            checks.wide(),
+        ),
+    ),
+    Exercise(
+        "swizzle", "A layout without bank conflicts", 3,
+        "A tile of 32x32 f32 is stored row by row (a warp writes a row) and loaded column by column (a warp reads a column). In plain rows, all 32 "
+        "lanes of a column meet in one bank. Write an encoding of shared memory in which neither way has a conflict.",
+        "swizzled_shared<{vec = 1, perPhase = 1, maxPhase = ?, order = [1, 0]}>: row r is xor-ed with r modulo maxPhase. "
+        "`minitriton layout` draws the banks.",
+        kernel("wide_row", "*fp32:16,*fp32:16,N=1024", grid="1"), "words",
+        (checks.without_conflicts(_ROWS, _COLUMNS, (32, 32), 32),),
+    ),
+    Exercise(
+        "edit-the-ir", "Mend the IR by hand", 3,
+        "The same narrow load as in the first exercise, but the Python is not yours to change. Edit the TTIR or TTGIR so that load and store move 16 "
+        "bytes at a time.",
+        "An op may promise what is not known of it: {tt.divisibility = dense<16> : tensor<1xi32>} on the arith.muli of row and stride.",
+        kernel("scale_rows", "*fp32:16,*fp32:16,i32,fp32,BLOCK=512", grid="3", numbers=("stride=512",)), "ir",
+        (checks.kernel_unchanged(), checks.same_numbers(), checks.wide()),
+    ),
+    Exercise(
+        "ahead", "Let the loads run ahead", 3,
+        "The loop waits for each load before it multiplies. With float16 tiles whose rows are aligned, they can be copied in the background. The "
+        "signature says too little about K; the kernel can say more.",
+        "What runs ahead is cp.async, and that takes at least 4 bytes: make the loads wide, and leave num_stages at 3.",
+        kernel("dot_products", "*fp16:16,*fp16:16,*fp32:16,i32,N=32,STEP=32", grid="1", numbers=("K=128",)), "kernel",
+        (checks.same_numbers(2e-2), checks.all_ahead(), checks.executes("async copy", "copies in the background")),
+    ),
+    Exercise(
+        "pairs", "Both of a pair at once", 3,
+        "Left and right neighbours are loaded by two loads, each of which skips every other number. Load each number once, in loads without gaps.",
+        "Load 2 * N numbers in a row, then tl.split(tl.reshape(x, (N, 2))).",
+        kernel("interleaved", "*fp32:16,*fp32:16,N=256", grid="2"), "kernel",
+        (checks.same_numbers(), checks.at_most_share("requests", 0.7, "requests"), checks.at_most("wasted", 0, "bytes moved and not asked for")),
+    ),
+)  # fmt: skip
+
+
+def find(name: str) -> Exercise:
+    """The exercise called `name`. Raises `MinitritonError` with those that there are."""
+    for exercise in EXERCISES:
+        if exercise.name == name:
+            return exercise
+    raise MinitritonError(
+        f"there is no exercise {name!r}", help="there are: " + ", ".join(one.name for one in EXERCISES)
+    )

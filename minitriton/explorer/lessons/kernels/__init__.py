@@ -1,0 +1,1 @@
+"""Triton programs: they import `triton`, and are opened as a kernel of one's own is."""

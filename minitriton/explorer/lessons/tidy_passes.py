@@ -1,0 +1,58 @@
+"""Three passes for an exercise: they all say that they tidy up, and one of them breaks kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from minitriton.dialects import arith, math, ttg
+from minitriton.pass_registry import Pass, register_pass
+
+
+@register_pass
+@dataclass(frozen=True)
+class TidyConversions(Pass):
+    """Takes out conversions of layouts that change nothing."""
+
+    name = "exercise-tidy-conversions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for one in list(op.walk()):
+            if isinstance(one, ttg.ConvertLayoutOp) and one.operands[0].type == one.results[0].type:
+                _replaced_by_operand(one)
+
+
+@register_pass
+@dataclass(frozen=True)
+class TidyDifferences(Pass):
+    """Takes out differences before an exponential, as if e to the x - m were e to the x."""
+
+    name = "exercise-tidy-differences"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for one in list(op.walk()):
+            if isinstance(one, arith.SubfOp) and any(
+                isinstance(use.operation, math.ExpOp) for use in one.results[0].uses
+            ):
+                _replaced_by_operand(one)
+
+
+@register_pass
+@dataclass(frozen=True)
+class TidyConstants(Pass):
+    """Takes out constants that nobody uses."""
+
+    name = "exercise-tidy-constants"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for one in list(op.walk()):
+            if isinstance(one, arith.ConstantOp) and not any(one.results[0].uses):
+                one.detach()
+
+
+def _replaced_by_operand(op: Operation) -> None:
+    op.results[0].replace_all_uses_with(op.operands[0])
+    op.detach()

@@ -1,0 +1,54 @@
+"""Runs in a process of its own, where `triton` is Triton's wheel: compiles what standard input says, and writes what came out.
+
+In: JSON with `file` and `kernel` and the parts of an `ASTSource`, or `ir`, the path of a file; `arch`, `options`, `out`. Out: the stages as
+text, as JSON in the file `out`; what each pass was given is dumped to standard error, as MLIR_ENABLE_DUMP has it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def _value(found: Any) -> Any:
+    import triton.language as tl  # pyright: ignore[reportMissingImports]
+
+    return getattr(tl, found["dtype"]) if isinstance(found, dict) else found
+
+
+def _source(given: dict[str, Any]) -> Any:
+    if "ir" in given:
+        return given["ir"]
+    from triton.compiler import ASTSource  # pyright: ignore[reportMissingImports]
+
+    path = Path(given["file"])
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    fn = getattr(module, given["kernel"])
+    while not hasattr(fn, "arg_names") or type(fn).__name__ in ("Autotuner", "Heuristics"):
+        fn = fn.fn
+    constants = {tuple(path): _value(value) for path, value in given["constants"]}
+    attrs = {tuple(path): value for path, value in given["attrs"]}
+    return ASTSource(fn=fn, signature=given["signature"], constexprs=constants, attrs=attrs)
+
+
+def main() -> None:
+    """Compiles once."""
+    given = json.load(sys.stdin)
+    import triton  # pyright: ignore[reportMissingImports]
+    from triton.backends.compiler import GPUTarget  # pyright: ignore[reportMissingImports]
+
+    kernel = triton.compile(_source(given), target=GPUTarget("cuda", given["arch"], 32), options=given["options"])  # pyright: ignore[reportArgumentType]
+    stages = {name: text for name, text in kernel.asm.items() if isinstance(text, str)}
+    Path(given["out"]).write_text(json.dumps({"version": triton.__version__, "stages": stages}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Every exercise is not solved as it is given, and can be solved; every stop of the tour is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from minitriton.explorer.asked import Asked, EditedState
+from minitriton.explorer.lessons.exercise import KERNELS, Grade, grade
+from minitriton.explorer.lessons.exercises import EXERCISES, find
+from minitriton.explorer.lessons.tour import TOUR, Walk
+from minitriton.explorer.workshop import Workshop
+
+TEXT = (KERNELS / "exercises.py").read_text()
+PROMISE = "{tt.divisibility = dense<16> : tensor<1xi32>}"
+
+
+@pytest.fixture(scope="module")
+def workshop() -> Workshop:
+    return Workshop()
+
+
+def edited(old: str, new: str) -> Callable[[Asked, Workshop], tuple[Asked, str]]:
+    assert old in TEXT
+    return lambda asked, workshop: (replace(asked, kernel_text=TEXT.replace(old, new)), "")
+
+
+def words(text: str) -> Callable[[Asked, Workshop], tuple[Asked, str]]:
+    return lambda asked, workshop: (asked, text)
+
+
+def options(*given: str) -> Callable[[Asked, Workshop], tuple[Asked, str]]:
+    return lambda asked, workshop: (replace(asked, options=given), "")
+
+
+def promised(asked: Asked, workshop: Workshop) -> tuple[Asked, str]:
+    state = workshop.opened(asked).recording.steps[0].after.text
+    edited = "\n".join(
+        line.replace(" : i32", f" {PROMISE} : i32") if "arith.muli" in line and line.endswith(" : i32") else line
+        for line in state.split("\n")
+    )
+    return replace(asked, states=(EditedState(0, edited),)), ""
+
+
+SOLUTIONS: dict[str, Callable[[Asked, Workshop], tuple[Asked, str]]] = {
+    "wide-load": edited("row = tl.program_id(0)\n    columns = tl.arange(0, BLOCK)", "row = tl.program_id(0)\n    tl.assume(stride % 16 == 0)\n    columns = tl.arange(0, BLOCK)"),
+    "wide-mask": edited("mask = offsets < n\n    x = tl.load(x_ptr", "mask = offsets < n\n    tl.assume(n % 16 == 0)\n    x = tl.load(x_ptr"),
+    "along-the-rows": edited("at = outer[:, None] * N + inner[None, :]", "at = inner[:, None] * N + outer[None, :]"),
+    "once": edited("mean = tl.sum(tl.load(x_ptr + row * N + columns), axis=0) / N\n    squares = tl.load(x_ptr + row * N + columns, volatile=True) - mean", "x = tl.load(x_ptr + row * N + columns)\n    mean = tl.sum(x, axis=0) / N\n    squares = x - mean"),
+    "no-barrier": options("num_warps=1"),
+    "race": edited("tl.store(out_ptr, tl.load(out_ptr) + part)", "tl.atomic_add(out_ptr, part)"),
+    "tensor-cores": edited('input_precision="ieee"', 'input_precision="tf32"'),
+    "which-pass": words("exercise-tidy-differences"),
+    "order": lambda asked, workshop: (replace(asked, edits=(*asked.edits, ("move", "tritongpu-coalesce after convert-triton-to-tritongpu"))), ""),
+    "swizzle": words("swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 32, order = [1, 0]}>"),
+    "edit-the-ir": promised,
+    "ahead": edited("inner = tl.arange(0, STEP)\n    sums", "inner = tl.arange(0, STEP)\n    tl.assume(K % 16 == 0)\n    sums"),
+    "pairs": edited("left = tl.load(x_ptr + 2 * at)\n    right = tl.load(x_ptr + 2 * at + 1)", "both = tl.load(x_ptr + tl.program_id(0) * 2 * N + tl.arange(0, 2 * N))\n    left, right = tl.split(tl.reshape(both, (N, 2)))"),
+}  # fmt: skip
+
+
+def graded(name: str, workshop: Workshop, answer: Callable[[Asked, Workshop], tuple[Asked, str]]) -> Grade:
+    exercise = find(name)
+    asked, text = answer(exercise.asked, workshop)
+    return grade(exercise, workshop, asked, text)
+
+
+def test_there_are_exercises_of_every_grade() -> None:
+    assert len(EXERCISES) >= 10 and {one.grade for one in EXERCISES} == {1, 2, 3}
+    assert [one.grade for one in EXERCISES] == sorted(one.grade for one in EXERCISES)
+    assert {one.name for one in EXERCISES} == set(SOLUTIONS)
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_an_exercise_is_not_solved_as_it_is_given(name: str, workshop: Workshop) -> None:
+    assert not graded(name, workshop, lambda asked, workshop: (asked, "")).ok
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_an_exercise_can_be_solved(name: str, workshop: Workshop) -> None:
+    found = graded(name, workshop, SOLUTIONS[name])
+    assert found.ok, "\n".join(found.said)
+
+
+def test_an_answer_that_breaks_the_kernel_is_no_answer(workshop: Workshop) -> None:
+    found = graded("wide-load", workshop, edited("x * factor", "x"))
+    assert not found.ok and "differ" in found.said[0]
+    found = graded(
+        "race",
+        workshop,
+        edited("tl.store(out_ptr, tl.load(out_ptr) + part)", "tl.store(out_ptr + tl.program_id(0), part)"),
+    )
+    assert not found.ok
+
+
+@pytest.mark.parametrize("walk", TOUR, ids=lambda walk: walk.name)
+def test_every_stop_shows_what_it_says(walk: Walk, workshop: Workshop) -> None:
+    opened = workshop.opened(walk.asked)
+    steps = opened.recording.steps
+    assert steps[-1].error is None
+    source = (Path(__file__).parents[2] / "minitriton/explorer/lessons/kernels/tour.py").read_text()
+    for stop in walk.stops:
+        if stop.step:
+            state = next(step for step in steps if step.name == stop.step).after
+        else:
+            state = next(step for step in reversed(steps) if step.after.level == stop.level).after
+        assert stop.op in state.text, (stop.title, stop.op)
+        assert stop.line in source, stop.title
