@@ -32,6 +32,7 @@ import minitriton.passes.for_triton_tests.test_print_alias
 import minitriton.passes.for_triton_tests.test_print_alignment
 import minitriton.passes.for_triton_tests.test_print_allocation
 import minitriton.passes.for_triton_tests.test_print_membar
+import minitriton.passes.for_triton_tests.warp_specialization_steps
 import minitriton.passes.fuse_nested_loops
 import minitriton.passes.hold_wgmma_registers
 import minitriton.passes.inline

@@ -24,6 +24,10 @@ from minitriton.errors import MinitritonError
 from minitriton.opt import Invocation, check_diagnostics, parse_arguments, run_chunk
 
 FILES = [
+    "Hopper/WarpSpecialization/ws_code_partition.mlir",
+    "Hopper/WarpSpecialization/ws_data_partition.mlir",
+    "Hopper/WarpSpecialization/ws_task_id_propagation.mlir",
+    "Hopper/WarpSpecialization/ws_task_partition.mlir",
     "Analysis/test-alias.mlir",
     "Analysis/test-alignment.mlir",
     "Analysis/test-allocation.mlir",

@@ -78,11 +78,10 @@ def create_buffers(function: tt.FuncOp, channels: list[Channel]) -> dict[Channel
 
 
 def _layout(channel: Channel, type_: TensorType) -> Encoding:
-    """The layout of the buffers: as the copy unit writes it, else as products read it, else plain."""
+    """The layout of the buffers: the one of the descriptor that fills them, else as products read it, else plain."""
     source = channel.source
-    if isinstance(source, tt.DescriptorLoadOp):
-        descriptor = source.desc.type
-        assert isinstance(descriptor, TensorDescType)
+    descriptor = source.desc.type if isinstance(source, tt.DescriptorLoadOp) else None
+    if isinstance(descriptor, TensorDescType) and ttg.layout_of(descriptor.block_type) is not None:
         return buffer_encoding(descriptor, tuple(type_.get_shape()))
     layout = layout_of_value(channel.value)
     assert layout is not None

@@ -40,7 +40,7 @@ class Channel:
 
     @property
     def source(self) -> Operation:
-        """The op that computes it."""
+        """The op that computes it, or the loop that hands it out."""
         value = self.value
         assert isinstance(value, OpResult)
         return value.op
@@ -89,9 +89,9 @@ def collect_channels(function: Operation, default_buffers: int) -> list[Channel]
             for user, index in _real_users(result):
                 consumers = tuple(task for task in tasks_of(user) if task != tasks[0])
                 if consumers and _is_behind(op, user, dominance):
-                    if user.operands[index] is not result:
+                    if user.operands[index] is not result and not isinstance(op, ttng.WarpGroupDotOp | tt.DotOp):
                         raise CannotSpecialize(
-                            user, "a value that one warp group loads is used behind the loop or branch by another"
+                            user, "a value that one warp group loads is used behind the loop by another"
                         )
                     found.append(Channel(tasks[0], consumers, user, index, buffers))
     return found
@@ -182,9 +182,9 @@ def _can_share(one: Channel, group: Group) -> bool:
 
 def by_source(channels: list[Channel]) -> list[list[Channel]]:
     """The channels of each value, in the order in which they were found."""
-    found: dict[Operation, list[Channel]] = {}
+    found: dict[SSAValue, list[Channel]] = {}
     for channel in channels:
-        found.setdefault(channel.source, []).append(channel)
+        found.setdefault(channel.value, []).append(channel)
     return list(found.values())
 
 

@@ -67,13 +67,13 @@ def _copy(channel: Channel, ring: SSAValue, index: SSAValue) -> Transfer:
     value, source = channel.value, channel.source
     users: set[int] = {task for use in value.uses for task in tasks_of(use.operation)}
     reading: Tasks = tuple(users) if isinstance(source, tt.LoadOp) else tasks_of(channel.user)
-    behind = TaskInserter.after_op(source, tasks_of(source) if isinstance(source, tt.LoadOp) else (channel.producer,))
-    view = behind.value(view_in(ring, index))
     at = TaskInserter.before_op(channel.user, reading)
     at.location = source.location
     assert isinstance(value.type, TensorType)
     loaded = at.insert(ttg.LocalLoadOp(at.value(view_in(ring, index)), None, value.type))
     value.replace_all_uses_with(loaded.result)
+    behind = TaskInserter.after_op(source, tasks_of(source) if isinstance(source, tt.LoadOp) else (channel.producer,))
+    view = behind.value(view_in(ring, index))
     if not isinstance(source, tt.LoadOp):
         fills: Operation = behind.insert(ttg.LocalStoreOp(value, view))
         return Transfer(fills, loaded, TokenLoadType.LOCAL_STORE_OP)

@@ -13,12 +13,10 @@ most of a thread's registers. Answers to WSSpecialize.cpp.
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.nvws import TokenType
 from minitriton.passes.warp_specialization.task_ids import (
     CannotSpecialize,
     set_tasks,
@@ -216,12 +214,6 @@ def _isolate(regions: list[Region]) -> list[SSAValue]:
     captures: list[SSAValue] = []
     for value in used:
         is_constant = isinstance(value, OpResult) and isinstance(value.op, arith.ConstantOp)
-        if (
-            isinstance(value.type, TensorType)
-            and not isinstance(value.type.element_type, TokenType)
-            and not is_constant
-        ):
-            raise CannotSpecialize(value.first_use.operation, "a tensor from before the loop reaches a warp group")  # pyright: ignore
         if not is_constant:
             captures.append(value)
         for region in regions:

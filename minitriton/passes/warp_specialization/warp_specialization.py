@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
 from minitriton.analysis.operations import ops_in
-from minitriton.dialects import tt
+from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.dialects.verification.verifier import verify
@@ -100,8 +100,16 @@ class WarpSpecialization(Pass):
             check_soundness(function)
         if partition_code(function, max(self.num_stages, 1)):
             lower_tokens(function)
+            _check_captures(function)
         elif self.fall_back:
             raise CannotSpecialize(function, "no product in it on tensor cores has operands that are loaded")
+
+
+def _check_captures(function: tt.FuncOp) -> None:
+    """Raises `CannotSpecialize` if a partition needs a tensor from outside: only numbers and buffers get there."""
+    for op in ops_in(function):
+        if isinstance(op, ttg.WarpSpecializeOp) and any(isinstance(value.type, TensorType) for value in op.operands):
+            raise CannotSpecialize(op, "a tensor from before the loop reaches a warp group")
 
 
 def _placed(op: Operation, loop: scf.ForOp) -> Operation:
