@@ -3,7 +3,7 @@
     HARVEST_DIR=out HARVEST_SM=90 HARVEST_EACH=6 python -m pytest -p harvest_plugin $TRITON_SRC/python/test/unit/language/test_core.py
 
 Needs Triton's wheel, torch (CPU), pytest, numpy and scipy; minitriton is not imported. Of each test function at most HARVEST_EACH
-cases run, drawn with a fixed seed. Nothing is compiled or launched, so that a test's own assertions fail and mean nothing.
+cases run, drawn with a fixed seed; with HARVEST_DOTS=1 of the tests whose kernels multiply matrices, else of all others. Nothing is compiled or launched, so that a test's own assertions fail and mean nothing.
 What is left is one file a kernel in HARVEST_DIR (`kernel_source.py`), named `<test>-<n>-sm<sm>.py`, and `left_out-sm<sm>.txt`: the
 kernels that cannot stand alone, each with the reason.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,16 @@ from triton.runtime.jit import JITFunction
 SM = int(os.environ["HARVEST_SM"])
 FOLDER = Path(os.environ["HARVEST_DIR"])
 EACH = int(os.environ.get("HARVEST_EACH", "6"))
+DOTS = os.environ.get("HARVEST_DOTS") == "1"
 
 OTHER_TIERS = (
     "dot", "scaled_dot", "join_with_mma", "scan", "cumsum", "side_effectful_scan", "histogram", "gather", "inline_asm",
     "map_elementwise", "load_scope_sem_coop_grid", "tma_", "num_ctas",
 )  # fmt: skip
 """Beginnings of the names of tests that need tensor cores, scans, inline assembly, descriptors or several CTAs."""
+
+OF_DOTS = ("dot", "matmul", "mma", "gemm")
+"""What the names of tests with products have in them."""
 
 SHARED_MEMORY = {80: 166912, 86: 101376, 89: 101376, 90: 232448}
 
@@ -112,6 +117,8 @@ def record(self: Any, key: Any, signature: Any, device: Any, constexprs: Any, op
     except (CannotWrite, SyntaxError) as error:
         left_out.append(f"{current_test}: {error}")
         return
+    if DOTS and not re.search(r"\bdot(_scaled)?\(", text):
+        return
     digest = hashlib.sha256(text.encode()).hexdigest()
     if digest in seen:
         return
@@ -147,7 +154,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         name = getattr(item, "originalname", item.name).removeprefix("test_")
-        if not name.startswith(OTHER_TIERS):
+        if any(word in name for word in OF_DOTS) if DOTS else not name.startswith(OTHER_TIERS):
             cases.setdefault(name, []).append(item)
     items[:] = [
         item

@@ -1,10 +1,10 @@
 """Our passes beside Triton's on the kernels of Triton's own tests, pass by pass.
 
-    TRITON_SRC=/path/to/triton python tests/conformance/pass_by_pass.py --harvest DIR [--torch-python PYTHON]
+    TRITON_SRC=/path/to/triton python tests/conformance/pass_by_pass.py --harvest DIR [--dots] [--torch-python PYTHON]
     python tests/conformance/pass_by_pass.py --compare DIR [--only SUBSTRING]
     python tests/conformance/pass_by_pass.py --show PASS KERNEL DIR
 
-`--harvest` gathers kernels of test_core into DIR and records the IR before and after every pass of Triton's pipeline; `--compare` gives
+`--harvest` gathers kernels of test_core into DIR (with `--dots` those that multiply matrices, of more files of tests) and records the IR before and after every pass of Triton's pipeline; `--compare` gives
 our pass of the same name the IR before and compares with the IR after; `--show` prints one difference. `PASS` is a flag
 (`canonicalize`) or a stage (`frontend`, `ttir`, `ttgir`); `KERNEL` a file's name without `.py`.
 
@@ -35,6 +35,9 @@ from triton_steps import steps_of
 HERE = Path(__file__).parent
 CASES_OF_A_TEST = {90: 5, 80: 1}
 """How many cases of each test function are run, by architecture."""
+CASES_WITH_DOTS = {90: 60, 80: 40}
+TESTS = ("core",)
+TESTS_WITH_DOTS = ("core", "pipeliner", "matmul", "tensor_descriptor")
 
 KNOWN_DIFFERENCES = {
     "tritongpu-pipeline": ("tl_range_num_stages",),
@@ -51,13 +54,15 @@ def kernels_of(folder: Path, only: str = "") -> list[Path]:
     return [p for p in sorted(folder.glob("*.py")) if only in p.stem]
 
 
-def harvest(folder: Path, source: Path, python: str) -> None:
-    """Runs test_core under `harvest_plugin.py`, then records Triton's passes on what was found."""
+def harvest(folder: Path, source: Path, python: str, *, dots: bool) -> None:
+    """Runs Triton's tests under `harvest_plugin.py`, then records Triton's passes on what was found."""
     tests = source / "python/test"
-    for arch, cases in CASES_OF_A_TEST.items():
+    files = [f"{tests}/unit/language/test_{name}.py" for name in (TESTS_WITH_DOTS if dots else TESTS)]
+    for arch, cases in (CASES_WITH_DOTS if dots else CASES_OF_A_TEST).items():
         environment = {"HARVEST_DIR": str(folder), "HARVEST_SM": str(arch), "HARVEST_EACH": str(cases)}
+        environment["HARVEST_DOTS"] = "1" if dots else ""
         options = ["-q", "-p", "harvest_plugin", "-p", "no:cacheprovider", "-c", os.devnull, "--tb=no", "-rN"]
-        command = [python, "-m", "pytest", *options, f"--rootdir={tests}", f"{tests}/unit/language/test_core.py"]
+        command = [python, "-m", "pytest", *options, f"--rootdir={tests}", *files]
         subprocess.run(command, env={**os.environ, **environment, "PYTHONPATH": str(HERE)}, stdout=subprocess.DEVNULL)
     kernels = kernels_of(folder)
     with ProcessPoolExecutor(2) as pool:
@@ -167,6 +172,9 @@ def main() -> int:
     what.add_argument("--compare", action="store_true")
     what.add_argument("--show", nargs=2, metavar=("PASS", "KERNEL"))
     parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--dots", action="store_true", help="with --harvest: kernels that multiply matrices, and no others"
+    )
     parser.add_argument("--torch-python", default=sys.executable)
     parser.add_argument("--only", default="", help="only kernels whose name contains this")
     parser.add_argument("--verbose", action="store_true", help="list every difference")
@@ -176,7 +184,7 @@ def main() -> int:
         if not source:
             print("set TRITON_SRC to a checkout of Triton at the commit of 3.6.0", file=sys.stderr)
             return 2
-        harvest(arguments.folder, Path(source), arguments.torch_python)
+        harvest(arguments.folder, Path(source), arguments.torch_python, dots=arguments.dots)
         return 0
     if arguments.compare:
         return compare(arguments.folder, arguments.only, arguments.verbose)
