@@ -6,6 +6,7 @@ The lowering to LLVM inserts them itself, for the places that it gives to buffer
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -29,4 +30,4 @@ class ProxyFenceInsertion(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if architecture_of(self.compute_capability).has_tma:
-            insert_proxy_fences(op, allocate(op, triton_scratch_bytes))
+            insert_proxy_fences(op, allocate(op, partial(triton_scratch_bytes, capability=self.compute_capability)))
