@@ -99,28 +99,35 @@ class Pipeline:
         Raises `PipelineError` where a pass needs a fact that does not hold, naming a pass that would establish it.
         """
         holds = frozenset(facts)
+        ended: dict[Property, Step] = {}
         for index, step in enumerate(self.steps):
             missing = step.requires - holds
             if missing:
-                raise self._broken_contract(index, step, missing)
+                raise _broken_contract(index, step, missing, ended)
             if isinstance(step, Pass) and holds & _TEXT:
                 raise PipelineError(
                     f"pass {step.name!r} (number {index + 1}) takes a module, and there is {', '.join(holds & _TEXT)} by then",
                     help="run it before translate-to-llvm-ir",
                 )
-            holds = step.after(holds)
+            after = step.after(holds)
+            ended.update(dict.fromkeys(holds - after, step))
+            holds = after
         return holds
 
-    def _broken_contract(self, index: int, step: Step, missing: frozenset[Property]) -> PipelineError:
-        wanted = ", ".join(sorted(missing))
-        destroyer = next((s.name for s in reversed(self.steps[:index]) if missing - s.after(missing)), None)
-        since = f", which {destroyer!r} destroyed" if destroyer else ""
-        makers = [cls.name for cls in registered_passes().values() if cls.establishes & missing]
-        if makers:
-            help = "run one of these before it: " + ", ".join(makers)
-        else:
-            help = f"leave out {destroyer!r}, or run it later" if destroyer else "start from an earlier stage's IR"
-        return PipelineError(f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}", help=help)
+
+def _broken_contract(
+    index: int, step: Step, missing: frozenset[Property], ended: dict[Property, Step]
+) -> PipelineError:
+    """What to say of `step` that lacks `missing`; `ended`: the step after which a fact that once held did not."""
+    wanted = ", ".join(sorted(missing))
+    destroyer = next((ended[fact].name for fact in sorted(missing) if fact in ended), None)
+    since = f", which {destroyer!r} destroyed" if destroyer else ""
+    makers = [cls.name for cls in registered_passes().values() if cls.establishes & missing]
+    if makers:
+        help = "run one of these before it: " + ", ".join(makers)
+    else:
+        help = f"leave out {destroyer!r}, or run it later" if destroyer else "start from an earlier stage's IR"
+    return PipelineError(f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}", help=help)
 
 
 class Hook:

@@ -45,6 +45,7 @@ class Property(StrEnum):
     LATENCIES = "latencies assigned"
     SCHEDULED = "loops scheduled"
     PIPELINED = "loops pipelined"
+    SINGLE_CTA = "programs of one CTA"
     ONE_CTA = "data of one CTA only"
     UNPLACED = "shared memory not placed for Triton's lowering"
     GLOBAL_SCRATCH = "global scratch placed"
@@ -57,9 +58,18 @@ class Property(StrEnum):
 
 
 FRAGILE = frozenset(
-    {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
+    {
+        Property.SCHEDULED,
+        Property.ONE_CTA,
+        Property.GLOBAL_SCRATCH,
+        Property.SHARED_ALLOCATED,
+        Property.FENCED,
+        Property.BARRIERS,
+    }
 )
-"""Facts about every single op: a pass that makes, moves or replaces ops destroys them unless it says that it `keeps` them."""
+"""Facts about every single op: a pass that makes, moves or replaces ops destroys them unless it says that it `keeps` them.
+
+Where programs have one CTA (`SINGLE_CTA`), no pass can make it untrue that their data is of one CTA."""
 
 
 class Contract:
@@ -76,7 +86,8 @@ class Contract:
 
     def after(self, holds: frozenset[Property]) -> frozenset[Property]:
         """What holds after this step if `holds` did before."""
-        return (holds - self.destroys - (FRAGILE - self.keeps)) | self.gives()
+        kept = self.keeps | {Property.ONE_CTA} if Property.SINGLE_CTA in holds else self.keeps
+        return (holds - self.destroys - (FRAGILE - kept)) | self.gives()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from cases import CASES, Case, load_kernels
 
 import minitriton
 from minitriton.codegen.cubin import assembler_available
-from minitriton.compilation.stages import first_facts
+from minitriton.compilation.stages import facts_of, first_facts
 from minitriton.compiler import ASTSource, CompiledKernel
 from minitriton.dialects.context import make_context
 from minitriton.dialects.facts.gpu_traits import i32_attr
@@ -178,6 +178,33 @@ def test_programs_of_several_ctas_need_their_data_exchanged() -> None:
     pipeline.check(first_facts("source", HOPPER))
     with pytest.raises(PipelineError, match="data of one CTA only"):
         pipeline.skip("minitriton-exchange-between-ctas").check(first_facts("source", HOPPER))
+
+
+def test_passes_behind_the_exchange_may_undo_it() -> None:
+    """A program of several CTAs needs the exchange last; for one CTA nothing can make data come from others."""
+    several = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, num_ctas=2))
+    one = pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER))
+    one.insert("canonicalize", after="minitriton-exchange-between-ctas").check(first_facts("source", HOPPER))
+    with pytest.raises(PipelineError, match="data of one CTA only, which 'canonicalize' destroyed"):
+        several.insert("canonicalize", after="minitriton-exchange-between-ctas").check(first_facts("source", HOPPER))
+
+
+@pytest.mark.parametrize(
+    ("ext", "untrue", "body"),
+    [
+        ("ttir", Property.BLOCK_POINTERS_REWRITTEN, "%b = tt.make_tensor_ptr %p, [%n], [%n], [%i] {order = array<i32: 0>} : !tt.ptr<tensor<64xf32>>"),
+        ("ttgir", Property.DESCRIPTORS_LOWERED, "%x = tt.descriptor_load %d[%i] : !tt.tensordesc<tensor<64xf32>> -> tensor<64xf32>"),
+    ],
+)  # fmt: skip
+def test_a_file_of_ir_is_read_for_what_stages_before_it_would_have_replaced(
+    ext: str, untrue: Property, body: str
+) -> None:
+    arguments = "%p: !tt.ptr<f32>, %n: i64, %i: i32, %d: !tt.tensordesc<tensor<64xf32>>"
+    plain = parse_module(f"tt.func @k({arguments}) {{ tt.return }}")
+    module = parse_module(f"tt.func @k({arguments}) {{\n{body}\ntt.return\n}}")
+    amended = first_facts(ext, HOPPER) | {untrue}
+    assert facts_of(plain, ext, HOPPER) == first_facts(ext, HOPPER)
+    assert facts_of(module, ext, HOPPER) == first_facts(ext, HOPPER) - {untrue} != amended
 
 
 def test_every_pass_says_what_it_needs() -> None:

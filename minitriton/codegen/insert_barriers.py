@@ -17,7 +17,7 @@ from minitriton.analysis.shared_memory.proxy_fences import insert_proxy_fences
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.pass_registry import Pass, Property, register_pass
 
-_PLACES = frozenset({Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED})
+_PLACES = frozenset({Property.ONE_CTA, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED})
 
 
 @register_pass

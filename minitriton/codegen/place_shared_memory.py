@@ -14,13 +14,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
+from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects.facts.gpu_traits import i32_attr
-from minitriton.dialects.facts.launch import ALLOCATION_SIZE
+from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
 from minitriton.pass_registry import Pass, Property, register_pass
+
+PLACED = "allocation.placed"
+"""Attribute of a module whose shared memory this pass has placed."""
+
+_GIVEN = "allocation.given"
+"""Attribute of an op whose place was there before."""
 
 
 @register_pass
@@ -31,11 +38,27 @@ class PlaceSharedMemory(Pass):
     name = "place-shared-memory"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.UNPLACED})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
-    keeps: ClassVar[frozenset[Property]] = frozenset({Property.GLOBAL_SCRATCH})
+    keeps: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA, Property.GLOBAL_SCRATCH})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _forget_own_places(op)
         allocation = allocate(op, scratch_bytes)
         write_attributes(op, allocation)
         for function in allocation.functions.values():
             for owner, buffer in function.of_op.items():
                 owner.attributes[ALLOCATION_SIZE] = i32_attr(buffer.size)
+
+
+def _forget_own_places(module: ModuleOp) -> None:
+    """Takes back what an earlier run of this pass has placed, for passes since may have copied or moved its ops; what was given stays."""
+    given = [op for op in ops_in(module) if ALLOCATION_OFFSET in op.attributes]
+    if PLACED not in module.attributes:
+        module.attributes[PLACED] = UnitAttr()
+        for op in given:
+            op.attributes[_GIVEN] = UnitAttr()
+        return
+    module.attributes.pop(SHARED_BYTES, None)
+    for op in given:
+        if _GIVEN not in op.attributes:
+            del op.attributes[ALLOCATION_OFFSET]
+            op.attributes.pop(ALLOCATION_SIZE, None)

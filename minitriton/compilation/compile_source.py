@@ -24,7 +24,7 @@ from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.compilation.dumps import reproducer_path
 from minitriton.compilation.ir_source import entry_of_text
 from minitriton.compilation.overrides import Overrides, overrides_for
-from minitriton.compilation.stages import STAGES, first_facts, split
+from minitriton.compilation.stages import STAGES, facts_of, split
 from minitriton.dialects.text import parse_module
 from minitriton.errors import OutOfResources
 from minitriton.host.file_names import stem_of
@@ -166,7 +166,9 @@ def _compile(
     texts: dict[str, Any] = {} if source.ext == "source" else {source.ext: representation_text(value)}
     facts = _LoweringFacts(target, options.num_stages)
     if source.ext != "ptx":
-        parts, facts.metadata["pipeline"] = _checked_parts(target, options, request.switches, source.ext)
+        parts, facts.metadata["pipeline"] = _checked_parts(
+            target, options, request.switches, source.ext, facts_of(value, source.ext, target)
+        )
         wanted = STAGES[: STAGES.index(until) + 1 if until else None]
         stages = {
             stage: functools.partial(_run_stage, stage, part, context, [facts, *hooks])
@@ -198,12 +200,12 @@ def _compile(
 
 @functools.lru_cache(maxsize=64)
 def _checked_parts(
-    target: GPUTarget, options: CUDAOptions, switches: Switches, ext: str
+    target: GPUTarget, options: CUDAOptions, switches: Switches, ext: str, facts: frozenset[Property]
 ) -> tuple[list[tuple[str, Pipeline]], str]:
     """The stages after `ext`, each with its passes, and all of these as text. Raises `PipelineError` for a broken contract."""
     parts = split(pipeline_for(target, options, switches), ext)
     remaining = Pipeline(tuple(step for _, part in parts for step in part.steps))
-    remaining.check(first_facts(ext, target))
+    remaining.check(facts)
     return parts, str(remaining)
 
 

@@ -6,6 +6,14 @@ split(pipeline_for(sm_90, options), "ttgir")     →    [("llir", ...), ("ptx", 
 
 from __future__ import annotations
 
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import tt
+from minitriton.dialects.facts.launch import num_ctas
+from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.target import GPUTarget
@@ -24,6 +32,7 @@ _FIRST_FACTS: dict[str, frozenset[Property]] = {
         Property.INLINED,
         Property.BLOCK_POINTERS_REWRITTEN,
         Property.DESCRIPTORS_LOWERED,
+        Property.SINGLE_CTA,
         Property.ONE_CTA,
     },
     "llir": frozenset({Property.LLVM_IR}),
@@ -38,6 +47,22 @@ def first_facts(ext: str, target: GPUTarget) -> frozenset[Property]:
     """
     facts = _FIRST_FACTS[ext]
     return facts | {Property.DESCRIPTORS_LOWERED} if ext == "ttir" and not target.features.has_tma else facts
+
+
+def facts_of(value: Any, ext: str, target: GPUTarget) -> frozenset[Property]:
+    """What holds of `value`, where a compile of `ext` begins: a file of IR may hold what the stages before would have replaced."""
+    facts = first_facts(ext, target)
+    if ext == "source" or not isinstance(value, ModuleOp):
+        return facts
+    untrue: set[Property] = set()
+    if num_ctas(value) > 1:
+        untrue |= {Property.SINGLE_CTA, Property.ONE_CTA}
+    for op in ops_in(value):
+        if isinstance(op, tt.MakeTensorPtrOp):
+            untrue.add(Property.BLOCK_POINTERS_REWRITTEN)
+        elif DescriptorAccess.of(op) is not None:
+            untrue.add(Property.DESCRIPTORS_LOWERED)
+    return facts - untrue
 
 
 def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:

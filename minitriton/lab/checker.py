@@ -138,7 +138,7 @@ class _Watch(Hook):
         seconds = time.perf_counter() - self.start
         self.step = None
         facts_before = self.facts
-        self.facts = (self.facts - step.destroys) | step.establishes
+        self.facts = step.after(self.facts)
         invalid = _invalid(value)
         text = _text_of(value)
         changed, self.text = text != self.text, text
@@ -258,7 +258,7 @@ class _Watch(Hook):
             step.apply(self.context, after)
         except Exception:
             return False
-        facts = (facts - step.destroys) | step.establishes
+        facts = step.after(facts)
         return self._verdict(self.launch.run(after, facts), right) is Verdict.WRONG
 
     def _reproducer_path(self, step: Step) -> Path:

@@ -20,6 +20,7 @@ class AllocateGlobalScratch(Pass):
     name: ClassVar[str] = "tritongpu-global-scratch-memory-allocation"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.INLINED})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.GLOBAL_SCRATCH})
+    keeps: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         allocate_global_scratch(op)

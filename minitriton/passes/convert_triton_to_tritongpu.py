@@ -70,7 +70,7 @@ class ConvertTritonToTritonGPU(Pass):
 
     def gives(self) -> frozenset[Property]:
         """Programs of one CTA have no data of others."""
-        return self.establishes | {Property.ONE_CTA} if self.num_ctas == 1 else self.establishes
+        return self.establishes | {Property.SINGLE_CTA, Property.ONE_CTA} if self.num_ctas == 1 else self.establishes
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert the whole module."""

@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 
 from minitriton.dialects.facts.launch import MAXNREG
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 
 @register_pass
@@ -24,9 +24,7 @@ class LimitRegisters(Pass):
 
     name: ClassVar[str] = "limit-registers"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    keeps: ClassVar[frozenset[Property]] = frozenset(
-        {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
-    )
+    keeps: ClassVar[frozenset[Property]] = FRAGILE
     registers: int = 255
     """The limit."""
 

@@ -197,3 +197,33 @@ def test_the_pass_replaces_the_module_and_says_how_much_shared_memory_it_needs()
     module.verify()
     assert [op.name for op in module.ops] == ["llvm.func"]
     assert module.attributes["ttg.shared"] == IntegerAttr(0, 32)
+
+
+def test_what_the_pass_placed_itself_it_places_again_when_it_runs_again():
+    """Two buffers that are never alive together share their bytes; once a pass has moved the first one's load, they may not."""
+    buffer = "!ttg.memdesc<64xf32, #shared, #smem>"
+    module = parse_module(f"""
+#blocked = #ttg.blocked<{{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [2], order = [0]}}>
+#shared = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
+#smem = #ttg.shared_memory
+module attributes {{"ttg.num-warps" = 2 : i32, "ttg.num-ctas" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
+tt.func @k(%x: tensor<64xf32, #blocked>) {{
+  %a = ttg.local_alloc %x : (tensor<64xf32, #blocked>) -> {buffer}
+  %u = ttg.local_load %a : {buffer} -> tensor<64xf32, #blocked>
+  %b = ttg.local_alloc %x : (tensor<64xf32, #blocked>) -> {buffer}
+  %v = ttg.local_load %b : {buffer} -> tensor<64xf32, #blocked>
+  tt.return
+}}
+}}""")
+    place = Pipeline.parse("place-shared-memory").steps[0]
+    place.apply(make_context(), module)
+    allocs = [op for op in module.walk() if op.name == "ttg.local_alloc"]
+    offsets = lambda: [op.attributes["allocation.offset"].value.data for op in allocs]  # noqa: E731
+    assert offsets() == [0, 0]
+    load, last = allocs[0].next_op, allocs[1].next_op
+    load.detach()
+    load.parent = None
+    last.parent.insert_op_after(load, last)
+    place.apply(make_context(), module)
+    assert sorted(offsets()) == [0, 256]
+    assert module.attributes["ttg.shared"] == IntegerAttr(512, 32)

@@ -30,7 +30,8 @@ class AllocateSharedMemory(Pass):
 
     name = "allocate-shared-memory"
     destroys: ClassVar[frozenset[Property]] = frozenset({Property.UNPLACED})
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.ONE_CTA})
+    keeps: ClassVar[frozenset[Property]] = frozenset({Property.ONE_CTA})
     establishes: ClassVar[frozenset[Property]] = frozenset({Property.SHARED_ALLOCATED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -25,7 +25,7 @@ class ProxyFenceInsertion(Pass):
     """Puts fences between accesses by threads and asynchronous copies into the same bytes."""
 
     name: ClassVar[str] = "triton-nvidia-gpu-proxy-fence-insertion"
-    requires = frozenset({Property.ENCODINGS})
+    requires = frozenset({Property.ENCODINGS, Property.ONE_CTA})
     compute_capability: int = 90
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

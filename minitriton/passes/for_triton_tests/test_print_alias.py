@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.shared_memory.alias import Aliases, shared_memory_aliases
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 from minitriton.passes.for_triton_tests.test_print_allocation import Remark, print_remarks
 
 
@@ -85,9 +85,7 @@ class TestPrintAlias(Pass):
 
     name = "test-print-alias"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    keeps: ClassVar[frozenset[Property]] = frozenset(
-        {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
-    )
+    keeps: ClassVar[frozenset[Property]] = FRAGILE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.walk():

@@ -26,7 +26,7 @@ from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
 from minitriton.errors import SourceLocation
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,7 @@ class TestPrintAlignment(Pass):
 
     name = "test-print-alignment"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    keeps: ClassVar[frozenset[Property]] = frozenset(
-        {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
-    )
+    keeps: ClassVar[frozenset[Property]] = FRAGILE
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for remark in alignment_remarks(op):

@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 from minitriton.analysis.axis_info.explain import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, FunctionAllocation, ScratchBytes, allocate
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
-from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 Remark = tuple[Operation, str]
 
@@ -62,10 +62,8 @@ class TestPrintAllocation(Pass):
     """Prints where shared-memory allocation puts every buffer."""
 
     name = "test-print-allocation"
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
-    keeps: ClassVar[frozenset[Property]] = frozenset(
-        {Property.SCHEDULED, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
-    )
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.ONE_CTA})
+    keeps: ClassVar[frozenset[Property]] = FRAGILE
 
     get_scratch_size_function: str = "None"
     """`ValidConstant` gives every op 128 bytes of scratch, `None` what it needs."""

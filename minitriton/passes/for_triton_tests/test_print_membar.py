@@ -23,7 +23,7 @@ class TestPrintMembar(Pass):
     """Inserts the barriers that accesses to shared memory need."""
 
     name = "test-print-membar"
-    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR, Property.ONE_CTA})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         insert_barriers(op, allocate(op, triton_scratch_bytes))
