@@ -34,7 +34,9 @@ from minitriton.pass_registry import Pass, Property, register_pass
 
 FIRST_BARRIER = 14
 _WARPS_OF_TWO_GROUPS = 8
-_KEPT = frozenset({Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS})
+_KEPT = frozenset(
+    {Property.ONE_CTA, Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS}
+)
 
 
 @register_pass

@@ -46,7 +46,14 @@ FIRST_BARRIER, END = 1, 14
 """Named barriers of a block that are free: 0 is that of all threads, 14 and 15 are for turns (`alternate_warp_groups`)."""
 
 _KEPT = frozenset(
-    {Property.GLOBAL_SCRATCH, Property.SHARED_ALLOCATED, Property.FENCED, Property.BARRIERS, Property.STRUCTURED}
+    {
+        Property.ONE_CTA,
+        Property.GLOBAL_SCRATCH,
+        Property.SHARED_ALLOCATED,
+        Property.FENCED,
+        Property.BARRIERS,
+        Property.STRUCTURED,
+    }
 )
 
 
