@@ -66,6 +66,7 @@ def ttgir_passes(target: GPUTarget, options: CUDAOptions) -> list[str]:
         "tritongpu-optimize-thread-locality",
         "minitriton-outer-reduction-layout",
         "tritongpu-accelerate-matmul",
+        *_on_hopper(target, "minitriton-transpose-by-copies"),
         "tritongpu-remove-layout-conversions",
         dot_operands,
         "triton-nvidia-optimize-descriptor-encoding",

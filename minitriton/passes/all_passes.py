@@ -63,6 +63,7 @@ import minitriton.passes.simplify_integers
 import minitriton.passes.stretch_copies
 import minitriton.passes.symbol_dce
 import minitriton.passes.tma_lowering
+import minitriton.passes.transpose_by_copies
 import minitriton.passes.wait_where_loops_ran
 import minitriton.passes.warp_specialization.warp_specialization
 import minitriton.passes.widen_late  # noqa: F401

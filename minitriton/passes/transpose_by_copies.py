@@ -1,0 +1,85 @@
+"""`minitriton-transpose-by-copies`: loads of 32-bit elements that a buffer holds the other way round are laid out so that no banks collide.
+
+    %b = tt.load %p : tensor<32x128xf32, #blocked>                 #blocked:  threadsPerWarp = [1, 32], sizePerThread = [1, 4]
+    ttg.local_alloc %b : -> memdesc<32x128xf32, #transposed>
+                                                            =>
+    %b = tt.load %q : tensor<32x128xf32, #blocked1>                #blocked1: threadsPerWarp = [4, 8], sizePerThread = [1, 1]
+
+In: TTGIR with buffers for `wgmma` of tf32, whose K must lie contiguous in shared memory. Out: a load along N that fills such a buffer has 8
+neighbours along N by 4 along K in a warp. It becomes `cp.async` of 4 bytes each in either layout, for a transpose moves every element alone; of
+the first, 16 of 32 go to the same bank (all of a warp have the same K), of the second every one to its own: 4 K are the 16 bytes of a
+swizzled group, and 8 N have different groups. 8 neighbours of 4 bytes are a whole sector of global memory.
+
+Triton 3.6.0 keeps the layout for 16-byte accesses: tf32 products with B row by row run at a third of the speed of those column by column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import OpResult, SSAValue
+
+from minitriton.analysis.operations import ops_in
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts.launch import num_warps, threads_per_warp
+from minitriton.layouts.encodings import Blocked, NVMMAShared
+from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.coalesce import convert_to_layout
+from minitriton.passes.tensor_layouts import element_bits
+
+_ALONG_K, _ALONG_N = 4, 8
+_BITS = 32
+
+
+@register_pass
+@dataclass(frozen=True)
+class TransposeByCopies(Pass):
+    """Lays out loads that are transposed on their way into shared memory."""
+
+    name: ClassVar[str] = "minitriton-transpose-by-copies"
+    requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Change the layout of every such load."""
+        warps, threads = num_warps(op), threads_per_warp(op)
+        for alloc in [found for found in ops_in(op) if isinstance(found, ttg.LocalAllocOp) and found.operands]:
+            load = _load_of(alloc.operands[0])
+            layout = _layout_for(alloc, load, warps) if load is not None and threads == _ALONG_K * _ALONG_N else None
+            if load is not None and layout is not None:
+                convert_to_layout(load, layout)
+
+
+def _load_of(value: SSAValue) -> tt.LoadOp | None:
+    """The load through pointers that `value` is, used for nothing else; conversions seen through."""
+    while isinstance(value, OpResult) and isinstance(value.op, ttg.ConvertLayoutOp) and _is_used_once(value):
+        value = value.op.src
+    is_load = isinstance(value, OpResult) and isinstance(value.op, tt.LoadOp) and _is_used_once(value)
+    return value.op if is_load else None  # pyright: ignore[reportReturnType, reportAttributeAccessIssue]
+
+
+def _is_used_once(value: SSAValue) -> bool:
+    return sum(1 for _ in value.uses) == 1
+
+
+def _layout_for(alloc: ttg.LocalAllocOp, load: tt.LoadOp, warps: int) -> Blocked | None:
+    """The layout without collisions, if the buffer is contiguous along the other dimension than the load."""
+    buffer, type_ = alloc.results[0].type, load.results[0].type
+    if not isinstance(buffer, ttg.MemDescType) or not isinstance(type_, TensorType) or element_bits(type_) != _BITS:
+        return None
+    shared, loaded = ttg.layout_of(buffer), ttg.layout_of(type_)
+    if not isinstance(shared, NVMMAShared) or not isinstance(loaded, Blocked) or len(type_.get_shape()) != 2:
+        return None
+    along_k = 0 if shared.transposed else 1
+    along_n = 1 - along_k
+    shape = type_.get_shape()
+    if loaded.order[0] != along_n or shape[along_n] < _ALONG_N or shape[along_k] < _ALONG_K or loaded.cga:
+        return None
+    across = min(warps, shape[along_n] // _ALONG_N)
+    threads, warps_of = [1, 1], [1, 1]
+    threads[along_n], threads[along_k] = _ALONG_N, _ALONG_K
+    warps_of[along_n], warps_of[along_k] = across, warps // across
+    return Blocked((1, 1), tuple(threads), tuple(warps_of), (along_n, along_k), loaded.cga_layout)
+
