@@ -82,6 +82,8 @@ def _plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False
         return kernels.matmul[grid](a, b, c, m, n, k, *strides, ACC=accumulator, **tile.keywords())
 
     layout = " b column by column" if column_b else ""
+    if tile != LARGE:
+        layout += f" by {tile.m}x{tile.n}"
     return Product(f"{kind} {m}x{n}x{k}{layout}", 2 * m * n * k, make, launch, _torch_product)
 
 
@@ -190,7 +192,42 @@ def _batched(kind: str, batch: int, m: int, n: int, k: int, tile: Tile) -> Produ
     return Product(f"{kind} {batch} of {m}x{n}x{k}", 2 * batch * m * n * k, make, launch, _torch_product)
 
 
+def _grouped(kind: str, sizes: list[tuple[int, int, int]], tile: Tile) -> Product:
+    """Products of several sizes in one launch, as many programs as the GPU has multiprocessors; c has all results."""
+
+    def make() -> Tensors:
+        import torch
+
+        t: Tensors = {"c": torch.empty(sum(m * n for m, n, _ in sizes), dtype=getattr(torch, kind), device="cuda")}
+        t["pairs"] = [(_random(kind, m, k), _random(kind, k, n)) for m, n, k in sizes]
+        at, rows = t["c"].data_ptr(), []
+        for (m, n, _), (a, b) in zip(sizes, t["pairs"], strict=True):
+            rows.append([a.data_ptr(), b.data_ptr(), at])
+            at += m * n * t["c"].element_size()
+        t["addresses"] = torch.tensor(rows, dtype=torch.int64, device="cuda")
+        t["sizes"] = torch.tensor(sizes, dtype=torch.int32, device="cuda")
+        return t
+
+    def launch(kernels: Any, t: Tensors) -> Any:
+        import torch
+
+        programs = torch.cuda.get_device_properties(0).multi_processor_count
+        names = {"float16": kernels.tl.float16, "bfloat16": kernels.tl.bfloat16}
+        return kernels.matmul_grouped[(programs,)](
+            t["addresses"], t["sizes"], len(sizes), PROGRAMS=programs, KIND=names[kind], **tile.keywords()
+        )
+
+    def library(t: Tensors) -> Any:
+        import torch
+
+        return torch.cat([(a @ b).view(-1) for a, b in t["pairs"]])
+
+    operations = sum(2 * m * n * k for m, n, k in sizes)
+    return Product(f"{kind} {len(sizes)} products of different sizes", operations, make, launch, library)
+
+
 LARGE = Tile(128, 256, 64)
+EXPERTS = [(512 * (1 + i % 4), 2048 if i % 2 else 4096, 2048) for i in range(16)]
 
 
 def products() -> list[Product]:
@@ -204,7 +241,8 @@ def products() -> list[Product]:
         _plain("float16", 4096, 4096, 4096, LARGE, column_b=True),
         _plain("float16", 16, 8192, 8192, Tile(16, 64, 128, 4, 4)),
         _plain("float16", 64, 8192, 8192, Tile(64, 64, 128, 4, 4)),
-        _plain("float32", 4096, 4096, 4096, Tile(128, 128, 32), column_b=True),
+        _plain("float32", 4096, 4096, 4096, Tile(128, 256, 32), column_b=True),
+        _plain("float32", 4096, 4096, 4096, Tile(128, 256, 32)),
         _plain("float32", 4096, 4096, 4096, Tile(128, 128, 32)),
         _plain("float8_e4m3fn", 8192, 8192, 8192, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
         _plain("float8_e4m3fn", 4096, 4096, 4096, Tile(128, 256, 128, 8, 3), column_b=True, out="float16"),
@@ -216,5 +254,6 @@ def products() -> list[Product]:
         _widened("int8", 8192, 8192, 8192, Tile(128, 128, 64, 8, 3), by_descriptors=True),
         _widened("int8", 64, 8192, 8192, Tile(64, 128, 64, 4, 4)),
         _int4(4096, 4096, 4096, Tile(128, 128, 64, 8, 3)),
+        _grouped("float16", EXPERTS, Tile(128, 128, 64, 8, 3)),
         _batched("float16", 16, 1024, 1024, 1024, Tile(128, 128, 64, 8, 3)),
     ]

@@ -140,3 +140,39 @@ def matmul_batched(
         a_ptrs += BK
         b_ptrs += BK * n
     tl.store(c_ptr + rows[:, None] * n + columns[None, :], total.to(c_ptr.dtype.element_ty))
+
+
+@triton.jit
+def matmul_grouped(
+    addresses, sizes, groups, PROGRAMS: tl.constexpr, KIND: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """c = a @ b for products of any sizes, each row by row; each program goes through its tiles of all of them.
+
+    `addresses`: int64 (groups, 3), of a, b and c; `sizes`: int32 (groups, 3), m, n and k, in multiples of the tile.
+    """
+    tile = tl.program_id(0)
+    behind = 0
+    for group in range(groups):
+        m = tl.load(sizes + 3 * group)
+        n = tl.load(sizes + 3 * group + 1)
+        k = tl.load(sizes + 3 * group + 2)
+        tiles = tl.cdiv(m, BM) * tl.cdiv(n, BN)
+        while tile >= behind and tile < behind + tiles:
+            a_ptr = tl.load(addresses + 3 * group).to(tl.pointer_type(KIND))
+            b_ptr = tl.load(addresses + 3 * group + 1).to(tl.pointer_type(KIND))
+            c_ptr = tl.load(addresses + 3 * group + 2).to(tl.pointer_type(KIND))
+            down, across = tile_of(tile - behind, m, n, BM, BN, GROUP)
+            rows, columns, inner = down * BM + tl.arange(0, BM), across * BN + tl.arange(0, BN), tl.arange(0, BK)
+            a_ptrs = a_ptr + rows[:, None] * k + inner[None, :]
+            b_ptrs = b_ptr + inner[:, None] * n + columns[None, :]
+            total = tl.zeros((BM, BN), tl.float32)
+            for _ in range(tl.cdiv(k, BK)):
+                tl.multiple_of(a_ptrs, [16, 16])
+                tl.multiple_of(b_ptrs, [16, 16])
+                total = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), total)
+                a_ptrs += BK
+                b_ptrs += BK * n
+            tl.store(c_ptr + rows[:, None] * n + columns[None, :], total.to(KIND))
+            tile += PROGRAMS
+        behind += tiles

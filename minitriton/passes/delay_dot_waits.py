@@ -22,7 +22,7 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
@@ -125,10 +125,10 @@ def _is_asynchronous(dot: ttng.WarpGroupDotOp) -> bool:
 
 
 def _is_followed_by_work(wait: Operation, end: Operation) -> bool:
-    """Whether ops on tensors stand between: only they are worth moving for."""
+    """Whether tensors of floats are computed between: addresses and counters are not worth moving for."""
     op = wait.next_op
     while op is not None and op is not end:
-        if any(isinstance(result.type, TensorType) for result in op.results):
+        if any(isinstance(r.type, TensorType) and isinstance(r.type.element_type, AnyFloat) for r in op.results):
             return True
         op = op.next_op
     return False
