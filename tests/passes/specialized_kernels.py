@@ -149,3 +149,16 @@ def counted(a, b, c, M, N, K, STAGES: tl.constexpr, BM: tl.constexpr, BN: tl.con
         total = tl.dot(da.load([0, k]), db.load([k, 0]), total)
     tl.atomic_add(c, 1.0)
     tl.store(c + tl.arange(0, BM)[:, None] * N + tl.arange(0, BN)[None, :], total.to(tl.float16))
+
+
+@triton.jit
+def by_host_descriptors(
+    da, db, dc, M, N, K, PROGRAMS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    across = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, PROGRAMS, warp_specialize=True):
+        row, column = tile // across * BM, tile % across * BN
+        total = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            total = tl.dot(da.load([row, k]), db.load([column, k]).T, total)
+        dc.store([row, column], total.to(dc.dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from minitriton.compiler import compile as compile_kernel
 from minitriton.dialects.text import parse_module
 from minitriton.emulator import run
 from minitriton.interpreter import interpret
+from minitriton.lab.corpus.case import load_file
 from minitriton.target import GPUTarget
+from minitriton.tools.tensor_descriptor import TensorDescriptor
 
+EXAMPLE = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")
 HOPPER = GPUTarget("cuda", 90, 32)
 Array = np.ndarray[Any, Any]
 
@@ -85,6 +89,35 @@ def test_attention_is_what_numpy_computes() -> None:
     p = np.exp2(p - p.max(1, keepdims=True))
     expected = p @ v.astype(np.float32) / p.sum(1, keepdims=True)
     check(kernel, "attention", [q, k, v, np.zeros((128, 64), np.float16), 128, 128], 3, expected, 1)
+
+
+@pytest.mark.parametrize(("rows", "consumers"), [(64, 1), (128, 2)])
+def test_descriptors_of_the_host_get_blocks_of_a_part(rows: int, consumers: int) -> None:
+    generator = np.random.default_rng(0)
+    a, b = (generator.uniform(-1, 1, (n, 128)).astype(np.float16) for n in (256, 128))
+    c = np.zeros((256, 128), np.float16)
+    blocks = ((a, rows), (b, 64), (c, rows))
+    descriptors = [TensorDescriptor(x, list(x.shape), [x.shape[1], 1], [n, 64]) for x, n in blocks]
+    kernel = kernels.by_host_descriptors[(2,)](*descriptors, 256, 128, 128, 2, rows, 64, 64, num_warps=4)
+    assert groups(kernel) == consumers
+    assert [meta["block_size"] for meta in kernel.metadata.tensordesc_meta] == [[64, 64]] * 3
+    assert kernel.last_report.ok, kernel.last_report.findings
+    np.testing.assert_allclose(c, a.astype(np.float32) @ b.T.astype(np.float32), atol=0.02, rtol=0.01)
+
+
+def test_causal_attention_is_specialized_through_both_of_its_loops() -> None:
+    generator = np.random.default_rng(0)
+    q, k, v = (generator.normal(0, 1, (256, 64)).astype(np.float16) for _ in range(3))
+    o, log_sums = np.zeros_like(q), np.zeros(256, np.float32)
+    descriptors = [TensorDescriptor(x, [256, 64], [64, 1], [n, 64]) for x, n in ((q, 128), (k, 64), (v, 64), (o, 128))]
+    constants = {"BM": 128, "BN": 64, "D": 64, "CAUSAL": True, "SPECIALIZE": True}
+    kernel = EXAMPLE.attention[(2, 1)](*descriptors, log_sums, 256, 0.125, **constants, num_warps=4)
+    assert groups(kernel) == 2
+    assert kernel.last_report.ok, kernel.last_report.findings
+    scores = q.astype(np.float32) @ k.T.astype(np.float32) * 0.125
+    p = np.exp(np.where(np.tril(np.ones((256, 256))) > 0, scores, -np.inf))
+    np.testing.assert_allclose(o, p @ v.astype(np.float32) / p.sum(1, keepdims=True), atol=0.01)
+    np.testing.assert_allclose(log_sums, np.log2(p.sum(1)), atol=0.01)
 
 
 @pytest.mark.parametrize(

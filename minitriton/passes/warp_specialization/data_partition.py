@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
+from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.partition_scheme import PartitionScheme, plan_partition
 from minitriton.passes.warp_specialization.slicing import Slices, cut_type
 from minitriton.passes.warp_specialization.task_ids import (
@@ -30,7 +32,7 @@ from minitriton.rewriting.regions import clone_op
 _Value = TypeVar("_Value", bound=SSAValue)
 
 
-def partition_data(function: Operation) -> bool:
+def partition_data(function: tt.FuncOp) -> bool:
     """Cuts the tiles of `function`. False, and nothing is changed, if they cannot be cut."""
     scheme = plan_partition(function)
     if scheme is None:
@@ -38,12 +40,11 @@ def partition_data(function: Operation) -> bool:
     if not scheme.ops:
         return True
     _repeat_ops(scheme)
-    carried: list[tuple[scf.ForOp, int]] = []
-    for part in range(scheme.parts):
-        slices = Slices(scheme, part)
-        slices.cut_all()
-        carried = carried or slices.carried
-    _erase_cut_ops(scheme, carried)
+    slices = [Slices(scheme, part) for part in range(scheme.parts)]
+    for each in slices:
+        each.cut_all()
+    _erase_cut_ops(scheme, slices[0].carried)
+    _cut_descriptors(function, scheme, {op for each in slices for op in each.made})
     _complete_tasks(function)
     return True
 
@@ -109,6 +110,18 @@ def _erase_cut_ops(scheme: PartitionScheme, carried: list[tuple[scf.ForOp, int]]
         loop.results = SSAValues(_without(loop.results, indices))
         for index, result in enumerate(loop.results):
             result.index = index
+
+
+def _cut_descriptors(function: tt.FuncOp, scheme: PartitionScheme, parts: set[Operation]) -> None:
+    """Descriptors of the host get blocks as large as a part. Raises `CannotSpecialize` if one is used for whole tiles too."""
+    for descriptor, dim in scheme.descriptors.items():
+        for use in descriptor.uses:
+            if use.operation not in parts:
+                raise CannotSpecialize(use.operation, "a descriptor is used for whole tiles and for parts of tiles")
+        set_type(descriptor, cut_type(descriptor.type, dim, scheme.parts))
+    old = function.function_type
+    types = [argument.type for argument in function.body.block.args]
+    function.properties["function_type"] = FunctionType.from_lists(types, old.outputs.data)
 
 
 def _without(values: Sequence[_Value], dropped: list[int]) -> list[_Value]:

@@ -64,6 +64,8 @@ class PartitionScheme:
     left_whole: set[Operation] = field(default_factory=set)
     carried: set[SSAValue] = field(default_factory=set)
     """Arguments and results of loops that have been planned."""
+    descriptors: dict[SSAValue, int] = field(default_factory=dict)
+    """Descriptors that the host makes: it makes them of smaller blocks, as their new type says."""
 
     def copy(self) -> PartitionScheme:
         """One that can change by itself."""
@@ -75,6 +77,7 @@ class PartitionScheme:
             {op: list(dims) for op, dims in self.repeated.items()},
             set(self.left_whole),
             set(self.carried),
+            dict(self.descriptors),
         )
 
     def has_to_cut(self, value: SSAValue, dim: int) -> bool:
@@ -99,6 +102,8 @@ class PartitionScheme:
             return self._backward_op(value, dim)
         assert isinstance(value, BlockArgument)
         loop = value.block.parent_op()
+        if isinstance(loop, tt.FuncOp) and loop.is_public and isinstance(value.type, TensorDescType) and dim != COPIED:
+            return self.descriptors.setdefault(value, dim) == dim
         if not isinstance(loop, scf.ForOp) or value.index == 0:
             return dim == COPIED
         return self._backward_carried(loop, value, value.index - 1, dim)
@@ -180,6 +185,8 @@ class PartitionScheme:
         if outer is None:
             return False
         dim = outer
+        if isinstance(op, scf.ForOp):
+            return self._forward_loop(op, value, dim, seen)
         if op in self.ops:
             if not isinstance(op, _CONTROL) and self.dims.get(op) != dim:
                 return False
@@ -192,18 +199,22 @@ class PartitionScheme:
             if found is None:
                 return False
             dim = found
-        elif isinstance(op, scf.ForOp):
-            return all(
-                self.forward(each, dim, seen)
-                for index, init in enumerate(op.iter_args)
-                if init is value
-                for each in (op.body.block.args[index + 1], op.results[index])
-            )
         elif isinstance(op, scf.YieldOp):
             return self._forward_yield(op, value, dim, seen)
         elif dim != COPIED and not isinstance(op, _FORWARD) and Elementwise.of(op) is None:
             return False
         return all(self.forward(result, dim, seen) for result in op.results)
+
+    def _forward_loop(self, loop: scf.ForOp, value: SSAValue, dim: int, seen: set[SSAValue]) -> bool:
+        """Plans what a loop that begins with `value` computes from it."""
+        self.ops[loop] = None
+        self.dims.setdefault(loop, dim)
+        return all(
+            self.forward(each, dim, seen)
+            for index, init in enumerate(loop.iter_args)
+            if init is value
+            for each in (loop.body.block.args[index + 1], loop.results[index])
+        )
 
     def _forward_yield(self, op: Operation, value: SSAValue, dim: int, seen: set[SSAValue]) -> bool:
         loop = op.parent_op()
@@ -252,6 +263,7 @@ class PartitionScheme:
         return all(self._other_operands(op) for op in ahead.ops)
 
     def _add(self, other: PartitionScheme) -> None:
+        self.descriptors.update(other.descriptors)
         for op in other.ops:
             self.ops.setdefault(op)
         for op, dim in other.dims.items():

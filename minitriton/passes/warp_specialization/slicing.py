@@ -53,6 +53,8 @@ class Slices:
         self.scheme = scheme
         self.part = part
         self.values: dict[SSAValue, SSAValue] = {}
+        self.made: set[Operation] = set()
+        """The copies."""
         self._done: set[Operation] = set()
         self.carried: list[tuple[scf.ForOp, int]] = []
         """Loops with the numbers of the values of which they carry a part now."""
@@ -97,6 +99,7 @@ class Slices:
         copy = clone_op(op, self.values)
         for inner in ops_in(copy):
             set_tasks(inner, tasks)
+        self.made.add(copy)
         assert op.parent is not None
         op.parent.insert_op_before(copy, op)
         if index is not None:
