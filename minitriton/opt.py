@@ -17,6 +17,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.commands.kernel_files import load_plugin
+from minitriton.commands.output import until_the_reader_leaves
 from minitriton.compilation.pipeline_spec import make_step, parse_options_text, parse_pipeline
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import parse_module, print_module
@@ -68,8 +70,6 @@ class Invocation:
 
 def parse_arguments(arguments: list[str]) -> Invocation:
     """The invocation that `arguments` spell. Raises `PipelineError` for unknown passes, options and flags."""
-    from minitriton.cli import load_plugin
-
     found = Invocation()
     pending = list(arguments)
     while pending:
@@ -193,8 +193,6 @@ def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
 def main(argv: list[str] | None = None) -> int:
     """The command. Exit code 1 if a chunk failed, 2 for a wrong command line."""
     load_own_passes()
-    from minitriton.cli import until_the_reader_leaves
-
     with until_the_reader_leaves():
         return _main(sys.argv[1:] if argv is None else argv)
     return 0

@@ -268,7 +268,7 @@ def test_a_dump_of_the_stages_is_not_hidden_by_the_cache(
 
 
 def test_a_changed_pass_from_outside_makes_another_entry(cache: Path, tmp_path: Path) -> None:
-    from minitriton.cli import load_plugin
+    from minitriton.commands.kernel_files import load_plugin
 
     plugin = tmp_path / "changing_pass.py"
     text = textwrap.dedent("""

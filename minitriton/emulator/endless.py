@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from minitriton.emulator.batch import Batch, Mask
 from minitriton.emulator.ptx.control_flow import SUSPENDING, results_of, uses_of
 from minitriton.emulator.ptx.program import Instruction
-
-if TYPE_CHECKING:
-    from minitriton.emulator.machine import Machine, Mask
 
 FIRST = 256
 """Blocks of a run before the first state is kept."""
@@ -35,7 +33,7 @@ _READS_MEMORY = ("ld", "atom", "mbarrier", "cp", "wgmma", "ldmatrix", "tensormap
 class Repetition:
     """Looks for a state of `machine` that it was in before."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Batch) -> None:
         self.machine = machine
         self.registers, self.by_memory = deciding(machine.program.kernel.instructions)
         self.turns = 0

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.machine import LOCAL_WINDOW, Machine
+from minitriton.emulator.batch import LOCAL_WINDOW
+from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import device as global_memory
 
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(hh|h|ll|l)?([diuoxXcsfFeEgGp%])")

@@ -5,17 +5,15 @@ value_of(x, "%ctaid.x") -> the x coordinate of each thread's CTA; value_of(x, "%
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from minitriton.emulator.batch import Batch
 from minitriton.emulator.ptx.program import EmulationError
 
-if TYPE_CHECKING:
-    from minitriton.emulator.machine import Machine
 
-
-def value_of(x: Machine, name: str) -> Any:
+def value_of(x: Batch, name: str) -> Any:
     """The 32-bit value of a special register: a scalar, or an array with one element per thread."""
     size, grid = x.program.kernel.threads, x.grid
     base, _, axis = name[1:].partition(".")

@@ -43,7 +43,7 @@ class Program:
 
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too."""
-        from minitriton.cli import edited
+        from minitriton.commands.compile import edited
 
         asked = self.asked
         pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.own_pipeline()
@@ -77,7 +77,7 @@ class Program:
 def open_program(asked: Asked) -> Program:
     """The program. Raises `MinitritonError` where there is none, at the kernel's line where its file fails."""
     load_own_passes()
-    from minitriton.cli import load_plugin
+    from minitriton.commands.kernel_files import load_plugin
     from minitriton.lab.command import named
 
     for path in asked.loads:
@@ -124,7 +124,8 @@ def _of_corpus(asked: Asked) -> tuple[Any, dict[str, Any]]:
 
 
 def _kernel_source(asked: Asked) -> Any:
-    from minitriton.cli import ast_source, load_kernel
+    from minitriton.commands.kernel_files import load_kernel
+    from minitriton.commands.signature import ast_source
     from minitriton.lab.command import example_signature
 
     path, colon, name = asked.source.partition(":")

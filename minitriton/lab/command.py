@@ -105,7 +105,8 @@ def _run(given: argparse.Namespace) -> int:
 
 def _source(given: argparse.Namespace) -> tuple[Any, Parameters]:
     """The kernel, or the IR text, and what it takes."""
-    from minitriton.cli import ast_source, load_kernel
+    from minitriton.commands.kernel_files import load_kernel
+    from minitriton.commands.signature import ast_source
     from minitriton.compilation.ir_source import IRSource
     from minitriton.compilation.stages import STAGES
     from minitriton.dialects.context import make_context

@@ -13,6 +13,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
 
+from minitriton.commands.signature import DIVISIBLE, split_items, typed
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects import tt
@@ -85,7 +86,7 @@ def _of_module(source: IRSource, module: ModuleOp) -> Parameters:
 
 
 def _restated(found: Parameters, signature: str, file: str) -> Parameters:
-    given = [item.strip() for item in signature.split(",")]
+    given = split_items(signature)
     names = list(found.kinds)
     if len(given) != len(names):
         raise MinitritonError(
@@ -94,8 +95,8 @@ def _restated(found: Parameters, signature: str, file: str) -> Parameters:
         )
     stated = Parameters()
     for name, item in zip(names, given, strict=True):
-        kind, _, hint = item.partition(":")
-        if kind.startswith("*") != found.kinds[name].startswith("*") or hint not in ("", "16"):
+        kind, hint = typed(item)
+        if kind.startswith("*") != found.kinds[name].startswith("*") or hint not in (None, DIVISIBLE):
             raise MinitritonError(
                 f"argument {name!r} of {file} is {found.kinds[name]}, and the signature says {item!r}",
                 help="IR text is compiled already: restate its types, as in *fp32:16 for a pointer to floats",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minitriton.backends.nvidia.driver import ty_to_cpp
-from minitriton.tools.aot_signature import AotParameter
+from minitriton.commands.signature import Parameter
 
 _STATIC_SHARED_LIMIT = 48 * 1024
 
@@ -90,14 +90,14 @@ class AotKernel:
     name: str
     entry: str
     cubin: bytes
-    parameters: list[AotParameter]
+    parameters: list[Parameter]
     grid: list[str]
     threads: int
     shared: int
     algorithm: str
     description: str
 
-    def _listed(self, parameters: list[AotParameter]) -> list[str]:
+    def _listed(self, parameters: list[Parameter]) -> list[str]:
         return [f"{ty_to_cpp(p.type_name)} {p.name}" for p in parameters]
 
     def _passed(self) -> str:
@@ -105,7 +105,7 @@ class AotKernel:
 
     def header(self) -> str:
         """The `.h` file; its comments are what `link` reads."""
-        given = [p for p in self.parameters if p.is_in_c]
+        given = [p for p in self.parameters if not p.is_constant]
         return _HEADER.format(
             name=self.name,
             signature=", ".join(self._listed(given)),
@@ -134,7 +134,13 @@ class AotKernel:
         )
 
 
-def _constant(parameter: AotParameter) -> str:
+def suffix_of(parameters: list[Parameter]) -> str:
+    """`0d1c2`: each parameter's position, `d` for divisible by 16, `c` for equal to 1."""
+    marks = {16: "d", 1: "c"}
+    return "".join(f"{i}{marks[p.hint] if p.hint else ''}" for i, p in enumerate(parameters))
+
+
+def _constant(parameter: Parameter) -> str:
     """A constant by its name, for the grid's expressions."""
     value = 1 if parameter.constant is None else parameter.constant
     kind = "double" if isinstance(value, float) else "int64_t"

@@ -3,7 +3,7 @@
 python -m minitriton.tools.compile add.py --kernel-name add --signature "*fp32:16, *fp32:16, i32, 1024" --grid "n/1024, 1, 1" --out-name add
 
 writes `add.HASH_SUFFIX.c` and `.h`, with functions that load, unload and launch it. The signature gives each parameter a
-type, with `:16` for divisible by 16 and `:1` for equal to one, or a number that is compiled in; the grid's three C
+type, with `:16` for divisible by 16 and `:1` for equal to one, or a number that is compiled in (`commands.signature`); the grid's three C
 expressions may name parameters. `minitriton.tools.link` makes one entry point of several. Options are Triton's.
 """
 
@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib.util
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from minitriton.compiler import ASTSource, compile, default_target
+from minitriton.commands.kernel_files import load_kernel
+from minitriton.commands.signature import parse_signature, source_of
+from minitriton.compiler import compile, default_target
 from minitriton.errors import MinitritonError
-from minitriton.run_as_triton import triton_means_minitriton
 from minitriton.target import GPUTarget
-from minitriton.tools.aot_signature import AotParameter, parse, suffix_of
-from minitriton.tools.aot_source import AotKernel
+from minitriton.tools.aot_source import AotKernel, suffix_of
 
 
 @dataclass
@@ -46,22 +44,23 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
 
     Raises `MinitritonError` for a kernel, signature or grid that cannot be compiled ahead of time.
     """
-    kernel = _load_kernel(Path(args.path), args.kernel_name)
+    sys.path.insert(0, str(Path(args.path).parent))
+    kernel = load_kernel(f"{args.path}:{args.kernel_name}")
     grid = [part.strip() for part in args.grid.split(",")]
     if len(grid) != 3:
         raise MinitritonError(f"grid {args.grid!r}", help="give three C expressions, separated by commas")
-    parameters = parse(args.signature, kernel.arg_names)
+    parameters = parse_signature(args.signature, kernel)
     target = _target(args.target)
     compiled = compile(
-        _source(kernel, parameters), target, {"num_warps": args.num_warps, "num_stages": args.num_stages}
+        source_of(kernel, parameters), target, {"num_warps": args.num_warps, "num_stages": args.num_stages}
     )
     if compiled.metadata.global_scratch_size:
         raise MinitritonError("kernels that need global scratch memory cannot be compiled ahead of time")
     options = f"warps{args.num_warps}xstages{args.num_stages}"
     described = [part.strip() for part in args.signature.split(",")]
     digest = hashlib.sha256(" ".join([*described, options]).encode()).hexdigest()[:8]
-    constants = {p.name: 1 if p.constant is None else p.constant for p in parameters if not p.is_passed}
-    fixed = [p for p in parameters if p.constant is not None]
+    constants = {p.name: p.constant if p.is_constant else 1 for p in parameters if not p.is_passed}
+    fixed = [p for p in parameters if p.is_constant]
     out_name = args.out_name or args.kernel_name
     suffix = suffix_of(parameters)
     written = AotKernel(
@@ -83,25 +82,6 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
     return written.name, files
 
 
-def _load_kernel(path: Path, name: str) -> Any:
-    """Kernel `name` of the file, which is executed; in it `triton` is minitriton."""
-    if not path.exists():
-        raise MinitritonError(f"no such file: {path}")
-    sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise MinitritonError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    with triton_means_minitriton():
-        spec.loader.exec_module(module)
-    kernel = getattr(module, name, None)
-    while kernel is not None and not hasattr(kernel, "arg_names"):
-        kernel = getattr(kernel, "fn", None)
-    if kernel is None:
-        raise MinitritonError(f"{path} has no kernel {name!r}", help="give the name of a @triton.jit function")
-    return kernel
-
-
 def _target(text: str | None) -> GPUTarget:
     if text is None:
         return default_target()
@@ -110,13 +90,6 @@ def _target(text: str | None) -> GPUTarget:
     if not arch.isdigit():
         raise MinitritonError(f"target {text!r}", help="write it as cuda:90:32")
     return GPUTarget(backend, int(arch), int(warp_size or 32))
-
-
-def _source(kernel: Any, parameters: list[AotParameter]) -> ASTSource:
-    signature = {p.name: p.type_name if p.is_passed else "constexpr" for p in parameters}
-    constants = {p.name: 1 if p.constant is None else p.constant for p in parameters if not p.is_passed}
-    attrs = {(i,): [["tt.divisibility", 16]] for i, p in enumerate(parameters) if p.hint == 16}
-    return ASTSource(kernel, signature, constants, attrs)
 
 
 def main(argv: list[str] | None = None) -> int:

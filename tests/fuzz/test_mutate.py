@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
-from minitriton import cli
+from minitriton import cli, opt
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.mutation import verdict as mutant_verdict
 from minitriton.fuzz.mutation.mutants import KINDS, Mutant, mutant
 from minitriton.fuzz.mutation.text_mutation import MUTATIONS, mutated
 from minitriton.fuzz.mutation.verdict import judge, run
 
+TOOLS = {"minitriton": cli.main, "minitriton-opt": opt.main}
+
 
 def test_a_short_run_finds_nothing() -> None:
-    reports = [judge(90, number, KINDS) for number in range(21)]
+    reports = [judge(90, number, KINDS, tools=TOOLS) for number in range(21)]
     assert [f.text for r in reports for f in r.findings] == []
     assert len({name for r in reports for name in r.features}) > 5, "every kind is run"
 
@@ -64,17 +67,16 @@ def test_the_judge_tells_what_must_not_happen(name: str, tmp_path: Path, monkeyp
         print(said)
         return 1
 
-    monkeypatch.setattr(cli, "main", main)
     path = tmp_path / "k.ttir"
-    _, finding = run(Mutant("ttir", "minitriton", ("compile", str(path)), path))
+    _, finding = run(Mutant("ttir", "minitriton", ("compile", str(path)), path), {"minitriton": main})
     assert (None if finding is None else finding.kind) == kind
 
 
 def test_a_file_outside_the_folder_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stray(made: Mutant) -> tuple[str, None]:
+    def stray(made: Mutant, tools: Any) -> tuple[str, None]:
         Path("..", "stray").write_text("")
         return "accepted", None
 
     monkeypatch.setattr(mutant_verdict, "run", stray)
-    (finding,) = judge(1, 0, ["pipeline"]).findings
+    (finding,) = judge(1, 0, ["pipeline"], tools=TOOLS).findings
     assert finding.kind == "escape"

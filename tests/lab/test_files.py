@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import minitriton
-from minitriton.cli import ast_source, load_kernel, main
+from minitriton.cli import main
+from minitriton.commands.kernel_files import load_kernel
+from minitriton.commands.signature import ast_source
 
 KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
 SIGNATURE = "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256"

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.machine import Machine, Mask
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations.memory import both, check_read, check_still_read, locate, measure
 
 

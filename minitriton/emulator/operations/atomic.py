@@ -13,7 +13,7 @@ import numpy as np
 from minitriton.emulator.arithmetic import packed as packed_math
 from minitriton.emulator.arithmetic.floats import flush32, minmax32
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.memory import proxy_fences
+from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.memory import by_space, check_global_write, locate_to_write, measure, pass_order
 
 

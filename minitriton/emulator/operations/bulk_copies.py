@@ -14,9 +14,9 @@ import numpy as np
 from minitriton.emulator.arithmetic import packed as packed_math
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import device as global_memory
-from minitriton.emulator.memory import proxy_fences
 from minitriton.emulator.operations import atomic as atomic_operations
 from minitriton.emulator.operations import memory as memory_operations
+from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.mbarrier import find_barrier, publish
 from minitriton.emulator.report import Traffic
 

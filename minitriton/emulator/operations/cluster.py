@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.machine import Machine, Mask
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory.shared import RANK_SHIFT
 from minitriton.emulator.ptx.control_flow import Block
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.machine import Machine, Mask
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import asynchronous as async_operations
 from minitriton.emulator.operations.memory import locate
 from minitriton.emulator.ptx.control_flow import Block

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.machine import Machine, Mask
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.machine import Machine
 
 
 def _rows(x: Machine, value: Any) -> np.ndarray:

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.machine import Machine, Mask
-from minitriton.emulator.memory import proxy_fences
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import asynchronous as async_operations
 from minitriton.emulator.operations import cluster as cluster_operations
 from minitriton.emulator.operations import memory as memory_operations
-from minitriton.emulator.operations.barriers import Arrival, Reduction, check_numbers
+from minitriton.emulator.operations import proxy_fences
+from minitriton.emulator.operations.barrier_checks import check_numbers
+from minitriton.emulator.operations.barriers import Arrival, Reduction
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import Immediate, Instruction, Register
 from minitriton.emulator.rules.memory import address_text

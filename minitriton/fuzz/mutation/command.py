@@ -7,6 +7,7 @@ minitriton mutate --kinds ptx --only 1742 --keep k.ptx             one mutant of
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -16,14 +17,17 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
+from minitriton.fuzz.mutation.mutants import KINDS, mutant
+from minitriton.fuzz.mutation.verdict import Tools, judge
+from minitriton.fuzz.running import campaign
 from minitriton.lab.time_limit import add_time_limit, time_limit
 
 MOST_SECONDS_OF_A_RUN = 5.0
 """For one run of a mutant on the emulator or the interpreter, where loops were changed to never end."""
 
 
-def add_mutate_command(commands: Any) -> None:
-    """Adds the subcommand to an `argparse` set of them."""
+def add_mutate_command(commands: Any, tools: Tools) -> None:
+    """Adds the subcommand to an `argparse` set of them; `tools` are the commands that mutants are given to."""
     mutate = commands.add_parser(
         "mutate", help="run mutated IR, PTX and command lines: each must end in a located error or a result"
     )
@@ -41,20 +45,17 @@ def add_mutate_command(commands: Any) -> None:
     mutate.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
     mutate.add_argument("--out", type=Path, metavar="DIR", help="where summary.json goes")
     add_time_limit(mutate, MOST_SECONDS_OF_A_RUN)
-    mutate.set_defaults(run=run)
+    mutate.set_defaults(run=functools.partial(run, tools=tools))
 
 
-def run(given: argparse.Namespace) -> int:
+def run(given: argparse.Namespace, tools: Tools) -> int:
     """Runs the mutants and prints the account. 0 if nothing was found, else 1."""
-    from minitriton.fuzz.mutation.verdict import judge
-    from minitriton.fuzz.running import campaign
-
     if given.out is not None:
         make_folder(given.out)
     kinds = chosen_kinds(given.kinds)
     if given.only is not None:
         with time_limit(given.emulator_seconds):
-            return _run_one(given, kinds)
+            return _run_one(given, kinds, tools)
 
     def watch(report: campaign.KernelReport) -> None:
         for finding in report.findings:
@@ -63,7 +64,13 @@ def run(given: argparse.Namespace) -> int:
     numbers = range(given.first, given.first + given.count)
     with time_limit(given.emulator_seconds):
         summary = campaign.run(
-            given.seed, numbers, kinds, max(given.jobs, 1), watch, most_seconds=given.seconds, work=judge
+            given.seed,
+            numbers,
+            kinds,
+            max(given.jobs, 1),
+            watch,
+            most_seconds=given.seconds,
+            work=functools.partial(judge, tools=tools),
         )
     print(account(summary))
     if given.out is not None:
@@ -73,8 +80,6 @@ def run(given: argparse.Namespace) -> int:
 
 def chosen_kinds(text: str) -> list[str]:
     """The kinds named, all for none. Raises `MinitritonError` for an unknown one."""
-    from minitriton.fuzz.mutation.mutants import KINDS
-
     names = [name.strip() for name in text.split(",") if name.strip()] or list(KINDS)
     for name in names:
         if name not in KINDS:
@@ -106,16 +111,13 @@ def as_json(summary: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _run_one(given: argparse.Namespace, kinds: list[str]) -> int:
-    from minitriton.fuzz.mutation.mutants import mutant
-    from minitriton.fuzz.mutation.verdict import judge
-
+def _run_one(given: argparse.Namespace, kinds: list[str], tools: Tools) -> int:
     with tempfile.TemporaryDirectory() as folder:
         made = mutant(kinds[given.only % len(kinds)], given.seed, given.only, Path(folder))
         if made.path is not None and given.keep is not None:
             given.keep.write_bytes(made.path.read_bytes())
         print(made.tool, *made.arguments)
-    report = judge(given.seed, given.only, kinds)
+    report = judge(given.seed, given.only, kinds, tools=tools)
     for finding in report.findings:
         print(f"{finding.kind}: {finding.signature}\n{finding.text}")
     print(*report.features)

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import minitriton.language as tl
+from minitriton.commands.signature import ast_source
+from minitriton.compiler import compile
 from minitriton.runtime.jit import jit
+from minitriton.target import GPUTarget
 
 
 @jit
@@ -102,12 +105,8 @@ PROGRAMS = (
 @functools.cache
 def text_of(number: int, stage: str) -> str:
     """The text of program `number` at a stage; `pipeline` is the text of its passes."""
-    from minitriton import cli
-    from minitriton.compiler import compile
-    from minitriton.target import GPUTarget
-
     program = PROGRAMS[number]
     options = {name: int(value) for name, _, value in (option.partition("=") for option in program.options)}
-    source = cli.ast_source(globals()[program.kernel], program.signature)
+    source = ast_source(globals()[program.kernel], program.signature)
     compiled = compile(source, GPUTarget("cuda", program.arch, 32), options, assemble=False)
     return compiled.metadata.pipeline if stage == "pipeline" else compiled.asm[stage]

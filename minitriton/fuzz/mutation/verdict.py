@@ -23,7 +23,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,11 @@ INTERNAL = "internal error"
 """What a command says where one of its passes failed in a way that is nobody's fault but its own."""
 
 
-def judge(seed: int, number: int, kinds: Sequence[str]) -> KernelReport:
+Tools = Mapping[str, Callable[[list[str]], Any]]
+"""Commands by name: what each does with its arguments."""
+
+
+def judge(seed: int, number: int, kinds: Sequence[str], *, tools: Tools) -> KernelReport:
     """Makes mutant `number` of a run (its kind is `number` modulo the kinds) and runs it."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY if hard < 0 else min(MOST_MEMORY, hard), hard))
@@ -52,7 +56,7 @@ def judge(seed: int, number: int, kinds: Sequence[str]) -> KernelReport:
         with _own_cache():
             made = mutant(kind, seed, number, folder)
             os.chdir(folder)
-            outcome, finding = run(made)
+            outcome, finding = run(made, tools)
         strays = [path for path in outer.rglob("*") if path.is_file() and folder not in path.parents]
         if strays and finding is None:
             finding = Finding("escape", f"{kind} wrote {strays[0].relative_to(outer)}", " ".join(made.arguments))
@@ -83,11 +87,9 @@ def _own_cache() -> Any:
             os.environ["TRITON_CACHE_DIR"] = kept
 
 
-def run(made: Mutant) -> tuple[str, Finding | None]:
+def run(made: Mutant, tools: Tools) -> tuple[str, Finding | None]:
     """What became of it in a word or two, and what must not have."""
-    from minitriton import cli, opt
-
-    main = cli.main if made.tool == "minitriton" else opt.main
+    main = tools[made.tool]
     out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
     code: Any = None
     try:

@@ -50,7 +50,7 @@ class Reference:
     def subject(self) -> Subject:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
         load_own_passes()
-        from minitriton.cli import load_plugin
+        from minitriton.commands.kernel_files import load_plugin
         from minitriton.lab import corpus
 
         for path in self.loads:
@@ -64,7 +64,8 @@ class Reference:
         return self._of_file()
 
     def _of_file(self) -> Subject:
-        from minitriton.cli import ast_source, load_kernel
+        from minitriton.commands.kernel_files import load_kernel
+        from minitriton.commands.signature import ast_source
         from minitriton.lab.arguments import Arguments, generate_arguments
         from minitriton.lab.parameters import parameters_of
 

@@ -1,0 +1,173 @@
+"""`minitriton compile`: a kernel or IR text to any stage, with the pipeline as it is or edited."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.commands.kernel_files import load_kernel
+from minitriton.commands.signature import ast_source, literal
+from minitriton.compilation.stages import STAGES
+from minitriton.compiler import compile
+from minitriton.dialects.text import print_module
+from minitriton.errors import MinitritonError, PipelineError
+from minitriton.pass_manager import Hook, Pipeline, Snapshots, Statistics, Timings, VerifyEach
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget, known_architectures
+
+EMITTED = (*STAGES, "cubin", "sass", "pipeline")
+
+
+def add_compile_command(commands: Any) -> None:
+    """Adds the subcommand to an `argparse` set of them."""
+    compile = commands.add_parser("compile", help="compile a kernel, or IR text, and print a stage")
+    compile.add_argument("source", help="FILE.py:kernel, or a .ttir, .ttgir, .llir or .ptx file")
+    compile.add_argument(
+        "--signature",
+        default="",
+        help="argument types in order: TYPE[:16], NAME=TYPE[:16] or NAME=VALUE (constexpr), comma-separated",
+    )
+    compile.add_argument("--emit", default="ptx", choices=EMITTED, metavar="STAGE", help=", ".join(EMITTED))
+    compile.add_argument("--arch", type=int, default=90, help=f"compute capability times ten ({known_architectures()})")
+    compile.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
+    )
+    compile.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    _add_pipeline_edits(compile)
+    compile.add_argument("-o", "--output", help="file to write (default: standard output)")
+    compile.add_argument("--timings", action="store_true", help="print the time of each pass")
+    compile.add_argument("--statistics", action="store_true", help="print the number of ops after each pass")
+    compile.add_argument("--print-after-each", action="store_true", help="print the IR after each pass that changed it")
+    compile.add_argument("--verify-each", action="store_true", help="verify the IR after each pass")
+    compile.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    compile.set_defaults(run=run)
+
+
+def _add_pipeline_edits(command: argparse.ArgumentParser) -> None:
+    where = "PASS may be canonicalize#2, the second of its name"
+    for name, form, help in (
+        ("--skip", "PASS", f"leave a pass out; {where}"),
+        ("--move", "'PASS before|after PASS'", "put a pass elsewhere"),
+        ("--insert", "'PASS{OPTIONS} before|after PASS'", "add a pass"),
+    ):
+        command.add_argument(name, action=_Edit, dest="edits", default=[], metavar=form, help=help)
+
+
+class _Edit(argparse.Action):
+    """Collects the changes of the pipeline in the order of the command line."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.edits = [*namespace.edits, ((option_string or "").removeprefix("--"), values)]
+
+
+def edited(pipeline: Pipeline, edits: list[tuple[str, str]]) -> Pipeline:
+    """`pipeline` after changes such as `("skip", "cse")` and `("move", "cse before sccp")`. Raises `PipelineError`."""
+    for kind, text in edits:
+        if kind == "skip":
+            pipeline = pipeline.skip(text)
+            continue
+        found = re.fullmatch(r"\s*(.*?)\s+(before|after)\s+(\S+)\s*", text)
+        if found is None:
+            raise PipelineError(
+                f"--{kind} {text!r} says not where", help=f"write --{kind} 'PASS before PASS', or after"
+            )
+        change = pipeline.move if kind == "move" else pipeline.insert
+        pipeline = change(found[1], **{found[2]: found[3]})
+    return pipeline
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compiles and writes the stage asked for."""
+    target = GPUTarget("cuda", arguments.arch, 32)
+    options = {name: literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
+    source: Any = arguments.source
+    if source.partition(":")[0].endswith(".py"):
+        source = ast_source(load_kernel(source), arguments.signature)
+    report = _Report(arguments)
+    hooks = report.hooks()
+    if arguments.pipeline:
+        options["pipeline"] = arguments.pipeline
+        # A pass may print: a cached result would hide it.
+        hooks = hooks or [Hook()]
+    if arguments.edits:
+        options["pipeline"] = str(
+            edited(pipeline_for(target, CUDAOptions.for_target(target, **options)), arguments.edits)
+        )
+        hooks = hooks or [Hook()]
+    try:
+        kernel = compile(source, target, options, hooks=hooks, until=_last_stage(arguments.emit, hooks))
+    finally:
+        report.print()
+    if arguments.emit == "pipeline":
+        _write(arguments, kernel.metadata.pipeline)
+    elif arguments.emit in STAGES and arguments.emit not in kernel.asm:
+        raise MinitritonError(
+            f"this compile has no stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
+        )
+    else:
+        _write(arguments, kernel.asm[arguments.emit])
+    return 0
+
+
+def _last_stage(emitted: str, hooks: list[Hook]) -> str | None:
+    """Behind which stage nothing needs to be run for `emitted`. The pipeline is known before any pass has run."""
+    if emitted == "pipeline":
+        return None if hooks else STAGES[0]
+    return emitted if emitted in STAGES else None
+
+
+class _Report:
+    """What `compile` shows of the passes beside its result: a failing pass does not keep it from being printed."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.timings, self.statistics = Timings(), Statistics()
+        self.snapshots = Snapshots(_readable, only_changes=True)
+
+    def hooks(self) -> list[Hook]:
+        """The hooks that the command line asks for."""
+        given = self.arguments
+        wanted: list[tuple[bool, Hook]] = [
+            (given.timings, self.timings),
+            (given.statistics, self.statistics),
+            (given.print_after_each, self.snapshots),
+            (given.verify_each, VerifyEach()),
+        ]
+        return [hook for is_wanted, hook in wanted if is_wanted]
+
+    def print(self) -> None:
+        """The IR after each pass to standard output, tables to standard error."""
+        for name, text in self.snapshots.texts:
+            print(f"// ----- after {name}\n{text}")
+        if self.arguments.timings:
+            print(self.timings.table(), file=sys.stderr)
+        for name, counts in self.statistics.counts:
+            print(f"{sum(counts.values()):6} ops after {name}", file=sys.stderr)
+
+
+def _readable(value: Any) -> str:
+    """A module without its locations; LLVM IR and PTX are text already."""
+    return print_module(value) if isinstance(value, ModuleOp) else str(value)
+
+
+def _write(arguments: argparse.Namespace, content: str | bytes) -> None:
+    if arguments.output:
+        try:
+            Path(arguments.output).write_bytes(content if isinstance(content, bytes) else content.encode())
+        except OSError as error:
+            raise MinitritonError(
+                f"cannot write {arguments.output}: {error.strerror}", help="-o takes the path of a file in a folder"
+            ) from None
+    elif isinstance(content, bytes):
+        if sys.stdout.isatty():
+            raise MinitritonError(
+                f"{arguments.emit} is binary, and standard output is a terminal", help="write it to a file by -o FILE"
+            )
+        sys.stdout.buffer.write(content)
+    else:
+        print(content)

@@ -1,0 +1,78 @@
+"""Python files that command lines name: kernels as `FILE.py:kernel`, and files that register passes."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.run_as_triton import triton_means_minitriton
+from minitriton.runtime.jit import JITFunction
+from minitriton.runtime.kernel_interface import KernelInterface
+
+
+def load_plugin(path: str) -> None:
+    """Imports a Python file that registers passes. Raises `MinitritonError` if it cannot be imported."""
+    _import_file(path, "--load takes a Python file that registers passes")
+
+
+def _import_file(path: str, help: str) -> ModuleType:
+    """The module that file `path` makes. Raises `MinitritonError`, at the file's line where it fails."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None or not Path(path).exists():
+        raise MinitritonError(f"cannot load {path!r}", help=help)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(Path(path).stem, module)
+    try:
+        spec.loader.exec_module(module)
+    except MinitritonError:
+        raise
+    except Exception as error:
+        if sys.modules.get(Path(path).stem) is module:
+            del sys.modules[Path(path).stem]
+        raise _import_failure(path, error) from error
+    return module
+
+
+def _import_failure(path: str, error: Exception) -> MinitritonError:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    return MinitritonError(
+        f"{path} cannot be imported: {type(error).__name__}: {error}",
+        SourceLocation(path, line) if line else None,
+        help="see that `python` runs the file by itself",
+        source_line=linecache.getline(path, line) if line else None,
+    )
+
+
+def _kernel_in(value: Any) -> JITFunction | None:
+    """`value`, or what it decorates (an autotuned kernel), if that is a kernel."""
+    while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
+        value = getattr(value, "fn", None)
+    return value if isinstance(value, JITFunction) else None
+
+
+def load_kernel(reference: str) -> Any:
+    """The kernel named by `FILE.py:kernel`; `import triton` in the file means minitriton."""
+    path, _, name = reference.partition(":")
+    if not Path(path).exists():
+        raise MinitritonError(f"no such file: {path}", help="name a kernel as FILE.py:kernel")
+    with triton_means_minitriton():
+        module = _import_file(path, "name a kernel as FILE.py:kernel")
+    kernels = {name: found for name, value in vars(module).items() if (found := _kernel_in(value)) is not None}
+    if not name and len(kernels) == 1:
+        return next(iter(kernels.values()))
+    if not name:
+        raise MinitritonError(
+            f"{path} has {len(kernels) or 'no'} kernels",
+            help=f"write {path}:KERNEL with one of: {', '.join(kernels)}" if kernels else "decorate one by @triton.jit",
+        )
+    if name not in kernels:
+        raise MinitritonError(f"{path} has no kernel {name!r}", help="it has: " + (", ".join(kernels) or "none"))
+    return kernels[name]

@@ -1,0 +1,124 @@
+"""The one form in which command lines say what a kernel takes: types, hints and values that are compiled in.
+
+    *fp32:16, i32:1, n=i32, 1024, EPS=0.5
+        →  in order: *fp32, divisible by 16;  i32, equal to 1;  n: i32;  the next one is 1024;  EPS = 0.5
+
+An item is `[NAME=]TYPE[:HINT]` or `[NAME=]VALUE`. Items without a name go to the parameters that have none yet, in order; a parameter that
+nothing is said of takes its default. Commas inside of brackets belong to the item: `tensordesc<fp16[128, 64]>`.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from minitriton.compilation.ast_source import ASTSource
+from minitriton.errors import MinitritonError
+from minitriton.language.signatures import str_to_ty
+
+DIVISIBLE, EQUAL_TO_ONE = 16, 1
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel. `hint` is 16 (divisible by 16), 1 (equal to 1) or None; `constant` is compiled in if `is_constant`."""
+
+    name: str
+    type_name: str
+    hint: int | None = None
+    constant: Any = None
+    is_constant: bool = False
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the compiled kernel takes it."""
+        return not self.is_constant and self.hint != EQUAL_TO_ONE
+
+
+def parse_signature(text: str, kernel: Any) -> list[Parameter]:
+    """All parameters of `kernel` in order. Raises `MinitritonError` for what does not fit."""
+    found: dict[str, Parameter] = {}
+    names: list[str] = list(kernel.arg_names)
+    help = "parameters: " + ", ".join(names)
+    for item in split_items(text):
+        name, equals, rest = item.partition("=")
+        if equals and name not in names:
+            raise MinitritonError(f"the kernel has no parameter {name!r}, given as {item!r}", help=help)
+        free = [name] if equals else [n for n in names if n not in found]
+        if not free:
+            raise MinitritonError(f"more types than parameters at {item!r}", help=help)
+        found[free[0]] = _parameter(free[0], rest if equals else item, is_named=bool(equals))
+    for parameter in kernel.params:
+        if parameter.name in found:
+            continue
+        if not parameter.has_default:
+            raise MinitritonError(
+                f"no type given for parameter {parameter.name!r}", help="name all of: " + ", ".join(names)
+            )
+        found[parameter.name] = _constant(parameter.name, parameter.default)
+    return [found[name] for name in names]
+
+
+def source_of(kernel: Any, parameters: list[Parameter]) -> ASTSource:
+    """What is compiled for `kernel` with these parameters."""
+    types = {p.name: p.type_name if p.is_passed else "constexpr" for p in parameters}
+    constants = {p.name: p.constant if p.is_constant else 1 for p in parameters if not p.is_passed}
+    attrs = {(i,): [["tt.divisibility", DIVISIBLE]] for i, p in enumerate(parameters) if p.hint == DIVISIBLE}
+    return ASTSource(kernel, types, constants, attrs)
+
+
+def ast_source(kernel: Any, signature: str) -> ASTSource:
+    """The source of `kernel` for a signature such as `*fp32:16,i32,BLOCK=128`."""
+    return source_of(kernel, parse_signature(signature, kernel))
+
+
+def typed(item: str) -> tuple[str, int | None]:
+    """Type and hint of `TYPE[:HINT]`. Raises `MinitritonError` for another hint than 1 and 16."""
+    kind, colon, hint = (part.strip() for part in item.partition(":"))
+    if colon and hint not in ("1", "16"):
+        raise MinitritonError(f"unknown hint {hint!r} in {item!r}", help=":16 says divisible by 16, :1 says equal to 1")
+    return kind, int(hint) if hint else None
+
+
+def literal(text: str) -> Any:
+    """The Python value that `text` spells, or `text` itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def split_items(text: str) -> list[str]:
+    """The items of a list, split at commas outside of brackets."""
+    parts, depth, current = [], 0, ""
+    for c in text:
+        depth += (c in "[(<{") - (c in "])>}")
+        if c == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += c
+    return [*parts, current.strip()] if current.strip() else parts
+
+
+def _parameter(name: str, text: str, *, is_named: bool) -> Parameter:
+    if is_named and not _is_type(text):
+        return _constant(name, literal(text))
+    value = literal(text)
+    if isinstance(value, (int, float)):
+        return _constant(name, value)
+    return Parameter(name, *typed(text))
+
+
+def _constant(name: str, value: Any) -> Parameter:
+    return Parameter(name, "constexpr", constant=value, is_constant=True)
+
+
+def _is_type(text: str) -> bool:
+    """Whether the right side of `NAME=...` is the type of a parameter, as in `x=*fp16` or `n=i32:16`."""
+    kind = text.partition(":")[0].strip()
+    try:
+        return kind.startswith("*") or (not kind.startswith("constexpr") and str_to_ty(kind) is not None)
+    except MinitritonError:
+        return False

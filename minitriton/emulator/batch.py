@@ -1,0 +1,183 @@
+"""The state of a batch of CTAs that run side by side, and what can be asked of it: lanes, masks, addresses, findings.
+
+Arrays have one element for each thread of the batch; a mask of None stands for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitriton.emulator.memory import device as global_memory
+from minitriton.emulator.memory import shared as shared_memory
+from minitriton.emulator.memory.device import GlobalMemory
+from minitriton.emulator.memory.ordering import Clocks
+from minitriton.emulator.memory.shared import SharedMemory
+from minitriton.emulator.operations.barriers import BarrierArrivals
+from minitriton.emulator.ptx.control_flow import Block
+from minitriton.emulator.ptx.program import EmulationError, Instruction
+from minitriton.emulator.report import Report
+from minitriton.emulator.translate import Program
+from minitriton.errors import SourceLocation
+from minitriton.host.deadline import Deadline
+
+Mask = np.ndarray | None
+SHARED_WINDOW = 0x7E0000000000
+LOCAL_WINDOW = 0x7D0000000000
+POLLS = 2000
+"""Atomics in a row that change nothing, with no store to global memory between, before their threads count as waiting."""
+
+
+class Batch:
+    """Some CTAs of a launch: which thread is where, their registers and memories, and what they wait for."""
+
+    def __init__(
+        self,
+        program: Program,
+        memory: GlobalMemory,
+        parameters: np.ndarray,
+        symbols: dict[str, int],
+        grid: tuple[int, int, int],
+        first: int,
+        ctas: int,
+        shared_bytes: int,
+        report: Report,
+        check: bool,
+        order: np.ndarray | None = None,
+    ) -> None:
+        kernel = program.kernel
+        self.program, self.memory, self.parameters, self.symbols = program, memory, parameters, symbols
+        self.report, self.check, self.grid, self.ctas = report, check, grid, ctas
+        self.threads = int(np.prod(kernel.threads))
+        self.warps_per_cta = -(-self.threads // 32)
+        self.lanes_per_cta = 32 * self.warps_per_cta
+        self.count = ctas * self.lanes_per_cta
+        lanes = np.arange(self.count)
+        self.index = lanes
+        self.cta = lanes // self.lanes_per_cta
+        self.cluster = int(np.prod(kernel.cluster))
+        self.rank = self.cta % self.cluster
+        self.cta_number = self.cta + first if order is None else order[self.cta + first]
+        self.warp = lanes // 32
+        self.lane = lanes % 32
+        self.thread = lanes % self.lanes_per_cta
+        self.alive = self.thread < self.threads
+        self.whole = bool(self.alive.all())
+        self.clocks = Clocks(ctas // self.cluster, self.warps_per_cta * self.cluster, check)
+        self.first_thread = first * self.lanes_per_cta
+        if memory.shadow is not None:
+            memory.shadow.begin(self.clocks, self.first_thread)
+        size = program.static_shared + shared_bytes
+        self.shared = SharedMemory(
+            ctas, size, self.clocks, program.shared_granule, self.cluster, program.async_proxy
+        )  # fmt: skip
+        self.cta_offset = self.cta * self.shared.stride
+        self.local = np.zeros(self.count * max(program.local_size, 16), np.uint8)
+        self.registers: list[Any] = [_ZERO[r.type[1:] if r.type != "pred" else "pred"] for r in kernel.registers]
+        self.barriers: dict[tuple[int, int], BarrierArrivals] = {}
+        self.parked: dict[int, np.ndarray] = {}
+        self.changes = 0
+        self.spins = 0
+        self.polls = 0
+        self.patience = POLLS
+        self.deadline = Deadline()
+        self.async_state: dict[str, Any] = {}
+        self.at_end: list[Callable[..., None]] = []
+        """Checks to make once all threads have ended."""
+        self._special: dict[str, Any] = {}
+        self._strong: dict[int, bool] = {}
+        self.clock = 0
+
+    def cannot(self, site: int, what: str) -> EmulationError:
+        """An error at an instruction that asks for what the emulator does not do."""
+        i = self.instruction(site)
+        return EmulationError(f"the emulator does not do {what}", SourceLocation("<ptx>", i.line), source_line=i.text)
+
+    def failed(self, block: Block, error: Exception) -> EmulationError:
+        """NumPy's refusal of a block: an operand of a kind or size that no rule has asked for."""
+        i = block.instructions[0]
+        message = f"the emulator cannot run the block that begins here ({type(error).__name__}: {error})"
+        return EmulationError(message, SourceLocation("<ptx>", i.line), source_line=i.text)
+
+    def instruction(self, site: int) -> Instruction:
+        """The instruction that a site number names."""
+        return self.program.kernel.instructions[site]
+
+    def is_strong(self, site: int) -> bool:
+        """Whether the accesses of an instruction are atomic, volatile or ordered: such ones do not race with each other."""
+        found = self._strong.get(site)
+        if found is None:
+            found = self._strong[site] = not _STRONG.isdisjoint(self.instruction(site).parts)
+        return found
+
+    def spread(self, value: Any) -> np.ndarray:
+        """A scalar as one value per thread."""
+        return value if value.ndim else np.broadcast_to(value, (self.count,))
+
+    def mask(self, mask: Any) -> Mask:
+        """Masks as the machine wants them: None if every thread runs, else an array."""
+        if mask is None:
+            return None
+        if mask.ndim == 0:
+            return None if mask and self.whole else (self.alive if mask else np.zeros(self.count, np.bool_))
+        return None if mask.all() else mask
+
+    def address_of(self, name: str, dtype: np.dtype) -> Any:
+        """The address of a variable, within its state space."""
+        program = self.program
+        if name in program.shared:
+            address = dtype.type(shared_memory.WINDOW + program.shared[name])
+            return address if self.cluster == 1 else address + (self.rank << shared_memory.RANK_SHIFT).astype(dtype)
+        if name in program.local:
+            return dtype.type(program.local[name])
+        return dtype.type(self.symbols[name])
+
+    def shared_places(self, address: np.ndarray, threads: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets of shared addresses in the window of the CTA they name, and where in the buffer that begins."""
+        if self.cluster == 1:
+            return address - shared_memory.WINDOW, self.cta_offset[threads]
+        rank = address >> shared_memory.RANK_SHIFT
+        there = (rank >= 0) & (rank < self.cluster)
+        offset = (address & ((1 << shared_memory.RANK_SHIFT) - 1)) - shared_memory.WINDOW
+        cta = (self.cta - self.rank)[threads] + np.where(there, rank, 0)
+        return np.where(there, offset, -shared_memory.WINDOW), cta * self.shared.stride
+
+    def at_rank(self, address: int, rank: int) -> int:
+        """The same place in the shared memory of the cluster's CTA of that rank."""
+        return address & ((1 << shared_memory.RANK_SHIFT) - 1) | rank << shared_memory.RANK_SHIFT
+
+    def generic_base(self, space: str) -> Any:
+        """Where a state space begins in the generic one."""
+        return np.uint64(SHARED_WINDOW if space == "shared" else LOCAL_WINDOW)
+
+    def in_space(self, address: Any, space: str) -> Any:
+        """Whether generic addresses lie in a state space."""
+        starts = {"local": LOCAL_WINDOW, "shared": SHARED_WINDOW, "global": global_memory.BASE}
+        low = starts[space]
+        return (address >= np.uint64(low)) & (address < np.uint64(low + 0x10000000000))
+
+    def trap(self, site: int, mask: Any) -> None:
+        """Records a trap."""
+        mask = self.mask(mask)
+        count = self.count if mask is None else int(mask.sum())
+        if count:
+            self.report.add("trap", self.instruction(site), "the kernel executed trap", count)
+
+    def find(self, kind: str, site: int, lanes: np.ndarray, text: str) -> None:
+        """Records a finding about threads, described by the first of them."""
+        first = int(lanes[0])
+        who = f"CTA {self.cta_name(first)}, thread {int(self.thread[first])}"
+        self.report.add(kind, self.instruction(site), f"{text} ({who})", len(lanes))
+
+    def cta_name(self, thread: int) -> str:
+        """The block coordinates of a thread."""
+        number, (gx, gy, _) = int(self.cta_number[thread]), self.grid
+        return f"({number % gx}, {number // gx % gy}, {number // (gx * gy)})"
+
+
+_STRONG = frozenset({"atom", "red", "volatile", "relaxed", "acquire", "release", "acq_rel", "multimem"})
+_ZERO: dict[str, Any] = {
+    "pred": np.bool_(False), "8": np.uint8(0), "16": np.uint16(0), "32": np.uint32(0), "64": np.uint64(0),
+}  # fmt: skip
