@@ -7,16 +7,15 @@ prints, plots or saves the table. Timing needs torch, tables pandas; without mat
 from __future__ import annotations
 
 import functools
-import math
-import statistics
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minitriton.errors import MinitritonError
-from minitriton.runtime.on_cpu.emulation_cost import TIMING, estimated_time
+from minitriton.runtime import driver
+from minitriton.runtime.benchmarking import time_graph, time_launches
+from minitriton.runtime.cuda_driver import get_driver
 from minitriton.tools.memcheck import cuda_memcheck
 from minitriton.tools.nvidia_smi import nvsmi, set_gpu_clock
 
@@ -24,51 +23,6 @@ __all__ = [
     "Benchmark", "Mark", "assert_close", "cuda_memcheck", "do_bench", "do_bench_cudagraph", "get_dram_gbps",
     "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report", "set_gpu_clock",
 ]  # fmt: skip
-
-
-def _summary(times: list[float], quantiles: Any, return_mode: str) -> Any:
-    if quantiles is not None:
-        found = [_quantile(times, q) for q in quantiles]
-        return found[0] if len(found) == 1 else found
-    modes: dict[str, Callable[[list[float]], Any]] = {
-        "all": list,
-        "min": min,
-        "max": max,
-        "mean": statistics.mean,
-        "median": statistics.median,
-    }
-    if return_mode not in modes:
-        raise ValueError(f"return_mode must be one of {sorted(modes)}, not {return_mode!r}")
-    return modes[return_mode](times)
-
-
-def _quantile(values: list[float], q: float) -> float:
-    """Linear interpolation between closest ranks."""
-    if not 0 <= q <= 1:
-        raise ValueError("Quantiles must be in the range [0, 1]")
-    ordered = sorted(values)
-    point = q * (len(ordered) - 1)
-    low, high = math.floor(point), math.ceil(point)
-    return ordered[low] + (point - low) * (ordered[high] - ordered[low])
-
-
-_LEAST_ESTIMATE = 1e-3
-"""Milliseconds below which events cannot tell how often to run."""
-
-
-def _timing_driver() -> Any:
-    """The active driver. Raises `MinitritonError` where it has no GPU to time."""
-    from minitriton.runtime import driver
-    from minitriton.runtime.active_driver import ActiveDriver
-
-    active, torch = driver.active, driver.torch_module()
-    has_cuda = torch is not None and torch.cuda.is_available()
-    if isinstance(active, ActiveDriver) and not active.is_active() and not has_cuda:
-        raise MinitritonError(
-            "do_bench times kernels on a GPU, and there is none",
-            help="kernel.last_report has what the emulator counted of a launch; @autotune compares that without a GPU",
-        )
-    return active
 
 
 def do_bench(
@@ -83,78 +37,14 @@ def do_bench(
 
     Under `run_as_triton --cpu`, where there is no GPU, the emulator's estimate of one run (`runtime.on_cpu.emulation_cost`).
     """
-    if TIMING.by_count:
-        return _summary([estimated_time(fn)], quantiles, return_mode)
-    driver = _timing_driver()
-    device = driver.get_device_interface()
-    fn()
-    device.synchronize()
-    cache = driver.get_empty_cache_for_benchmark()
-
-    def event() -> Any:
-        return device.Event(enable_timing=True)
-
-    start, end = event(), event()
-    start.record()
-    for _ in range(5):
-        driver.clear_cache(cache)
-        fn()
-    end.record()
-    device.synchronize()
-    estimate = max(start.elapsed_time(end) / 5, _LEAST_ESTIMATE)
-    for _ in range(max(1, int(warmup / estimate))):
-        fn()
-    pairs = [(event(), event()) for _ in range(max(1, int(rep / estimate)))]
-    for start, end in pairs:
-        for tensor in grad_to_none or ():
-            tensor.grad = None
-        driver.clear_cache(cache)
-        start.record()
-        fn()
-        end.record()
-    device.synchronize()
-    return _summary([s.elapsed_time(e) for s, e in pairs], quantiles, return_mode)
+    return time_launches(driver.active, fn, warmup, rep, grad_to_none, quantiles, return_mode)
 
 
 def do_bench_cudagraph(
     fn: Callable[[], Any], rep: float = 20, grad_to_none: Any = None, quantiles: Any = None, return_mode: str = "mean"
 ) -> Any:
     """Milliseconds of `fn` replayed from a CUDA graph, so that launch overhead does not count."""
-    if TIMING.by_count:
-        return _summary([estimated_time(fn)], quantiles, return_mode)
-    _timing_driver()
-    import torch  # pyright: ignore[reportMissingImports]
-
-    with torch.cuda.stream(torch.cuda.Stream()):
-        fn()
-        if grad_to_none is not None:
-            for tensor in grad_to_none:
-                tensor.detach_()
-                tensor.requires_grad_(True)
-                tensor.grad = None
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        for _ in range(5):
-            fn()
-        end.record()
-        torch.cuda.synchronize()
-        repeats = max(1, int(rep / max(start.elapsed_time(end) / 5, _LEAST_ESTIMATE)))
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for _ in range(repeats):
-                for tensor in grad_to_none or ():
-                    tensor.grad = None
-                fn()
-        torch.cuda.synchronize()
-        times: list[float] = []
-        for _ in range(10):
-            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            start.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(start.elapsed_time(end) / repeats)
-        return _summary(times, quantiles, return_mode)
+    return time_graph(driver.active, fn, rep, grad_to_none, quantiles, return_mode)
 
 
 def assert_close(x: Any, y: Any, atol: float | None = None, rtol: float | None = None, err_msg: str = "") -> None:
@@ -313,8 +203,6 @@ def _mark(benchmarks: Any, fn: Callable[..., Any]) -> Mark:
 
 def get_dram_gbps(device: int | None = None) -> float:
     """The memory bandwidth that the device's clocks and bus width allow, in GB/s."""
-    from minitriton.runtime.driver import get_driver
-
     properties = get_driver().properties(device or 0)
     return properties["mem_clock_rate"] * properties["mem_bus_width"] * 2 / 1e6 / 8
 
@@ -344,8 +232,6 @@ def get_max_simd_tflops(dtype: Any, clock_rate: float, device: int | None = None
 
 
 def _peak_tflops(operations: dict[str, int], dtype: Any, clock_rate: float, device: int | None) -> float:
-    from minitriton.runtime.driver import get_driver
-
     name = str(dtype).rpartition(".")[2]
     name = (
         "fp8"

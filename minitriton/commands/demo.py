@@ -18,7 +18,7 @@ import numpy as np
 import minitriton
 import minitriton.language as tl
 from minitriton.dialects.text import parse_module, print_module
-from minitriton.runtime.driver import has_gpu
+from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.runtime.jit import jit
 
 if TYPE_CHECKING:

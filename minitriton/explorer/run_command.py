@@ -39,7 +39,7 @@ def run_run(given: argparse.Namespace) -> int:
 
 def _on_gpu(opened: Any, given: argparse.Namespace) -> int:
     from minitriton.lab.gpu import run_on_gpu
-    from minitriton.runtime.driver import has_gpu
+    from minitriton.runtime.cuda_driver import has_gpu
 
     if not has_gpu():
         raise MinitritonError("there is no GPU here", help="leave out --gpu: the emulator counts, and needs none")

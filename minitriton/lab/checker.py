@@ -31,7 +31,7 @@ from minitriton.lab.soundness import KERNEL_RACES
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Pass, Property, Step
 from minitriton.pipelines import pipeline_for
-from minitriton.runtime.driver import has_gpu
+from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
 

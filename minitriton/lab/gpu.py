@@ -15,7 +15,7 @@ import numpy as np
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.memory.device import byte_bounds
 from minitriton.lab.execution import Launch, Level, Outcome
-from minitriton.runtime.driver import CudaDriver, get_driver
+from minitriton.runtime.cuda_driver import CudaDriver, get_driver
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape
 from minitriton.runtime.launching.loading import full_grid
 

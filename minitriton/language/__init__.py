@@ -3,7 +3,7 @@
 This package only declares; what each function becomes in the IR is in `minitriton.frontend`.
 """
 
-from minitriton.language import core, dtypes, extra, math, random, standard, target_info
+from minitriton.language import core, dtypes, extra, math, random, sorting, standard, target_info
 from minitriton.language.core import (
     PropagateNan,
     add,
@@ -311,3 +311,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+# Triton keeps sorting in `standard` too.
+vars(standard).update({name: vars(sorting)[name] for name in ("bitonic_merge", "flip", "sort", "sort_impl", "topk")})

@@ -280,12 +280,3 @@ def interleave(a, b):
         return c
     else:
         return core.reshape(c, [*c.shape[:-2], 2 * c.shape[-2]])
-
-
-def __getattr__(name: str) -> Any:
-    """The names of `sorting`, which Triton keeps in this module."""
-    if name not in ("bitonic_merge", "flip", "sort", "sort_impl", "topk"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from minitriton.language import sorting
-
-    return getattr(sorting, name)

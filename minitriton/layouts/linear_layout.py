@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from minitriton.errors import MinitritonError
 from minitriton.layouts import f2
+from minitriton.layouts.views import distributed_view, shared_view
 
 Basis = tuple[int, ...]
 Bases = tuple[Basis, ...]
@@ -529,14 +530,10 @@ class LinearLayout:
 
     def get_distributed_view(self, useHWPointOfView: bool) -> str:
         """The layout of registers as a picture (`views.py`)."""
-        from minitriton.layouts.views import distributed_view
-
         return distributed_view(self, useHWPointOfView)
 
     def get_shared_view(self, useHWPointOfView: bool) -> str:
         """The layout of shared memory as a picture (`views.py`)."""
-        from minitriton.layouts.views import shared_view
-
         return shared_view(self, useHWPointOfView)
 
     def _no_dim(self, kind: str, dim: str) -> NoReturn:

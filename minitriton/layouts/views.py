@@ -11,14 +11,27 @@ Threads are numbered through all warps; `B0:` goes before them if there are seve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
+from typing import Protocol
 
-from minitriton.layouts.linear_layout import LinearLayout
+
+class Mapped(Protocol):
+    """What is drawn: a map from in-dims to out-dims (a `LinearLayout`)."""
+
+    @property
+    def in_dims(self) -> Mapping[str, int]: ...
+
+    @property
+    def out_dims(self) -> Mapping[str, int]: ...
+
+    def get_in_dim_size(self, in_dim: str) -> int: ...
+
+    def apply(self, inputs: Mapping[str, int]) -> dict[str, int]: ...
 
 
-def distributed_view(layout: LinearLayout, hardware: bool = False) -> str:
+def distributed_view(layout: Mapped, hardware: bool = False) -> str:
     """The picture of a layout of registers."""
     sizes = layout.in_dims
     blocks, warps, lanes, registers = (sizes[dim] for dim in ("block", "warp", "lane", "register"))
@@ -47,7 +60,7 @@ def distributed_view(layout: LinearLayout, hardware: bool = False) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def shared_view(layout: LinearLayout, hardware: bool = False) -> str:
+def shared_view(layout: Mapped, hardware: bool = False) -> str:
     """The picture of a layout of shared memory: what lies at each place, in the order of offsets."""
     shape = list(layout.out_dims.values())
     blocks = layout.get_in_dim_size("block")

@@ -5,10 +5,13 @@ Where there is no GPU the answers are the emulator's, which launches on host arr
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu, torch_module
+from minitriton.runtime.benchmarking import time_launches
+from minitriton.runtime.cuda_driver import CudaDriver, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.c_types import c_type
+from minitriton.runtime.launching.loading import current_stream
 from minitriton.runtime.on_cpu.emulated_device import EmulatedDevice
 from minitriton.target import GPUTarget
 
@@ -39,6 +42,8 @@ class ActiveDriver:
     """The current device as Triton's `driver.active` shows it. Methods that name torch need torch."""
 
     utils = _Utils()
+    may_emulate = True
+    """Whether it answers for the emulator where there is no GPU."""
 
     @classmethod
     def is_active(cls) -> bool:
@@ -58,13 +63,9 @@ class ActiveDriver:
         return _device().target(self.get_current_device())
 
     def get_current_device(self) -> int:
-        from minitriton.runtime.launching.loading import current_stream
-
         return current_stream()[0] if has_gpu() else _EMULATED.current_device()
 
     def get_current_stream(self, device: int | None = None) -> int:
-        from minitriton.runtime.launching.loading import current_stream
-
         return current_stream()[1] if has_gpu() else 0
 
     def set_current_device(self, device: int) -> None:
@@ -81,9 +82,7 @@ class ActiveDriver:
         return torch.cuda
 
     def get_benchmarker(self) -> Any:
-        from minitriton.testing import do_bench
-
-        return do_bench
+        return functools.partial(time_launches, self)
 
     def get_empty_cache_for_benchmark(self) -> Any:
         import torch  # pyright: ignore[reportMissingImports]

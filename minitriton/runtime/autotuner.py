@@ -24,6 +24,8 @@ from typing import Any
 
 from minitriton import knobs
 from minitriton.frontend.errors import CompileTimeAssertionFailure
+from minitriton.runtime import driver
+from minitriton.runtime.benchmarking import time_graph, time_launches
 from minitriton.runtime.caches.autotuning import TimingsFile
 from minitriton.runtime.config import Config
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
@@ -97,8 +99,6 @@ class Autotuner(KernelInterface):
         """`do_bench(call, quantiles=...)`: the one given, else the device's."""
         if self._given_bench is not None:
             return self._given_bench
-        from minitriton.runtime import driver
-
         return driver.active.get_benchmarker()
 
     def _reset_and_keep(self, args: dict[str, Any], reset_only: bool = False) -> None:
@@ -248,12 +248,14 @@ def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool)
     )
 
     def bench(call: Callable[[], Any], quantiles: Any) -> Any:
-        from minitriton import testing
-
         if use_cuda_graph:
-            return testing.do_bench_cudagraph(call, rep=100 if rep is None else rep, quantiles=quantiles)
-        return testing.do_bench(
-            call, warmup=25 if warmup is None else warmup, rep=100 if rep is None else rep, quantiles=quantiles
+            return time_graph(driver.active, call, rep=100 if rep is None else rep, quantiles=quantiles)
+        return time_launches(
+            driver.active,
+            call,
+            warmup=25 if warmup is None else warmup,
+            rep=100 if rep is None else rep,
+            quantiles=quantiles,
         )
 
     return bench

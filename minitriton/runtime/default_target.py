@@ -6,7 +6,7 @@ import re
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.runtime.driver import get_driver, has_gpu
+from minitriton.runtime.cuda_driver import get_driver, has_gpu
 from minitriton.target import GPUTarget
 
 

@@ -22,8 +22,8 @@ from minitriton.identity import is_same, key_of
 from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, constexpr_function
 from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.caches.device import DeviceCaches
+from minitriton.runtime.cuda_driver import get_driver, has_gpu
 from minitriton.runtime.default_target import default_target
-from minitriton.runtime.driver import get_driver, has_gpu
 from minitriton.runtime.kernel_interface import KernelInterface
 from minitriton.runtime.launching.arguments import (
     Argument,

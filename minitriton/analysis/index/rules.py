@@ -9,12 +9,13 @@ known than axis info says.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.rules_choice import (
     EQ,
     NE,
@@ -34,14 +35,23 @@ from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.op_rules import OpRules
 
-if TYPE_CHECKING:
-    from minitriton.analysis.index.evaluation import IndexEvaluation
 
-Rule = Callable[["IndexEvaluation", Any, SSAValue], "IndexValue | None"]
+class IndexValues(Protocol):
+    """What rules ask: values of operands, what is unknown, and what axis info says."""
+
+    axis_info: AxisInfoAnalysis
+    unknowns: Unknowns
+
+    def value(self, value: SSAValue) -> IndexValue: ...
+
+    def is_non_negative(self, value: SSAValue) -> bool: ...
+
+
+Rule = Callable[[IndexValues, Any, SSAValue], IndexValue | None]
 
 
 def _binary(combine: Callable[[Unknowns, IndexValue, IndexValue], IndexValue]) -> Rule:
-    def rule(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
+    def rule(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
         return combine(e.unknowns, e.value(op.operands[0]), e.value(op.operands[1]))
 
     return rule
@@ -54,7 +64,7 @@ def _number(value: IndexValue) -> int | None:
     return int(value.base.flat[0])
 
 
-def _constant(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _constant(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     fact = e.axis_info.get(op.results[0])
     if fact.constant_value is None:
         return None
@@ -65,14 +75,14 @@ def _rank(value: SSAValue) -> int:
     return len(value.type.shape) if isinstance(value.type, TensorType) else 0
 
 
-def _make_range(e: IndexEvaluation, op: tt.MakeRangeOp, result: SSAValue) -> IndexValue:
+def _make_range(e: IndexValues, op: tt.MakeRangeOp, result: SSAValue) -> IndexValue:
     return IndexValue(np.arange(op.start.value.data, op.end.value.data, dtype=np.int64))
 
 
 def _rearranged(change: Callable[[Any, np.ndarray], np.ndarray], *, full: bool = False) -> Rule:
     """A rule that moves elements: `change` is applied to all arrays, broadcast to the operand's shape if `full`."""
 
-    def rule(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
+    def rule(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
         source = e.value(op.operands[0])
         shape = shape_of(op.operands[0].type)
 
@@ -91,7 +101,7 @@ def _splat(op: Operation, array: np.ndarray) -> np.ndarray:
     return array.reshape((1,) * len(shape_of(op.results[0].type)))
 
 
-def _reshape(e: IndexEvaluation, op: tt.ReshapeOp, result: SSAValue) -> IndexValue | None:
+def _reshape(e: IndexValues, op: tt.ReshapeOp, result: SSAValue) -> IndexValue | None:
     if op.allow_reorder:
         return None
     return _IN_ORDER(e, op, result)
@@ -100,7 +110,7 @@ def _reshape(e: IndexEvaluation, op: tt.ReshapeOp, result: SSAValue) -> IndexVal
 _IN_ORDER = _rearranged(lambda op, array: array.reshape(shape_of(op.results[0].type)), full=True)
 
 
-def _join(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
+def _join(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
     sides = [e.value(operand) for operand in op.operands]
     shape = shape_of(op.operands[0].type)
     place = np.arange(2)
@@ -118,7 +128,7 @@ def _join(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
     return e.unknowns.add(*parts)
 
 
-def _split(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
+def _split(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
     source, index = e.value(op.operands[0]), list(op.results).index(result)  # pyright: ignore[reportArgumentType]
 
     def half(array: np.ndarray) -> np.ndarray:
@@ -130,20 +140,20 @@ def _split(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
     )
 
 
-def _add_pointer(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
+def _add_pointer(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
     pointer, offset = (e.value(operand) for operand in op.operands)
     return e.unknowns.add(pointer, e.unknowns.scale(offset, pointee_bytes(op.results[0].type)))
 
 
-def _divide(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _divide(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     return _division(e, op, e.unknowns.quotient, e.unknowns.quotient_by_unknown)
 
 
-def _remainder(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _remainder(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     return _division(e, op, e.unknowns.remainder, e.unknowns.remainder_by_unknown)
 
 
-def _division(e: IndexEvaluation, op: Operation, by_number: Any, by_unknown: Any) -> IndexValue | None:
+def _division(e: IndexValues, op: Operation, by_number: Any, by_unknown: Any) -> IndexValue | None:
     """Of a dividend that is not negative, so that rounding to zero is rounding down."""
     left, right = e.value(op.operands[0]), e.value(op.operands[1])
     if not e.is_non_negative(op.operands[0]):
@@ -154,12 +164,12 @@ def _division(e: IndexEvaluation, op: Operation, by_number: Any, by_unknown: Any
     return by_unknown(left, right)
 
 
-def _shift_left(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _shift_left(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     amount = _number(e.value(op.operands[1]))
     return None if amount is None or not 0 <= amount < 32 else e.unknowns.scale(e.value(op.operands[0]), 1 << amount)
 
 
-def _shift_right(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _shift_right(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     amount = _number(e.value(op.operands[1]))
     if amount is None or not 0 <= amount < 62:
         return None
@@ -171,7 +181,7 @@ def _shift_right(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexVa
 def _bitwise(combine: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Rule:
     """Of two known numbers, or of a known number that only meets known bits of the other side; of conditions, a function of both."""
 
-    def rule(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+    def rule(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
         left, right = e.value(op.operands[0]), e.value(op.operands[1])
         if not left.terms and not right.terms:
             return IndexValue(combine(left.base, right.base))
@@ -211,7 +221,7 @@ _COMPARE: dict[int, Any] = {
 }  # fmt: skip
 
 
-def _compare(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _compare(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     predicate = predicate_of(op)
     left, right = e.value(op.operands[0]), e.value(op.operands[1])
     if predicate >= ULT and not (e.is_non_negative(op.operands[0]) and e.is_non_negative(op.operands[1])):
@@ -229,7 +239,7 @@ def _compare(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue 
     return e.unknowns.function_of(left, right)
 
 
-def _select(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _select(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     condition, left, right = (e.value(operand) for operand in op.operands)
     if condition.base.ndim != left.base.ndim:
         return None
@@ -239,7 +249,7 @@ def _select(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue |
     return e.unknowns.add(e.unknowns.scale(left, chosen), e.unknowns.scale(right, 1 - chosen))
 
 
-def _extremum(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _extremum(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     left, right = e.value(op.operands[0]), e.value(op.operands[1])
     kind = IntegerExtremum.of(op)
     assert kind is not None
@@ -251,20 +261,20 @@ def _extremum(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue
     return IndexValue(pick(left.base, right.base))
 
 
-def _same(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue:
+def _same(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue:
     return e.value(op.operands[0])
 
 
-def _sign_extend(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _sign_extend(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     return None if integer_width(op.operands[0].type) == 1 else e.value(op.operands[0])
 
 
-def _zero_extend(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _zero_extend(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     narrow = integer_width(op.operands[0].type) == 1 or e.is_non_negative(op.operands[0])
     return e.value(op.operands[0]) if narrow else None
 
 
-def _truncate(e: IndexEvaluation, op: Operation, result: SSAValue) -> IndexValue | None:
+def _truncate(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | None:
     return None if integer_width(op.results[0].type) == 1 else e.value(op.operands[0])
 
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from minitriton.codegen import registers
-from minitriton.codegen.lowering.function import FunctionLowering
+from minitriton.codegen.lowering.function import BlockArguments, FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.registers import Elements
@@ -185,7 +185,7 @@ def while_(f: FunctionLowering, op: scf.WhileOp) -> None:
 
 def lower_blocks(f: FunctionLowering, region: Region) -> None:
     """Lowers the blocks of an unstructured region, the first of them into the current block."""
-    crossings: dict[Block, Crossing] = {}
+    crossings: dict[Block, BlockArguments] = {}
     entry = region.first_block
     for block in region.blocks:
         if block is not entry:
@@ -206,7 +206,7 @@ def lower_returning(f: FunctionLowering, region: Region) -> list[SSAValue]:
         f.lower_ops([op for op in blocks[0].ops if op is not returns[0]])
         return [f.scalar(value) for value in returns[0].operands]
     outer = f.crossings
-    crossings: dict[Block, Crossing] = {}
+    crossings: dict[Block, BlockArguments] = {}
     types = [value.type for value in returns[0].operands]
     meeting = Crossing(f, types, [None] * len(types))
     for block in blocks:
@@ -226,7 +226,9 @@ def lower_returning(f: FunctionLowering, region: Region) -> list[SSAValue]:
     return list(meeting.block.args)
 
 
-def _crossing(f: FunctionLowering, crossings: dict[Block, Crossing], block: Block, samples: Sequence[Any]) -> Crossing:
+def _crossing(
+    f: FunctionLowering, crossings: dict[Block, BlockArguments], block: Block, samples: Sequence[Any]
+) -> BlockArguments:
     found = crossings.get(block)
     if found is None:
         found = crossings[block] = Crossing(f, [a.type for a in block.args], samples)

@@ -10,7 +10,7 @@ what its operands became in `values` and puts there what its results become.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -19,6 +19,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.locations import source_location
 from minitriton.codegen.lowering.registry import LOWERINGS, where_to_add
+from minitriton.codegen.lowering.workers import Workers
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, I32, scalar_type
@@ -26,9 +27,17 @@ from minitriton.dialects import nvvm
 from minitriton.errors import LoweringError, MinitritonError
 
 if TYPE_CHECKING:
-    from minitriton.codegen.lowering.control_flow import Crossing
     from minitriton.codegen.lowering.module import ModuleLowering
-    from minitriton.codegen.lowering.warp_specialize import Workers
+
+
+class BlockArguments(Protocol):
+    """The arguments of a block that is being made, and the tensor-level values that they carry."""
+
+    block: Block
+
+    def send(self, f: FunctionLowering, values: Sequence[Any]) -> list[SSAValue]: ...
+
+    def bind(self, f: FunctionLowering, values: Sequence[SSAValue]) -> None: ...
 
 
 class FunctionLowering:
@@ -40,7 +49,7 @@ class FunctionLowering:
         self.body_region: Region = body.parent_region() or Region()
         self.num_warps = num_warps
         self.values: dict[SSAValue, Any] = {}
-        self.crossings: dict[Block, Crossing] = {}
+        self.crossings: dict[Block, BlockArguments] = {}
         self.shared_base_value: SSAValue | None = None
         self.global_scratch: SSAValue | None = None
         self.is_kernel = True

@@ -18,7 +18,6 @@ Answers to third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/ConvertWarpSpecializeToL
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects import llvm as L
@@ -28,6 +27,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
+from minitriton.codegen.lowering.workers import Workers
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
 from minitriton.dialects.ttg import LocalAllocOp, WarpSpecializeOp
@@ -40,26 +40,6 @@ _BARRIERS = 16
 _MOST_REGISTERS = 256
 _FEWEST_REGISTERS = 24
 _NO_PARTITION = 255
-
-
-@dataclass
-class Workers:
-    """What one kernel's warps beyond the default ones need to know."""
-
-    kernel: Operation
-    default_warps: int
-    total_warps: int
-    registers: tuple[int, int, int] | None
-    """At launch; of default warps while others wait; of those that wait. None if nobody hands on registers."""
-    entries: list[Block] = field(default_factory=list)
-    """Where each partition begins, by its number."""
-    returns: list[Block] = field(default_factory=list)
-    """Blocks that end where a partition ends; they go back to waiting."""
-
-    @property
-    def waiting(self) -> int:
-        """Warps beyond the default ones."""
-        return self.total_warps - self.default_warps
 
 
 def workers_of(f: FunctionLowering, kernel: Operation) -> Workers | None:

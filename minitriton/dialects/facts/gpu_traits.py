@@ -16,6 +16,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, OpTrait,
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.facts import Fact
+from minitriton.dialects.facts.layouts_fit import layout_complaint
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,6 @@ class VerifyTensorLayouts(OpTrait):
     """Layouts of the op's tensors must fit the module's numbers of warps, threads and CTAs."""
 
     def verify(self, op: Operation) -> None:
-        from minitriton.dialects.ttg.verify import layout_complaint
-
         for index, operand in enumerate(op.operands):
             complaint = layout_complaint(op, operand.type)
             if complaint is not None:

@@ -17,6 +17,11 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.encodings import SharedMemorySpaceAttr, layout_of
+from minitriton.dialects.facts.layouts_fit import show
+from minitriton.layouts import encodings as enc
+from minitriton.layouts.f2 import is_power_of_two
+
 
 @irdl_attr_definition
 class AsyncTokenType(ParametrizedAttribute, TypeAttribute):
@@ -138,8 +143,33 @@ class MemDescType(ParametrizedAttribute, TypeAttribute, ShapedType):
                 printer.print_string(", " + "x".join(map(str, self.get_alloc_shape())))
 
     def verify(self) -> None:
-        from minitriton.dialects.ttg.verify import memdesc_type_complaint
-
-        complaint = memdesc_type_complaint(self)
+        complaint = _complaint(self)
         if complaint is not None:
             raise VerifyException(complaint)
+
+
+def _complaint(type_: MemDescType) -> str | None:
+    """What is wrong with a type by itself, with Triton's words."""
+    shape, alloc = type_.get_shape(), type_.get_alloc_shape()
+    if not shape:
+        return "rank 0 memdesc is not allowed"
+    if not all(is_power_of_two(size) for size in shape[1:]):
+        return f"shape must have power-of-2 and non-zero dimensions; got {show(shape)}"
+    if len(alloc) < len(shape):
+        return "alloc shape must have at least as many dimensions as shape"
+    if any(size > whole for size, whole in zip(shape, alloc[-len(shape) :], strict=True)):
+        return f"shape must be less than or equal to allocShape. shape = {show(shape)}, allocShape = {show(alloc)}"
+    layout = layout_of(type_)
+    if not isinstance(layout, enc.SharedEncoding):
+        known = type_.encoding.name.startswith("ttng.tensor_memory")
+        return None if known else f"{type_.encoding} is not a valid encoding"
+    if not isinstance(type_.memory_space, SharedMemorySpaceAttr):
+        return f"memorySpace must be SharedMemorySpace for shared encoding. Got {type_.memory_space}"
+    if layout.rank not in (len(shape), len(shape) - 1):
+        return f"rank must be equal to or one less than the shape size. Got {layout.rank} and {len(shape)}"
+    if isinstance(layout, enc.PaddedShared):
+        expected = alloc[1:] if layout.rank == len(alloc) - 1 else alloc
+        for dim, (want, have) in enumerate(zip(expected, layout.shape, strict=False)):
+            if want != have:
+                return f"Mismatch in expected shape for dimension {dim}. Expected: {want}, got: {have}"
+    return None

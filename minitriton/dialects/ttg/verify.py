@@ -9,21 +9,16 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, NoneAttr, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from minitriton.dialects.encodings import SharedMemorySpaceAttr, layout_of
-from minitriton.dialects.facts.launch import enclosing_module, maybe_num_warps, num_ctas, threads_per_warp
+from minitriton.dialects.facts.layouts_fit import show
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.f2 import is_power_of_two
 from minitriton.layouts.inference import fp4_to_fp_src
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.to_linear import to_linear_layout
-
-
-def show(values: tuple[int, ...]) -> str:
-    """`4, 8`, as MLIR prints a list."""
-    return ", ".join(map(str, values))
 
 
 def _memory_types_complaint(src: TensorType | MemDescType, dst: TensorType | MemDescType) -> str | None:
@@ -172,73 +167,4 @@ def fp4_to_fp_complaint(src: TensorType, result: TensorType, axis: int) -> str |
         return "failed to infer encoding"
     if to_linear_layout(inferred, src.get_shape()) != to_linear_layout(src_layout, src.get_shape()):
         return "Src and Dst encodings are not compatible"
-    return None
-
-
-def memdesc_type_complaint(type_: MemDescType) -> str | None:
-    """Of the type `!ttg.memdesc` itself."""
-    shape, alloc = type_.get_shape(), type_.get_alloc_shape()
-    if not shape:
-        return "rank 0 memdesc is not allowed"
-    if not all(is_power_of_two(size) for size in shape[1:]):
-        return f"shape must have power-of-2 and non-zero dimensions; got {show(shape)}"
-    if len(alloc) < len(shape):
-        return "alloc shape must have at least as many dimensions as shape"
-    if any(size > whole for size, whole in zip(shape, alloc[-len(shape) :], strict=True)):
-        return f"shape must be less than or equal to allocShape. shape = {show(shape)}, allocShape = {show(alloc)}"
-    layout = layout_of(type_)
-    if not isinstance(layout, enc.SharedEncoding):
-        known = type_.encoding.name.startswith("ttng.tensor_memory")
-        return None if known else f"{type_.encoding} is not a valid encoding"
-    if not isinstance(type_.memory_space, SharedMemorySpaceAttr):
-        return f"memorySpace must be SharedMemorySpace for shared encoding. Got {type_.memory_space}"
-    if layout.rank not in (len(shape), len(shape) - 1):
-        return f"rank must be equal to or one less than the shape size. Got {layout.rank} and {len(shape)}"
-    if isinstance(layout, enc.PaddedShared):
-        expected = alloc[1:] if layout.rank == len(alloc) - 1 else alloc
-        for dim, (want, have) in enumerate(zip(expected, layout.shape, strict=False)):
-            if want != have:
-                return f"Mismatch in expected shape for dimension {dim}. Expected: {want}, got: {have}"
-    return None
-
-
-def layout_complaint(op: Operation, type_: Attribute) -> str | None:
-    """What is wrong with the layout of a tensor type where `op` runs."""
-    if not isinstance(type_, TensorType) or isinstance(type_.encoding, NoneAttr):
-        return None
-    layout = layout_of(type_)
-    if layout is None:
-        return None
-    if not isinstance(layout, enc.DistributedEncoding):
-        return "Non-distributed layout is not allowed in tensor type."
-    shape = type_.get_shape()
-    if layout.rank != len(shape):
-        return f"Layout has rank {layout.rank}, but the tensor it's attached to has rank {len(shape)}."
-    if not all(is_power_of_two(size) for size in shape):
-        return f"Layout has shape {show(shape)}, but the tensor it's attached to has shape {show(shape)} " + (
-            "which is not a power of two."
-        )
-    if enclosing_module(op) is None:
-        return None
-    linear = to_linear_layout(layout, shape)
-    have = {name: 1 << len(linear.bases[name]) for name in ("lane", "warp", "block")}
-    threads = threads_per_warp(op)
-    if have["lane"] != threads:
-        return (
-            f"{type_.encoding}.\nLayout has {have['lane']} threads per warp, "
-            f"but the module specifies {threads} threads per warp."
-        )
-    warps = maybe_num_warps(op)
-    if warps is None:
-        return "Could not determine the number of warps per CTA. Operation is not in a context with `ttg.num-warps`."
-    if have["warp"] != warps:
-        return (
-            f"{type_.encoding}.\nLayout has {have['warp']} warps per CTA, "
-            f"but the context requires {warps} warps per CTA."
-        )
-    ctas = num_ctas(op)
-    if have["block"] != ctas:
-        return (
-            f"{type_.encoding}.\nLayout has {have['block']} CTAs per CGA, but the context requires {ctas} CTAs per CGA."
-        )
     return None

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from minitriton.fuzz.judging.analysis import Analysis, analyse
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.running.agreement import Verdict, judge
+from minitriton.fuzz.running.launch import Case
 from minitriton.fuzz.running.launch_arguments import make_arguments
-from minitriton.fuzz.running.oracles import Case, Outcome, run_oracles
+from minitriton.fuzz.running.oracles import Outcome, run_oracles
 from minitriton.fuzz.tree import Kernel
 
 

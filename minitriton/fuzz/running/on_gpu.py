@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from minitriton.compiler import ASTSource, CompiledKernel
-    from minitriton.fuzz.running.oracles import Case
+from minitriton.compiler import ASTSource, CompiledKernel, compile
+from minitriton.fuzz.running.launch import Case
+from minitriton.target import GPUTarget
 
 SLACK = 256
 """Bytes on either side of an array, so that its address can be as aligned, or not, as the host's."""
@@ -44,9 +44,6 @@ def launch_on_gpu(case: Case, source: ASTSource) -> list[np.ndarray]:
 
 def _compiled(case: Case, source: ASTSource, capability: int) -> CompiledKernel:
     """The kernel; the user's cache is left alone, as no fuzzed kernel comes twice."""
-    from minitriton.compiler import compile
-    from minitriton.target import GPUTarget
-
     before = os.environ.get("TRITON_CACHE_DIR")
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         os.environ["TRITON_CACHE_DIR"] = folder

@@ -28,10 +28,12 @@ from minitriton.dialects.context import make_context
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.printing import KERNEL
-from minitriton.fuzz.running.launch_arguments import LaunchArguments
+from minitriton.fuzz.running.launch import Case
+from minitriton.fuzz.running.on_gpu import launch_on_gpu
 from minitriton.interpreter import interpret
 from minitriton.pass_registry import Pass, Property
 from minitriton.pipelines import pipeline_for
+from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
 ORACLES = ("interpreter", "ttgir", "emulator", "triton", "gpu")
@@ -47,21 +49,6 @@ class Outcome:
     stage: str = ""
     findings: tuple[str, ...] = ()
     finding_kinds: tuple[str, ...] = ()
-
-
-@dataclass
-class Case:
-    """One launch: source text, arguments, options."""
-
-    source: str
-    launch: LaunchArguments
-    grid: tuple[int, ...]
-    num_warps: int
-    fp_fusion: bool
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"num_warps": self.num_warps, "enable_fp_fusion": self.fp_fusion}
 
 
 def run_oracles(case: Case, names: Sequence[str]) -> dict[str, Outcome]:
@@ -233,8 +220,6 @@ def _run_triton(case: Case, path: Path) -> Outcome:
 
 
 def _run_on_gpu(case: Case, source: ASTSource) -> Outcome:
-    from minitriton.fuzz.running.on_gpu import launch_on_gpu
-
     arrays, failed = _attempt("GPU", lambda: launch_on_gpu(case, source))
     return failed or Outcome(arrays)
 
@@ -246,7 +231,5 @@ def available(name: str) -> bool:
     if name == "triton":
         return importlib.util.find_spec("triton") is not None and importlib.util.find_spec("triton._C") is not None
     if name == "gpu":
-        from minitriton.runtime.driver import has_gpu
-
         return has_gpu()
     return True

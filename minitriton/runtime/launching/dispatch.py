@@ -27,7 +27,7 @@ from typing import Any
 from minitriton.errors import MinitritonError
 from minitriton.identity import PLAIN, key_of
 from minitriton.language.dtypes import dtype
-from minitriton.runtime.driver import NO_CONTEXT, has_gpu
+from minitriton.runtime.cuda_driver import NO_CONTEXT, has_gpu
 from minitriton.runtime.launching.arguments import (
     data_address,
     has_hooks,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.runtime.driver import NO_CONTEXT
+from minitriton.runtime.cuda_driver import NO_CONTEXT
 from minitriton.runtime.launching.arguments import Argument
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.launching.launcher import Launcher

@@ -15,7 +15,7 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime._allocation import current_allocator
-from minitriton.runtime.driver import NO_CONTEXT, CudaDriver
+from minitriton.runtime.cuda_driver import NO_CONTEXT, CudaDriver
 from minitriton.runtime.launching.descriptor_arguments import TENSOR_MAP_TYPE
 from minitriton.runtime.launching.native_launch import native_launch
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minitriton import knobs
 from minitriton.codegen.cubin import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import blocks_on_sm
 from minitriton.errors import MinitritonError, OutOfResources
-from minitriton.runtime.driver import CudaDriver, TensorMapAddress, get_driver, has_gpu, torch_module
+from minitriton.runtime.cuda_driver import CudaDriver, TensorMapAddress, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.arguments import (
     Argument,
     collect_arguments,
@@ -31,13 +31,12 @@ from minitriton.runtime.launching.descriptor_arguments import (
 )
 from minitriton.runtime.launching.generic_call import generic_call
 from minitriton.runtime.launching.launcher import FewPrograms, Launcher, LaunchShape
+from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target.tensor_map import TensorMap
 
-if TYPE_CHECKING:
-    from minitriton.runtime.compiled_kernel import CompiledKernel
 
 
-def load(kernel: CompiledKernel) -> None:
+def load(kernel: StoredKernel) -> None:
     """Loads `kernel` on the current device and gives it a `Launcher`.
 
     The cubin is used where an assembler makes one, else the driver compiles the PTX. Raises `OutOfResources`.
@@ -72,14 +71,14 @@ def load(kernel: CompiledKernel) -> None:
         metadata.num_ctas,
         driver.parameter_places(loaded.function),
     )
-    launcher = kernel._launcher = Launcher(
+    launcher = kernel.launcher = Launcher(
         driver, loaded.function, kernel.name, types, shape, device, _few_programs(kernel, driver, device)
     )
     launcher.call = generic_call(launcher, kernel.src.signature, metadata.tensordesc_meta, passed_values)
     kernel.module, kernel.function = loaded.module, loaded.function
 
 
-def _few_programs(kernel: CompiledKernel, driver: CudaDriver, device: int) -> FewPrograms | None:
+def _few_programs(kernel: StoredKernel, driver: CudaDriver, device: int) -> FewPrograms | None:
     """The kernel with more registers, where it has such a cubin, for as many blocks as run at once with these."""
     cubin = kernel.asm.get("few_cubin")
     if cubin is None:
@@ -92,7 +91,7 @@ def _few_programs(kernel: CompiledKernel, driver: CudaDriver, device: int) -> Fe
     return FewPrograms(loaded.function, blocks * driver.multiprocessors(device))
 
 
-def _note_resources(kernel: CompiledKernel) -> None:
+def _note_resources(kernel: StoredKernel) -> None:
     taken = kernel_resources(kernel.asm["cubin"], kernel.name)
     kernel.n_regs, kernel.n_spills = taken.registers, taken.local_bytes // 4
 
@@ -101,7 +100,7 @@ _MOST_PORTABLE_CTAS = 8
 """Blocks of a cluster that every device with clusters can run."""
 
 
-def _binary(kernel: CompiledKernel) -> bytes:
+def _binary(kernel: StoredKernel) -> bytes:
     if "cubin" in kernel.asm or assembler_available():
         return kernel.asm["cubin"]
     return kernel.asm["ptx"].encode() + b"\0"
@@ -153,27 +152,7 @@ _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _GRID_HELP = "write kernel[(x, y, z)](...) with 1 to 3 integers, or a function of the arguments that returns them"
 
 
-def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
-    """`kernel[grid]` of an already compiled kernel. It takes the arguments in order: all of them, or those of the parameters
-    that are not declared constexpr (whether or not a value was compiled in), or only those that a launch passes."""
-
-    def run(*args: Any, stream: int | None = None) -> None:
-        arguments = expanded_arguments(_given(kernel, args), kernel.metadata.tensordesc_meta)
-        size = full_grid(grid)
-        if any(lies_on_host(a) for a in args):
-            from minitriton.runtime.on_cpu.emulation import run_on_emulator
-
-            run_on_emulator(kernel, size, arguments)
-            return
-        kernel._init_handles()
-        if stream is None:
-            stream = current_stream()[1]
-        kernel.run.launch(*size, stream, passed_values(arguments))
-
-    return run
-
-
-def _given(kernel: CompiledKernel, args: tuple[Any, ...]) -> list[Argument]:
+def given_arguments(kernel: StoredKernel, args: tuple[Any, ...]) -> list[Argument]:
     """What the launch passes of `args`. Raises `MinitritonError` where their number fits none of the ways to call."""
     source = kernel.src
     kinds = source.signature.values() if source.ext == "source" else source.runtime_parameters()

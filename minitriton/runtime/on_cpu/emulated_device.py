@@ -8,6 +8,7 @@ Programs ask the current device what to compile for, where to put tensors, and h
 
 from __future__ import annotations
 
+from minitriton.runtime.default_target import default_target
 from minitriton.target import GPUTarget
 
 _REGISTERS_OF_SM = 65536
@@ -19,8 +20,6 @@ class EmulatedDevice:
 
     def target(self, device: int = 0) -> GPUTarget:
         """What kernels are compiled for; `TRITON_OVERRIDE_ARCH` names another architecture than Hopper."""
-        from minitriton.runtime.default_target import default_target
-
         return default_target()
 
     def current_device(self) -> int:

@@ -1,6 +1,6 @@
 """Running a compiled kernel without a GPU: its PTX, on the emulator, over arrays in host memory.
 
-In: a `CompiledKernel`, a grid and a launch's arguments. Out: the arrays, written in place; what the kernel printed, on stdout; a
+In: a `StoredKernel`, a grid and a launch's arguments. Out: the arrays, written in place; what the kernel printed, on stdout; a
 `Report` as the kernel's `last_report`. What the emulator finds wrong is a `KernelFault` at the kernel's line:
 
     softmax.py:12:8: error: out-of-bounds: 4 bytes at byte 4000 of `x_ptr` (4000 bytes) (CTA (3, 0, 0), thread 8) (120 times)
@@ -25,7 +25,7 @@ from minitriton.runtime.on_cpu.host_arrays import host_view
 
 if TYPE_CHECKING:
     from minitriton.emulator import Finding, Report
-    from minitriton.runtime.compiled_kernel import CompiledKernel
+    from minitriton.runtime.stored_kernel import StoredKernel
 
 TO_INTERPRETER = "MINITRITON_INTERPRET=1 runs the kernel's TTIR on the interpreter instead"
 
@@ -63,7 +63,7 @@ class KernelFault(MinitritonError, RuntimeError):
         return type(self), (self.finding, self.report)
 
 
-def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], arguments: list[Argument]) -> None:
+def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments: list[Argument]) -> None:
     """Launches `kernel` over `grid`.
 
     `knobs.emulator.check` says whether races, uninitialised reads and what is asynchronous are looked after, and costs counted;
@@ -103,7 +103,7 @@ def run_on_emulator(kernel: CompiledKernel, grid: tuple[int, int, int], argument
     _complain(report)
 
 
-def _checks(kernel: CompiledKernel) -> bool:
+def _checks(kernel: StoredKernel) -> bool:
     when = knobs.emulator.check
     if when not in _CHECKS:
         raise MinitritonError(

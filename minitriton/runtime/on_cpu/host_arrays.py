@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.errors import MinitritonError
-from minitriton.runtime.driver import has_gpu, torch_module
+from minitriton.runtime.cuda_driver import has_gpu, torch_module
 from minitriton.runtime.launching.arguments import is_host_array, offers
 
 

@@ -1,0 +1,280 @@
+"""The CUDA driver, through `ctypes`: what loading and launching a kernel needs, and nothing else.
+
+No compiler and no toolkit: `libcuda.so.1` comes with the display driver. Every call is checked; a failure becomes a
+`DriverError` that carries the driver's own name and text of the error (CUDA driver API, section "Error Handling").
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from minitriton.errors import MinitritonError, OutOfResources
+from minitriton.host import locks
+from minitriton.target import SUPPORTED_ARCHITECTURES, GPUTarget
+from minitriton.target.tensor_map import DRIVER_TYPES, TensorMap
+from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
+
+_COMPUTE_CAPABILITY_MAJOR = 75
+_COMPUTE_CAPABILITY_MINOR = 76
+_MULTIPROCESSOR_COUNT = 16
+_MAX_SHARED_MEMORY_OPTIN = 97
+_MAX_REGISTERS_PER_MULTIPROCESSOR = 82
+_CLOCK_RATE = 13
+_MEMORY_CLOCK_RATE = 36
+_MEMORY_BUS_WIDTH = 37
+_WARP_SIZE = 10
+
+_FUNC_MAX_THREADS = 0
+_FUNC_STATIC_SHARED = 1
+_FUNC_LOCAL_BYTES = 3
+_FUNC_REGISTERS = 4
+_FUNC_MAX_DYNAMIC_SHARED = 8
+_FUNC_NON_PORTABLE_CLUSTERS = 14
+
+_JIT_ERROR_LOG_BUFFER = 5
+_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6
+
+_STATIC_SHARED_LIMIT = 48 * 1024
+"""Bytes of shared memory that a kernel gets without opting in to more (CUDA programming guide, §16)."""
+
+
+NO_CONTEXT = 201
+"""CUDA_ERROR_INVALID_CONTEXT: the calling thread has used no device yet."""
+
+
+_TENSOR_MAP_ALIGNMENT = 64
+
+
+class TensorMapAddress(int):
+    """The address of a tensor map's bytes in host memory, which it keeps."""
+
+    kept: Any
+
+
+class DriverError(MinitritonError):
+    """A CUDA driver call failed. `code` is its CUresult."""
+
+    def __init__(self, call: str, code: int, name: str, text: str, help: str | None = None) -> None:
+        self.code = code
+        super().__init__(f"{call} failed: {name} ({code}): {text}", help=help)
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A kernel in a device's memory. `function` is its CUfunction, `n_spills` counts 32-bit registers spilled per thread."""
+
+    module: int
+    function: int
+    n_regs: int
+    n_spills: int
+    n_max_threads: int
+
+
+class CudaDriver:
+    """One process's view of `libcuda`. Raises `MinitritonError` on construction where there is no driver or device."""
+
+    def __init__(self) -> None:
+        try:
+            self.library = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise MinitritonError(
+                "no CUDA driver (libcuda.so.1) on this machine",
+                help="pass NumPy arrays to run on the emulator, or compile with minitriton.compile(..., target=GPUTarget('cuda', 90, 32))",
+            ) from error
+        self._lock = threading.Lock()
+        self.check("cuInit", self.library.cuInit(0))
+        count = ctypes.c_int()
+        self.check("cuDeviceGetCount", self.library.cuDeviceGetCount(ctypes.byref(count)))
+        if count.value == 0:
+            raise MinitritonError(
+                "the CUDA driver reports no device", help="pass NumPy arrays to run on the interpreter"
+            )
+        self.device_count = count.value
+        self._contexts: dict[int, ctypes.c_void_p] = {}
+
+    def check(self, call: str, code: int, help: str | None = None) -> None:
+        """Raises `DriverError` unless `code` is CUDA_SUCCESS."""
+        if code == 0:
+            return
+        name, text = ctypes.c_char_p(), ctypes.c_char_p()
+        self.library.cuGetErrorName(code, ctypes.byref(name))
+        self.library.cuGetErrorString(code, ctypes.byref(text))
+        raise DriverError(call, code, (name.value or b"?").decode(), (text.value or b"?").decode(), help)
+
+    def attribute(self, attribute: int, device: int = 0) -> int:
+        """A CUdevice_attribute of `device`."""
+        value = ctypes.c_int()
+        self.check("cuDeviceGetAttribute", self.library.cuDeviceGetAttribute(ctypes.byref(value), attribute, device))
+        return value.value
+
+    @functools.cache  # noqa: B019 (the driver lives as long as the process)
+    def target(self, device: int = 0) -> GPUTarget:
+        """The architecture of `device`. A newer one than minitriton knows is compiled for as the newest known."""
+        arch = 10 * self.attribute(_COMPUTE_CAPABILITY_MAJOR, device) + self.attribute(
+            _COMPUTE_CAPABILITY_MINOR, device
+        )
+        if arch not in SUPPORTED_ARCHITECTURES:
+            raise MinitritonError(
+                f"device {device} has compute capability {arch // 10}.{arch % 10}, which minitriton does not target",
+                help="supported: " + ", ".join(f"{a // 10}.{a % 10}" for a in SUPPORTED_ARCHITECTURES),
+            )
+        return GPUTarget("cuda", arch, 32)
+
+    def properties(self, device: int = 0) -> dict[str, int]:
+        """Triton's `get_device_properties`: bytes, counts, kHz, bits."""
+        return {
+            "max_shared_mem": self.attribute(_MAX_SHARED_MEMORY_OPTIN, device),
+            "max_num_regs": self.attribute(_MAX_REGISTERS_PER_MULTIPROCESSOR, device),
+            "multiprocessor_count": self.attribute(_MULTIPROCESSOR_COUNT, device),
+            "warpSize": self.attribute(_WARP_SIZE, device),
+            "sm_clock_rate": self.attribute(_CLOCK_RATE, device),
+            "mem_clock_rate": self.attribute(_MEMORY_CLOCK_RATE, device),
+            "mem_bus_width": self.attribute(_MEMORY_BUS_WIDTH, device),
+        }
+
+    def current_device(self) -> int:
+        """The device of the calling thread's context; makes device 0's primary context current where there is none."""
+        device = ctypes.c_int()
+        if self.library.cuCtxGetDevice(ctypes.byref(device)) == 0:
+            return device.value
+        self.set_current_device(0)
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        """Makes the primary context of `device` current for the calling thread."""
+        with self._lock:
+            context = self._contexts.get(device)
+            if context is None:
+                context = ctypes.c_void_p()
+                self.check(
+                    "cuDevicePrimaryCtxRetain",
+                    self.library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device),
+                )
+                self._contexts[device] = context
+        self.check("cuCtxSetCurrent", self.library.cuCtxSetCurrent(context))
+
+    def multiprocessors(self, device: int) -> int:
+        """How many multiprocessors the device has."""
+        return self.attribute(_MULTIPROCESSOR_COUNT, device)
+
+    def load(self, name: str, binary: bytes, shared: int, device: int) -> LoadedKernel:
+        """Loads a cubin, or PTX text ending in a zero byte, and finds kernel `name` in it.
+
+        `shared` is the dynamic shared memory in bytes that launches will ask for. Raises `OutOfResources` if the device has less.
+        """
+        self.current_device()
+        limit = self.attribute(_MAX_SHARED_MEMORY_OPTIN, device)
+        if shared > limit:
+            raise OutOfResources(shared, limit, "shared memory")
+        log = ctypes.create_string_buffer(8192)
+        keys = (ctypes.c_int * 2)(_JIT_ERROR_LOG_BUFFER, _JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        code = self.library.cuModuleLoadDataEx(ctypes.byref(module), binary, 2, keys, values)
+        self.check(f"loading kernel {name!r}", code, help=log.value.decode(errors="replace").strip() or None)
+        code = self.library.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
+        self.check(f"finding kernel {name!r}", code)
+        if shared > _STATIC_SHARED_LIMIT:
+            self.check(
+                "cuFuncSetAttribute",
+                self.library.cuFuncSetAttribute(
+                    function, _FUNC_MAX_DYNAMIC_SHARED, limit - self._function(function, _FUNC_STATIC_SHARED)
+                ),
+            )
+        return LoadedKernel(
+            module=module.value or 0,
+            function=function.value or 0,
+            n_regs=self._function(function, _FUNC_REGISTERS),
+            n_spills=self._function(function, _FUNC_LOCAL_BYTES) // 4,
+            n_max_threads=self._function(function, _FUNC_MAX_THREADS),
+        )
+
+    def allow_large_clusters(self, function: int) -> None:
+        """Lets clusters of `function` have more blocks than every device can run."""
+        set_attribute = self.library.cuFuncSetAttribute
+        self.check("cuFuncSetAttribute", set_attribute(ctypes.c_void_p(function), _FUNC_NON_PORTABLE_CLUSTERS, 1))
+
+    def encode_tensor_map(self, name: str, map: TensorMap) -> TensorMapAddress:
+        """The bytes of `map`, for the parameter `name`. Raises `DriverError` for a map that the driver refuses."""
+        buffer = (ctypes.c_char * (TENSOR_MAP_BYTES + _TENSOR_MAP_ALIGNMENT))()
+        start = ctypes.addressof(buffer)
+        address = TensorMapAddress(start + -start % _TENSOR_MAP_ALIGNMENT)
+        address.kept = buffer
+        rank = map.rank
+        code = self.library.cuTensorMapEncodeTiled(
+            ctypes.c_void_p(address),
+            DRIVER_TYPES.index(map.element),
+            rank,
+            ctypes.c_void_p(map.address),
+            (ctypes.c_uint64 * rank)(*map.dims),
+            (ctypes.c_uint64 * rank)(*map.strides),
+            (ctypes.c_uint32 * rank)(*map.box),
+            (ctypes.c_uint32 * rank)(*map.steps),
+            map.interleave,
+            map.swizzle,
+            map.l2_promotion,
+            int(map.nan_fill),
+        )
+        self.check(f"describing parameter {name!r} to the copy unit", code, help=map.refusal())
+        return address
+
+    def parameter_places(self, function: int) -> tuple[tuple[int, int], ...] | None:
+        """Offset and bytes of each of a kernel's parameters in what a launch passes; None where a driver older than CUDA 12.4
+        cannot tell."""
+        ask = getattr(self.library, "cuFuncGetParamInfo", None)
+        if ask is None:
+            return None
+        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+        places: list[tuple[int, int]] = []
+        while not ask(
+            ctypes.c_void_p(function), ctypes.c_size_t(len(places)), ctypes.byref(offset), ctypes.byref(size)
+        ):
+            places.append((offset.value, size.value))
+        return tuple(places)
+
+    def _function(self, function: ctypes.c_void_p, attribute: int) -> int:
+        value = ctypes.c_int()
+        self.check("cuFuncGetAttribute", self.library.cuFuncGetAttribute(ctypes.byref(value), attribute, function))
+        return value.value
+
+    def synchronize(self) -> None:
+        """Waits for all work of the current context. Raises `DriverError` for a kernel that failed meanwhile."""
+        self.check("cuCtxSynchronize", self.library.cuCtxSynchronize())
+
+
+_driver: CudaDriver | MinitritonError | None = None
+
+
+def _looked_for() -> CudaDriver | MinitritonError:
+    """The process's driver, or why there is none; looked for once."""
+    global _driver
+    with locks.DRIVER:
+        if _driver is None:
+            try:
+                _driver = CudaDriver()
+            except MinitritonError as error:
+                _driver = error
+        return _driver
+
+
+def get_driver() -> CudaDriver:
+    """The process's driver. Raises `MinitritonError` where there is no driver or no device."""
+    found = _looked_for()
+    if isinstance(found, MinitritonError):
+        raise found.with_traceback(None)
+    return found
+
+
+def has_gpu() -> bool:
+    """Whether a kernel can be launched on a GPU of this machine."""
+    return not isinstance(_looked_for(), MinitritonError)
+
+
+def torch_module() -> Any | None:
+    """`torch` if the program has imported it already, else None: minitriton never imports it by itself."""
+    return sys.modules.get("torch")
