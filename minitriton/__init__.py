@@ -33,7 +33,7 @@ _EXPORTS = {
     "AsyncCompileMode": "minitriton.runtime._async_compile",
     "FutureKernel": "minitriton.runtime._async_compile",
     "CompilationError": "minitriton.frontend.errors",
-    "constexpr_function": "minitriton.language.declare",
+    "constexpr_function": "minitriton.frontend.function",
     "must_use_result": "minitriton.language.declare",
 }
 _MODULES = ("language", "testing", "runtime", "compiler", "backends", "tools", "errors", "target", "knobs", "_C")

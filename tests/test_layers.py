@@ -26,29 +26,8 @@ EXCEPTIONS = {
         "runtime/compiled_parts.py",
         "tools",
     ): "`asm['sass']` is made when it is first asked for, by the disassembler among the tools",
-    (
-        "language/declare.py",
-        "frontend",
-    ): "`@library` functions are written in the language and compiled as a kernel's own are",
-    ("runtime/active_driver.py", "testing"): "Triton's `driver.get_benchmarker()` gives `testing.do_bench`",
-    ("runtime/autotuner.py", "testing"): "the autotuner measures by `testing.do_bench` unless it is told otherwise",
 }
 """Imports inside functions that go up the layers, each with its reason: at most ten."""
-
-CYCLES = {
-    "dialects.ttg.types": "a type's verifier asks for the facts of types",
-    "emulator.machine": "families of instructions and the machine that runs them name each other in annotations",
-    "analysis.index.evaluation": "rules take the evaluation, in annotations",
-    "interpreter.machine": "meanings of ops with regions take the machine that runs them, in annotations",
-    "layouts.linear_layout": "`LinearLayout.__str__` shows views",
-    "language.standard": "`tl.sort` is written in the language, in a file of its own",
-    "frontend.function": "library functions are compiled where they are declared",
-    "codegen.lowering.control_flow": "the walk of a function and the lowering of its branches take each other",
-    "runtime.driver": "a launch, its driver and its emulation ask for each other when they run",
-    "cli": "commands start the command line again, in processes of their own",
-    "fuzz.running.oracles": "an oracle launches on the GPU, what launches takes a case",
-}
-"""Files that import each other, all imports counted, by one file of each circle: to become fewer, never more."""
 
 
 def imports_of(path: Path) -> set[tuple[str, bool]]:
@@ -121,13 +100,7 @@ def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
     return [set(circle) for circle in circles]
 
 
-def test_no_files_import_each_other_when_they_are_loaded() -> None:
-    assert _circles(_graph(all_imports=False)) == []
-
-
-def test_no_more_files_import_each_other_later_than_are_known() -> None:
-    circles = _circles(_graph(all_imports=True))
-    unknown = [sorted(circle) for circle in circles if not circle & CYCLES.keys()]
-    assert unknown == []
-    gone = [name for name in CYCLES if not any(name in circle for circle in circles)]
-    assert gone == [], "these are solved: take them off the list"
+@pytest.mark.parametrize("all_imports", [False, True])
+def test_no_files_import_each_other(all_imports: bool) -> None:
+    """Neither when they are loaded nor, with `all_imports`, later or for types."""
+    assert _circles(_graph(all_imports=all_imports)) == []

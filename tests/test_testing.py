@@ -14,7 +14,7 @@ import pytest
 
 from minitriton import testing
 from minitriton.errors import MinitritonError
-from minitriton.runtime import active_driver, driver
+from minitriton.runtime import active_driver, benchmarking, driver
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ from minitriton.runtime import active_driver, driver
     ],
 )
 def test_timings_are_summarised(quantiles: Any, mode: str, expected: Any) -> None:
-    assert testing._summary([4.0, 1.0, 2.0, 9.0], quantiles, mode) == expected
+    assert benchmarking._summary([4.0, 1.0, 2.0, 9.0], quantiles, mode) == expected
 
 
 def test_a_mode_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="return_mode must be one of"):
-        testing._summary([1.0], None, "mode")
+        benchmarking._summary([1.0], None, "mode")
 
 
 def sweep(**others: Any) -> testing.Benchmark:
@@ -103,7 +103,7 @@ def test_without_matplotlib_a_plot_is_left_out_with_a_warning(tmp_path: Path, mo
 
 def test_peaks_follow_from_clocks_and_widths(monkeypatch: pytest.MonkeyPatch) -> None:
     properties = {"multiprocessor_count": 132, "mem_clock_rate": 2_619_000, "mem_bus_width": 5120}
-    monkeypatch.setattr(driver, "get_driver", lambda: SimpleNamespace(properties=lambda device: properties))
+    monkeypatch.setattr(testing, "get_driver", lambda: SimpleNamespace(properties=lambda device: properties))
     assert testing.get_dram_gbps(0) == pytest.approx(3352.3, abs=0.1)
     assert testing.get_max_tensorcore_tflops("torch.float16", 1_755_000) == pytest.approx(474.4, abs=0.1)
     assert testing.get_max_tensorcore_tflops("fp8e4nv", 1_755_000) == pytest.approx(948.9, abs=0.1)

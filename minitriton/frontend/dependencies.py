@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import hashlib
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -28,8 +29,17 @@ class PlainFunction(Exception):
 class DependenciesFinder(ast.NodeVisitor):
     """Walks a function once; `digest` and `used_global_vals` are the result."""
 
-    def __init__(self, name: str, globals: dict[str, Any], nonlocals: dict[str, Any], source: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        globals: dict[str, Any],
+        nonlocals: dict[str, Any],
+        source: str,
+        describe: Callable[[ConstexprFunction], Any],
+    ) -> None:
         self.name = name
+        self.describe = describe
+        """What knows the key of a compile-time function."""
         self.globals = globals
         self.nonlocals = nonlocals
         self.hasher = hashlib.sha256(source.encode())
@@ -51,7 +61,7 @@ class DependenciesFinder(ast.NodeVisitor):
                 self.used_global_vals[(name, id(scope))] = (value, scope)
         elif isinstance(value, ConstexprFunction):
             if not _module_of(value).startswith(_LANGUAGE):
-                self._record_function(value)
+                self._record_function(self.describe(value))
         elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):
             return
         elif getattr(value, "__triton_aggregate__", False):

@@ -26,7 +26,7 @@ from minitriton.frontend.errors import UnsupportedReference, location_of
 from minitriton.host import locks
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.identity import loose_key_of
-from minitriton.language.declare import LibraryFunction
+from minitriton.language.declare import ConstexprFunction, LibraryFunction
 from minitriton.language.dtypes import constexpr_type, dtype, pointer_type
 
 _CANONICAL_NAMES = {
@@ -208,7 +208,7 @@ class JITCallable:
             return self.hash
 
     def _digest(self) -> str:
-        finder = DependenciesFinder(self._fn_name, self.__globals__, _enclosing_variables(self.fn), self.src)
+        finder = DependenciesFinder(self._fn_name, self.__globals__, _enclosing_variables(self.fn), self.src, described)
         try:
             finder.visit(self.parse())
         except PlainFunction as error:
@@ -283,3 +283,48 @@ def compiled_function(function: Any) -> JITCallable:
             if function.compiled is None:
                 function.compiled = JITCallable(function.fn)
     return function.compiled
+
+
+def described(function: ConstexprFunction) -> JITCallable:
+    """The `JITCallable` of a compile-time function, which knows its source and what it uses."""
+    if function.callable is None:
+        function.callable = JITCallable(function.fn)
+    return function.callable
+
+
+class HashedConstexprFunction(ConstexprFunction):
+    """A compile-time function as programs have it: `src`, `cache_key`, `hash` and `used_global_vals` are those of kernels.
+
+    The key of a kernel that calls it depends on its source and on what it uses, and like a kernel it may call only functions of the
+    language.
+    """
+
+    @property
+    def src(self) -> str:
+        return described(self).src
+
+    @property
+    def cache_key(self) -> str:
+        """Raises `UnsupportedReference` if the function names one that is none of the language."""
+        return described(self).cache_key
+
+    @property
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, dict[str, Any]]]:
+        return described(self).used_global_vals
+
+    @property
+    def hash(self) -> str | None:
+        return described(self).hash
+
+    @hash.setter
+    def hash(self, value: str | None) -> None:
+        described(self).hash = value
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Replaces the source that the key is made of (the function called stays). As for kernels, callers keep their key."""
+        described(self)._unsafe_update_src(new_src)
+
+
+def constexpr_function(fn: Callable[..., Any]) -> HashedConstexprFunction:
+    """Makes a Python function callable in kernels, at compile time, on compile-time values."""
+    return HashedConstexprFunction(fn)

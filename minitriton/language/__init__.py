@@ -313,4 +313,5 @@ __all__ = [
 ]
 
 # Triton keeps sorting in `standard` too.
-vars(standard).update({name: vars(sorting)[name] for name in ("bitonic_merge", "flip", "sort", "sort_impl", "topk")})
+for _name in ("bitonic_merge", "flip", "sort", "sort_impl", "topk"):
+    setattr(standard, _name, getattr(sorting, _name))

@@ -70,15 +70,11 @@ class LibraryFunction(Declaration):
 
 
 class ConstexprFunction:
-    """A Python function that kernels may call with compile-time values; on the host it is the function itself.
-
-    `src`, `cache_key`, `hash` and `used_global_vals` are those of kernels: the key of a kernel that calls it depends on its
-    source and on what it uses, and like a kernel it may call only functions of the language.
-    """
+    """A Python function that kernels may call with compile-time values; on the host it is the function itself."""
 
     __triton_builtin__ = True
     callable: Any = None
-    """The frontend's object, which knows the source; made when first asked for."""
+    """The frontend's object, which knows the source; made when it is first needed."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
@@ -91,38 +87,6 @@ class ConstexprFunction:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else BoundConstexprFunction(instance, self)
-
-    def _described(self) -> Any:
-        if self.callable is None:
-            from minitriton.frontend.function import JITCallable
-
-            self.callable = JITCallable(self.fn)
-        return self.callable
-
-    @property
-    def src(self) -> str:
-        return self._described().src
-
-    @property
-    def cache_key(self) -> str:
-        """Raises `UnsupportedReference` if the function names one that is none of the language."""
-        return self._described().cache_key
-
-    @property
-    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, dict[str, Any]]]:
-        return self._described().used_global_vals
-
-    @property
-    def hash(self) -> str | None:
-        return self._described().hash
-
-    @hash.setter
-    def hash(self, value: str | None) -> None:
-        self._described().hash = value
-
-    def _unsafe_update_src(self, new_src: str) -> None:
-        """Replaces the source that the key is made of (the function called stays). As for kernels, callers keep their key."""
-        self._described()._unsafe_update_src(new_src)
 
 
 class BoundConstexprFunction:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, overload
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.errors import MinitritonError, place_of_caller
-from minitriton.frontend.function import JITCallable, KernelParam
+from minitriton.frontend.function import HashedConstexprFunction as ConstexprFunction
+from minitriton.frontend.function import JITCallable, KernelParam, constexpr_function
 from minitriton.identity import is_same, key_of
-from minitriton.language.declare import BoundConstexprFunction, ConstexprFunction, constexpr_function
+from minitriton.language.declare import BoundConstexprFunction
 from minitriton.runtime._async_compile import FutureKernel, active_mode
 from minitriton.runtime.caches.device import DeviceCaches
 from minitriton.runtime.cuda_driver import get_driver, has_gpu

@@ -12,7 +12,7 @@ import minitriton.language as tl
 from minitriton.codegen.cubin import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.errors import MinitritonError
-from minitriton.runtime import active_driver, driver
+from minitriton.runtime import active_driver, cuda_driver, default_target, driver
 from minitriton.runtime.launching import loading
 from minitriton.target import GPUTarget
 
@@ -21,7 +21,7 @@ needs_assembler = pytest.mark.skipif(not assembler_available("sm90"), reason="no
 
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (active_driver, driver, loading):
+    for module in (active_driver, cuda_driver, default_target, loading):
         monkeypatch.setattr(module, "has_gpu", lambda: False)
 
 
@@ -95,7 +95,7 @@ def test_what_is_no_cubin_is_refused() -> None:
 
 @needs_assembler
 def test_arrays_on_a_device_still_need_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "_driver", MinitritonError("no CUDA driver (libcuda.so.1) on this machine"))
+    monkeypatch.setattr(cuda_driver, "_driver", MinitritonError("no CUDA driver (libcuda.so.1) on this machine"))
     kernel = copy.warmup(tl.float32, tl.float32, 100, BLOCK=64, grid=(1,))
     with pytest.raises(MinitritonError, match="no CUDA driver"):
         kernel.run  # noqa: B018

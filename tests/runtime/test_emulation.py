@@ -13,7 +13,7 @@ import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.runtime import driver
+from minitriton.runtime import cuda_driver, driver
 from minitriton.runtime.launching import dispatch
 from minitriton.runtime.on_cpu.emulation import KernelFault
 
@@ -261,7 +261,7 @@ def test_a_kernel_without_arrays_runs_where_there_is_no_gpu(
 
 
 def test_no_driver_is_told_again_and_again_at_the_same_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "_driver", MinitritonError("no CUDA driver"))
+    monkeypatch.setattr(cuda_driver, "_driver", MinitritonError("no CUDA driver"))
     depths: list[int] = []
     for _ in range(3):
         assert not driver.has_gpu()
