@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,13 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.commands.kernel_files import load_kernel
+from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
 from minitriton.compilation.stages import STAGES
 from minitriton.compiler import compile
 from minitriton.dialects.text import print_module
-from minitriton.errors import MinitritonError, PipelineError
-from minitriton.pass_manager import Hook, Pipeline, Snapshots, Statistics, Timings, VerifyEach
+from minitriton.errors import MinitritonError
+from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget, known_architectures
 
@@ -38,7 +38,7 @@ def add_compile_command(commands: Any) -> None:
         "--option", action="append", default=[], metavar="NAME=VALUE", help="compile option, e.g. num_warps=8"
     )
     compile.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
-    _add_pipeline_edits(compile)
+    add_pipeline_edits(compile)
     compile.add_argument("-o", "--output", help="file to write (default: standard output)")
     compile.add_argument("--timings", action="store_true", help="print the time of each pass")
     compile.add_argument("--statistics", action="store_true", help="print the number of ops after each pass")
@@ -46,39 +46,6 @@ def add_compile_command(commands: Any) -> None:
     compile.add_argument("--verify-each", action="store_true", help="verify the IR after each pass")
     compile.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     compile.set_defaults(run=run)
-
-
-def _add_pipeline_edits(command: argparse.ArgumentParser) -> None:
-    where = "PASS may be canonicalize#2, the second of its name"
-    for name, form, help in (
-        ("--skip", "PASS", f"leave a pass out; {where}"),
-        ("--move", "'PASS before|after PASS'", "put a pass elsewhere"),
-        ("--insert", "'PASS{OPTIONS} before|after PASS'", "add a pass"),
-    ):
-        command.add_argument(name, action=_Edit, dest="edits", default=[], metavar=form, help=help)
-
-
-class _Edit(argparse.Action):
-    """Collects the changes of the pipeline in the order of the command line."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        namespace.edits = [*namespace.edits, ((option_string or "").removeprefix("--"), values)]
-
-
-def edited(pipeline: Pipeline, edits: list[tuple[str, str]]) -> Pipeline:
-    """`pipeline` after changes such as `("skip", "cse")` and `("move", "cse before sccp")`. Raises `PipelineError`."""
-    for kind, text in edits:
-        if kind == "skip":
-            pipeline = pipeline.skip(text)
-            continue
-        found = re.fullmatch(r"\s*(.*?)\s+(before|after)\s+(\S+)\s*", text)
-        if found is None:
-            raise PipelineError(
-                f"--{kind} {text!r} says not where", help=f"write --{kind} 'PASS before PASS', or after"
-            )
-        change = pipeline.move if kind == "move" else pipeline.insert
-        pipeline = change(found[1], **{found[2]: found[3]})
-    return pipeline
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
+from minitriton.explorer.arguments import add_program_arguments, asked_of
 from minitriton.explorer.colours import is_coloured
-from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
     from minitriton.explorer.asked import Asked
@@ -100,60 +100,6 @@ def run_run(given: argparse.Namespace) -> int:
     from minitriton.explorer import run_command
 
     return run_command.run_run(given)
-
-
-WHAT = "FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus"
-
-
-def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False, what: str = WHAT) -> None:
-    """What is compiled, how, and what it is run with."""
-    if many:
-        parser.add_argument("source", nargs="*", help=what + "; several are shown side by side")
-    else:
-        parser.add_argument("source", nargs="?", help=what)
-    parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile` (default: made up)")
-    parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
-    parser.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
-    for kind, form in (
-        ("skip", "PASS"),
-        ("move", "'PASS before|after PASS'"),
-        ("insert", "'PASS{OPTIONS} before|after PASS'"),
-    ):
-        parser.add_argument(
-            f"--{kind}", action=_Edit, dest="edits", default=[], metavar=form, help="as of `minitriton compile`"
-        )
-    parser.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
-    parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="the value of a number")
-    parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="elements of an array")
-    parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
-    parser.add_argument("--seed", type=int, default=0, help="of made-up contents")
-    parser.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
-    parser.add_argument("--state", metavar="CODE", help="all of these at once, as the explorer's links have it")
-
-
-class _Edit(argparse.Action):
-    """Collects the changes of the pipeline in the order of the command line."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        namespace.edits = [*namespace.edits, ((option_string or "").removeprefix("--"), values)]
-
-
-def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
-    """What the command line asks for. Raises `MinitritonError` where it names no program."""
-    from minitriton.explorer.asked import Asked
-
-    if given.state is not None:
-        return Asked.of_code(given.state)
-    source = source or given.source
-    if not source:
-        raise MinitritonError(
-            "no program is named", help="name one as FILE.py:kernel, or as a kernel of `minitriton corpus`"
-        )
-    return Asked(
-        source, given.signature, given.arch, tuple(given.option), given.pipeline, tuple(given.edits), grid=given.grid,
-        numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),
-    )  # fmt: skip
 
 
 def run_diff(given: argparse.Namespace) -> int:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.colours import BOLD, FAINT, GREEN, RED, is_coloured, painted
 
 
 def run_explain(given: argparse.Namespace) -> int:
     """Prints what is known of a line. Raises `MinitritonError` where the compiler made nothing of it."""
-    from minitriton.explorer.command import asked_of
     from minitriton.explorer.workshop import Workshop
 
     path, _, line = str(given.source or "").rpartition(":")

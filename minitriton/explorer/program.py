@@ -43,7 +43,7 @@ class Program:
 
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too."""
-        from minitriton.commands.compile import edited
+        from minitriton.commands.pipeline_edits import edited
 
         asked = self.asked
         pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.own_pipeline()

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.colours import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.explorer.execution import Ran, launch_of, run_program, summary
 
 
 def run_run(given: argparse.Namespace) -> int:
     """Prints the counts by line. 1 if a fault was found, else 0."""
-    from minitriton.explorer.command import asked_of
     from minitriton.explorer.kept_answers import say
     from minitriton.explorer.workshop import Workshop
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from minitriton.interpreter.errors import InterpreterError
 
 if TYPE_CHECKING:
-    from minitriton.interpreter.machine import interpret
+    from minitriton.interpreter.launch import interpret
 
 __all__ = ["InterpreterError", "interpret"]
 
@@ -21,6 +21,6 @@ def __getattr__(name: str) -> Any:
     """`interpret` brings NumPy and the dialects with it: programs that catch the error alone start without them."""
     if name != "interpret":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from minitriton.interpreter.machine import interpret
+    from minitriton.interpreter.launch import interpret
 
     return interpret

@@ -6,21 +6,17 @@ scf.for %i = %lb to %ub step %s iter_args(%x = %init)      the body runs for lb,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from xdsl.dialects import cf, func, scf
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import Block, Operation
+from xdsl.dialects import func, scf
 from xdsl.traits import is_side_effect_free
 
 from minitriton.dialects import tt
-from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 
 def results_of(values: Sequence[Array]) -> Any:
@@ -111,20 +107,3 @@ def _execute_region(op: scf.ExecuteRegionOp, machine: Machine) -> Callable[[], A
 def _call(op: tt.CallOp | func.CallOp, machine: Machine) -> Callable[..., Any]:
     name = op.callee.string_value()
     return lambda *arguments: results_of(machine.call(name, arguments))
-
-
-def next_block(terminator: Operation, values: Sequence[Array]) -> tuple[Block, Sequence[Array]]:
-    """Where a branch goes, given the values of its operands, and the arguments it passes on."""
-    successors = terminator.successors
-    if isinstance(terminator, cf.BranchOp):
-        return successors[0], values
-    if isinstance(terminator, cf.ConditionalBranchOp):
-        chosen = 0 if values[0] else 1
-    elif isinstance(terminator, cf.SwitchOp):
-        cases = terminator.properties.get("case_values")
-        numbers = [int(n) for n in cases.get_values()] if isinstance(cases, DenseIntOrFPElementsAttr) else []
-        chosen = 1 + numbers.index(int(values[0])) if int(values[0]) in numbers else 0
-    else:
-        raise NoMeaning(f"the interpreter has no meaning for {terminator.name}")
-    start = 1 + sum(len(block.args) for block in successors[:chosen])
-    return successors[chosen], values[start : start + len(successors[chosen].args)]

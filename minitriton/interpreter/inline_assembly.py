@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
@@ -21,32 +21,12 @@ from minitriton.dialects import tt
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, element_of, shape_of
 
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
-
 REGISTER_BITS = 32
-
-
-class Assembly(Protocol):
-    """Runs PTX: for every input register an array of words, for every output register one, of the widths in `results`.
-
-    The inputs numbered `pointers` are addresses in the arrays `memory`. Raises `MinitritonError` for what it cannot run,
-    `InterpreterError` for what goes wrong when it runs.
-    """
-
-    def __call__(
-        self,
-        asm: str,
-        constraints: str,
-        inputs: Sequence[np.ndarray],
-        results: Sequence[int],
-        memory: Sequence[np.ndarray] = (),
-        pointers: Sequence[int] = (),
-    ) -> list[np.ndarray]: ...
 
 
 def _elements_of_register(type_: Attribute, packed: int) -> int:

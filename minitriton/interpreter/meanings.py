@@ -7,25 +7,24 @@ A terminator has no meaning of its own: the op around it takes its operands.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Attribute, Operation
-from xdsl.traits import IsTerminator
 
+from minitriton.analysis.locations import source_location
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.interpreter import control_flow, inline_assembly, predication, programs
+from minitriton.interpreter.errors import NoMeaning
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.memory import atomics, descriptors, mbarriers, shared_ops, tensor_copies, tokens
 from minitriton.interpreter.memory import ops as memory_ops
 from minitriton.interpreter.numbers import casts as arith_casts
 from minitriton.interpreter.numbers import floats as arith_floats
 from minitriton.interpreter.numbers import integers as arith_integers
 from minitriton.interpreter.numbers import libdevice, math_functions
-from minitriton.interpreter.registry import PURE, WITH_MACHINE, Meaning
+from minitriton.interpreter.registry import PURE, WITH_MACHINE, Meaning, hands_on
 from minitriton.interpreter.tensors import dots, reductions, shapes
 from minitriton.interpreter.warps import clusters, partitions, warp_group_ops
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 __all__ = [
     "PURE",
@@ -37,6 +36,7 @@ __all__ = [
     "clusters",
     "control_flow",
     "dots",
+    "hands_on",
     "inline_assembly",
     "libdevice",
     "math_functions",
@@ -54,14 +54,32 @@ __all__ = [
 """The registries, and the modules that fill them."""
 
 
-def hands_on(op: Operation) -> bool:
-    """Whether `op` ends a block and has no meaning of its own: the op around it takes its operands."""
-    return op.has_trait(IsTerminator) and WITH_MACHINE.of(op) is None
+_FILES = {
+    "arith": "minitriton/interpreter/numbers/integers.py",
+    "math": "minitriton/interpreter/numbers/math_functions.py",
+}
+"""Where the meanings of a dialect are."""
 
 
-def with_scratch(op: Operation, machine: Machine, meaning: Meaning) -> Meaning:
-    """`meaning`, and what else the op does to shared memory."""
-    return shared_ops.with_scratch(op, machine, meaning)
+def meaning_of(op: Operation, machine: Machine) -> Meaning:
+    """What `op` does, with what else it does to shared memory. Raises `NoMeaning`, with the file where one is to be added."""
+    function = _meaning_of(op, machine)
+    return shared_ops.with_scratch(op, machine, function) if machine.has_warps else function
+
+
+def _meaning_of(op: Operation, machine: Machine) -> Meaning:
+    make = PURE.of(op)
+    if make is not None:
+        return make(op)
+    make_with_machine = WITH_MACHINE.of(op)
+    if make_with_machine is None:
+        raise NoMeaning(
+            f"the interpreter has no meaning for {op.name}",
+            source_location(op.location),
+            help="launch the kernel without MINITRITON_INTERPRET, so that its PTX runs, or add a meaning: "
+            f"{_FILES.get(op.name.partition('.')[0], 'a file of minitriton/interpreter/')} (docs/add-an-op.md)",
+        )
+    return make_with_machine(op, machine)
 
 
 def descriptor_argument(machine: Machine, type_: Attribute, arg: Any) -> Any:

@@ -7,19 +7,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from minitriton.dialects import ttg
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 
 class Poison:

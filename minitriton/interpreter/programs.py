@@ -8,7 +8,6 @@ gpu.barrier                    nothing: a tile is computed as a whole
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects import cf, ub
@@ -17,12 +16,10 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import llvm, tt
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, decoder, is_float, unsigned_dtype
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 
 def _axis(op: Operation) -> int:

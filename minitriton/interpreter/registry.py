@@ -9,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator
+
 from minitriton.dialects.op_rules import OpRules
 
 Meaning = Callable[..., Any]
 
 PURE: OpRules[Callable[[Any], Meaning]] = OpRules()
 WITH_MACHINE: OpRules[Callable[[Any, Any], Meaning]] = OpRules()
+
+
+def hands_on(op: Operation) -> bool:
+    """Whether `op` ends a block and has no meaning of its own: the op around it takes its operands."""
+    return op.has_trait(IsTerminator) and WITH_MACHINE.of(op) is None

@@ -6,19 +6,16 @@ tt.atomic_rmw add, %p, %v, %mask      gives what was there before; lanes that th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import RMWOp
+from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float, unsigned_dtype
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
-    from minitriton.interpreter.memory.device import Memory
 
 Combine = Callable[[Array, Array], Array]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -18,13 +18,11 @@ from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.memory.atomics import combination, update
 from minitriton.interpreter.memory.ops import load_where, padding_value, store_where
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 
 @dataclass(frozen=True)

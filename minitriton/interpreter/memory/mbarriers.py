@@ -11,8 +11,7 @@ unless another partition of a `ttg.warp_specialize` can still complete it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Operation
 
@@ -20,65 +19,16 @@ from minitriton.dialects import ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttng.barriers import WaitBarrierOp
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.memory.mbarrier import Mbarrier
 from minitriton.interpreter.memory.shared_views import View
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 from minitriton.interpreter.warps.partition_order import Knowledge
 
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
-
 ONE_WARP = 1
 """The op is done by one thread, which is one of the first warp."""
-
-
-@dataclass
-class Mbarrier:
-    """What the hardware keeps in the 8 bytes, and the copies that announce their end here, by phase."""
-
-    count: int
-    phase: int = 0
-    arrived: int = 0
-    missing_bytes: int = 0
-    copies: list[tuple[int, int]] = field(default_factory=list)
-    arriving: Knowledge | None = None
-    published: Knowledge | None = None
-    """What the partitions knew that have arrived in this phase and before it, and in complete phases."""
-
-    def expect(self, size: int) -> None:
-        """Bytes that must come in this phase."""
-        self.missing_bytes += size
-
-    def arrive(self, count: int = 1) -> None:
-        """That many arrivals."""
-        self.arrived += count
-        self._complete()
-
-    def receive(self, copy: int, size: int) -> None:
-        """An asynchronous copy brings `size` bytes."""
-        self.copies.append((self.phase, copy))
-        self.missing_bytes -= size
-        self._complete()
-
-    def passed(self, parity: int) -> bool:
-        """Whether the phase of this parity is complete."""
-        return self.phase % 2 != parity % 2
-
-    def missing(self) -> str:
-        """What the phase that runs lacks, in words."""
-        return f"of phase {self.phase}, {self.arrived} of {self.count} have arrived and {self.missing_bytes} bytes are missing"
-
-    def _complete(self) -> None:
-        if self.arrived >= self.count and self.missing_bytes == 0:
-            self.phase, self.arrived = self.phase + 1, 0
-            self.published = self.arriving
-
-    def finished_copies(self) -> list[int]:
-        """The copies of complete phases, which are handed out once."""
-        done = [copy for phase, copy in self.copies if phase < self.phase]
-        self.copies = [(phase, copy) for phase, copy in self.copies if phase >= self.phase]
-        return done
 
 
 def barrier_at(op: Operation, machine: Machine, view: View) -> Mbarrier:

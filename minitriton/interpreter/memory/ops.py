@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase
@@ -18,12 +17,10 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import PointerType, is_tensor_pointer
+from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, encoder, shape_of
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
-    from minitriton.interpreter.memory.device import Memory
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import func, gpu
@@ -22,15 +22,13 @@ from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.shared_views import View, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
 from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 TOKEN = np.bool_(True)
 """The value of a token: order is kept by running in order."""

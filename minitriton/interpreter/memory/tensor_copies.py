@@ -10,8 +10,7 @@ ttng.async_tma_copy_local_to_global %d[%i, %j] %buf               reads %buf unt
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
@@ -20,34 +19,14 @@ from minitriton.dialects import tt, ttng
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.dialects.ttng.tma import TensormapCreateOp
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.memory.descriptors import Descriptor
 from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
 from minitriton.interpreter.memory.ops import load_where
-from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.memory.tensor_maps import TensorMap
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder, shape_of
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
-
-
-@dataclass(frozen=True)
-class TensorMap:
-    """The contents of a descriptor's 128 bytes: sizes in elements, strides in bytes, slowest dimension first."""
-
-    base: int
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    fills_with_nan: bool
-
-
-@dataclass
-class TensorCopies:
-    """The descriptors that a program has written, by address, and the buffers that its stores may still read."""
-
-    maps: dict[int, TensorMap] = field(default_factory=dict)
-    stores: list[View] = field(default_factory=list)
 
 
 @WITH_MACHINE.add(TensormapCreateOp)

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
 from minitriton.dialects import nvws
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.mbarriers import Mbarrier, learn, publish
+from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.memory.mbarrier import Mbarrier
+from minitriton.interpreter.memory.mbarriers import learn, publish
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 
 @dataclass(frozen=True, eq=False)

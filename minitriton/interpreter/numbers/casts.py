@@ -7,19 +7,16 @@ arith.extui i1 true to i32 = 1                   arith.extsi i1 true to i32 = -1
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.tt.enums import RoundingMode
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder, is_i1, same, unsigned_dtype
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 Unary = Callable[[Array], Array]
 

@@ -11,19 +11,17 @@ run on slices, runs once per element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Region
 
 from minitriton.dialects import tt
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, shape_of
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 Combine = Callable[[Sequence[Array]], list[Array]]
 

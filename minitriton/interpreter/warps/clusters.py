@@ -11,17 +11,14 @@ waits without having arrived waits for ever; one that arrives twice has no meani
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
 from minitriton.dialects import ttng
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 
 def _refuse_in_partitions(op: Operation, machine: Machine) -> None:

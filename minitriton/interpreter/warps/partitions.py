@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, Region
@@ -24,14 +24,12 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.memory.shared import Issued
 from minitriton.interpreter.memory.shared_views import View
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array
-from minitriton.interpreter.warps.warp_group_ops import Products
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.warps.products import Products
 
 
 class _Stopped(Exception):

@@ -9,21 +9,18 @@ While a product runs its buffers may not be written; `Products` keeps count of w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from minitriton.dialects import ttng
 from minitriton.dialects.ttng.dot import WarpGroupDotOp
 from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Machine
 from minitriton.interpreter.memory.shared_ops import load_or_self
 from minitriton.interpreter.memory.shared_views import View
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.dots import product
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, zero
-
-if TYPE_CHECKING:
-    from minitriton.interpreter.machine import Machine
 
 
 class Unfinished:
@@ -50,26 +47,6 @@ def _too_early() -> InterpreterError:
         "the result of ttng.warp_group_dot is read before a ttng.warp_group_dot_wait that covers it",
         help="wait for the product (with fewer pending ones) before its result is used",
     )
-
-
-@dataclass
-class Products:
-    """The asynchronous products of a program, by number, in the order in which they were started."""
-
-    started: int = 0
-    finished: int = 0
-    operands: dict[int, list[View]] = field(default_factory=dict)
-
-    def start(self, buffers: list[View]) -> int:
-        """Another one, which reads `buffers`."""
-        self.started += 1
-        self.operands[self.started] = buffers
-        return self.started
-
-    def wait(self, pending: int) -> list[View]:
-        """All but the last `pending` ones end; the buffers that they read."""
-        first, self.finished = self.finished, max(self.finished, self.started - pending)
-        return [view for number in range(first + 1, self.finished + 1) for view in self.operands.pop(number)]
 
 
 @WITH_MACHINE.add(WarpGroupDotOp)

@@ -20,20 +20,17 @@ from minitriton.runtime.launching.arguments import (
     Argument,
     collect_arguments,
     data_address,
-    lies_on_host,
     runtime_value,
 )
 from minitriton.runtime.launching.descriptor_arguments import (
     TENSOR_MAP_TYPE,
     HostTensorMap,
-    expanded_arguments,
     expanded_types,
 )
 from minitriton.runtime.launching.generic_call import generic_call
 from minitriton.runtime.launching.launcher import FewPrograms, Launcher, LaunchShape
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target.tensor_map import TensorMap
-
 
 
 def load(kernel: StoredKernel) -> None:

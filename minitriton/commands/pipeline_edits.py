@@ -1,0 +1,44 @@
+"""Changes of a pipeline on command lines: `--skip cse --move 'cse before sccp' --insert 'canonicalize after cse'`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from minitriton.errors import PipelineError
+from minitriton.pass_manager import Pipeline
+
+
+def add_pipeline_edits(command: argparse.ArgumentParser) -> None:
+    """Adds the options; what they collect, in the order of the command line, is `edits`."""
+    where = "PASS may be canonicalize#2, the second of its name"
+    for name, form, help in (
+        ("--skip", "PASS", f"leave a pass out; {where}"),
+        ("--move", "'PASS before|after PASS'", "put a pass elsewhere"),
+        ("--insert", "'PASS{OPTIONS} before|after PASS'", "add a pass"),
+    ):
+        command.add_argument(name, action=_Edit, dest="edits", default=[], metavar=form, help=help)
+
+
+class _Edit(argparse.Action):
+    """Collects the changes of the pipeline in the order of the command line."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.edits = [*namespace.edits, ((option_string or "").removeprefix("--"), values)]
+
+
+def edited(pipeline: Pipeline, edits: list[tuple[str, str]]) -> Pipeline:
+    """`pipeline` after changes such as `("skip", "cse")` and `("move", "cse before sccp")`. Raises `PipelineError`."""
+    for kind, text in edits:
+        if kind == "skip":
+            pipeline = pipeline.skip(text)
+            continue
+        found = re.fullmatch(r"\s*(.*?)\s+(before|after)\s+(\S+)\s*", text)
+        if found is None:
+            raise PipelineError(
+                f"--{kind} {text!r} says not where", help=f"write --{kind} 'PASS before PASS', or after"
+            )
+        change = pipeline.move if kind == "move" else pipeline.insert
+        pipeline = change(found[1], **{found[2]: found[3]})
+    return pipeline

@@ -1,0 +1,47 @@
+"""What commands of the explorer are told: a program, how it is compiled, what it is run with."""
+
+from __future__ import annotations
+
+import argparse
+
+from minitriton.commands.pipeline_edits import add_pipeline_edits
+from minitriton.errors import MinitritonError
+from minitriton.explorer.asked import Asked
+from minitriton.target import known_architectures
+
+WHAT = "FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus"
+
+
+def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False, what: str = WHAT) -> None:
+    """What is compiled, how, and what it is run with."""
+    if many:
+        parser.add_argument("source", nargs="*", help=what + "; several are shown side by side")
+    else:
+        parser.add_argument("source", nargs="?", help=what)
+    parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile` (default: made up)")
+    parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
+    parser.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    add_pipeline_edits(parser)
+    parser.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
+    parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="the value of a number")
+    parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="elements of an array")
+    parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by parameter name, in place of made-up ones")
+    parser.add_argument("--seed", type=int, default=0, help="of made-up contents")
+    parser.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    parser.add_argument("--state", metavar="CODE", help="all of these at once, as the explorer's links have it")
+
+
+def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
+    """What the command line asks for. Raises `MinitritonError` where it names no program."""
+    if given.state is not None:
+        return Asked.of_code(given.state)
+    source = source or given.source
+    if not source:
+        raise MinitritonError(
+            "no program is named", help="name one as FILE.py:kernel, or as a kernel of `minitriton corpus`"
+        )
+    return Asked(
+        source, given.signature, given.arch, tuple(given.option), given.pipeline, tuple(given.edits), grid=given.grid,
+        numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),
+    )  # fmt: skip

@@ -1,0 +1,89 @@
+"""Runs a kernel of TTIR or TTGIR over NumPy tiles, one program of the grid after another.
+
+In: a module, a kernel's name, arguments, a grid. Out: the arrays among the arguments, written in place.
+
+    interpret(module, "add", [x, y, out, 1000], (8, 1, 1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.dialects.tt.types import PointerType
+from minitriton.interpreter import meanings
+from minitriton.interpreter.assembly import Assembly
+from minitriton.interpreter.errors import InterpreterError
+from minitriton.interpreter.machine import Array, Machine, Observer
+from minitriton.interpreter.values import held_scalar
+
+
+def interpret(
+    module: ModuleOp,
+    name: str,
+    args: Sequence[Any],
+    grid: Sequence[int] = (1, 1, 1),
+    *,
+    observer: Observer | None = None,
+    barriers_placed: bool = False,
+    inline_assembly: Assembly | None = None,
+    capability: int | None = None,
+    seconds: float = 0.0,
+) -> None:
+    """Run kernel `name` of `module` once for every program of `grid`, x fastest.
+
+    `args` are NumPy arrays (for pointers; bf16 and fp8 as arrays of their bits) and numbers, one per argument of the function,
+    and tensor descriptors over arrays, whose shape and strides the front end makes arguments of their own behind them.
+    Raises `InterpreterError`, at the kernel's line, for an access outside every array and the like. `observer` is told of
+    every op that runs.
+
+    The module may be TTIR or TTGIR. `barriers_placed` says that `analysis.shared_memory.membar` has seen it: then each access to shared memory
+    must be behind a barrier from other warps' accesses to the same bytes. `inline_assembly` runs the PTX of
+    `tt.elementwise_inline_asm`, as `minitriton.emulator.inline_assembly.evaluate` does; without it that op is refused.
+    `capability` is the GPU whose arithmetic is meant (80, 90); where it is not given, the one that TTGIR names, else Hopper.
+    A launch that is not at its end after `seconds` (0: however long it takes) is an error at the loop that it is in.
+    """
+    size = (*grid, 1, 1)[:3]
+    cut = (int(size[0]), int(size[1]), int(size[2]))
+    machine = Machine(
+        module,
+        cut,
+        meanings.meaning_of,
+        observer,
+        barriers_placed=barriers_placed,
+        inline_assembly=inline_assembly,
+        capability=capability,
+        seconds=seconds,
+    )
+    values = _arguments(machine, name, args)
+    with np.errstate(all="ignore"):
+        for z in range(machine.grid[2]):
+            for y in range(machine.grid[1]):
+                for x in range(machine.grid[0]):
+                    machine.turn()
+                    machine.start_program((x, y, z))
+                    machine.call(name, values)
+
+
+def _arguments(machine: Machine, name: str, args: Sequence[Any]) -> list[Array]:
+    function = machine.functions.get(name)
+    block = function.regions[0].first_block if function is not None else None
+    types = [argument.type for argument in block.args] if block is not None else []
+    if len(types) != len(args):
+        args = [part for arg in args for part in meanings.flattened(arg)]
+    if block is not None and len(types) != len(args):
+        raise InterpreterError(f"{name} takes {len(types)} arguments, got {len(args)}")
+    values: list[Array] = []
+    for index, (type_, arg) in enumerate(zip(types, args, strict=True)):
+        if isinstance(arg, np.ndarray):
+            arg = machine.memory.add(arg, f"argument {index}")
+        elif isinstance(type_, PointerType) and not isinstance(arg, int | np.integer):
+            raise InterpreterError(f"argument {index} of {name} is a pointer, got {type(arg).__name__}")
+        values.append(
+            meanings.descriptor_argument(machine, type_, arg)
+            or held_scalar(arg.item() if isinstance(arg, np.generic) else arg, type_)
+        )
+    return values
