@@ -1,79 +1,37 @@
 """Answers what a page asks, in the process that compiles: each answer is plain values for JSON.
 
-    workshop = Workshop()
-    workshop.answer("compile", {"asked": {"source": "softmax.py:softmax"}})["steps"]
-    workshop.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
-
-Compiles are kept, the last few of them, so that questions about one need no other compile.
+workshop = Workshop()
+workshop.answer("compile", {"asked": {"source": "softmax.py:softmax"}})["steps"]
+workshop.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from minitriton.analysis.locations import user_location
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.compiles import Compiles, Opened
 from minitriton.explorer.execution import Ran, largest_difference, run_program
-from minitriton.explorer.inspection import Tables, inspect_state
+from minitriton.explorer.inspection import inspect_state
+from minitriton.explorer.lessons.exercise import grade
+from minitriton.explorer.lessons.exercises import EXERCISES, find
+from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_places import LLVMPlaces
 from minitriton.explorer.payload import payload, state_payload
 from minitriton.explorer.program import Program, open_program
-from minitriton.explorer.recording import Recording, record
-
-_KEPT = 6
 
 
-@dataclass
-class Opened:
-    """One compile, with what was found out about it since."""
-
-    program: Program
-    recording: Recording
-    tables: Tables
-    inspected: dict[int, dict[str, Any]] = field(default_factory=dict)
-    ran: Ran | None = None
-    cubin: bytes | None = None
-
-    @property
-    def files(self) -> dict[str, int]:
-        """Source files by path: their numbers."""
-        return self.tables.files
-
-
-class Workshop:
-    """The compiles of a session."""
-
-    def __init__(self) -> None:
-        self._opened: OrderedDict[Asked, Opened] = OrderedDict()
+class Workshop(Compiles):
+    """Answers about the compiles of a session."""
 
     def answer(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         """What service `name` says. Raises `MinitritonError` for what it cannot do, and for a service that there is not."""
         if name not in SERVICES:
             raise MinitritonError(f"the explorer has no service {name!r}", help="it has: " + ", ".join(SERVICES))
         return SERVICES[name](self, given)
-
-    def opened(self, asked: Asked) -> Opened:
-        """The compile of `asked`, made or remembered."""
-        found = self._opened.get(asked)
-        if found is None:
-            program = open_program(asked)
-            recording = record(
-                program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=True
-            )
-            recording.own_pipeline = str(program.own_pipeline())
-            found = self._opened[asked] = Opened(program, recording, Tables(sorted(recording.sources)))
-            while len(self._opened) > _KEPT:
-                self._opened.popitem(last=False)
-        self._opened.move_to_end(asked)
-        return found
-
-    def forget(self, asked: Asked) -> None:
-        """Makes the next question compile again: the file may have changed."""
-        self._opened.pop(asked, None)
 
 
 def compiled(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
@@ -204,17 +162,11 @@ def triton(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
 
 def lessons(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     """The tour and the exercises."""
-    from minitriton.explorer.lessons.exercises import EXERCISES
-    from minitriton.explorer.lessons.tour import TOUR
-
     return {"tour": [walk.plain() for walk in TOUR], "exercises": [one.plain() for one in EXERCISES]}
 
 
 def exercise(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     """Whether a state, or words (`text`), solve the exercise `name`."""
-    from minitriton.explorer.lessons.exercise import grade
-    from minitriton.explorer.lessons.exercises import find
-
     found = grade(find(str(given.get("name"))), workshop, asked_of(given), str(given.get("text") or ""))
     return {"ok": found.ok, "said": list(found.said)}
 

@@ -15,10 +15,10 @@ import numpy as np
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import AccessFact, accesses
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.compiles import Compiles, Opened
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.layout_facts import local_cost, read_encoding
-from minitriton.explorer.workshop import Opened, Workshop
 from minitriton.layouts.encodings import SharedEncoding
 
 
@@ -34,7 +34,7 @@ class Said:
 class Answer:
     """An answer to an exercise: a state of the explorer, or words."""
 
-    workshop: Workshop
+    workshop: Compiles
     first: Asked
     asked: Asked
     text: str = ""

@@ -11,8 +11,8 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.compiles import Compiles
 from minitriton.explorer.lessons.checks import Answer, Check
-from minitriton.explorer.workshop import Workshop
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -46,7 +46,7 @@ class Grade:
     said: tuple[str, ...]
 
 
-def grade(exercise: Exercise, workshop: Workshop, asked: Asked, text: str = "") -> Grade:
+def grade(exercise: Exercise, workshop: Compiles, asked: Asked, text: str = "") -> Grade:
     """Checks an answer, up to the first check that fails."""
     answer = Answer(workshop, exercise.asked, asked, text)
     said: list[str] = []

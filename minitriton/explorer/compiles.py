@@ -1,0 +1,58 @@
+"""Compiles that a session keeps, the last few of them, so that questions about one need no other compile."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from minitriton.explorer.asked import Asked
+from minitriton.explorer.execution import Ran
+from minitriton.explorer.inspection import Tables
+from minitriton.explorer.program import Program, open_program
+from minitriton.explorer.recording import Recording, record
+
+_KEPT = 6
+
+
+@dataclass
+class Opened:
+    """One compile, with what was found out about it since."""
+
+    program: Program
+    recording: Recording
+    tables: Tables
+    inspected: dict[int, dict[str, Any]] = field(default_factory=dict)
+    ran: Ran | None = None
+    cubin: bytes | None = None
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Source files by path: their numbers."""
+        return self.tables.files
+
+
+class Compiles:
+    """The compiles of a session."""
+
+    def __init__(self) -> None:
+        self._opened: OrderedDict[Asked, Opened] = OrderedDict()
+
+    def opened(self, asked: Asked) -> Opened:
+        """The compile of `asked`, made or remembered."""
+        found = self._opened.get(asked)
+        if found is None:
+            program = open_program(asked)
+            recording = record(
+                program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=True
+            )
+            recording.own_pipeline = str(program.own_pipeline())
+            found = self._opened[asked] = Opened(program, recording, Tables(sorted(recording.sources)))
+            while len(self._opened) > _KEPT:
+                self._opened.popitem(last=False)
+        self._opened.move_to_end(asked)
+        return found
+
+    def forget(self, asked: Asked) -> None:
+        """Makes the next question compile again: the file may have changed."""
+        self._opened.pop(asked, None)
