@@ -1,6 +1,6 @@
 """Compile time, cache cold and process warm, side by side with Triton, by stage. Needs no GPU.
 
-    python benchmarks/compile_time.py [NAME ...] [--rounds N] [--json FILE]
+    python benchmarks/compile_time.py [NAME ...] [--products] [--rounds N] [--json FILE]
 
 Each compiler has a process of its own, as in programs. Each kernel is compiled once to warm it up, then `rounds` times; in every
 round each kernel by both compilers in turn, the other one first in every second round. Medians count. Stages and `total` are wall time, Triton's stages from its compilation
@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 import numpy as np
 from cases import CASES, Case, load_kernels
+from product_sources import Source, products
 
 from minitriton.runtime.launching.arguments import specialize
 
@@ -60,35 +61,43 @@ def signature_of(case: Case) -> tuple[dict[str, str], dict[str, Any], dict[tuple
     return signature, constexprs, attrs
 
 
+def source_of(name: str) -> Source:
+    """What is compiled under that name."""
+    case = next((c for c in CASES if c.name == name), None)
+    if case is None:
+        return products()[name]
+    signature, constexprs, attributes = signature_of(case)
+    aligned = tuple(list(signature)[place] for (place,) in attributes)
+    return Source(case.file, case.kernel, signature, constexprs, {"num_warps": case.num_warps}, aligned)
+
+
 def compile_once(name: str, compiler: str) -> dict[str, float]:
-    """Seconds of each of `COLUMNS` that one compile of the case `name` with an empty cache took."""
-    case = next(c for c in CASES if c.name == name)
-    signature, constexprs, attrs = signature_of(case)
-    kernel = getattr(load_kernels(case.file, compiler), case.kernel)
+    """Seconds of each of `COLUMNS` that one compile of the case or product `name` with an empty cache took."""
+    source = source_of(name)
+    signature, constexprs, attrs = source.signature, source.constexprs_of(compiler), source.attributes
+    kernel = getattr(load_kernels(source.file, compiler), source.kernel)
     folder = tempfile.mkdtemp()
     os.environ["TRITON_CACHE_DIR"] = folder
     run = _ours if compiler == "minitriton" else _triton
     try:
         wall, processor = time.perf_counter(), processor_seconds()
-        stages = run(kernel, signature, constexprs, attrs, case)
+        stages = run(kernel, signature, constexprs, attrs, source.options)
         return {**stages, "total": time.perf_counter() - wall, "cpu": processor_seconds() - processor}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _ours(kernel: Any, signature: Any, constexprs: Any, attrs: Any, case: Case) -> dict[str, float]:
+def _ours(kernel: Any, signature: Any, constexprs: Any, attrs: Any, options: dict[str, int]) -> dict[str, float]:
     import minitriton
     from minitriton.compiler import ASTSource
     from minitriton.target import GPUTarget
 
-    compiled = minitriton.compile(
-        ASTSource(kernel, signature, constexprs, attrs), GPUTarget("cuda", 90, 32), {"num_warps": case.num_warps}
-    )
+    compiled = minitriton.compile(ASTSource(kernel, signature, constexprs, attrs), GPUTarget("cuda", 90, 32), options)
     compiled.asm["cubin"]
     return compiled.stage_seconds
 
 
-def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, case: Case) -> dict[str, float]:
+def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, options: dict[str, int]) -> dict[str, float]:
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -104,23 +113,23 @@ def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, case: Case
     triton.compile(
         ASTSource(kernel, signature, constexprs, attrs),
         target=GPUTarget("cuda", 90, 32),
-        options={"num_warps": case.num_warps},
+        options=options,
     )
     return found
 
 
-def measure(cases: list[Case], rounds: int) -> list[dict[str, Any]]:
+def measure(names: list[str], rounds: int) -> list[dict[str, Any]]:
     """Per kernel its name and, by compiler, the median seconds of each of `COLUMNS`."""
-    runs: dict[str, dict[str, list[dict[str, float]]]] = {c.name: {each: [] for each in COMPILERS} for c in cases}
+    runs: dict[str, dict[str, list[dict[str, float]]]] = {name: {each: [] for each in COMPILERS} for name in names}
     with contextlib.ExitStack() as stack:
         context = multiprocessing.get_context("spawn")
         processes = {each: stack.enter_context(ProcessPoolExecutor(1, context)) for each in COMPILERS}
         for round in range(rounds + 1):
-            for case in cases:
+            for name in names:
                 for compiler in COMPILERS if round % 2 else reversed(COMPILERS):
-                    times = processes[compiler].submit(compile_once, case.name, compiler).result()
+                    times = processes[compiler].submit(compile_once, name, compiler).result()
                     if round:
-                        runs[case.name][compiler].append(times)
+                        runs[name][compiler].append(times)
     return [
         {"name": name, **{compiler: _medians(times) for compiler, times in of_kernel.items()}}
         for name, of_kernel in runs.items()
@@ -152,11 +161,14 @@ def _ratio(row: dict[str, Any]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
+    parser.add_argument("--products", action="store_true", help="the kernels of product_sources.py, which have dots")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
-    cases = [c for c in CASES if not arguments.names or any(n in c.name for n in arguments.names)]
-    rows = measure(cases, arguments.rounds)
+    known = list(products()) if arguments.products else [case.name for case in CASES]
+    rows = measure(
+        [n for n in known if not arguments.names or any(part in n for part in arguments.names)], arguments.rounds
+    )
     ratio = report(rows)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({"ratio": ratio, "rows": rows}, indent=1))
