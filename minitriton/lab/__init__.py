@@ -4,7 +4,11 @@ report = check_call(kernel, [x, y, out, 4000], grid=(4,), BLOCK=1024)
 report.ok        whether every pass kept the numbers
 report.text()    a table, one row a pass, then what is known of each broken pass
 
-table = sweep(["running_sums", "@reducing"], Space(), orders=500, jobs=2, store="orders.db")      many pipelines of many kernels
+Experiments with passes, their order, launches and layouts, from a laptop to a cluster (docs/lab.md):
+
+table = sweep(["running_sums", "@reducing"], Space(), orders=500, jobs=2, store="orders.db")      many points about many kernels
+found = search("bench_matmul", Space(constants=True), "cycles", sampler="tpe", budget=200)        the best of one
+write_page("orders.db", "orders.html")                                                            what a store holds
 """
 
 from __future__ import annotations
@@ -18,10 +22,22 @@ if TYPE_CHECKING:
     from minitriton.lab.checker import check
     from minitriton.lab.pipeline import with_passes
     from minitriton.lab.report import CheckReport, PassRow
+    from minitriton.lab.sweeping.agreement import agreed_order
+    from minitriton.lab.sweeping.candidates import Candidates
+    from minitriton.lab.sweeping.commuting import commutation
+    from minitriton.lab.sweeping.environment import PassOrderEnvironment
+    from minitriton.lab.sweeping.evaluation import Evaluator
     from minitriton.lab.sweeping.judging import Class, Record
+    from minitriton.lab.sweeping.measuring import measure
+    from minitriton.lab.sweeping.metrics import METRICS
+    from minitriton.lab.sweeping.other_version import compare_versions
+    from minitriton.lab.sweeping.page import write_page
+    from minitriton.lab.sweeping.point import Point
+    from minitriton.lab.sweeping.ranking import ranking
     from minitriton.lab.sweeping.reducing import smallest_pipeline
     from minitriton.lab.sweeping.references import Reference
     from minitriton.lab.sweeping.search import Found, search
+    from minitriton.lab.sweeping.shrinking import smallest
     from minitriton.lab.sweeping.space import Space
     from minitriton.lab.sweeping.store import Store
     from minitriton.lab.sweeping.subject import Subject
@@ -30,31 +46,73 @@ if TYPE_CHECKING:
     from minitriton.lab.sweeping.worth import Worth, leave_one_out
 
 __all__ = [
-    "Arguments", "CheckReport", "Class", "Found", "PassRow", "Record", "Reference", "Space", "Store", "Subject", "Table", "Worth",
-    "check", "check_call", "generate_arguments", "leave_one_out", "search", "smallest_pipeline", "sweep", "with_passes",
+    "METRICS",
+    "Arguments",
+    "Candidates",
+    "CheckReport",
+    "Class",
+    "Evaluator",
+    "Found",
+    "PassOrderEnvironment",
+    "PassRow",
+    "Point",
+    "Record",
+    "Reference",
+    "Space",
+    "Store",
+    "Subject",
+    "Table",
+    "Worth",
+    "agreed_order",
+    "check",
+    "check_call",
+    "commutation",
+    "compare_versions",
+    "generate_arguments",
+    "leave_one_out",
+    "measure",
+    "ranking",
+    "search",
+    "smallest",
+    "smallest_pipeline",
+    "sweep",
+    "with_passes",
+    "write_page",
 ]  # fmt: skip
 
 _MODULES = {
     "Arguments": "arguments",
+    "Candidates": "sweeping.candidates",
     "CheckReport": "report",
-    "PassRow": "report",
-    "check": "checker",
-    "check_call": "call",
-    "generate_arguments": "arguments",
-    "with_passes": "pipeline",
     "Class": "sweeping.judging",
+    "Evaluator": "sweeping.evaluation",
+    "Found": "sweeping.search",
+    "METRICS": "sweeping.metrics",
+    "PassOrderEnvironment": "sweeping.environment",
+    "PassRow": "report",
+    "Point": "sweeping.point",
     "Record": "sweeping.judging",
     "Reference": "sweeping.references",
     "Space": "sweeping.space",
-    "Found": "sweeping.search",
     "Store": "sweeping.store",
-    "Worth": "sweeping.worth",
-    "leave_one_out": "sweeping.worth",
-    "search": "sweeping.search",
-    "smallest_pipeline": "sweeping.reducing",
     "Subject": "sweeping.subject",
     "Table": "sweeping.table",
+    "Worth": "sweeping.worth",
+    "agreed_order": "sweeping.agreement",
+    "check": "checker",
+    "check_call": "call",
+    "commutation": "sweeping.commuting",
+    "compare_versions": "sweeping.other_version",
+    "generate_arguments": "arguments",
+    "leave_one_out": "sweeping.worth",
+    "measure": "sweeping.measuring",
+    "ranking": "sweeping.ranking",
+    "search": "sweeping.search",
+    "smallest": "sweeping.shrinking",
+    "smallest_pipeline": "sweeping.reducing",
     "sweep": "sweeping.sweep",
+    "with_passes": "pipeline",
+    "write_page": "sweeping.page",
 }
 
 

@@ -17,6 +17,7 @@ from minitriton.lab.sweeping.measuring import check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
 from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.subject import Subject
+from minitriton.pass_manager import Pipeline
 
 
 class Evaluator:
@@ -26,7 +27,7 @@ class Evaluator:
     def __init__(self, subject: Subject, metrics: Sequence[str], prune: float | None = None) -> None:
         groups = groups_of([*metrics, *(["cycles"] if prune is not None else [])])
         check_possible(groups)
-        self.subject, self.judge = subject, Judge(subject)
+        self.subject, self.judge, self.metrics = subject, Judge(subject), tuple(metrics)
         self.later = [group for group in groups if group in LATER]
         self.prune = prune
         self.pruned = 0
@@ -40,6 +41,10 @@ class Evaluator:
         if record.result is not Class.RIGHT or not self.later:
             return record
         return replace(record, metrics={**record.metrics, **self._of_program(record)})
+
+    def record(self, given: Point | Pipeline | str) -> Record:
+        """As a judge's: the record of what `given` says."""
+        return self(Point.of(given))
 
     def _of_program(self, record: Record) -> dict[str, float]:
         known = self._numbers.get(record.program)

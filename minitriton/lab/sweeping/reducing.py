@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Judge, Record
 from minitriton.lab.sweeping.space import is_fixed
 from minitriton.pass_manager import Pipeline
@@ -24,7 +25,9 @@ def is_broken(record: Record) -> bool:
     return record.result in BROKEN
 
 
-def smallest_pipeline(judge: Judge, pipeline: Pipeline, shows: Callable[[Record], bool] = is_broken) -> Pipeline:
+def smallest_pipeline(
+    judge: Judge | Evaluator, pipeline: Pipeline, shows: Callable[[Record], bool] = is_broken
+) -> Pipeline:
     """`pipeline` less every pass without which `shows` is still true of the record. Raises `MinitritonError` if it is not true at first."""
     if not shows(judge.record(pipeline)):
         record = judge.record(pipeline)

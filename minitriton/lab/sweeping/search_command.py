@@ -1,17 +1,18 @@
-"""`minitriton search`, `worth` and `bisect`: the best point, what passes are worth, the smallest pipeline that shows a fault.
+"""`minitriton search`, `worth` and `report`: the best point, what passes are worth, a page about a store.
 
 minitriton search log_sum_exp --objective sectors --budget 300
 minitriton search bench_matmul --objective microseconds,registers --sampler nsga2 --constants --prune 2
 minitriton worth @reducing --metric barriers
-minitriton bisect running_sums --pipeline '...' --load my_pass.py
+minitriton report tuning.db --html tuning.html
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.bisect_command import add_bisect_command
 from minitriton.lab.sweeping.command_arguments import (
     add_kernel_arguments,
     add_space_arguments,
@@ -20,13 +21,26 @@ from minitriton.lab.sweeping.command_arguments import (
     references_of,
     space_of,
 )
+from minitriton.pass_registry import load_own_passes
 
 
 def add_search_commands(commands: Any) -> None:
     """Adds the subcommands to an `argparse` set of them."""
     _add_search(commands)
     _add_worth(commands)
-    _add_bisect(commands)
+    add_bisect_command(commands)
+    _add_report(commands)
+
+
+def _add_report(commands: Any) -> None:
+    report = commands.add_parser("report", help="what a store holds, as one HTML page")
+    report.add_argument("store", type=Path, metavar="FILE", help="what `minitriton sweep --store` wrote")
+    report.add_argument("--html", type=Path, required=True, metavar="OUT", help="where to write the page")
+    report.add_argument(
+        "--metric", help="what points are best by (default: the first it has of time, cycles, instructions)"
+    )
+    report.add_argument("--no-passes", action="store_true", help="compile nothing anew: not what each pass is worth")
+    report.set_defaults(run=run_report)
 
 
 def _add_search(commands: Any) -> None:
@@ -62,17 +76,6 @@ def _add_worth(commands: Any) -> None:
     worth.set_defaults(run=run_worth)
 
 
-def _add_bisect(commands: Any) -> None:
-    bisect = commands.add_parser(
-        "bisect", help="the smallest pipeline that still breaks a kernel, or has more of a metric"
-    )
-    bisect.add_argument("kernel", help="a name of the corpus, or FILE.py:kernel")
-    bisect.add_argument("--pipeline", required=True, help="the pipeline that shows it")
-    bisect.add_argument("--more", metavar="METRIC=N", help="it shows if a right program has more than N of the metric")
-    add_kernel_arguments(bisect)
-    bisect.set_defaults(run=run_bisect)
-
-
 def run_search(given: argparse.Namespace) -> int:
     """Prints the best pipeline and how it differs from the target's own."""
     from minitriton.lab.sweeping.search import search
@@ -92,39 +95,20 @@ def run_search(given: argparse.Namespace) -> int:
     return 0
 
 
+def run_report(given: argparse.Namespace) -> int:
+    """Writes the page and says where."""
+    load_own_passes()
+    from minitriton.lab.sweeping.page import write_page
+
+    print(
+        write_page(given.store, given.html, metric=given.metric, passes=not given.no_passes, progress=progress_shown())
+    )
+    return 0
+
+
 def run_worth(given: argparse.Namespace) -> int:
     """Prints a row a pass, a column a kernel."""
     from minitriton.lab.sweeping.worth import leave_one_out
 
     print(leave_one_out(references_of(given, given.kernels)).text(given.metric))
     return 0
-
-
-def run_bisect(given: argparse.Namespace) -> int:
-    """Prints the passes that are left, and the pipeline."""
-    from minitriton.compilation.pipeline_spec import format_step
-    from minitriton.lab.sweeping.judging import Class, Judge, Record
-    from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
-    from minitriton.lab.sweeping.space import is_fixed
-    from minitriton.pass_manager import Pipeline
-
-    shows = is_broken
-    if given.more:
-        metric, _, most = given.more.partition("=")
-        limit = _number(most, "--more")
-
-        def shows(record: Record) -> bool:
-            return record.result is Class.RIGHT and record.metrics.get(metric, 0) > limit
-
-    judge = Judge(references_of(given, [given.kernel])[0].subject())
-    smallest = smallest_pipeline(judge, Pipeline.parse(given.pipeline), shows)
-    print("\n".join(format_step(step) for step in smallest.steps if not is_fixed(step)))
-    print(f"\n{smallest}\n{judge.record(smallest).result}: {judge.record(smallest).reason}")
-    return 0
-
-
-def _number(text: str, option: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise MinitritonError(f"{option} takes METRIC=NUMBER, not {text!r}") from None

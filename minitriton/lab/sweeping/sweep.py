@@ -131,8 +131,9 @@ def _judged(
     kernels = {reference.name: reference for reference in plan.kernels}
     add_groups(store, workers, kernels, later, wanted, progress)
     records = [r for name, points in wanted.items() for r in store.records(name) if r.pipeline in points]
+    own = {name: point for name, (_, point) in store.kernels().items() if name in wanted}
     store.close()
-    return Table(_ordered(records, wanted), seconds, total)
+    return Table(_ordered(records, wanted), seconds, total, own)
 
 
 def _ordered(records: list[Record], wanted: dict[str, set[str]]) -> list[Record]:

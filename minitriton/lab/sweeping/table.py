@@ -30,6 +30,8 @@ class Table:
     records: list[Record] = field(default_factory=list)
     seconds: float = 0.0
     judged: int = 0
+    own: dict[str, str] = field(default_factory=dict, compare=False)
+    """By kernel, the point that it has by itself, where the store says."""
 
     def __len__(self) -> int:
         return len(self.records)

@@ -1,0 +1,135 @@
+"""`minitriton bisect`: the smallest pipeline, and the smallest kernel, that still show wrong numbers, a slowdown or more of a metric.
+
+minitriton bisect running_sums --pipeline '...' --load my_pass.py
+minitriton bisect running_sums --pipeline '...' --more sectors=2000
+minitriton bisect running_sums --pipeline '...' --more cycles --kernel-to small.ttir          than the own pipeline has
+minitriton bisect running_sums --against ../minitriton-main --more instructions               than another version of minitriton has
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.command_arguments import add_kernel_arguments, references_of
+from minitriton.lab.sweeping.evaluation import Evaluator
+from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.other_version import OtherVersion
+from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
+
+APART = 1.02
+"""More than this times as much is more."""
+
+Shows = Callable[[Record], bool]
+
+
+def add_bisect_command(commands: Any) -> None:
+    """Adds the subcommand to an `argparse` set of them."""
+    bisect = commands.add_parser(
+        "bisect", help="the smallest pipeline, and kernel, that still break it or have more of a metric"
+    )
+    bisect.add_argument("kernel", help="a name of the corpus, or FILE.py:kernel")
+    bisect.add_argument("--pipeline", help="the point that shows it (default: the kernel's own)")
+    bisect.add_argument(
+        "--more",
+        metavar="METRIC[=N]",
+        help="a right program with more than N shows it; without N, than the own pipeline's",
+    )
+    bisect.add_argument(
+        "--against",
+        type=Path,
+        metavar="DIR",
+        help="another version's checkout: what is broken here and right there, or more here",
+    )
+    bisect.add_argument(
+        "--kernel-to", type=Path, metavar="FILE.ttir", help="reduce the kernel, too, and write it there"
+    )
+    bisect.add_argument("--seconds", type=float, default=20.0, help="for reducing the kernel (default: %(default)s)")
+    add_kernel_arguments(bisect)
+    bisect.set_defaults(run=run_bisect)
+
+
+def run_bisect(given: argparse.Namespace) -> int:
+    """Prints the passes that are left, and the point; writes the kernel that is left."""
+    from minitriton.compilation.pipeline_spec import format_step
+    from minitriton.lab.sweeping.shrinking import smallest
+    from minitriton.lab.sweeping.space import is_fixed
+
+    reference = references_of(given, [given.kernel])[0]
+    metric, _, most = (given.more or "").partition("=")
+    evaluate = Evaluator(reference.subject(), [metric] if metric else [])
+    own = Point(evaluate.subject.pipeline())
+    if given.pipeline is None and given.against is None:
+        raise MinitritonError("nothing to reduce", help="give --pipeline, or --against another version")
+    point = Point.parse(given.pipeline) if given.pipeline else own
+    with ExitStack() as stack:
+        other = stack.enter_context(OtherVersion(given.against, reference, evaluate.metrics)) if given.against else None
+        shows = _shows(metric, most, evaluate.record(own), other)
+        variant = Evaluator(evaluate.subject.variant(point.settings), evaluate.metrics) if point.settings else evaluate
+        pipeline = smallest_pipeline(variant, point.pipeline, shows)
+    print("\n".join(format_step(step) for step in pipeline.steps if not is_fixed(step)))
+    left = point.with_pipeline(pipeline)
+    record = evaluate.record(left)
+    print(f"\n{left}\n{record.result}: {record.reason or _number_of(record, metric)}")
+    if given.kernel_to is not None:
+        still = _still(metric, record, evaluate.record(own)) if metric else None
+        found = smallest(evaluate, left, lambda _: True if metric else is_broken(_), still, seconds=given.seconds)
+        given.kernel_to.write_text(found.ir)
+        print(f"\nthe kernel, {found.ops_before} ops before and {found.ops_after} now: {given.kernel_to}")
+    return 0
+
+
+def _shows(metric: str, most: str, own: Record, other: OtherVersion | None) -> Shows:
+    """What a record must be to show it."""
+    if other is not None:
+        return _worse_than_there(metric, other)
+    if not metric:
+        return is_broken
+    limit = _number(most) if most else APART * own.all_metrics.get(metric, float("inf"))
+    return lambda record: record.result is Class.RIGHT and record.all_metrics.get(metric, 0) > limit
+
+
+def _worse_than_there(metric: str, other: OtherVersion) -> Shows:
+    own = other.record(None)
+
+    def shows(record: Record) -> bool:
+        try:
+            there = other.record(record.pipeline)
+        except MinitritonError:
+            there = own  # a pass that the other version does not have
+        if there.result is Class.REFUSED:
+            there = own
+        if metric and record.result is Class.RIGHT and there.result is Class.RIGHT:
+            return record.all_metrics[metric] > APART * there.all_metrics[metric]
+        return is_broken(record) and there.result is Class.RIGHT
+
+    return shows
+
+
+def _still(metric: str, shown: Record, own: Record) -> Callable[[Record, Record], bool]:
+    """Whether a smaller kernel has at least half as much more of the metric than with its own pipeline."""
+    excess = shown.all_metrics[metric] / max(own.all_metrics[metric], 1e-9) - 1
+
+    def still(found: Record, by_itself: Record) -> bool:
+        if found.result is not Class.RIGHT or by_itself.result is not Class.RIGHT:
+            return False
+        before = by_itself.all_metrics.get(metric, 0.0)
+        return before > 0 and found.all_metrics[metric] / before - 1 >= excess / 2 > 0
+
+    return still
+
+
+def _number_of(record: Record, metric: str) -> str:
+    return f"{metric} {record.all_metrics[metric]:g}" if metric in record.all_metrics else ""
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise MinitritonError(f"--more takes METRIC=NUMBER, not {text!r}") from None

@@ -1,0 +1,182 @@
+"""Pass orders as a Gymnasium environment: an agent chooses one pass after another, and is rewarded for the program at the end.
+
+    env = PassOrderEnvironment(["running_sums", "product"], objective="instructions")
+    observation, info = env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step(env.action("canonicalize"))
+
+Action: the next pass, or `NEXT_LEVEL`, which takes the step to the next representation. An action whose contract does not hold changes
+nothing; `info["action_mask"]` says which do.
+Observation: how many ops of each kind the program has (logarithms), which facts hold, and how far the levels have been gone through.
+Reward: at the end the logarithm of the own pipeline's objective by that of the program made, 0 before; `NOT_RIGHT` for a program that is
+not right. Built for learned orders as in CompilerGym (Cummins et al., CGO 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.compilation.pipeline_spec import make_step
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.evaluation import Evaluator
+from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.search import value_of
+from minitriton.lab.sweeping.space import foreign_passes, is_fixed
+from minitriton.lab.sweeping.states import Failure, State
+from minitriton.pass_manager import Pipeline
+from minitriton.pass_registry import Property, Step
+
+try:
+    import gymnasium  # pyright: ignore[reportMissingImports]
+except ImportError:
+    raise MinitritonError(
+        "pass orders as an environment need Gymnasium", help="pip install 'minitriton[lab]'"
+    ) from None
+
+NEXT_LEVEL = 0
+"""The action that goes on to the next representation."""
+
+NOT_RIGHT = -2.0
+MOST_PASSES = 90
+"""Actions of an episode; then it is truncated, and the rest of the own pipeline is taken."""
+
+OPS = (
+    "tt.load", "tt.store", "tt.dot", "tt.reduce", "tt.scan", "tt.expand_dims", "tt.broadcast", "tt.splat", "tt.addptr", "tt.make_range",
+    "tt.trans", "tt.reshape", "tt.gather", "tt.atomic_rmw", "tt.get_program_id", "tt.call", "ttg.convert_layout", "ttg.local_alloc",
+    "ttg.local_load", "ttg.local_store", "ttg.async_copy_global_to_local", "ttg.async_wait", "ttg.barrier", "ttng.warp_group_dot",
+    "scf.for", "scf.if", "scf.while", "arith.constant", "arith.addi", "arith.muli", "arith.cmpi", "arith.select", "arith.addf",
+    "arith.mulf", "arith.divf", "math.exp", "math.exp2", "math.log", "math.sqrt",
+)  # fmt: skip
+"""Ops that an observation counts one by one; all others together are its next number."""
+
+
+class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
+    """One kernel an episode, drawn from `kernels`. `passes`: the names to choose from (default: those of the kernels' own pipelines, and
+    every other that takes no options, with `foreign`). Raises `MinitritonError` for kernels that are not right as they are."""
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 1}
+
+    def __init__(
+        self,
+        kernels: Sequence[str | Reference],
+        objective: str = "instructions",
+        *,
+        passes: Sequence[str] | None = None,
+        foreign: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        found = [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]
+        self.render_mode = render_mode
+        self.objective = objective
+        self._evaluators = [Evaluator(one.subject(), [objective]) for one in found]
+        self._firsts: dict[int, Record] = {}
+        own = [s for e in self._evaluators for s in e.subject.pipeline().steps if not is_fixed(s)]
+        names = passes or [*dict.fromkeys(s.name for s in own), *(foreign_passes() if foreign else ())]
+        self.passes = list(dict.fromkeys(names))
+        self._given = {step.name: step for step in own}
+        actions: Any = gymnasium.spaces.Discrete(len(self.passes) + 1)
+        self.action_space = actions
+        size = len(OPS) + 1 + len(Property) + 2
+        self.observation_space = gymnasium.spaces.Box(0.0, 20.0, (size,), np.float32)
+        self._start(0)
+
+    def action(self, name: str) -> int:
+        """The number of the action that runs the pass `name`. Raises `ValueError` for one that is not chosen from."""
+        return self.passes.index(name) + 1
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """A new episode; `options={"kernel": name}` names the kernel."""
+        super().reset(seed=seed)
+        names = [e.subject.name for e in self._evaluators]
+        wanted = (options or {}).get("kernel")
+        self._start(names.index(wanted) if wanted else int(self.np_random.integers(len(names))))
+        return self._observation(), self._info()
+
+    def _start(self, number: int) -> None:
+        self._number = number
+        self._evaluate = self._evaluators[number]
+        states = self._evaluate.judge.states
+        self._state: State = states.first
+        self._steps: list[Step] = []
+        self._fixed = [step for step in self._evaluate.subject.pipeline().steps if is_fixed(step)]
+        self._taken = 0
+        self._record: Record | None = None
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Runs a pass, or goes on to the next level; at the last, the program is judged."""
+        self._taken += 1
+        reward, over, cut = 0.0, False, False
+        if self._is_allowed(int(action)):
+            step = self._fixed[0] if action == NEXT_LEVEL else self._pass(int(action))
+            self._advance(step)
+            if action == NEXT_LEVEL:
+                self._fixed.pop(0)
+        over = not self._fixed or self._record is not None
+        if not over and self._taken >= MOST_PASSES:
+            cut = True
+            self._steps += self._fixed
+        if over or cut:
+            reward = self._reward()
+        return self._observation(), reward, over, cut, self._info()
+
+    def _advance(self, step: Step) -> None:
+        self._steps.append(step)
+        following = self._evaluate.judge.states.follow(self._state, step)
+        if isinstance(following, Failure):
+            name = self._evaluate.subject.name
+            self._record = Record(
+                name, str(Pipeline(tuple(self._steps))), Class.FAILED, step.name, str(following.error)
+            )
+        else:
+            self._state = following
+
+    def _pass(self, action: int) -> Step:
+        name = self.passes[action - 1]
+        return self._given.get(name) or make_step(name, {})
+
+    def _is_allowed(self, action: int) -> bool:
+        """Whether the contract of what `action` runs holds."""
+        facts = self._state.facts
+        if action == NEXT_LEVEL:
+            return bool(self._fixed) and self._fixed[0].requires <= facts
+        return self._pass(action).requires <= facts and not facts & {Property.LLVM_IR, Property.PTX}
+
+    def _reward(self) -> float:
+        if self._record is None:
+            self._record = self._evaluate(Point(Pipeline(tuple(self._steps))))
+        first = self._firsts.get(self._number)
+        if first is None:
+            first = self._firsts[self._number] = self._evaluate(Point(self._evaluate.subject.pipeline()))
+        before, after = value_of(first, self.objective), value_of(self._record, self.objective)
+        if not math.isfinite(after):
+            return NOT_RIGHT
+        return math.log(max(before, 1e-9) / max(after, 1e-9))
+
+    def _observation(self) -> np.ndarray:
+        counts = dict.fromkeys((*OPS, ""), 0)
+        module = self._evaluate.judge.states.value(self._state)
+        if isinstance(module, ModuleOp):
+            for op in module.walk():
+                counts[op.name if op.name in counts else ""] += 1
+        facts = [float(fact in self._state.facts) for fact in Property]
+        gone = [self._taken / MOST_PASSES, float(len(self._fixed))]
+        return np.array([*(math.log1p(n) for n in counts.values()), *facts, *gone], np.float32)
+
+    def _info(self) -> dict[str, Any]:
+        allowed = [self._is_allowed(action) for action in range(len(self.passes) + 1)]
+        found: dict[str, Any] = {"action_mask": np.array(allowed, np.int8), "kernel": self._evaluate.subject.name}
+        if self._record is not None:
+            found["record"] = self._record
+        return found
+
+    def render(self) -> str:
+        """The pipeline so far."""
+        return str(Pipeline(tuple(self._steps)))

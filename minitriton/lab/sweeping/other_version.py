@@ -1,0 +1,128 @@
+"""Another version of minitriton, asked about the same points: a checkout in a folder, in a process of its own.
+
+with OtherVersion("../minitriton-main", reference) as other:
+    other.record(point)          what that version makes of it
+
+compare_versions("../minitriton-main", ["@reducing"], metric="instructions")      a row a kernel
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.evaluation import Evaluator
+from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.references import Reference, references
+
+_SERVE = """
+import json, sys
+from dataclasses import asdict
+from minitriton.lab.sweeping.evaluation import Evaluator
+from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.references import Reference
+told = json.loads(sys.stdin.readline())
+evaluate = Evaluator(Reference.of_text(told["reference"]).subject(), told["metrics"])
+own = Point(evaluate.subject.pipeline())
+for line in sys.stdin:
+    text = json.loads(line)
+    try:
+        record = evaluate(own if text is None else Point.parse(text))
+        print(json.dumps(asdict(record)), file=sys.__stdout__, flush=True)
+    except Exception as error:
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=sys.__stdout__, flush=True)
+"""
+
+
+class OtherVersion:
+    """The minitriton of the checkout `tree`, about one kernel. Raises `MinitritonError` if there is none, or it has no laboratory."""
+
+    def __init__(self, tree: str | Path, reference: Reference, metrics: Sequence[str] = ()) -> None:
+        self.tree = Path(tree)
+        if not (self.tree / "minitriton" / "lab" / "sweeping" / "evaluation.py").exists():
+            raise MinitritonError(
+                f"{tree} is no checkout of minitriton with this laboratory",
+                help="give the folder that holds `minitriton/`",
+            )
+        path = os.pathsep.join([str(self.tree.resolve()), *filter(None, sys.path)])
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.tree,
+            env={**os.environ, "PYTHONPATH": path},
+        )  # fmt: skip
+        self._say({"reference": reference.text(), "metrics": list(metrics)})
+
+    def _say(self, message: object) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise MinitritonError(f"the minitriton of {self.tree} has ended", help="what it printed says why") from None
+
+    def record(self, point: Point | str | None) -> Record:
+        """What that version makes of `point`; of its own pipeline for None."""
+        self._say(None if point is None else str(point))
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise MinitritonError(f"the minitriton of {self.tree} has ended", help="what it printed says why")
+        found = json.loads(line)
+        if "error" in found:
+            raise MinitritonError(f"the minitriton of {self.tree}: {found['error']}")
+        return Record(**{**found, "result": Class(found["result"])})
+
+    def __enter__(self) -> OtherVersion:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one kernel's own pipeline gives in the other version (`before`) and in this one (`after`)."""
+
+    kernel: str
+    metric: str
+    before: Record
+    after: Record
+
+    @property
+    def ratio(self) -> float:
+        """How much of the metric there is now for each of what there was; not a number where one of them is not right."""
+        values = [
+            r.all_metrics.get(self.metric) if r.result is Class.RIGHT else None for r in (self.before, self.after)
+        ]
+        if values[0] is None or values[1] is None:
+            return float("nan")
+        return values[1] / values[0] if values[0] else float("inf") if values[1] else 1.0
+
+    def text(self) -> str:
+        """One line."""
+        if self.before.result is not Class.RIGHT or self.after.result is not Class.RIGHT:
+            return f"{self.kernel}: {self.before.result} -> {self.after.result} {self.after.reason}"
+        a, b = (r.all_metrics[self.metric] for r in (self.before, self.after))
+        return f"{self.kernel}: {self.metric} {a:g} -> {b:g} ({100 * (self.ratio - 1):+.1f} %)"
+
+
+def compare_versions(
+    tree: str | Path, kernels: Sequence[str | Reference], metric: str = "instructions"
+) -> list[Change]:
+    """Each kernel's own pipeline in the minitriton of `tree` and in this one."""
+    found: list[Change] = []
+    for reference in [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]:
+        evaluate = Evaluator(reference.subject(), [metric])
+        with OtherVersion(tree, reference, [metric]) as other:
+            after = evaluate(Point(evaluate.subject.pipeline()))
+            found.append(Change(reference.name, metric, other.record(None), after))
+    return found

@@ -1,0 +1,172 @@
+"""What a store holds, as one HTML page: counts, the best points, fronts, what passes are worth, which commute, what the best agree on.
+
+    write_page("tuning.db", "tuning.html")
+
+The page holds everything itself: no scripts, no files beside it.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping import plots
+from minitriton.lab.sweeping.agreement import agreed_order
+from minitriton.lab.sweeping.commuting import commutation
+from minitriton.lab.sweeping.judging import Record
+from minitriton.lab.sweeping.metrics import METRICS
+from minitriton.lab.sweeping.ranking import ranking
+from minitriton.lab.sweeping.references import Reference
+from minitriton.lab.sweeping.search import difference
+from minitriton.lab.sweeping.store import Store, compiler_name
+from minitriton.lab.sweeping.table import Table
+from minitriton.lab.sweeping.worth import leave_one_out
+
+_STYLE = """
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 72em; color: #1d2733 }
+table { border-collapse: collapse; margin: .6em 0 } th, td { padding: .15em .7em; text-align: left; border-bottom: 1px solid #dde3ea }
+td.n { text-align: right; font-variant-numeric: tabular-nums } code, pre { font: 12px ui-monospace, monospace }
+pre { overflow-x: auto; background: #f5f7f9; padding: .6em } summary { cursor: pointer } .row { display: flex; flex-wrap: wrap }
+"""
+
+PREFERRED = ("microseconds", "cycles", "instructions", "ptx_instructions")
+"""What points are best by, the first of these that the store has."""
+
+PLOTTED = 12
+"""Kernels with a plot of their own."""
+
+
+def write_page(
+    store: str | Path,
+    path: str | Path,
+    *,
+    metric: str | None = None,
+    compiler: str | None = None,
+    passes: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Path:
+    """Writes the page about `store`. `metric`: what points are best by; `passes`: whether kernels are compiled anew to see what each pass
+    is worth and which commute. Raises `MinitritonError` for a store without records."""
+    table, kernels, name = _read(Path(store), compiler)
+    chosen = metric or next((m for m in PREFERRED if any(m in r.all_metrics for r in table.records)), PREFERRED[-1])
+    say = progress or (lambda text: None)
+    parts = [
+        f"<h1>{html.escape(Path(store).name)}</h1><p>{len(table)} points of {len(table.kernels())} kernels, compiler "
+        f"<code>{name[:12]}</code>. Less is better of every metric but {', '.join(n for n, m in METRICS.items() if m.more_is_better)}.</p>",
+        _section("Points by class", _counts(table)),
+        _section(f"Best by {chosen}", _best(table, chosen, kernels)),
+        _section("Fronts", _fronts(table, chosen)),
+        _section("What the best orders agree on", f"<pre>{html.escape(agreed_order(table, chosen).text())}</pre>"),
+        _section("Estimate and time", _estimates(table)),
+    ]
+    if passes:
+        few = list(kernels.values())[:PLOTTED]
+        say(f"what passes are worth for {len(few)} kernels")
+        parts.append(
+            _section("What each pass is worth", plots.svg(plots.worth_plot(leave_one_out(few), "instructions")))
+        )
+        say(f"which passes commute on {min(4, len(few))} kernels")
+        parts.append(_section("Which passes commute", _commutation(few[:4])))
+    text = f"<!doctype html><meta charset='utf-8'><title>{html.escape(Path(store).name)}</title><style>{_STYLE}</style>"
+    Path(path).write_text(text + "".join(parts))
+    return Path(path)
+
+
+def _read(path: Path, compiler: str | None) -> tuple[Table, dict[str, Reference], str]:
+    if not path.exists():
+        raise MinitritonError(f"no such store: {path}", help="write one by minitriton sweep ... --store FILE")
+    store = Store(path, compiler or compiler_name())
+    names = store.compilers()
+    if compiler is None and store.compiler not in names and names:
+        store.close()
+        store = Store(path, names[-1])
+    records = list(store.records())
+    kernels = {name: Reference.of_text(text) for name, (text, _) in store.kernels().items()}
+    own = {name: point for name, (_, point) in store.kernels().items()}
+    store.close()
+    if not records:
+        raise MinitritonError(f"{path} has no points", help="its compilers: " + (", ".join(names) or "none"))
+    table = Table(sorted(records, key=lambda r: (r.kernel, r.pipeline)))
+    table.own = own
+    return table, kernels, store.compiler
+
+
+def _section(title: str, body: str) -> str:
+    return f"<h2>{html.escape(title)}</h2>{body}" if body else ""
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
+    lines = ["<table><tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>"]
+    for row in rows:
+        cells = (f"<td class=n>{_number(c)}</td>" if isinstance(c, (int, float)) else f"<td>{c}</td>" for c in row)
+        lines.append("<tr>" + "".join(cells) + "</tr>")
+    return "\n".join(lines) + "</table>"
+
+
+def _number(value: float) -> str:
+    return (
+        "-" if math.isnan(value) else f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
+    )
+
+
+def _counts(table: Table) -> str:
+    rows = []
+    for kernel in table.kernels():
+        counts = table.counts(kernel)
+        classes = ", ".join(f"{count} {name}" for name, count in counts.items())
+        rows.append((html.escape(kernel), float(sum(counts.values())), float(table.programs(kernel)), classes))
+    return _rows(("kernel", "points", "programs", "classes"), rows)
+
+
+def _best(table: Table, metric: str, kernels: dict[str, Reference]) -> str:
+    own = {r.kernel: r for r in table.records if r.pipeline == table.own.get(r.kernel)}
+    rows = []
+    for kernel, record in table.best(metric).items():
+        before = own.get(kernel)
+        first = before.all_metrics.get(metric, math.nan) if before else math.nan
+        value = record.all_metrics[metric]
+        rows.append(
+            (
+                html.escape(kernel),
+                first,
+                value,
+                f"{100 * (value / first - 1):+.1f} %" if first else "",
+                _how(before, record),
+            )
+        )
+    return _rows(("kernel", "own pipeline", "best", "", "how"), rows)
+
+
+def _how(before: Record | None, record: Record) -> str:
+    lines = difference(before.pipeline, record.pipeline) if before else []
+    shown = html.escape("\n".join(lines)) or "as it is"
+    return f"<details><summary>{len(lines)} changes</summary><pre>{shown}\n\n{html.escape(record.pipeline)}</pre></details>"
+
+
+def _fronts(table: Table, metric: str) -> str:
+    other = "registers" if any("registers" in r.metrics for r in table.records) else "ptx_instructions"
+    if metric == other:
+        return ""
+    pictures = [plots.svg(plots.pareto_plot(table, other, metric, kernel)) for kernel in table.kernels()[:PLOTTED]]
+    return f"<div class=row>{''.join(pictures)}</div>"
+
+
+def _estimates(table: Table) -> str:
+    rows = ranking(table, "cycles", "microseconds")
+    if not rows:
+        return ""
+    cells = [
+        (html.escape(r.kernel), float(r.programs), r.spearman, f"{100 * r.agreement:.0f} % of {r.pairs}") for r in rows
+    ]
+    head = ("kernel", "programs", "Spearman", "pairs more than 3 % apart in the same order")
+    return plots.svg(plots.rank_plot(table, "cycles", "microseconds")) + _rows(head, cells)
+
+
+def _commutation(kernels: Sequence[Reference]) -> str:
+    found = commutation(kernels)
+    share = f"{100 * found.commuting():.0f} % of {len(found.counts)} pairs commute everywhere"
+    note = "&gt; enables, &lt; is destroyed by, x differ, ! one order fails; row above column"
+    return f"<p>{share}; {note}.</p>" + plots.svg(plots.commutation_plot(found))

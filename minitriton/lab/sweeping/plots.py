@@ -1,0 +1,129 @@
+"""Plots of sweeps and searches, as SVG text or files (matplotlib).
+
+figure = pareto_plot(table, "registers", "cycles", kernel="tiled_dot")
+save(figure, "front.png")            .png, .svg or .pdf
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.commuting import DESTROYED, DIFFER, ENABLED, FAILS, SAME, Commutation
+from minitriton.lab.sweeping.judging import Class
+from minitriton.lab.sweeping.metrics import METRICS
+from minitriton.lab.sweeping.search import Found
+from minitriton.lab.sweeping.table import Table, pareto_front
+from minitriton.lab.sweeping.worth import Worth
+
+_RELATIONS = (SAME, ENABLED, DESTROYED, DIFFER, FAILS)
+
+
+def _figure(width: float, height: float) -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise MinitritonError("plots need matplotlib", help="pip install 'minitriton[lab]'") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def save(figure: Any, path: str | Path) -> None:
+    """Writes a figure in the format of the file's suffix."""
+    figure.savefig(path)
+
+
+def svg(figure: Any) -> str:
+    """A figure as an element for an HTML page."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Any:
+    """The right points of one kernel by two metrics, those joined that nothing beats."""
+    figure, axes = _figure(5, 3.5)
+    records = [r for r in table.records if r.kernel == kernel and r.result is Class.RIGHT]
+    known = [r.all_metrics for r in records if x in r.all_metrics and y in r.all_metrics]
+    axes.scatter([m[x] for m in known], [m[y] for m in known], s=14, color="#9aa5b1")
+    front = [r.all_metrics for r in pareto_front(records, (x, y))]
+    axes.plot([m[x] for m in front], [m[y] for m in front], "o-", color="#c0392b", markersize=4)
+    axes.set_xlabel(_label(x))
+    axes.set_ylabel(_label(y))
+    axes.set_title(kernel)
+    return figure
+
+
+def convergence_plot(found: Sequence[Found]) -> Any:
+    """The least value of the objective after each point, a line a search."""
+    figure, axes = _figure(5, 3.5)
+    for one in found:
+        axes.step(range(1, len(one.records) + 1), one.convergence(), where="post", label=one.kernel)
+    axes.set_xlabel("points")
+    axes.set_ylabel(_label(found[0].objective) if found else "")
+    axes.legend(fontsize="small")
+    return figure
+
+
+def worth_plot(worth: Worth, metric: str) -> Any:
+    """By pass and kernel, how much more of `metric` there is without the pass; where that is no right program, `no`."""
+    kernels = list(worth.whole)
+    names = [n for n in worth.passes() if any(_matters(worth, k, n, metric) for k in kernels)]
+    figure, axes = _figure(4 + 0.55 * len(kernels), 2.5 + 0.24 * max(len(names), 1))
+    numbers = [[worth.change(k, n, metric) if n in worth.without[k] else None for k in kernels] for n in names]
+    shown = [[0.0 if value is None else max(-1.0, min(1.0, value)) for value in row] for row in numbers]
+    if names:
+        axes.imshow(shown, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    for y, row in enumerate(numbers):
+        for x, value in enumerate(row):
+            text = "no" if value is None else "" if value == 0 else f"{100 * value:+.0f}"
+            axes.text(x, y, text, ha="center", va="center", fontsize=6)
+    axes.set_xticks(range(len(kernels)), kernels, rotation=60, ha="right", fontsize=7)
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.set_title(f"% more {metric} without the pass", fontsize=8)
+    return figure
+
+
+def _matters(worth: Worth, kernel: str, name: str, metric: str) -> bool:
+    return name in worth.without[kernel] and worth.change(kernel, name, metric) != 0
+
+
+def commutation_plot(found: Commutation) -> Any:
+    """The matrix of relations between passes."""
+    names = [n for n in found.passes() if any(found.relation(n, o) not in (SAME, "") for o in found.passes())]
+    figure, axes = _figure(4 + 0.24 * len(names), 4 + 0.24 * len(names))
+    numbers = [[_RELATIONS.index(found.relation(a, b) or SAME) for b in names] for a in names]
+    if names:
+        axes.imshow(numbers, cmap="Pastel1", vmin=0, vmax=8)
+    for y, a in enumerate(names):
+        for x, b in enumerate(names):
+            relation = found.relation(a, b)
+            axes.text(x, y, "" if relation == SAME else relation, ha="center", va="center", fontsize=6)
+    axes.set_xticks(range(len(names)), names, rotation=70, ha="right", fontsize=6)
+    axes.set_yticks(range(len(names)), names, fontsize=6)
+    return figure
+
+
+def rank_plot(table: Table, x: str, y: str) -> Any:
+    """Two metrics of all points against each other, a colour a kernel, both relative to the kernel's median."""
+    import statistics
+
+    figure, axes = _figure(5, 4)
+    for kernel in table.kernels():
+        known = [r.all_metrics for r in table.records if r.kernel == kernel and r.result is Class.RIGHT]
+        pairs = sorted({(m[x], m[y]) for m in known if x in m and y in m})
+        if len(pairs) > 1:
+            middle = [statistics.median(pair[i] for pair in pairs) or 1.0 for i in (0, 1)]
+            axes.scatter([a / middle[0] for a, _ in pairs], [b / middle[1] for _, b in pairs], s=8, label=kernel)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(f"{x} by the median")
+    axes.set_ylabel(f"{y} by the median")
+    return figure
+
+
+def _label(metric: str) -> str:
+    return f"{metric} ({METRICS[metric].unit})" if metric in METRICS else metric

@@ -1,0 +1,74 @@
+"""The smallest kernel that still shows something, behind the smallest pipeline.
+
+    found = smallest(Evaluator(corpus.subject("running_sums"), []), bad_pipeline)
+    print(found.pipeline); print(found.ir)
+
+The kernel is its TTIR: a step drops a store, an op that nothing uses, or an op in favour of one of its operands (`lab.reduction`). A smaller
+kernel counts if what it gives by its own meaning and what the pipeline makes of it still differ as the whole one's did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from minitriton.dialects.text import print_module
+from minitriton.errors import MinitritonError
+from minitriton.lab.reduction import reduce
+from minitriton.lab.sweeping.evaluation import Evaluator
+from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.point import Point
+from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
+
+SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """What is left: the point, the kernel's TTIR as text, how many ops it had and has, and the record of it."""
+
+    pipeline: str
+    ir: str
+    ops_before: int
+    ops_after: int
+    record: Record
+
+
+def smallest(
+    evaluate: Evaluator,
+    point: Point | str,
+    shows: Callable[[Record], bool] = is_broken,
+    still: Callable[[Record, Record], bool] | None = None,
+    *,
+    seconds: float = SECONDS,
+) -> Smallest:
+    """Reduces the pipeline, then the kernel, for at most `seconds` more.
+
+    `shows`: of the record of the point. `still`: of a smaller kernel, its records with the point's pipeline and with its own (default: `shows`,
+    and the own one is right). Raises `MinitritonError` if the point does not show it.
+    """
+    point = Point.of(point)
+    variant = evaluate.subject.variant(point.settings) if point.settings else evaluate.subject
+    first = Evaluator(variant, evaluate.metrics)
+    pipeline = smallest_pipeline(first, point.pipeline, shows)
+    whole = variant.make_ir()
+    wanted = still or (lambda found, own: shows(found) and own.result is Class.RIGHT)
+
+    def is_kept(module: ModuleOp) -> bool:
+        reduced = Evaluator(variant.with_ir(module), evaluate.metrics)
+        try:
+            found = reduced.record(pipeline)
+            return found.result is not Class.REFUSED and wanted(found, reduced.record(variant.pipeline()))
+        except MinitritonError:
+            return False
+
+    left = reduce(whole, is_kept, seconds)
+    record = Evaluator(variant.with_ir(left), evaluate.metrics).record(pipeline)
+    text = str(Point(pipeline, point.settings))
+    return Smallest(text, print_module(left), _ops(whole), _ops(left), record)
+
+
+def _ops(module: ModuleOp) -> int:
+    return sum(1 for _ in module.walk())

@@ -1,0 +1,102 @@
+"""Reports about sweeps: what commutes, what the best agree on, rankings, plots and the page; and the example experiment."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minitriton import lab
+from minitriton.cli import main
+from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.ranking import spearman
+
+KERNEL = "running_sums"
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_commutes_and_what_does_not() -> None:
+    found = lab.commutation([KERNEL])
+    assert found.relation("cse", "symbol-dce") == "="
+    assert found.relation("tritongpu-coalesce", "tritongpu-remove-layout-conversions") == "x"
+    assert 0.9 < found.commuting() < 1
+    assert "commute everywhere" in found.text()
+    for row, column in found.counts:
+        assert (found.relation(row, column) == "=") == (found.relation(column, row) == "=")
+
+
+def test_the_best_points_agree_on_an_order() -> None:
+    table = lab.sweep([KERNEL], lab.Space(), orders=30, seed=4)
+    agreed = lab.agreed_order(table, "instructions")
+    place = [name for level in agreed.levels for name in level]
+    assert place.index("inline") < place.index("tritongpu-coalesce") < place.index("insert-barriers")
+    assert 0.5 < agreed.share <= 1
+    assert agreed.voters == 10
+    assert "votes are followed" in agreed.text()
+    with pytest.raises(MinitritonError, match="speed"):
+        lab.agreed_order(table, "speed")
+
+
+def test_ranks() -> None:
+    assert spearman([1, 2, 3], [10, 20, 30]) == 1
+    assert spearman([1, 2, 3], [3, 2, 1]) == -1
+    assert math.isnan(spearman([1, 1, 1], [1, 2, 3]))
+    records = [
+        Record("k", str(i), Class.RIGHT, program=str(i), metrics={"cycles": c, "microseconds": t})
+        for i, (c, t) in enumerate([(1, 1.0), (2, 1.001), (3, 2.0), (3, 3.0)])
+    ]
+    row = lab.ranking(lab.Table(records), "cycles", "microseconds")[0]
+    assert (row.programs, row.pairs, row.agreement) == (4, 5, 4.5 / 5)
+
+
+def test_the_page_holds_what_the_store_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    store, page = tmp_path / "s.db", tmp_path / "s.html"
+    table = lab.sweep([KERNEL], lab.Space(vary={"num_warps": (2, 4)}), orders=6, metrics=["cycles"], store=store)
+    assert main(["report", str(store), "--html", str(page)]) == 0
+    assert str(page) in capsys.readouterr().out
+    text = page.read_text()
+    for part in (
+        "Best by cycles",
+        "Which passes commute",
+        "What each pass is worth",
+        KERNEL,
+        "<svg",
+        "changes</summary>",
+    ):
+        assert part in text
+    assert str(len(table)) in text
+    with pytest.raises(MinitritonError, match="no such store"):
+        lab.write_page(tmp_path / "none.db", page)
+
+
+def test_plots_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from minitriton.lab.sweeping import plots
+
+    found = lab.search(KERNEL, lab.Space(), "instructions", budget=6)
+    plots.save(plots.convergence_plot([found]), tmp_path / "c.png")
+    plots.save(
+        plots.pareto_plot(lab.Table(found.records), "ptx_instructions", "instructions", KERNEL), tmp_path / "p.svg"
+    )
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "p.svg").read_text()
+
+
+def test_the_example_is_an_experiment_in_ten_lines(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    example = ROOT / "examples" / "experiment.py"
+    code = example.read_text().rpartition('"""')[2]
+    assert sum(bool(line.strip()) for line in code.splitlines()) <= 10
+    done = subprocess.run(
+        [sys.executable, str(example), KERNEL, "6"],
+        cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True,
+    )  # fmt: skip
+    assert f"{KERNEL}: cycles" in done.stdout
+    assert "tritongpu-coalesce" in done.stdout
+    assert (tmp_path / "experiment.html").exists()
