@@ -162,3 +162,17 @@ def by_host_descriptors(
         for k in range(0, K, BK):
             total = tl.dot(da.load([row, k]), db.load([column, k]).T, total)
         dc.store([row, column], total.to(dc.dtype))
+
+
+@triton.jit
+def stored_in_halves(a, b, c, M, N, K, STAGES: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    da = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    db = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    dc = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN // 2])
+    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=True, num_stages=STAGES):
+        total = tl.dot(da.load([row, k]), db.load([k, column]), total)
+    left, right = tl.split(tl.permute(tl.reshape(total, (BM, 2, BN // 2)), (0, 2, 1)))
+    dc.store([row, column], left.to(c.dtype.element_ty))
+    dc.store([row, column + BN // 2], right.to(c.dtype.element_ty))

@@ -58,7 +58,9 @@ def product(m: int, n: int, k: int, columns_of_b: bool) -> tuple[list[Any], Arra
     return [a, b, np.zeros((m, n), np.float16), m, n, k], expected
 
 
-@pytest.mark.parametrize("name", ["matmul", "rows_of_b", "stored_by_pointers", "scaled", "two_products"])
+@pytest.mark.parametrize(
+    "name", ["matmul", "rows_of_b", "stored_by_pointers", "scaled", "two_products", "stored_in_halves"]
+)
 @pytest.mark.parametrize("rows", [64, 128])
 def test_a_product_is_what_numpy_computes(name: str, rows: int) -> None:
     kernel = compiled(getattr(kernels, name), {"STAGES": 2, "BM": rows, "BN": 64, "BK": 64})

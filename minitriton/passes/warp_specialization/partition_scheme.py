@@ -39,6 +39,7 @@ _TRANSPOSES = (tt.TransOp, ttg.MemDescTransOp)
 _BACKWARD = (
     arith.ConstantOp, tt.BroadcastOp, tt.ExpandDimsOp, tt.MakeRangeOp, tt.SplatOp, ttg.ConvertLayoutOp, ttg.LocalAllocOp,
     tt.LoadOp, tt.TransOp, ttg.MemDescTransOp, tt.AtomicRMWOp, tt.AddPtrOp, tt.DescriptorLoadOp, tt.FpToFpOp, tt.ReduceOp,
+    tt.ReshapeOp, tt.SplitOp,
 )  # fmt: skip
 """What is cut by cutting its operands likewise (beside what works element by element)."""
 _FORWARD = (*_BACKWARD, tt.StoreOp, tt.DescriptorStoreOp, ttng.WarpGroupDotOp)
@@ -148,13 +149,11 @@ class PartitionScheme:
         if dim == COPIED:
             return dim
         if isinstance(op, _TRANSPOSES):
-            return self.flipped(dim) if len(shape_of_type(op.results[0].type)) == 2 else None
+            return int(op.order.get_values()[dim])
         if isinstance(op, tt.ExpandDimsOp):
             axis = op.axis.value.data
             return None if axis == dim else dim - 1 if axis < dim else dim
-        if isinstance(op, tt.ReduceOp):
-            return dim if op.axis.value.data > dim else None
-        return dim
+        return dim if _keeps_dim(op, dim) else None
 
     def _repeat(self, op: Operation, dim: int) -> bool:
         """Makes `op` one that there is a version of for each way in which it is cut."""
@@ -231,15 +230,14 @@ class PartitionScheme:
         return True
 
     def _dim_of_result(self, op: Operation, dim: int) -> int | None:
+        """The dimension of the result of `op` that is `dim` of its operand; None if there is none."""
         if dim == COPIED:
             return dim
         if isinstance(op, _TRANSPOSES):
-            return self.flipped(dim) if len(shape_of_type(op.results[0].type)) == 2 else None
+            return tuple(int(each) for each in op.order.get_values()).index(dim)
         if isinstance(op, tt.ExpandDimsOp):
             return dim + 1 if op.axis.value.data <= dim else dim
-        if isinstance(op, tt.ReduceOp):
-            return dim if op.axis.value.data > dim else None
-        return dim
+        return dim if _keeps_dim(op, dim) else None
 
     def _dim_of_dot(self, dot: ttng.WarpGroupDotOp, value: SSAValue, dim: int) -> int | None:
         """What is cut of the product of which an operand is cut along `dim`."""
@@ -308,6 +306,15 @@ def plan_partition(function: Operation) -> PartitionScheme | None:
         else:
             return None
     return None if dots and not scheme.ops else scheme
+
+
+def _keeps_dim(op: Operation, dim: int) -> bool:
+    """Whether the parts along `dim` of what `op` takes are those of what it gives."""
+    if isinstance(op, tt.ReduceOp):
+        return op.axis.value.data > dim
+    if isinstance(op, tt.ReshapeOp):
+        return dim == 0 and shape_of_type(op.src.type)[0] == shape_of_type(op.result.type)[0]
+    return not isinstance(op, tt.SplitOp) or dim < len(shape_of_type(op.src.type)) - 1
 
 
 def _has_even_constant(op: Operation) -> bool:

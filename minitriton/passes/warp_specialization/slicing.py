@@ -17,6 +17,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.tt.types import TensorDescType
+from minitriton.layouts.encodings import Linear
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.partition_scheme import COPIED, PartitionScheme, shape_of_type
@@ -33,17 +34,34 @@ from minitriton.rewriting.regions import clone_op
 
 
 def cut_type(type_: Attribute, dim: int, parts: int) -> Attribute:
-    """The type of one of `parts` equal parts along `dim`."""
+    """The type of one of `parts` equal parts along `dim`. Raises `CannotCut` where its layout does not say which threads have it."""
     if isinstance(type_, TensorDescType):
         block = cut_type(type_.block_type, dim, parts)
         assert isinstance(block, TensorType)
         return TensorDescType(block)
     shape = list(shape_of_type(type_))
     shape[dim] //= parts
+    if isinstance(type_, TensorType) and isinstance(layout := ttg.layout_of(type_), Linear):
+        return TensorType(type_.element_type, shape, ttg.encoding_attr(_cut_layout(layout, dim, shape[dim])))
     if isinstance(type_, ttg.MemDescType):
         return ttg.MemDescType(shape, type_.element_type, type_.encoding, type_.memory_space, mutable=type_.mutable)
     assert isinstance(type_, TensorType)
     return TensorType(type_.element_type, shape, type_.encoding)
+
+
+class CannotCut(Exception):
+    """Other threads have the second half."""
+
+
+def _cut_layout(layout: Linear, dim: int, size: int) -> Linear:
+    """`layout` without the register that says in which half of `dim`, `size` long, an element lies.
+
+    Raises `CannotCut` if lanes or warps say so.
+    """
+    if any(step[dim] >= size for step in (*layout.lane, *layout.warp, *layout.block)):
+        raise CannotCut
+    kept = tuple(step for step in layout.register if step[dim] < size)
+    return Linear(kept, layout.lane, layout.warp, layout.block)
 
 
 class Slices:
@@ -108,7 +126,10 @@ class Slices:
             self._range(op, copy)
         if self._is_cut(op, dim):
             for result in copy.results:
-                set_type(result, cut_type(result.type, dim, self.scheme.parts))
+                try:
+                    set_type(result, cut_type(result.type, dim, self.scheme.parts))
+                except CannotCut:
+                    raise CannotSpecialize(op, "warps of one consumer have parts of the other's rows") from None
 
     def _tasks(self, op: Operation) -> Tasks:
         tasks, parts = tasks_of(op), self.scheme.parts
