@@ -11,7 +11,8 @@
 
 In: TTGIR of kernels with two warp groups, with loops that have products and, between them, work on what these leave. Out: the same;
 a group's products of an iteration (from the last before the loop's end to the first, if the work stands between them) begin when
-those of the other group have begun. Turns are named barriers of the hardware: 14 + the number of the group whose turn it is.
+those of the other group have begun. Turns are named barriers of the hardware: 14 + the number of the group whose turn it is. Behind the
+loop all threads meet, so that turns of the next loop are not taken for those of this one.
 
 In step, both groups would wait for the same products and then compute while tensor cores rest. (Shah et al., "FlashAttention-3",
 section 3.1: ping-pong scheduling.)
@@ -65,11 +66,15 @@ def _alternate(loop: scf.ForOp) -> None:
     if len(dots) < 2 or barriers or not all(map(_is_asynchronous, dots)):
         return
     first, last = ops.index(dots[0]), ops.index(dots[-1])
-    if not _computes(ops[first:last]):
-        if _computes(ops[last:]):
-            _take_turns(loop, dots[0], dots[-1])
-    elif len(dots) == 2:
-        _take_turns_over_the_end(loop, dots[0], dots[1])
+    if not _computes(ops[first:last]) and _computes(ops[last:]):
+        take_turns = _take_turns
+    elif _computes(ops[first:last]) and len(dots) == 2:
+        take_turns = _take_turns_over_the_end
+    else:
+        return
+    if not isinstance(loop.next_op, ttg.LocalBarrierOp):
+        _put(ttg.LocalBarrierOp(), behind=loop)
+    take_turns(loop, dots[0], dots[-1])
 
 
 def _is_asynchronous(dot: ttng.WarpGroupDotOp) -> bool:

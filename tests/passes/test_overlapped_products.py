@@ -222,6 +222,7 @@ def test_two_warp_groups_take_turns_and_one_does_not() -> None:
         CHECK: scf.yield
         CHECK-NEXT: }
         CHECK-NEXT: ttng.wait_for_turn from 14 only 0
+        CHECK-NEXT: ttg.local_barrier
         """,
     )
     assert run(products(0), AlternateWarpGroups()) == run(products(0))
