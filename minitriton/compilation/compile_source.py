@@ -76,7 +76,9 @@ def _module_metadata(module: ModuleOp) -> dict[str, Any]:
         value = module.attributes.get(name)
         return value.value.data if isinstance(value, IntegerAttr) else 0
 
+    warps = number("ttg.total-num-warps")
     return {
+        **({"num_warps": warps} if warps else {}),
         "shared": number("ttg.shared"),
         "global_scratch_size": number("ttg.global_scratch_memory_size"),
         "global_scratch_align": number("ttg.global_scratch_memory_alignment") or 1,

@@ -41,9 +41,9 @@ _UNIT = UnitAttr()
 
 
 def is_kernel(function: Operation) -> bool:
-    """Whether the host can launch the function."""
+    """Whether the host can launch the function: a symbol is public unless it says otherwise (MLIR, "Symbol Visibility")."""
     visibility = function.properties.get("sym_visibility")
-    return isinstance(visibility, StringAttr) and visibility.data == "public"
+    return visibility is None or (isinstance(visibility, StringAttr) and visibility.data == "public")
 
 
 def lower_function(module: ModuleLowering, function: Operation) -> Operation:
