@@ -24,7 +24,7 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import EditedState
 from minitriton.explorer.difference import Difference, compare
 from minitriton.explorer.edited_text import parse_edited
-from minitriton.explorer.snapshot import Identities, Snapshot, snapshot
+from minitriton.explorer.snapshot import Identities, Snapshot, fingerprint, snapshot
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for
@@ -137,6 +137,7 @@ class _Watch(Hook):
         self.start = 0.0
         self.step: Step | None = None
         self.text = ""
+        self.fingerprint: list[tuple[Any, ...]] | None = None
 
     def begin(self, value: Any, seconds: float) -> None:
         first = self._snapshot(value)
@@ -145,7 +146,19 @@ class _Watch(Hook):
         self.text = first.text
 
     def _snapshot(self, value: Any) -> Snapshot:
-        return snapshot(value, level_of(self.facts), self.identities, keep=self.keep)
+        """The state `value`; the one before, as it is, where a pass has left the module alone."""
+        level = level_of(self.facts)
+        print_of_value = fingerprint(value) if isinstance(value, ModuleOp) else None
+        last = self.recording.steps[-1].after if self.recording.steps else None
+        if (
+            last is not None
+            and last.level == level
+            and print_of_value is not None
+            and print_of_value == self.fingerprint
+        ):
+            return last
+        self.fingerprint = print_of_value
+        return snapshot(value, level, self.identities, keep=self.keep)
 
     def before(self, step: Step, value: Any) -> None:
         self.step = step
@@ -155,6 +168,9 @@ class _Watch(Hook):
         milliseconds = 1e3 * (time.perf_counter() - self.start)
         self.facts = (self.facts - step.destroys) | step.establishes
         state = self._snapshot(value)
+        if state is self.recording.steps[-1].after:
+            self._append(step, milliseconds, state, False, None)
+            return
         self._note(value)
         text = state.text
         self._append(step, milliseconds, state, text != self.text, None)

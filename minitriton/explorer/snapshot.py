@@ -226,6 +226,17 @@ class Snapshot:
         return "\n".join(line.text for line in self.lines)
 
 
+def fingerprint(module: ModuleOp) -> list[tuple[Any, ...]]:
+    """What the text of `module` is made from, op by op: equal for a module that a pass left alone, and cheaper than its text."""
+    return [
+        (
+            op, op.parent, tuple(op.operands), tuple(op.attributes.items()), tuple(op.properties.items()),
+            tuple(value.type for value in defined_by(op)), tuple(op.successors),
+        )
+        for op in module.walk()
+    ]  # fmt: skip
+
+
 def snapshot(value: Any, level: str, identities: Identities, *, keep: bool = False) -> Snapshot:
     """The state `value`: a module, or what prints as LLVM IR or PTX. `keep`: with a copy of a module of TTIR or TTGIR."""
     if isinstance(value, ModuleOp):

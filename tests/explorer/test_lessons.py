@@ -53,7 +53,7 @@ SOLUTIONS: dict[str, Callable[[Asked, Workshop], tuple[Asked, str]]] = {
     "no-barrier": options("num_warps=1"),
     "race": edited("tl.store(out_ptr, tl.load(out_ptr) + part)", "tl.atomic_add(out_ptr, part)"),
     "tensor-cores": edited('input_precision="ieee"', 'input_precision="tf32"'),
-    "which-pass": words("exercise-tidy-differences"),
+    "which-pass": words("exercise-tidy-quotients"),
     "order": lambda asked, workshop: (replace(asked, edits=(*asked.edits, ("move", "tritongpu-coalesce after convert-triton-to-tritongpu"))), ""),
     "swizzle": words("swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 32, order = [1, 0]}>"),
     "edit-the-ir": promised,

@@ -49,6 +49,8 @@ export interface Exercise {
   hint: string;
   wants: string;
   asked: Asked;
+  /** A pipeline that is refused, to be mended. */
+  pipeline: string | null;
 }
 
 export interface Lessons {

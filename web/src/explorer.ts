@@ -58,7 +58,7 @@ function build(session: Session): void {
     heat = maps;
     sides.showHeat(maps.sources, maps.ptx);
   });
-  const learn = new LearnTab(session, Inspector.panel("learn"));
+  const learn = new LearnTab(session, Inspector.panel("learn"), whatIf);
   let costsOf: Compile | null = null;
   const inspector = new Inspector(
     session,

@@ -4,16 +4,19 @@ import { button, make } from "./dom";
 import { placeOf, type Asked } from "./payload";
 import { askedOf, type Session } from "./session";
 import { kernelFile } from "./sides";
+import { onePassALine, type WhatIfTab } from "./whatif";
 
 export class LearnTab {
   private lessons: Lessons | null = null;
   private walk: { walk: Walk; stop: number } | null = null;
   private exercise: Exercise | null = null;
+  private begunAt = 0;
   private solved = new Set<string>();
 
   constructor(
     private readonly session: Session,
     private readonly into: HTMLElement,
+    private readonly whatIf: WhatIfTab,
   ) {}
 
   async show(): Promise<void> {
@@ -118,11 +121,15 @@ export class LearnTab {
   private async begin(exercise: Exercise): Promise<void> {
     this.exercise = exercise;
     try {
-      const compile = await this.open(exercise.asked, `exercise: ${exercise.title}`);
-      this.session.choose({ compile, step: Math.max(0, this.session.compiles[compile]!.steps.findIndex((one) => one.name === "tritongpu-coalesce")), tab: "learn", value: null, op: 0, place: null });
+      // A pipeline that is refused cannot be opened: the program is, and the pipeline lies in the editor.
+      const asked = exercise.pipeline ? { ...exercise.asked, edits: [] } : exercise.asked;
+      const compile = await this.open(asked, `exercise: ${exercise.title}`);
+      const step = this.session.compiles[compile]!.steps.findIndex((one) => one.name === "tritongpu-coalesce");
+      this.begunAt = this.session.compiles.length;
+      this.session.choose({ compile, step: Math.max(0, step), tab: "learn", value: null, op: 0, place: null });
+      if (exercise.pipeline) this.whatIf.preset("pipeline", onePassALine(exercise.pipeline));
     } catch (error) {
-      this.showExercise(exercise);
-      if (exercise.wants !== "passes") this.say(error);
+      this.say(error);
     }
   }
 
@@ -148,9 +155,12 @@ export class LearnTab {
 
   private async check(exercise: Exercise, text: string, said: HTMLElement): Promise<void> {
     said.textContent = "checking…";
-    const asked = this.session.compile.label?.startsWith("exercise: ") || this.session.view.compile ? askedOf(this.session.compile) : exercise.asked;
+    // What was compiled since the exercise was begun is the answer; before that, the exercise as it is given.
+    const { compile, view } = this.session;
+    const isAnswer = view.compile >= this.begunAt || (!exercise.pipeline && askedOf(compile).source === exercise.asked.source);
+    const asked = isAnswer ? askedOf(compile) : exercise.asked;
     try {
-      const found = await this.session.answers.exercise(exercise.name, asked.source === exercise.asked.source ? asked : exercise.asked, text);
+      const found = await this.session.answers.exercise(exercise.name, asked, text);
       if (found.ok) this.solved.add(exercise.name);
       said.replaceChildren(...found.said.map((line) => make(`p.${line.startsWith("✓") ? "holds" : "failed"}`, {}, line)), ...(found.ok ? [make("b", {}, "Solved.")] : []));
     } catch (error) {

@@ -38,6 +38,15 @@ export class WhatIfTab {
     this.showChanges();
   }
 
+  /** Goes to an editor with a text in it, such as a pipeline that is refused. */
+  preset(what: What, text: string): void {
+    this.what = what;
+    this.session.choose({ tab: "whatif" });
+    this.fill();
+    this.editor?.show(text, null);
+    for (const one of this.into.querySelectorAll<HTMLElement>("button[data-what]")) one.setAttribute("aria-pressed", String(one.dataset.what === what));
+  }
+
   private build(): void {
     const kinds: [What, string][] = [["kernel", "the kernel"], ["ir", "the IR at the right"], ["pipeline", "the passes"]];
     const choices = make("p.choices", {}, "edit ");
@@ -74,7 +83,7 @@ export class WhatIfTab {
       input.value = String(name === "arch" ? compile.arch : name === "grid" ? (asked.grid ?? "") : (compile.options?.[name] ?? ""));
     }
     if (this.what === "kernel") this.editor!.show(compile.sources[String(kernelFile(compile))] ?? "", pythonLanguage);
-    else if (this.what === "pipeline") this.editor!.show(compile.pipeline.replaceAll(/,(?![^{(]*[})])/g, ",\n"), null);
+    else if (this.what === "pipeline") this.editor!.show(onePassALine(compile.pipeline), null);
     else {
       this.editedStep = this.stepOfRight();
       this.editor!.show(this.session.stateOf(this.session.view.right).text.join("\n"), assemblyLanguage);
@@ -220,6 +229,11 @@ export class WhatIfTab {
     if (last(0) < 0 || last(view.compile) < 0) return;
     this.session.choose({ left: { compile: 0, state: last(0) }, right: { compile: view.compile, state: last(view.compile) } });
   }
+}
+
+/** A pipeline's text with each pass on a line of its own. */
+export function onePassALine(pipeline: string): string {
+  return pipeline.replaceAll(/,(?![^{(]*[})])/g, ",\n");
 }
 
 /** What an asked changes, in a few words each. */

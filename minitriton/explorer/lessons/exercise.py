@@ -13,6 +13,7 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.compiles import Compiles
 from minitriton.explorer.lessons.checks import Answer, Check
+from minitriton.explorer.program import open_program
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -34,8 +35,14 @@ class Exercise:
         """What a page shows of it."""
         return {
             "name": self.name, "title": self.title, "grade": self.grade, "task": self.task, "hint": self.hint, "wants": self.wants,
-            "asked": self.asked.plain(),
+            "asked": self.asked.plain(), "pipeline": self._refused() if self.wants == "passes" else None,
         }  # fmt: skip
+
+    def _refused(self) -> str:
+        """The pipeline that is to be mended, which cannot be compiled."""
+        from minitriton.cli import edited
+
+        return str(edited(open_program(self.asked).own_pipeline(), list(self.asked.edits)))
 
 
 @dataclass(frozen=True)

@@ -74,17 +74,17 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         "which-pass", "Which pass breaks this kernel?", 2,
-        "Three passes that tidy up were added, and for large inputs the softmax is no longer right. Name the one to blame.",
+        "Three passes that tidy up were added, and the softmax is no longer right. Name the one to blame.",
         "The mark beside each pass says whether the numbers still hold after it.",
         kernel(
             "softmax_rows", "*fp32:16,*fp32:16,N=128", grid="2", loads=(_TIDY,),
             edits=(
                 ("insert", "exercise-tidy-constants after tritongpu-coalesce"),
                 ("insert", "exercise-tidy-conversions after tritongpu-coalesce"),
-                ("insert", "exercise-tidy-differences before convert-triton-to-tritongpu"),
+                ("insert", "exercise-tidy-quotients before convert-triton-to-tritongpu"),
             ),
         ), "words",
-        (checks.says("exercise-tidy-differences", right="e to the x is not e to the x - m: it overflows, and even before that every sum is another", wrong="that pass keeps the numbers, or there is none of that name"),),
+        (checks.says("exercise-tidy-quotients", right="without the division, the numbers of a row no longer add up to 1", wrong="that pass keeps the numbers, or there is none of that name"),),
     ),
     Exercise(
         "order", "Put these passes in an order that works", 2,

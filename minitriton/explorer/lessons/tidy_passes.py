@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.dialects import arith, math, ttg
+from minitriton.dialects import arith, tt, ttg
 from minitriton.pass_registry import Pass, register_pass
 
 
@@ -27,16 +27,14 @@ class TidyConversions(Pass):
 
 @register_pass
 @dataclass(frozen=True)
-class TidyDifferences(Pass):
-    """Takes out differences before an exponential, as if e to the x - m were e to the x."""
+class TidyQuotients(Pass):
+    """Takes out divisions by a number that is the same for all of a tensor, as if that were always 1."""
 
-    name = "exercise-tidy-differences"
+    name = "exercise-tidy-quotients"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for one in list(op.walk()):
-            if isinstance(one, arith.SubfOp) and any(
-                isinstance(use.operation, math.ExpOp) for use in one.results[0].uses
-            ):
+            if isinstance(one, arith.DivfOp) and isinstance(one.operands[1].owner, tt.SplatOp):
                 _replaced_by_operand(one)
 
 

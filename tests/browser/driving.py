@@ -1,0 +1,120 @@
+"""What tests of the page do with a browser: open, wait, click, read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from selenium.webdriver.common.by import By
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 90.0) -> Any:
+    """What `condition` gives once it is true."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return found
+
+
+class Page:
+    """The explorer in a browser."""
+
+    def __init__(self, browser: Any) -> None:
+        self.browser = browser
+
+    def open(self, url: str) -> None:
+        """Opens an address and waits until the page is ready."""
+        self.browser.get("about:blank")
+        self.browser.get(url)
+        self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        """Waits for what the page says of itself."""
+        wait_for(lambda: self.browser.find_element(By.TAG_NAME, "body").get_attribute("data-ready"))
+
+    def all(self, selector: str) -> list[Any]:
+        """Elements by a CSS selector."""
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector: str) -> Any:
+        """The first of them, once there is one."""
+        return wait_for(lambda: next(iter(self.all(selector)), None))
+
+    def text(self, selector: str) -> str:
+        """The text of an element."""
+        return self.one(selector).text
+
+    def press(self, *keys: str) -> None:
+        """Keys, for the page."""
+        for key in keys:
+            self.browser.find_element(By.TAG_NAME, "body").send_keys(key)
+
+    def find_pass(self, text: str) -> None:
+        """Shows passes of a name, or with a word in their documentation, by the field for it."""
+        field = self.one("#filter")
+        field.clear()
+        field.send_keys(text)
+
+    def choose(self, name: str) -> None:
+        """A pass of the list."""
+        next(item for item in self.all("#passes li") if name in item.text).click()
+        wait_for(lambda: self.text("#title").startswith(name))
+
+    def line(self, pane: str, text: str) -> Any:
+        """A line of a pane that has `text`, scrolled into sight where need be."""
+        script = "const found = [...document.querySelectorAll(`#${arguments[0]} .cm-line`)].find((one) => one.textContent.includes(arguments[1])); return found ?? null;"
+        found = self.browser.execute_script(script, pane, text)
+        for top in range(0, 200000, 300):
+            if found is not None:
+                return found
+            scroll = "const s = document.querySelector(`#${arguments[0]} .cm-scroller`); s.scrollTop = arguments[1]; return s.scrollTop >= s.scrollHeight - s.clientHeight - 1;"
+            last = self.browser.execute_script(scroll, pane, top)
+            time.sleep(0.03)
+            found = self.browser.execute_script(script, pane, text)
+            if last and found is None:
+                break
+        assert found is not None, f"{pane} has no line with {text!r}"
+        return found
+
+    def click_line(self, pane: str, text: str) -> None:
+        """Clicks a line at its value, where it has one."""
+        line = self.line(pane, text)
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", line)
+        words = line.find_elements(By.CSS_SELECTOR, ".t-variable")
+        (words[0] if words else line).click()
+
+    def lines(self, pane: str, kind: str) -> list[str]:
+        """The lines in sight that have a class."""
+        return [line.text for line in self.all(f"#{pane} .cm-line.{kind}")]
+
+    def select(self, side: str, text: str) -> None:
+        """Shows another state at a side, by a part of its title."""
+        menu = self.one(f"#{side}-title")
+        option = next(one for one in menu.find_elements(By.TAG_NAME, "option") if text in one.text)
+        self.browser.execute_script(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
+            menu,
+            option.get_attribute("value"),
+        )
+
+    def edit(self, change: Callable[[str], str]) -> None:
+        """Changes the text of the editor under What if, and compiles."""
+        content = self.one("#editor .cm-content")
+        old = self.browser.execute_script("return arguments[0].cmView.view.state.doc.toString()", content)
+        new = change(old)
+        assert new != old
+        self.browser.execute_script(
+            "const v = arguments[0].cmView.view; v.dispatch({changes: {from: 0, to: v.state.doc.length, insert: arguments[1]}})",
+            content,
+            new,
+        )
+        self.one("#status")
+        self.browser.execute_script("document.getElementById('status').textContent = ''")
+        next(one for one in self.all(".whatif button") if one.text == "Compile").click()
+        wait_for(lambda: self.text("#status") not in ("", "compiling…"))
+
+    def shoot(self, path: Any) -> None:
+        """A picture of the page as it is."""
+        self.browser.save_screenshot(str(path))

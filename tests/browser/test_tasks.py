@@ -1,0 +1,364 @@
+"""Ten tasks, done by a browser; `MINITRITON_SCREENSHOTS=DIR` keeps a picture of each."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium", reason="needs selenium")
+pytest.importorskip("uvicorn", reason="needs minitriton[explorer]")
+from driving import Page, wait_for
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from minitriton.explorer import lessons
+
+SOFTMAX = ("examples/kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=256", "--arg", "n_rows=3", "--arg", "in_stride=256", "--arg", "out_stride=256", "--arg", "n_cols=240")  # fmt: skip
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts servers; their addresses."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str) -> str:
+        command = [sys.executable, "-m", "minitriton", "explore", *arguments, "--port", "0", "--no-browser"]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        assert started[-1].stdout is not None
+        return started[-1].stdout.readline().strip()
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Page]:
+    """The page; no error may be said in the console, and no request may leave the machine."""
+    browser.get_log("browser")
+    browser.get_log("performance")
+    yield Page(browser)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [one["params"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+    urls = {one["request"]["url"] for one in sent if one.get("documentURL", "").startswith(("file:", "http:"))}
+    assert all(url.startswith(("file:", "data:", "http://127.0.0.1:")) for url in urls), urls
+
+
+@pytest.fixture
+def shoot(page: Page, request: pytest.FixtureRequest) -> Callable[[], None]:
+    """Keeps a picture, named by the test."""
+    folder = os.environ.get("MINITRITON_SCREENSHOTS")
+
+    def keep() -> None:
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            time.sleep(0.2)
+            page.shoot(Path(folder) / f"{request.node.name.removeprefix('test_')}.png")
+
+    return keep
+
+
+def test_1_find_the_pass_that_introduced_an_op(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+    page.open(serve(*SOFTMAX))
+    page.choose("tritongpu-coalesce")
+    assert any("ttg.convert_layout" in line for line in page.lines("after", "k-added"))
+    assert not any("ttg.convert_layout" in line for line in page.lines("before", "k-removed"))
+    shoot()
+
+
+def test_2_see_why_a_load_is_scalar_and_mend_it_by_a_hint(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+    page.open(serve(*SOFTMAX))
+    page.choose("tritongpu-remove-layout-conversions")
+    page.click_line("after", "tt.load")
+    access = wait_for(lambda: page.text("#access"))
+    assert "4 bytes at a time, of at most 16" in access and "limited by the alignment" in access
+    assert "argument in_stride" in access and "tl.assume(in_stride % 16 == 0)" in access
+    page.press("5")
+    page.edit(
+        lambda text: text.replace(
+            "    columns = tl.arange", "    tl.assume(in_stride % 16 == 0)\n    columns = tl.arange"
+        ).replace("mask = columns < n_cols", "tl.assume(n_cols % 16 == 0)\n    mask = columns < n_cols")
+    )
+    assert "compiled in" in page.text("#status")
+    page.press("1")
+    page.choose("emit-ptx")
+    page.choose("tritongpu-coalesce")
+    page.click_line("after", "tt.load")
+    wait_for(lambda: "8 bytes at a time" in page.text("#access") or "16 bytes at a time" in page.text("#access"))
+    shoot()
+
+
+def test_3_find_a_bank_conflict_and_remove_it_by_another_encoding(
+    page: Page, serve: Serve, shoot: Callable[[], None], tmp_path: Path
+) -> None:
+    shared = "#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = %d, order = [1, 0]}>"
+    rows = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>"
+    columns = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>"
+    ir = f"""{shared % 1}
+#rows = {rows}
+#columns = {columns}
+#smem = #ttg.shared_memory
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
+  tt.func public @turn(%x: !tt.ptr<f32> {{tt.divisibility = 16 : i32}}, %out: !tt.ptr<f32> {{tt.divisibility = 16 : i32}}) {{
+    %c = arith.constant dense<32> : tensor<32x1xi32, #rows>
+    %i = tt.make_range {{end = 32 : i32, start = 0 : i32}} : tensor<32xi32, #ttg.slice<{{dim = 1, parent = #rows}}>>
+    %j = tt.make_range {{end = 32 : i32, start = 0 : i32}} : tensor<32xi32, #ttg.slice<{{dim = 0, parent = #rows}}>>
+    %i1 = tt.expand_dims %i {{axis = 1 : i32}} : tensor<32xi32, #ttg.slice<{{dim = 1, parent = #rows}}>> -> tensor<32x1xi32, #rows>
+    %j1 = tt.expand_dims %j {{axis = 0 : i32}} : tensor<32xi32, #ttg.slice<{{dim = 0, parent = #rows}}>> -> tensor<1x32xi32, #rows>
+    %i2 = arith.muli %i1, %c : tensor<32x1xi32, #rows>
+    %i3 = tt.broadcast %i2 : tensor<32x1xi32, #rows> -> tensor<32x32xi32, #rows>
+    %j3 = tt.broadcast %j1 : tensor<1x32xi32, #rows> -> tensor<32x32xi32, #rows>
+    %at = arith.addi %i3, %j3 : tensor<32x32xi32, #rows>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #rows>
+    %q = tt.addptr %p, %at : tensor<32x32x!tt.ptr<f32>, #rows>, tensor<32x32xi32, #rows>
+    %v = tt.load %q : tensor<32x32x!tt.ptr<f32>, #rows>
+    %m = ttg.local_alloc %v : (tensor<32x32xf32, #rows>) -> !ttg.memdesc<32x32xf32, #shared, #smem>
+    %w = ttg.local_load %m : !ttg.memdesc<32x32xf32, #shared, #smem> -> tensor<32x32xf32, #columns>
+    %z = ttg.convert_layout %w : tensor<32x32xf32, #columns> -> tensor<32x32xf32, #rows>
+    %s = tt.splat %out : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #rows>
+    %t = tt.addptr %s, %at : tensor<32x32x!tt.ptr<f32>, #rows>, tensor<32x32xi32, #rows>
+    tt.store %t, %z : tensor<32x32x!tt.ptr<f32>, #rows>
+    tt.return
+  }}
+}}
+"""
+    file = tmp_path / "turn.ttgir"
+    file.write_text(ir)
+    page.open(serve(str(file), "--grid", "1"))
+    page.find_pass("frontend")
+    page.choose("frontend")
+    page.click_line("after", "ttg.local_load")
+    assert "32 times the passes" in page.text("#movement")
+    page.press("2")
+    assert "32 times the passes" in page.text("#layout")
+    page.press("5")
+    next(one for one in page.all(".whatif button") if "IR" in one.text).click()
+    page.edit(lambda text: text.replace("maxPhase = 1,", "maxPhase = 32,"))
+    page.find_pass("edited")
+    page.choose("edited")
+    page.press("f")
+    page.click_line("after", "ttg.local_load")
+    page.press("2")
+    wait_for(lambda: "no conflicts" in page.text("#layout"))
+    shoot()
+    page.press("4")
+    totals = wait_for(lambda: page.text("#totals"), 120)
+    assert "for bank conflicts" in totals and "\N{MINUS SIGN}" in totals
+
+
+def test_4_break_a_kernel_by_skipping_a_pass_and_see_it_named(
+    page: Page, serve: Serve, shoot: Callable[[], None]
+) -> None:
+    page.open(serve("exact_attention"))
+    page.press("u")
+    page.choose("insert-barriers")
+    page.press("x")
+    refused = wait_for(lambda: page.text("#banner"))
+    assert "needs: barriers placed" in refused and "run one of these before it: insert-barriers" in refused
+    tidy = Path(lessons.__file__).with_name("tidy_passes.py")
+    kernel = Path(lessons.__file__).with_name("kernels") / "exercises.py"
+    page.open(
+        serve(
+            f"{kernel}:softmax_rows", "--signature", "*fp32:16,*fp32:16,N=128", "--load", str(tidy),
+            "--insert", "exercise-tidy-quotients after triton-combine", "--insert", "exercise-tidy-constants after tritongpu-coalesce",
+        )
+    )  # fmt: skip
+    wait_for(lambda: "exercise-tidy-quotients" in page.text("#check"), 120)
+    page.one("#check").click()
+    wait_for(lambda: page.text("#title") == "exercise-tidy-quotients")
+    assert len(page.all("#passes .broken")) == 1 and any(
+        "arith.divf" in line for line in page.lines("before", "k-removed")
+    )
+    shoot()
+
+
+def test_5_compare_ours_with_tritons_ttgir(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+    pytest.importorskip("triton", reason="needs Triton's wheel")
+    page.open(serve(*SOFTMAX))
+    page.choose("tritongpu-coalesce")
+    page.select("before", "Triton 3.6.0")
+    wait_for(
+        lambda: (
+            "tritongpu-coalesce" in (page.one("#before-title").get_attribute("title") or "")
+            and page.browser.current_url.count("left=1.")
+        ),
+        120,
+    )
+    assert page.line("before", "tt.load") is not None and page.line("after", "tt.load") is not None
+    page.click_line("source", "tl.load(")
+    wait_for(lambda: any("tt.load" in line for line in page.lines("before", "marked")))
+    shoot()
+
+
+def test_6_follow_a_line_to_sass_and_back(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+    from minitriton.codegen.cubin import assembler_available
+    from minitriton.tools.disasm import find_tool
+
+    if not assembler_available() or find_tool("nvdisasm") is None:
+        pytest.skip("needs ptxas and nvdisasm")
+    page.open(serve(*SOFTMAX))
+    page.choose("emit-ptx")
+    page.select("after", "sass")
+    wait_for(lambda: "sass" in (page.one("#after-title").get_attribute("title") or ""))
+    page.click_line("after", "LDG")
+    wait_for(lambda: any("tl.load" in line for line in page.lines("source", "marked")))
+    shoot()
+    page.click_line("source", "tl.store(")
+    wait_for(lambda: page.lines("after", "marked") and page.lines("before", "marked"))
+
+
+def test_7_open_the_file_without_a_server(page: Page, shoot: Callable[[], None], tmp_path: Path) -> None:
+    from minitriton.cli import main
+
+    file = tmp_path / "attention.html"
+    assert main(["explore", "exact_attention", "--html", str(file)]) == 0
+    assert file.stat().st_size < 5e6
+    page.open(f"file://{file}")
+    page.choose("tritongpu-coalesce")
+    page.click_line("after", "tt.load")
+    assert page.text("#access")
+    page.press("2")
+    assert page.one("#layout canvas")
+    page.press("3")
+    assert page.one("#pattern canvas")
+    page.press("4")
+    assert "%" in page.text("#resources") and page.all("#liveness rect") and page.all("#source .heat")
+    assert "every pass keeps the numbers" in page.text("#check")
+    shoot()
+    page.press("5")
+    assert "minitriton explore exact_attention" in page.text("#panel-whatif")
+
+
+def test_8_recompile_after_an_edit(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+    page.open(serve(*SOFTMAX))
+    page.press("5")
+    page.edit(lambda text: text.replace("tl.exp(x)", "tl.exp(x) * 2"))
+    assert "compiled in" in page.text("#status")
+    shoot()
+    link = page.one("#link").get_attribute("href")
+    command = page.one("#command").get_attribute("value") or ""
+    assert command.startswith("minitriton explore --state ")
+    page.edit(lambda text: text.replace("tl.exp(x)", "tl.nothing(x)"))
+    assert "nothing" in page.text("#status") and page.all("#editor .wrong")
+    page.open(link)
+    wait_for(lambda: page.line("source", "tl.exp(x) * 2"))
+    page.press("4")
+    wait_for(lambda: "differ" in page.text("#panel-costs") or "same as before" in page.text("#panel-costs"), 60)
+
+
+def test_9_open_a_kernel_of_2000_ops(page: Page, serve: Serve, shoot: Callable[[], None], tmp_path: Path) -> None:
+    body = "\n".join(f"    x = x * {1 + at % 7} + tl.load(p + {at} * 64 + at)" for at in range(280))
+    file = tmp_path / "long.py"
+    file.write_text(
+        f"import triton\nimport triton.language as tl\n\n@triton.jit\ndef long(p, out):\n    at = tl.arange(0, 64)\n    x = tl.load(p + at)\n{body}\n    tl.store(out + at, x)\n"
+    )
+    page.open(serve(f"{file}:long", "--signature", "*fp32:16,*fp32:16", "--grid", "1"))
+    page.choose("convert-triton-to-tritongpu")
+    assert int(page.text("#after-size").split()[0]) > 1100
+    assert max(len(page.text("#before-size")), 1)
+    took = page.browser.execute_script(CLICKS)
+    assert sorted(took)[len(took) // 2] < 250, took
+    shoot()
+
+
+CLICKS = """
+    const took = [];
+    for (const item of [...document.querySelectorAll('#passes li')].slice(0, 12)) {
+        const start = performance.now();
+        document.getElementById(item.id).click();
+        document.body.offsetHeight;
+        took.push(performance.now() - start);
+    }
+    return took;
+"""
+
+
+def test_10_by_keyboard_alone(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+    page.open(serve(*SOFTMAX))
+    page.press("/")
+    page.browser.switch_to.active_element.send_keys("coalesce", Keys.ENTER)
+    page.press("j")
+    wait_for(lambda: "coalesce" in page.text("#title"))
+    page.press("a")
+    wait_for(lambda: page.browser.switch_to.active_element.get_attribute("aria-label") == "after")
+    for _ in range(30):
+        page.browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
+        if "line=" in page.browser.current_url:
+            break
+    assert "line=" in page.browser.current_url
+    page.press(Keys.ESCAPE, "2")
+    wait_for(lambda: page.one("#tab-layout").get_attribute("aria-selected") == "true")
+    page.press("?")
+    wait_for(lambda: page.one("#help").get_attribute("open"))
+    shoot()
+    page.press(Keys.ESCAPE)
+    page.press("x")
+    wait_for(lambda: "state=" in page.browser.current_url)
+
+
+def test_an_exercise_is_solved_in_the_browser(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+    page.open(serve("log_sum_exp"))
+    page.press("6")
+    page.one("button[data-exercise=wide-load]").click()
+    page.one("#check-answer").click()
+    wait_for(lambda: "✗" in page.text("#graded"), 60)
+    page.press("5")
+    page.edit(
+        lambda text: text.replace(
+            "row = tl.program_id(0)\n    columns",
+            "row = tl.program_id(0)\n    tl.assume(stride % 16 == 0)\n    columns",
+        )
+    )
+    page.press("6")
+    page.one("#check-answer").click()
+    wait_for(lambda: "Solved." in page.text("#graded"), 60)
+    shoot()
+
+
+def test_the_tour_goes_from_stop_to_stop(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+    page.open(serve("log_sum_exp"))
+    page.press("6")
+    next(one for one in wait_for(lambda: page.all("#tour button")) if "vector add" in one.text).click()
+    for stop in range(1, 8):
+        wait_for(lambda stop=stop: page.text("#lesson").startswith(f"{stop}/8"))
+        if stop == 4:
+            wait_for(lambda: page.all("#layout canvas"))
+            shoot()
+        if stop < 8:
+            next(one for one in page.all("#lesson button") if one.text == "next").click()
+    wait_for(lambda: page.text("#lesson").startswith("8/8"))
+
+
+def test_two_tabs_and_a_kernel_that_does_not_compile(
+    page: Page, serve: Serve, shoot: Callable[[], None], tmp_path: Path
+) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text("import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    tl.store(x, y)\n")
+    address = serve(f"{file}:k", "--signature", "*fp32")
+    page.browser.get(address)
+    wait_for(lambda: "y" in page.text("#banner"))
+    assert (
+        "wrong.py:6" in page.text("#banner")
+        and page.browser.find_element(By.TAG_NAME, "body").get_attribute("data-ready") == "failed"
+    )
+    shoot()
+    first = page.browser.current_window_handle
+    page.browser.switch_to.new_window("tab")
+    page.browser.get(address)
+    wait_for(lambda: "y" in page.text("#banner"))
+    page.browser.close()
+    page.browser.switch_to.window(first)
+    file.write_text(file.read_text().replace("y)", "1.0)"))
+    page.open(address)
+    assert page.text("#kernel").startswith("k,")
