@@ -106,6 +106,9 @@ def record(
     context = make_context()
     start = time.perf_counter()
     value = source.make_ir(target, options, context)
+    if source.ext != "source" and isinstance(value, ModuleOp):
+        # The module of a file is the source's own: it is asked for its parameters later.
+        value = value.clone()
     seconds = time.perf_counter() - start
     if pipeline is None:
         parts = stages.split(pipeline_for(target, options), source.ext)

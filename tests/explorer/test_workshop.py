@@ -170,3 +170,14 @@ def test_buffers_are_where_the_passes_put_them(workshop: Workshop) -> None:
 def test_an_unknown_question_names_those_that_there_are(workshop: Workshop) -> None:
     with pytest.raises(MinitritonError, match="no service"):
         workshop.answer("shutdown", {})
+
+
+def test_a_file_of_ir_can_be_run_and_checked_after_it_was_compiled(
+    workshop: Workshop, softmax: dict[str, Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "softmax.ttgir"
+    file.write_text("\n".join(state(softmax, step_of(softmax, "tritongpu-coalesce"))["text"]))
+    asked = {"source": str(file), "grid": "2"}
+    assert workshop.answer("compile", {"asked": asked})["states"][-1]["level"] == "ptx"
+    assert workshop.answer("run", {"asked": asked})["total"]["requests"] > 0
+    assert all(one["ok"] for one in workshop.answer("check", {"asked": asked})["steps"])
