@@ -40,7 +40,7 @@ class Exercise:
 
     def _refused(self) -> str:
         """The pipeline that is to be mended, which cannot be compiled."""
-        from minitriton.cli import edited
+        from minitriton.commands.pipeline_edits import edited
 
         return str(edited(open_program(self.asked).own_pipeline(), list(self.asked.edits)))
 
