@@ -9,7 +9,7 @@ workers that have the resource `GPU` (`dask worker --resources GPU=1`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,13 +62,13 @@ class ClusterWorkers:
     def __init__(self, work: Work, client: Any, limit: float = 60.0) -> None:
         self.work, self.client, self.limit = work, client, limit
 
-    def judge(self, batches: list[Batch], at_once: int | None = None) -> Iterator[int]:
+    def judge(self, batches: Iterable[list[Batch]], at_once: int | None = None) -> Iterator[int]:
         """Has `batches` judged or measured. Raises `MinitritonError` where no worker can."""
         from distributed import as_completed  # pyright: ignore[reportMissingImports]
 
         store = Store(self.work.store, self.work.compiler)
         try:
-            waiting = {self._submit(store, batch): batch for batch in batches}
+            waiting = {self._submit(store, batch): batch for of_kernel in batches for batch in of_kernel}
             arriving = as_completed(list(waiting))
             for future in arriving:
                 batch = waiting.pop(future)

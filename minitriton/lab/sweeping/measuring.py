@@ -93,7 +93,7 @@ def add_groups(
             batches += [Batch(reference, tuple(left[at : at + size]), 0, group) for at in range(0, len(left), size)]
         total, done, since = sum(len(b.pipelines) for b in batches), 0, time.monotonic()
         if batches:
-            for count in workers.judge(batches, at_once=1 if group == "time" else None):
+            for count in workers.judge([batches], at_once=1 if group == "time" else None):
                 done += count
                 if progress is not None:
                     progress(f"{group}: {progress_text(done, total, since)}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,19 +113,26 @@ def _judged(
     progress: Callable[[str], None] | None,
 ) -> Table:
     store = Store(work.store, work.compiler)
-    batches: list[Batch] = []
     wanted: dict[str, set[str]] = {}
-    for reference in plan.kernels:
-        points = plan.points(reference)
-        wanted[reference.name] = set(points)
-        known = store.known(reference.name)
-        left = [text for text in points if text not in known]
-        batches += [Batch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
-    total, done, since = sum(len(b.pipelines) for b in batches), 0, time.monotonic()
-    for count in workers.judge(batches) if batches else ():
+    total = 0
+
+    def batches() -> Iterator[list[Batch]]:
+        """What is to be judged, kernel by kernel: points are drawn while others are judged."""
+        nonlocal total
+        for reference in plan.kernels:
+            points = plan.points(reference)
+            wanted[reference.name] = set(points)
+            known = store.known(reference.name)
+            left = [text for text in points if text not in known]
+            total += len(left)
+            yield [Batch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
+
+    done, since = 0, time.monotonic()
+    for count in workers.judge(batches()):
         done += count
         if progress is not None:
-            progress(progress_text(done, total, since))
+            share = len(wanted) / len(plan.kernels)
+            progress(progress_text(done, round(total / share), since))
     seconds = time.monotonic() - since
     later = [group for group in groups if group in LATER]
     kernels = {reference.name: reference for reference in plan.kernels}

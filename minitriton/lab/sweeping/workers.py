@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -153,15 +153,23 @@ class Workers:
         self.cpu_seconds = 0.0
         self._workers: list[_Worker] = []
 
-    def judge(self, batches: list[Batch], at_once: int | None = None) -> Iterator[int]:
-        """Has `batches` judged, `at_once` of them at most. Raises what a process could not do for any point, such as write the store."""
-        waiting = _Waiting(batches)
+    def judge(self, batches: Iterable[list[Batch]], at_once: int | None = None) -> Iterator[int]:
+        """Has `batches` judged, kernel by kernel as they are made, by `at_once` processes at most. Raises what a process could not do for
+        any point, such as write the store."""
+        waiting, source = _Waiting(), iter(batches)
+        if not waiting.take(source):
+            return
         try:
-            self._workers = [self._start() for _ in range(min(at_once or self.jobs, len(batches)))]
+            self._workers = [self._start()]
             while waiting or any(worker.batch for worker in self._workers):
+                while len(self._workers) < (at_once or self.jobs) and waiting:
+                    if len(self._workers) >= len(waiting) and not waiting.take(source):
+                        break
+                    self._workers.append(self._start())
                 for worker in self._workers:
                     if worker.batch is None and (batch := waiting.next_for(worker.kernels)) is not None:
                         self._give(worker, batch)
+                waiting.take(source)
                 yield from self._collect(waiting)
         finally:
             self._end()
@@ -185,7 +193,7 @@ class Workers:
 
     def _collect(self, waiting: _Waiting) -> Iterator[int]:
         busy = {worker.connection: worker for worker in self._workers if worker.batch is not None}
-        for connection in wait(list(busy), timeout=1.0):
+        for connection in wait(list(busy), timeout=0.2):
             worker = busy.pop(connection)  # pyright: ignore[reportArgumentType]
             try:
                 answer = worker.connection.recv()
@@ -243,11 +251,21 @@ class Workers:
 class _Waiting:
     """Batches not given out yet, by kernel."""
 
-    def __init__(self, batches: list[Batch]) -> None:
+    def __init__(self) -> None:
         self._by_kernel: dict[Reference, deque[Batch]] = {}
         self._taken: set[Reference] = set()
-        for batch in batches:
-            self._by_kernel.setdefault(batch.reference, deque()).append(batch)
+
+    def take(self, source: Iterator[list[Batch]]) -> bool:
+        """Adds the batches of the next kernel that has some; False where there is none."""
+        for batches in source:
+            for batch in batches:
+                self._by_kernel.setdefault(batch.reference, deque()).append(batch)
+            if batches:
+                return True
+        return False
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_kernel.values()))
 
     def __bool__(self) -> bool:
         return any(self._by_kernel.values())
