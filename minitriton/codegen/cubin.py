@@ -116,16 +116,29 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     if "wgmma.mma_async" in ptx and blocks_on_sm(taken.registers, threads, shared_bytes) > 1:
         # The sums of products take their registers whatever the limit; a second block hides what one waits for.
         return Cubins(free.cubin)
-    for limit in register_limits(taken.registers, threads, shared_bytes):
+    limits = register_limits(taken.registers, threads, shared_bytes)
+    chosen: bytes | None = None
+    far = bool(limits) and 2 * limits[0] < taken.registers
+    for limit in reversed(limits) if far else limits:
         try:
             limited = nvjitlink.assemble(ptx[: entry.end()] + f".maxnreg {limit}\n" + ptx[entry.end() :], flags)
         except MinitritonError:
             # A product of tensor cores takes all its registers at once; a limit below that is refused.
+            limited = None
+        if limited is None or _is_worse(limited, free, entry[1]):
+            if far:
+                break  # so would a kernel with fewer registers still be
             continue
-        spills_more = kernel_resources(limited.cubin, entry[1]).local_bytes > taken.local_bytes
-        if not spills_more and _products_one_by_one(limited.log) <= _products_one_by_one(free.log):
-            return Cubins(limited.cubin, free.cubin)
-    return Cubins(free.cubin)
+        chosen = limited.cubin
+        if not far:
+            break
+    return Cubins(free.cubin) if chosen is None else Cubins(chosen, free.cubin)
+
+
+def _is_worse(limited: nvjitlink.Assembled, free: nvjitlink.Assembled, entry: str) -> bool:
+    """Whether the limit makes the kernel spill more, or its products on tensor cores run one by one."""
+    spills_more = kernel_resources(limited.cubin, entry).local_bytes > kernel_resources(free.cubin, entry).local_bytes
+    return spills_more or _products_one_by_one(limited.log) > _products_one_by_one(free.log)
 
 
 def _products_one_by_one(log: str) -> bool:

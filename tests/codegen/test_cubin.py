@@ -120,6 +120,29 @@ def test_a_kernel_that_the_limit_is_too_low_for_goes_without(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
+    ("spilling", "tried", "taken"),
+    [(set[int](), [168, 64], b"64:0"), ({64}, [168, 64], b"168:0"), ({64, 168}, [168], b"254:0")],
+    ids=["none", "the lower", "both"],
+)
+def test_a_limit_far_below_comes_after_a_near_one(
+    spilling: set[int], tried: list[int], taken: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        limit = next((n for n in (64, 168) if f".maxnreg {n}" in ptx), 254)
+        limits.append(limit)
+        return nvjitlink.Assembled(f"{limit}:{8 if limit in spilling else 0}".encode())
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
+    assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
+    assert limits == [254, *tried]
+
+
+@pytest.mark.parametrize(
     ("spilling", "taken"), [(set[int](), b"64:0"), ({64}, b"96:0"), ({64, 96}, b"98:0")], ids=["none", "first", "both"]
 )
 def test_the_next_limit_is_tried_where_one_spills(
