@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.gpu import BarrierOp
 
 from minitriton.analysis.shared_memory.allocation import allocate, write_attributes
 from minitriton.analysis.shared_memory.membar import insert_barriers
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects.facts.launch import SHARED_BYTES
+from minitriton.dialects.ttg import LocalBarrierOp
 from minitriton.errors import MinitritonError
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class Unsound:
 
 def has_barriers(module: ModuleOp) -> bool:
     """Whether barriers have been put into the module."""
-    return any(op.name in ("ttg.local_barrier", "gpu.barrier") for op in module.walk())
+    return any(isinstance(op, LocalBarrierOp | BarrierOp) for op in module.walk())
 
 
 def laid_out(module: ModuleOp, *, insert: bool) -> ModuleOp | None:

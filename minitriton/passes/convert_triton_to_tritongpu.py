@@ -29,8 +29,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr, StringAttr, TensorType, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.dialects import tt
+from minitriton.dialects import arith, tt
 from minitriton.dialects.op_access import set_type
+from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.verification.module import attributes_complaint
 from minitriton.errors import PassError
 from minitriton.layouts import builders, inference
@@ -46,6 +47,8 @@ from minitriton.passes.tensor_layouts import (
     shape_of,
     with_layout,
 )
+
+_RULES: OpRules[Callable[[Any, Any], None]] = OpRules()
 
 
 @register_pass
@@ -142,7 +145,7 @@ class _Converter:
             for index, operand in enumerate(op.operands):
                 if operand in self.wanted:
                     op.operands[index] = self.as_default(operand)
-        rule = _RULES.get(op.name)
+        rule = _RULES.of(op)
         if rule is None:
             for result in op.results:
                 set_type(result, default_type(result.type, launch))
@@ -192,7 +195,8 @@ def _has_layouts(values: Iterable[SSAValue]) -> bool:
     return all(layout_of_value(v) is not None for v in values if isinstance(v.type, TensorType))
 
 
-def _constant(converter: _Converter, op: Operation) -> None:
+@_RULES.add(arith.ConstantOp)
+def _constant(converter: _Converter, op: arith.ConstantOp) -> None:
     result = op.results[0]
     type_ = default_type(result.type, converter.launch)
     if type_ is not result.type:
@@ -200,7 +204,8 @@ def _constant(converter: _Converter, op: Operation) -> None:
         op.properties["value"] = retyped_elements(op.properties["value"], type_)
 
 
-def _expand_dims(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.ExpandDimsOp)
+def _expand_dims(converter: _Converter, op: tt.ExpandDimsOp) -> None:
     if _has_layouts(op.results):
         return
     axis = op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
@@ -222,7 +227,8 @@ def _expand_dims(converter: _Converter, op: Operation) -> None:
     converter.set_result_layout(op.results[0], parent)
 
 
-def _dot(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.DotOp)
+def _dot(converter: _Converter, op: tt.DotOp) -> None:
     """The result is blocked, 4x4 elements a thread where there are enough; the operands are its dot operands."""
     a, b = op.operands[0], op.operands[1]
     if isinstance(layout_of_value(a), DotOperand) and isinstance(layout_of_value(b), DotOperand):
@@ -245,7 +251,8 @@ def _dot(converter: _Converter, op: Operation) -> None:
     converter.set_result_layout(result, layout)
 
 
-def _cat(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.CatOp)
+def _cat(converter: _Converter, op: tt.CatOp) -> None:
     """The result needs as many registers a thread as both operands together."""
     if _has_layouts(op.results):
         return
@@ -267,7 +274,8 @@ def _layout(value: SSAValue) -> DistributedEncoding:
     return layout
 
 
-def _reshape(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.ReshapeOp)
+def _reshape(converter: _Converter, op: tt.ReshapeOp) -> None:
     """The default layouts of both shapes go together, but where CTAs of a cluster hold copies."""
     result = op.results[0]
     if _has_layouts(op.results):
@@ -280,13 +288,15 @@ def _reshape(converter: _Converter, op: Operation) -> None:
     converter.set_result_layout(result, layout)
 
 
-def _join(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.JoinOp)
+def _join(converter: _Converter, op: tt.JoinOp) -> None:
     if not _has_layouts(op.results):
         layout = inference.join_dst(_source_layout(op), shape_of(op.operands[0]))
         converter.set_result_layout(op.results[0], layout)
 
 
-def _split(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.SplitOp)
+def _split(converter: _Converter, op: tt.SplitOp) -> None:
     """The source must hold both halves of a pair in one thread, as its fastest dimension."""
     if _has_layouts(op.results):
         return
@@ -309,26 +319,30 @@ def _split(converter: _Converter, op: Operation) -> None:
         converter.set_result_layout(result, halves)
 
 
-def _trans(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.TransOp)
+def _trans(converter: _Converter, op: tt.TransOp) -> None:
     if not _has_layouts(op.results):
         order = op.properties["order"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
         layout = inference.trans_dst(_source_layout(op), shape_of(op.operands[0]), order)
         converter.set_result_layout(op.results[0], cast(DistributedEncoding, layout))
 
 
-def _broadcast(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.BroadcastOp)
+def _broadcast(converter: _Converter, op: tt.BroadcastOp) -> None:
     if not _has_layouts(op.results):
         converter.set_result_layout(op.results[0], _source_layout(op))
 
 
-def _reduce(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.ReduceOp)
+def _reduce(converter: _Converter, op: tt.ReduceOp) -> None:
     axis = op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
     for result in op.results:
         if isinstance(result.type, TensorType) and layout_of_value(result) is None:
             converter.set_result_layout(result, Slice(axis, _source_layout(op)))
 
 
-def _row_gather(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.DescriptorGatherOp, tt.DescriptorScatterOp)
+def _row_gather(converter: _Converter, op: tt.DescriptorGatherOp | tt.DescriptorScatterOp) -> None:
     """`descriptor_gather` and `descriptor_scatter`: every thread needs 4 neighbouring row numbers, in every warp."""
     for result in op.results:
         set_type(result, default_type(result.type, converter.launch))
@@ -339,22 +353,6 @@ def _row_gather(converter: _Converter, op: Operation) -> None:
         op.operands[rows] = convert_before(op, op.operands[rows], layout)
 
 
-def _func(converter: _Converter, op: Operation) -> None:
+@_RULES.add(tt.FuncOp)
+def _func(converter: _Converter, op: tt.FuncOp) -> None:
     op.properties["function_type"] = default_type(op.properties["function_type"], converter.launch)
-
-
-_RULES: dict[str, Callable[[_Converter, Operation], None]] = {
-    "arith.constant": _constant,
-    "tt.broadcast": _broadcast,
-    "tt.cat": _cat,
-    "tt.descriptor_gather": _row_gather,
-    "tt.descriptor_scatter": _row_gather,
-    "tt.dot": _dot,
-    "tt.expand_dims": _expand_dims,
-    "tt.func": _func,
-    "tt.join": _join,
-    "tt.reshape": _reshape,
-    "tt.reduce": _reduce,
-    "tt.split": _split,
-    "tt.trans": _trans,
-}

@@ -24,14 +24,11 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.fact import AxisInfo
 from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects import arith
+from minitriton.dialects.facts import BlursIndices
 from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.dialects.tt.types import PointerType, tensor_type
 from minitriton.pass_registry import Pass, Property, register_pass
-
-_BREAKS_FACTS = frozenset(
-    f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "shrsi", "shrui", "ori", "xori")
-) | {"tt.reshape", "tt.join", "tt.split"}
-"""Ops after which axis info may claim less than is true. (`&` is one too, if not of conditions.)"""
 
 VECTOR_BYTES = 16
 """The widest load or store of one thread."""
@@ -66,9 +63,10 @@ def _is_access(op: Operation) -> bool:
 
 
 def _breaks_facts(op: Operation) -> bool:
-    if op.name == "arith.andi":
+    """Whether axis info may claim less than is true of the result. (Of `&` too, if not of conditions.)"""
+    if isinstance(op, arith.AndIOp):
         return getattr(op.results[0].type, "element_type", None) == i32
-    return op.name in _BREAKS_FACTS and isinstance(op.results[0].type, TensorType)
+    return BlursIndices.of(op) is not None and isinstance(op.results[0].type, TensorType)
 
 
 def _indices(access: Operation) -> Iterator[SSAValue]:

@@ -18,14 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
-from minitriton.dialects import ttg
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.op_rules import OpRules
 from minitriton.layouts import f2
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, PaddedShared, SharedEncoding
@@ -33,6 +34,8 @@ from minitriton.layouts.properties import order_for_memory
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import convert_before, layout_of_value, set_layout, shape_of, with_layout
+
+_RULES: OpRules[Callable[[Any], None]] = OpRules()
 
 
 @register_pass
@@ -50,7 +53,7 @@ class ExchangeBetweenCTAs(Pass):
         if ttg.num_ctas(op) == 1:
             return
         for inner in ops_in(op):
-            rule = _RULES.get(inner.name)
+            rule = _RULES.of(inner)
             if rule is not None:
                 rule(inner)
 
@@ -99,7 +102,8 @@ def _convert_result(result: SSAValue, layout: DistributedEncoding) -> None:
     result.replace_uses_with_if(back.results[0], lambda use: use.operation is not back)
 
 
-def _scan(op: Operation) -> None:
+@_RULES.add(tt.ScanOp)
+def _scan(op: tt.ScanOp) -> None:
     source = op.operands[0]
     axis_attr = op.properties["axis"]
     assert isinstance(axis_attr, IntegerAttr)
@@ -121,7 +125,8 @@ def _cga_beside(axis: int, value: SSAValue) -> Bases:
     return tuple(tuple(1 << bit if dim == other else 0 for dim in range(len(shape))) for bit in range(bits))
 
 
-def _gather(op: Operation) -> None:
+@_RULES.add(tt.GatherOp)
+def _gather(op: tt.GatherOp) -> None:
     source, indices = op.operands
     if not _shared_dims(source) and not _shared_dims(indices):
         return
@@ -132,7 +137,8 @@ def _gather(op: Operation) -> None:
     op.properties.pop("efficient_layout", None)
 
 
-def _histogram(op: Operation) -> None:
+@_RULES.add(tt.HistogramOp)
+def _histogram(op: tt.HistogramOp) -> None:
     source, result = op.operands[0], op.results[0]
     if not _shared_dims(source) and not _shared_dims(result):
         return
@@ -163,18 +169,21 @@ def _meets(layout: DistributedEncoding, shared: SharedEncoding, shape: Sequence[
     return not cvt.has_in_dim("block") or cvt.is_trivial_over(["block"])
 
 
-def _local_load(op: Operation) -> None:
+@_RULES.add(ttg.LocalLoadOp)
+def _local_load(op: ttg.LocalLoadOp) -> None:
     result = op.results[0]
     layout = _layout_beside(result, op.operands[0].type, op)
     if layout is not None:
         _convert_result(result, layout)
 
 
-def _local_store(op: Operation) -> None:
+@_RULES.add(ttg.LocalStoreOp)
+def _local_store(op: ttg.LocalStoreOp) -> None:
     _store(op, op.operands[1].type)
 
 
-def _local_alloc(op: Operation) -> None:
+@_RULES.add(ttg.LocalAllocOp)
+def _local_alloc(op: ttg.LocalAllocOp) -> None:
     if op.operands:
         _store(op, op.results[0].type)
 
@@ -183,13 +192,3 @@ def _store(op: Operation, memory: Attribute) -> None:
     layout = _layout_beside(op.operands[0], memory, op)
     if layout is not None:
         op.operands[0] = convert_before(op, op.operands[0], layout)
-
-
-_RULES: dict[str, Callable[[Operation], None]] = {
-    "tt.scan": _scan,
-    "tt.gather": _gather,
-    "tt.histogram": _histogram,
-    "ttg.local_load": _local_load,
-    "ttg.local_store": _local_store,
-    "ttg.local_alloc": _local_alloc,
-}

@@ -36,6 +36,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.analysis.ring_positions import ring_position
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
+from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
@@ -113,11 +114,7 @@ class _Loop:
 
     def _is_known(self, op: Operation) -> bool:
         """Whether what `op` does to shared memory, if anything, is one of the things that the argument above is about."""
-        if (
-            ALLOCATION_SIZE in op.attributes
-            or ALLOCATION_OFFSET in op.attributes
-            or op.name in ("scf.for", "scf.if", "scf.while")
-        ):
+        if ALLOCATION_SIZE in op.attributes or ALLOCATION_OFFSET in op.attributes or RegionFlow.of(op) is not None:
             return False
         if isinstance(op, ttng.WarpGroupDotOp):
             return self._is_waited_for(op) is not None

@@ -27,7 +27,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
-from minitriton.dialects import ttng
+from minitriton.dialects import ttg, ttng
+from minitriton.dialects.facts import ViewOfTensor
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import EffectKind, effect_kind
 
@@ -52,8 +53,9 @@ class HoldWgmmaRegisters(Pass):
             _Body(body).guard()
 
 
-_VIEWS = frozenset({"tt.reshape", "tt.trans", "tt.split", "tt.join", "tt.expand_dims", "ttg.convert_layout"})
-"""Ops that give registers another name."""
+def _is_view(op: Operation) -> bool:
+    """Whether `op` gives registers another name."""
+    return ViewOfTensor.of(op) is not None or isinstance(op, ttg.ConvertLayoutOp)
 
 
 def _reads_registers(dot: ttng.WarpGroupDotOp) -> bool:
@@ -99,7 +101,7 @@ class _Body:
                 continue
             seen.add((current, is_converted))
             if effect_kind(current.op) is EffectKind.FREE and not current.op.regions:
-                is_converted |= current.op.name not in _VIEWS
+                is_converted |= not _is_view(current.op)
                 pending.extend((operand, is_converted) for operand in current.op.operands)
             elif isinstance(current.type, TensorType):
                 found[current] = found.get(current, True) and is_converted

@@ -38,7 +38,9 @@ from minitriton.analysis.integer_range.analysis import (
 from minitriton.analysis.integer_range.rules import compare
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, math, tt
+from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.llvm import AssumeOp
+from minitriton.dialects.op_rules import OpRules
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes import simplify_integers
 from minitriton.passes.canonicalization import tt_memory
@@ -65,8 +67,6 @@ _UNSIGNED: dict[type[Operation], type[Operation]] = {
     arith.CeilDivSIOp: arith.CeilDivUIOp,
     arith.RemSIOp: arith.RemUIOp,
 }
-_SIGNED_EXTREMA = (arith.MinSIOp, arith.MaxSIOp)
-_MINIMA = (arith.MinSIOp, arith.MinUIOp)
 
 
 def one_number(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue | None:
@@ -105,9 +105,11 @@ def note_division(op: Operation, ranges: IntegerRangeAnalysis) -> None:
 
 def known_side(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue | None:
     """min(x, y) = x where x <= y; max(x, y) = y"""
-    predicate = SLE if isinstance(op, _SIGNED_EXTREMA) else ULE
+    kind = IntegerExtremum.of(op)
+    assert kind is not None
+    predicate = SLE if kind.signed else ULE
     left, right = op.operands
-    small, large = (left, right) if isinstance(op, _MINIMA) else (right, left)
+    small, large = (left, right) if not kind.greatest else (right, left)
     if compare(predicate, ranges.get(left), ranges.get(right)):
         return small
     return large if compare(predicate, ranges.get(right), ranges.get(left)) else None
@@ -139,25 +141,29 @@ def extension_of_part(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter)
 
 _NUMBERED = (arith.SelectOp, arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp, arith.TruncIOp, math.AbsIOp)
 _SUMS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.OrIOp, arith.XOrIOp)
-_RULES: dict[type[Operation], tuple[Rule, ...]] = {
-    **dict.fromkeys(_NUMBERED, (one_number,)),
-    **dict.fromkeys(_SUMS, (one_number, narrow_bits)),
-    arith.AndIOp: (one_number, mask_of_less, narrow_bits),
-    arith.CmpiOp: (one_number, narrow_comparison),
-    arith.DivSIOp: (one_number, narrow_division, divide_unsigned),
-    arith.DivUIOp: (one_number, narrow_division),
-    arith.FloorDivSIOp: (one_number, divide_unsigned),
-    arith.CeilDivSIOp: (one_number, divide_unsigned),
-    arith.RemSIOp: (one_number, remainder_of_less, narrow_division, divide_unsigned),
-    arith.RemUIOp: (one_number, remainder_of_less, narrow_division),
-    **dict.fromkeys(_SIGNED_EXTREMA, (one_number, known_side, narrow_extremum)),
-    arith.MinUIOp: (one_number, known_side),
-    arith.MaxUIOp: (one_number, known_side),
-    arith.ExtSIOp: (one_number, extension_of_part),
-    arith.ExtUIOp: (one_number, extension_of_part),
-    tt.AddPtrOp: (narrow_offset,),
-}  # fmt: skip
+_RULES: OpRules[tuple[Rule, ...]] = OpRules()
 """What is tried of each op, in this order."""
+_RULES.update(
+    {
+        **dict.fromkeys(_NUMBERED, (one_number,)),
+        **dict.fromkeys(_SUMS, (one_number, narrow_bits)),
+        arith.AndIOp: (one_number, mask_of_less, narrow_bits),
+        arith.CmpiOp: (one_number, narrow_comparison),
+        arith.DivSIOp: (one_number, narrow_division, divide_unsigned),
+        arith.DivUIOp: (one_number, narrow_division),
+        arith.FloorDivSIOp: (one_number, divide_unsigned),
+        arith.CeilDivSIOp: (one_number, divide_unsigned),
+        arith.RemSIOp: (one_number, remainder_of_less, narrow_division, divide_unsigned),
+        arith.RemUIOp: (one_number, remainder_of_less, narrow_division),
+        arith.MinSIOp: (one_number, known_side, narrow_extremum),
+        arith.MaxSIOp: (one_number, known_side, narrow_extremum),
+        arith.MinUIOp: (one_number, known_side),
+        arith.MaxUIOp: (one_number, known_side),
+        arith.ExtSIOp: (one_number, extension_of_part),
+        arith.ExtUIOp: (one_number, extension_of_part),
+        tt.AddPtrOp: (narrow_offset,),
+    }
+)
 
 _WORTH_LOOKING = frozenset(_RULES) - {*_NUMBERED, *_SUMS, arith.AndIOp, arith.ExtUIOp, tt.AddPtrOp}
 """Ops without which a module is not analysed: there is nothing to gain, or LLVM sees it too."""
@@ -178,7 +184,7 @@ class IntegerRanges(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every op whose ranges allow it, once, in order; then clean up."""
-        found = [each for each in ops_in(op) if each.__class__ in _RULES]
+        found = [each for each in ops_in(op) if _RULES.of(each) is not None]
         if not any(each.__class__ in _WORTH_LOOKING for each in found):
             return
         ranges = IntegerRangeAnalysis(op, (self.max_programs, *GRID_LIMITS[1:]))
@@ -192,7 +198,7 @@ def _rewrite(op: Operation, ranges: IntegerRangeAnalysis) -> bool:
     if not op.results or op.results[0].first_use is None:
         return False
     at = Inserter.before(op)
-    for rule in _RULES[op.__class__]:
+    for rule in _RULES.of(op) or ():
         value = rule(op, ranges, at)
         if value is not None:
             _replace(op, value, ranges)

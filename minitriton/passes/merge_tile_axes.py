@@ -48,7 +48,9 @@ class MergeTileAxes(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the accesses of the module."""
-        accesses = [found for found in ops_in(op) if found.name in ("tt.load", "tt.store") and _has_short_axis(found)]
+        accesses = [
+            found for found in ops_in(op) if isinstance(found, tt.LoadOp | tt.StoreOp) and _has_short_axis(found)
+        ]
         if not accesses or float_order_matters(op):
             return
         from minitriton.analysis.index.evaluation import IndexEvaluation

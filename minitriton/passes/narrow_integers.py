@@ -20,13 +20,10 @@ from minitriton.analysis.axis_info.rules_choice import predicate_of
 from minitriton.analysis.integer_range.analysis import IntegerRange, IntegerRangeAnalysis
 from minitriton.analysis.integer_range.fact import signed, unsigned
 from minitriton.dialects import arith, tt
-from minitriton.dialects.facts import MovesElements
+from minitriton.dialects.facts import Division, MovesElements, OfLowBits
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter
 
-_OF_LOW_BITS = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.AndIOp, arith.OrIOp, arith.XOrIOp)
-"""Ops whose low 32 bits depend on nothing but the low 32 bits of the operands."""
-_DIVISIONS = (arith.DivSIOp, arith.RemSIOp, arith.DivUIOp, arith.RemUIOp)
 _MINUS_2_31, _2_31 = -(1 << 31), 1 << 31
 
 
@@ -88,7 +85,7 @@ def _extended(value: SSAValue, op: Operation, ranges: IntegerRangeAnalysis, at: 
 
 def narrow_bits(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue | None:
     """ext a + ext b = ext (a + b) where that fits; so too - * & | ^"""
-    if not isinstance(op, _OF_LOW_BITS) or not _is_64_bits(op.results[0].type):
+    if OfLowBits.of(op) is None or not _is_64_bits(op.results[0].type):
         return None
     found = ranges.get(op.results[0])
     if not fits_signed(found) and not fits_unsigned(found):
@@ -109,7 +106,7 @@ def _is_from_32(value: SSAValue) -> bool:
 
 def narrow_division(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue | None:
     """ext a / ext b = ext (a / b) of 32 bits, where a = -2^31, b = -1 cannot be; so too %"""
-    if not isinstance(op, _DIVISIONS) or not _is_64_bits(op.results[0].type):
+    if Division.of(op) is None or not _is_64_bits(op.results[0].type):
         return None
     a, b = (ranges.get(operand) for operand in op.operands)
     if fits_unsigned(a) and fits_unsigned(b):

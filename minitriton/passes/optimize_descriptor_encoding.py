@@ -24,18 +24,14 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
-from minitriton.dialects import tt, ttg
+from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.dialects.op_access import set_type
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_layout
-
-_LOADS = (tt.DescriptorLoadOp, tt.DescriptorGatherOp)
-_STORES = (tt.DescriptorStoreOp, tt.DescriptorReduceOp, tt.DescriptorScatterOp)
-_BORDERS = ("tt.call", "tt.return", "ttng.reinterpret_tensor_descriptor")
-"""Ops whose descriptors have the default layout, for what is on the other side cannot be seen."""
 
 _FOR_BOUNDS = 3
 
@@ -92,19 +88,23 @@ def _buffer_wanted(loaded: SSAValue) -> NVMMAShared | None:
     return None
 
 
+def _is_border(op: Operation) -> bool:
+    """Whether descriptors of `op` have the default layout, for what is on the other side cannot be seen."""
+    return isinstance(op, tt.CallOp | tt.ReturnOp | ttng.ReinterpretTensorDescOp)
+
+
 def _wish_of_use(op: Operation) -> tuple[SSAValue, Wish] | None:
     """The descriptor that `op` reads or writes through, and what it wants of it."""
-    if isinstance(op, _LOADS):
-        wanted, tensor = _buffer_wanted(op.result), op.result.type
-    elif isinstance(op, _STORES):
-        wanted, tensor = None, op.src.type
-    else:
+    access = DescriptorAccess.of(op)
+    if access is None:
         return None
+    data = access.data_of(op)
+    wanted, tensor = _buffer_wanted(op.results[0]) if access.is_load else None, data.type
     assert isinstance(tensor, TensorType)
     layout = wanted or ttg.layout_of(tensor)
     shape = tensor.get_shape()
-    padded = (1,) * (len(_block_type(op.desc).get_shape()) - len(shape)) + shape
-    return op.desc, Wish(wanted, None if layout is None else layout.cga, padded)
+    padded = (1,) * (len(_block_type(access.pointer_of(op)).get_shape()) - len(shape)) + shape
+    return access.pointer_of(op), Wish(wanted, None if layout is None else layout.cga, padded)
 
 
 def _block(op: Operation, region: int) -> Block:
@@ -220,7 +220,7 @@ def _assign(function: tt.FuncOp) -> None:
             continue
         for value in (*op.results, *op.operands):
             if _is_descriptor(value):
-                wishes.add([value], _DEFAULT if op.name in _BORDERS else _NOTHING)
+                wishes.add([value], _DEFAULT if _is_border(op) else _NOTHING)
     wishes.spread()
     for value, wish in wishes.of.items():
         assert isinstance(value.type, TensorDescType)

@@ -39,8 +39,6 @@ from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
 _TRANSPOSE = (1, 0)
-_OPERANDS = frozenset({"tt.dot", "ttg.local_alloc"})
-"""Modules without any of these ops have nothing for this pass to do."""
 
 
 @register_pass
@@ -55,7 +53,7 @@ class OptimizeDotOperands(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Canonicalise the module, then rewrite operands; a module without dots and buffers is left as it is."""
-        if not any(found.name in _OPERANDS for found in ops_in(op)):
+        if not any(isinstance(found, tt.DotOp | ttg.LocalAllocOp) for found in ops_in(op)):
             return
         apply_patterns_greedily(op, canonicalization_patterns(), top_down=True, merge_equal_blocks=False)
         apply_patterns_greedily(op, _patterns())

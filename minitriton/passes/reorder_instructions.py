@@ -22,6 +22,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects import arith, tt
 from minitriton.layouts.encodings import DotOperand
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import layout_of_value
@@ -98,7 +99,7 @@ def _allocs_to_sources(module: ModuleOp) -> None:
     """A buffer is filled right behind what fills it, unless that is a constant, which costs no registers."""
     for op in _ops(module, "ttg.local_alloc"):
         source = _defining_op(op)
-        if source is not None and source.name not in ("arith.constant", "tt.splat"):
+        if source is not None and not isinstance(source, arith.ConstantOp | tt.SplatOp):
             _move_after(op, source)
 
 

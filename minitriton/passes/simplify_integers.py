@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, TensorType, i1, i64
+from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.analysis.axis_info.rules_choice import EQ, NE, predicate_of
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.facts import MovesElements, OfEachBit
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, number_attr, number_of, width_of
 from minitriton.rewriting.greedy import apply_patterns_greedily
@@ -34,9 +35,6 @@ from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
 patterns = PatternSet()
-
-_MOVES_ELEMENTS = (tt.BroadcastOp, tt.ExpandDimsOp, tt.ReshapeOp, tt.TransOp, tt.SplatOp)
-_COMBINES_BITS = (arith.XOrIOp, arith.AndIOp, arith.OrIOp)
 
 
 def _made_by(value: SSAValue, *classes: type[Operation]) -> Operation | None:
@@ -52,15 +50,15 @@ def _is_bit(value: SSAValue) -> bool:
     number = number_of(constant_attr(value))
     if number is not None:
         return number in (0, 1)
-    op = _made_by(value, arith.ExtUIOp, tt.MakeRangeOp, *_MOVES_ELEMENTS, *_COMBINES_BITS)
-    if op is None:
+    op = value.owner
+    if not isinstance(op, Operation):
         return False
     if isinstance(op, arith.ExtUIOp):
         return width_of(op.operands[0].type) == 1
     if isinstance(op, tt.MakeRangeOp):
-        bounds = [op.properties[name] for name in ("start", "end")]
-        return all(isinstance(b, IntegerAttr) and 0 <= b.value.data <= 2 for b in bounds)
-    return all(_is_bit(operand) for operand in op.operands)
+        return all(0 <= bound.value.data <= 2 for bound in (op.start, op.end))
+    keeps = MovesElements.of(op) is not None or OfEachBit.of(op) is not None
+    return keeps and all(_is_bit(operand) for operand in op.operands)
 
 
 def _as_bit(value: SSAValue, rewriter: Rewriter) -> SSAValue:

@@ -18,11 +18,11 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, function_buffers
+from minitriton.dialects.facts.region_flow import Loop
 from minitriton.dialects.ttg.types import MemDescType
 
 _SHOWN = 4
 _NUM_STAGES = "tt.num_stages"
-_LOOPS = ("scf.for", "scf.while")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _ring_of(alloc: Operation) -> tuple[int, Operation | None]:
         if user.name != "ttg.memdesc_index":
             return 1, None
         around = user.parent_op()
-        if around is not None and around.name in _LOOPS and around is not alloc.parent_op():
+        if around is not None and Loop.of(around) and around is not alloc.parent_op():
             loop = around
     return (type_.get_shape()[0], loop) if loop is not None else (1, None)
 

@@ -13,7 +13,16 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_d
 from xdsl.traits import Commutative, ConditionallySpeculatable, NoMemoryEffect, Pure
 
 from minitriton.dialects.arith.base import BOOL, INTEGER, NO_OVERFLOW_FLAGS, ConstantOp, IntegerOverflowAttr, bool_like
-from minitriton.dialects.facts import PRODUCT, SUM, Division, IntegerExtremum, Neutral
+from minitriton.dialects.facts import (
+    PRODUCT,
+    SUM,
+    BlursIndices,
+    Division,
+    IntegerExtremum,
+    Neutral,
+    OfEachBit,
+    OfLowBits,
+)
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import var
@@ -68,7 +77,7 @@ class AddiOp(_IntegerBinaryOpWithOverflow):
     """Sum."""
 
     name = "arith.addi"
-    traits = traits_def(Pure(), Commutative(), SUM)
+    traits = traits_def(Pure(), Commutative(), SUM, OfLowBits())
 
 
 @op_definition
@@ -76,6 +85,7 @@ class SubiOp(_IntegerBinaryOpWithOverflow):
     """Difference."""
 
     name = "arith.subi"
+    traits = traits_def(OfLowBits())
 
 
 @op_definition
@@ -83,7 +93,7 @@ class MuliOp(_IntegerBinaryOpWithOverflow):
     """Product, its lower half."""
 
     name = "arith.muli"
-    traits = traits_def(Pure(), Commutative(), PRODUCT)
+    traits = traits_def(Pure(), Commutative(), PRODUCT, OfLowBits())
 
 
 @op_definition
@@ -98,7 +108,7 @@ class DivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded towards zero."""
 
     name = "arith.divsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True))
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), BlursIndices())
 
 
 @op_definition
@@ -106,7 +116,7 @@ class DivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded down."""
 
     name = "arith.divui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False))
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), BlursIndices())
 
 
 @op_definition
@@ -114,7 +124,7 @@ class CeilDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded up."""
 
     name = "arith.ceildivsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True))
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), BlursIndices())
 
 
 @op_definition
@@ -122,7 +132,7 @@ class CeilDivUIOp(_IntegerBinaryOp):
     """Unsigned quotient, rounded up."""
 
     name = "arith.ceildivui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False))
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), BlursIndices())
 
 
 @op_definition
@@ -130,7 +140,7 @@ class FloorDivSIOp(_IntegerBinaryOp):
     """Signed quotient, rounded down."""
 
     name = "arith.floordivsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True))
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True, overflows=True), BlursIndices())
 
 
 @op_definition
@@ -138,7 +148,7 @@ class RemSIOp(_IntegerBinaryOp):
     """Signed remainder, with the sign of the dividend."""
 
     name = "arith.remsi"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True))
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=True), BlursIndices())
 
 
 @op_definition
@@ -146,7 +156,7 @@ class RemUIOp(_IntegerBinaryOp):
     """Unsigned remainder."""
 
     name = "arith.remui"
-    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False))
+    traits = traits_def(NoMemoryEffect(), _DivisorNotZero(), Division(signed=False), BlursIndices())
 
 
 @op_definition
@@ -186,7 +196,7 @@ class AndIOp(_IntegerBinaryOp):
     """Bitwise and."""
 
     name = "arith.andi"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers=-1))
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=-1), OfEachBit())
 
 
 @op_definition
@@ -194,7 +204,7 @@ class OrIOp(_IntegerBinaryOp):
     """Bitwise or."""
 
     name = "arith.ori"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers=0))
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=0), BlursIndices(), OfEachBit())
 
 
 @op_definition
@@ -202,7 +212,7 @@ class XOrIOp(_IntegerBinaryOp):
     """Bitwise exclusive or."""
 
     name = "arith.xori"
-    traits = traits_def(Pure(), Commutative(), Neutral(integers=0))
+    traits = traits_def(Pure(), Commutative(), Neutral(integers=0), BlursIndices(), OfEachBit())
 
 
 @op_definition
@@ -210,7 +220,7 @@ class ShRSIOp(_IntegerBinaryOp):
     """Shift to the right that keeps the sign."""
 
     name = "arith.shrsi"
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), BlursIndices())
 
 
 @op_definition
@@ -218,7 +228,7 @@ class ShRUIOp(_IntegerBinaryOp):
     """Shift to the right that fills with zeros."""
 
     name = "arith.shrui"
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), BlursIndices())
 
 
 class _ExtendedProductOp(IRDLOperation):

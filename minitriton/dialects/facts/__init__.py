@@ -176,6 +176,18 @@ class MayNotReturn(Fact):
     """Control may end here, or stay for ever: what is promised behind need not hold before."""
 
 
+class OfLowBits(Fact):
+    """Of integers: the low bits of the result depend on nothing but as many low bits of the operands."""
+
+
+class OfEachBit(OfLowBits):
+    """Each bit of the result depends on nothing but the same bit of the operands."""
+
+
+class BlursIndices(Fact):
+    """Of indices that rise evenly it may make such as do not: axis info may claim less of the result than is true."""
+
+
 class Function(Fact):
     """A function: a body of its own, that only calls lead into."""
 

@@ -31,6 +31,11 @@ class MemoryAccess(Fact):
     atomic: bool = False
     asynchronous: bool = False
 
+    @property
+    def is_load(self) -> bool:
+        """Whether it gives threads what memory holds, and does nothing else."""
+        return self.value is None and not self.asynchronous
+
     def pointer_of(self, op: Operation) -> SSAValue:
         """What says where: a pointer, a tensor of pointers, a descriptor."""
         return getattr(op, self.pointer)

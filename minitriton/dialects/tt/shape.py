@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import NoMemoryEffect, Pure
 
-from minitriton.dialects.facts import KeepsData, MovesElements, ViewOfTensor, Widens
+from minitriton.dialects.facts import BlursIndices, KeepsData, MovesElements, ViewOfTensor, Widens
 from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
 from minitriton.dialects.facts.layout import (
     AnchorIfReordering,
@@ -99,7 +99,14 @@ class ReshapeOp(IRDLOperation):
         "`:` type($src) `->` type($result)"
     )
     traits = traits_def(
-        Pure(), TensorLayouts(), Reshapes(), AnchorIfReordering(), AnyIfReordering(), ViewOfTensor(), MovesElements()
+        Pure(),
+        TensorLayouts(),
+        Reshapes(),
+        AnchorIfReordering(),
+        AnyIfReordering(),
+        ViewOfTensor(),
+        BlursIndices(),
+        MovesElements(),
     )
 
     def __init__(
@@ -158,7 +165,7 @@ class JoinOp(IRDLOperation):
     rhs = operand_def(T)
     result = result_def(TENSOR)
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
-    traits = traits_def(Pure(), TensorLayouts(), Joins(), ViewOfTensor())
+    traits = traits_def(Pure(), TensorLayouts(), Joins(), ViewOfTensor(), BlursIndices())
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Attribute | None = None) -> None:
         if result_type is None:
@@ -177,7 +184,7 @@ class SplitOp(IRDLOperation):
     out_rhs = result_def(T)
     ASM_RESULT_NAMES: ClassVar[dict[str, str]] = {"out_lhs": "outLHS", "out_rhs": "outRHS"}
     assembly_format = "$src attr-dict `:` type($src) `->` type($out_lhs)"
-    traits = traits_def(Pure(), TensorLayouts(), Splits(), ViewOfTensor())
+    traits = traits_def(Pure(), TensorLayouts(), Splits(), ViewOfTensor(), BlursIndices())
 
     def __init__(self, src: SSAValue, result_type: Attribute | None = None) -> None:
         if result_type is None:

@@ -8,19 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xdsl.dialects import cf, scf
 from xdsl.ir import Attribute, Block, Operation, Region
+
+from minitriton.dialects.op_rules import OpRules
 
 
 def complaint_about(op: Operation) -> str | None:
     """What is wrong with an op of `scf` or `cf`; None for nothing, and for any other op."""
-    asked = _COMPLAINTS.get(op.name)
+    asked = _COMPLAINTS.of(op)
     return None if asked is None else asked(op)
 
 
 def _yield_of(region: Region) -> Operation | None:
     block = region.first_block
     last = block.last_op if block is not None and block is region.last_block else None
-    return last if last is not None and last.name in ("scf.yield", "scf.condition") else None
+    return last if isinstance(last, scf.YieldOp | scf.ConditionOp) else None
 
 
 def _differ(what: str, found: Sequence[Attribute], wanted: Sequence[Attribute], of: str) -> str | None:
@@ -94,10 +97,13 @@ def _branch_complaint(op: Any) -> str | None:
     return None
 
 
-_COMPLAINTS: dict[str, Callable[[Any], str | None]] = {
-    "scf.if": _if_complaint,
-    "scf.for": _for_complaint,
-    "scf.while": _while_complaint,
-    "cf.br": _branch_complaint,
-    "cf.cond_br": _branch_complaint,
-}
+_COMPLAINTS: OpRules[Callable[[Any], str | None]] = OpRules()
+_COMPLAINTS.update(
+    {
+        scf.IfOp: _if_complaint,
+        scf.ForOp: _for_complaint,
+        scf.WhileOp: _while_complaint,
+        cf.BranchOp: _branch_complaint,
+        cf.ConditionalBranchOp: _branch_complaint,
+    }
+)

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import TensorType
 
 from minitriton.analysis.operations import ops_in
 from minitriton.compilation.pipeline_spec import make_step
+from minitriton.dialects.tt import LoadOp, StoreOp
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_registry import Step
 
@@ -21,7 +22,7 @@ WIDTHS = (1, 2, 4, 8)
 def layout_steps(subject: Subject) -> list[Step]:
     """For each load and store of the kernel's TTIR, in order, every order of its dimensions with every width."""
     found: list[Step] = []
-    accesses = (op for op in ops_in(subject.make_ir()) if op.name in ("tt.load", "tt.store"))
+    accesses = (op for op in ops_in(subject.make_ir()) if isinstance(op, LoadOp | StoreOp))
     for number, op in enumerate(op for op in accesses if isinstance(op.operands[0].type, TensorType)):
         type_ = op.operands[0].type
         assert isinstance(type_, TensorType)

@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.slices.def_use import connected_ops, forward_ops
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts import Contraction
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
@@ -38,7 +39,6 @@ from minitriton.target.architectures import architecture_of
 FP8 = (Float8E4M3FNType, Float8E5M2Type)
 _ALL_FP8 = (*FP8, Float8E4M3FNUZType, Float8E5M2FNUZType)
 """Every fp8 can be widened to f16."""
-DOTS = frozenset({"tt.dot", "tt.dot_scaled", "ttng.warp_group_dot"})
 LAST_IMPRECISE = 32
 """wgmma sums fp8 products with fewer bits than f32: it is for dots that allow at least this many such sums."""
 
@@ -119,7 +119,7 @@ def _wgmma_shape(shape: tuple[int, ...], a: TensorType, warps: int) -> tuple[int
 
 def _warps_of_wgmma(dot: Operation, shape: tuple[int, ...], warps: int, columns: int) -> tuple[int, int]:
     """A warp group is four warps below each other. Whole rows for a dot that feeds another: what is between reduces rows."""
-    if any(op.name in DOTS for op in forward_ops(dot.results[0])):
+    if any(Contraction.of(op) for op in forward_ops(dot.results[0])):
         return warps, 1
     m, n = 4, 1
     while m * n < warps:
@@ -138,8 +138,8 @@ def _warps_of_mma_sync(dot: Operation, shape: tuple[int, ...], warps: int) -> tu
     if len(shape) == 3:
         return warps, 1, 1
     chained = False
-    for op in connected_ops(dot, lambda op: op.name != "tt.trans"):
-        if op is dot or op.name not in ("tt.dot", "tt.dot_scaled"):
+    for op in connected_ops(dot, lambda op: not isinstance(op, tt.TransOp)):
+        if op is dot or not isinstance(op, tt.DotOp | tt.DotScaledOp):
             continue
         layout = layout_of_value(op.results[0])
         if layout is None or layout.rank != len(shape):

@@ -17,29 +17,15 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.slices.def_use import backward_ops
-from minitriton.dialects import ttg
+from minitriton.dialects import tt, ttg
+from minitriton.dialects.facts import KeepsData, ViewOfTensor
 from minitriton.dialects.facts.layout import Elementwise
+from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.layouts.properties import order_for_memory
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
 from minitriton.rewriting.rewriter import Rewriter
-
-_LOADS = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
-_PASSED = frozenset(
-    {
-        "tt.broadcast",
-        "tt.descriptor_load",
-        "tt.expand_dims",
-        "tt.join",
-        "tt.load",
-        "tt.reshape",
-        "tt.split",
-        "tt.trans",
-        "ttg.convert_layout",
-        "ttg.fp4_to_fp",
-    }
-)
 
 
 def in_registers(value: SSAValue, op_idx: int, bits: int, mma: NvidiaMma, rewriter: Rewriter) -> SSAValue:
@@ -83,21 +69,29 @@ def without_conversions(value: SSAValue) -> SSAValue:
 
 def is_from_memory(value: SSAValue) -> bool:
     """Whether `value` is what a load gave (transposed or not), or comes from outside the block."""
-    while isinstance(value, OpResult) and value.op.name in ("ttg.convert_layout", "tt.trans"):
+    while isinstance(value, OpResult) and isinstance(value.op, ttg.ConvertLayoutOp | tt.TransOp):
         value = value.op.operands[0]
-    return isinstance(value, BlockArgument) or (isinstance(value, OpResult) and value.op.name in _LOADS)
+    return isinstance(value, BlockArgument) or (isinstance(value, OpResult) and _is_load(value.op))
 
 
 def loaded_bits(value: SSAValue) -> int:
     """Bits of an element of `value` as it lies in memory: the narrowest type that is loaded for it."""
     ops = backward_ops(value, _is_passed, through_arguments=False)
-    if any(op.name == "ttg.fp4_to_fp" for op in ops):
+    if any(isinstance(op, ttg.Fp4ToFpOp) for op in ops):
         return 4
-    types = [op.results[0].type for op in ops if op.name in ("tt.load", "tt.descriptor_load")]
+    types = [op.results[0].type for op in ops if isinstance(op, tt.LoadOp | tt.DescriptorLoadOp)]
     bits = min(element_bits(type_) for type_ in (value.type, *types) if isinstance(type_, TensorType))
     # A join halves what neighbours a thread has of each of its sources.
-    return bits // 2 if any(op.name == "tt.join" for op in ops) else bits
+    return bits // 2 if any(isinstance(op, tt.JoinOp) for op in ops) else bits
 
 
 def _is_passed(op: Operation) -> bool:
-    return op.name in _PASSED or (Elementwise.of(op) is not None)
+    """Whether the numbers that `op` gives lie in memory as its operands do, or are what it loads."""
+    if isinstance(op, tt.LoadOp | tt.DescriptorLoadOp):
+        return True
+    return any(fact.of(op) is not None for fact in (Elementwise, ViewOfTensor, KeepsData))
+
+
+def _is_load(op: Operation) -> bool:
+    access = MemoryAccess.of(op)
+    return access is not None and access.is_load

@@ -25,7 +25,8 @@ from xdsl.ir import Operation, OpResult
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.copy_remarks import remark_narrow_load
-from minitriton.dialects import tt, ttng
+from minitriton.dialects import tt
+from minitriton.dialects.facts import Contraction
 from minitriton.dialects.op_access import operand_at
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import (
@@ -51,7 +52,6 @@ from minitriton.passes.pipelining.loops import (
 from minitriton.passes.pipelining.stored_arrays import loads_of_stored_arrays
 
 LATENCY = "tt.latency"
-DOTS = (tt.DotOp, tt.DotScaledOp, ttng.WarpGroupDotOp)
 
 
 class _LoadLevels:
@@ -67,7 +67,7 @@ class _LoadLevels:
     def find(self) -> dict[Operation, int]:
         ops = body_ops(self.loop)
         for op in ops:
-            if isinstance(op, DOTS):
+            if Contraction.of(op):
                 self.seen.clear()
                 self._visit(op)
         if NUM_STAGES in self.loop.attributes:
@@ -88,7 +88,7 @@ class _LoadLevels:
                 if not self._enter(op, level):
                     continue
                 level += 1
-            accumulator = operand_at(op, 2) if isinstance(op, DOTS) else None
+            accumulator = operand_at(op, 2) if Contraction.of(op) else None
             used = [
                 value.op
                 for value in nested_operands(op)

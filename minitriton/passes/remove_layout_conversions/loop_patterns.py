@@ -73,7 +73,7 @@ def _live_values(loop: Operation, terminator: Operation) -> set[SSAValue] | None
     if len(live) == len(loop.results):
         return None
     for op in loop.regions[0].walk():
-        if op.name not in ("scf.yield", "scf.for") and not would_be_trivially_dead(op):
+        if not isinstance(op, scf.YieldOp | scf.ForOp) and not would_be_trivially_dead(op):
             for operand in op.operands:
                 mark(operand)
     while queue:
