@@ -16,25 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from minitriton.dialects.context import DIALECTS
+
 ROOT = Path(__file__).parents[1]
-DIALECTS = (
-    "tt",
-    "ttg",
-    "ttng",
-    "arith",
-    "math",
-    "scf",
-    "cf",
-    "ub",
-    "llvm",
-    "nvvm",
-    "gpu",
-    "nvgpu",
-    "nvws",
-    "builtin",
-    "func",
-)
-_NAME = re.compile(rf"({'|'.join(DIALECTS)})\.[a-z_0-9.]+")
+NAMES = frozenset(op.name for dialect in DIALECTS for op in dialect.operations)
 _CLASS = re.compile(r"[A-Z][A-Za-z0-9]*Op")
 
 
@@ -103,8 +88,7 @@ def _table(node: ast.AST) -> tuple[int, bool] | None:
     else:
         return None
     names = sum(
-        isinstance(each, ast.Constant) and isinstance(each.value, str) and bool(_NAME.fullmatch(each.value))
-        for each in elements
+        isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value in NAMES for each in elements
     )
     classes = sum(_is_class(each) for each in elements)
     return (names + classes, names > 0) if names + classes >= (2 if names else 3) else None

@@ -16,6 +16,7 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.llvm import FuncOp as LLVMFuncOp
 
 from minitriton import knobs
 from minitriton.analysis.locations import source_location
@@ -26,6 +27,7 @@ from minitriton.compilation.ir_source import entry_of_text
 from minitriton.compilation.overrides import Overrides, overrides_for
 from minitriton.compilation.stages import STAGES, facts_of, split
 from minitriton.dialects.text import parse_module
+from minitriton.dialects.tt import FuncOp
 from minitriton.errors import OutOfResources
 from minitriton.host.file_names import stem_of
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
@@ -63,10 +65,10 @@ def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -
     limit = target.max_shared_memory
     if required <= limit:
         return
-    functions = [op for op in module.ops if op.name in ("tt.func", "llvm.func") and op.regions[0].blocks]
+    functions = [op for op in module.ops if isinstance(op, FuncOp | LLVMFuncOp) and op.regions[0].blocks]
     places = (source_location(op.location) for op in functions)
     error = OutOfResources(required, limit, "shared memory", next((place for place in places if place), None))
-    if any(op.name == "tt.func" for op in functions):
+    if any(isinstance(op, FuncOp) for op in functions):
         error.help = f"{error.help}\n{shared_memory_advice(module, required, limit, num_stages)}"
     raise error
 

@@ -19,10 +19,16 @@ from minitriton.analysis.axis_info.access import access_shape
 from minitriton.analysis.axis_info.explain import Claim
 from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.analysis.locations import user_location
+from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.explorer.facts import Facts, ValueFact
 
 _MAX_BYTES = 16
-POINTERS = {"tt.load": 0, "tt.store": 0, "ttg.async_copy_global_to_local": 0}
+
+
+def vectorized(op: Operation) -> MemoryAccess | None:
+    """Which operands of a load, store or copy play which role, where a thread moves neighbours at once; None for other ops."""
+    access = MemoryAccess.of(op)
+    return None if access is None or access.atomic or isinstance(access, DescriptorAccess) else access
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,14 @@ def accesses(facts: Facts) -> list[AccessFact]:
     return [
         _access(facts, number, op)
         for number, op in facts.kept.ops.items()
-        if op.name in POINTERS and isinstance(op.operands[POINTERS[op.name]].type, TensorType)
+        if (access := vectorized(op)) is not None and isinstance(access.pointer_of(op).type, TensorType)
     ]
 
 
 def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
-    pointer = op.operands[POINTERS[op.name]]
+    access = MemoryAccess.of(op)
+    assert access is not None
+    pointer = access.pointer_of(op)
     type_ = pointer.type
     assert isinstance(type_, TensorType)
     mask = mask_of(op)

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import ttg
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.errors import MinitritonError
-from minitriton.explorer.accesses import POINTERS, mask_of
+from minitriton.explorer.accesses import mask_of, vectorized
 from minitriton.explorer.snapshot import KeptModule
 from minitriton.lab.arguments import array_of
 from minitriton.lab.execution import Launch
@@ -55,37 +55,41 @@ class Pattern:
 def pattern_of(kept: KeptModule, number: int, launch: Launch) -> Pattern:
     """Runs the program on the interpreter and watches one access. Raises `MinitritonError` where it is none, or does not run."""
     op = kept.ops.get(number)
-    if op is None or op.name not in POINTERS or not isinstance(op.operands[POINTERS[op.name]].type, TensorType):
+    access = None if op is None else vectorized(op)
+    if op is None or access is None or not isinstance(access.pointer_of(op).type, TensorType):
         raise MinitritonError(f"op {number} is no load or store through a tensor of pointers")
     entry = next(one for one in kept.module.ops if isinstance(one, FuncOp) and one.sym_name.data == launch.name)
     first = entry.regions[0].blocks[0].first_op
     seen: list[tuple[int, np.ndarray, np.ndarray | None]] = []
     count = 0
-    mask = mask_of(op)
+    mask, pointer = mask_of(op), access.pointer_of(op)
     mask_at = (
         next((at for at, operand in enumerate(op.operands) if operand is mask), None) if mask is not None else None
     )
+    pointer_at = next(at for at, operand in enumerate(op.operands) if operand is pointer)
 
     def observe(one: Operation, operands: tuple[Any, ...], value: Any) -> Any:
         nonlocal count
         count += one is first
         if one is op and len(seen) < MOST_RUNS:
             masked = None if mask_at is None else np.array(operands[mask_at])
-            seen.append((count - 1, np.array(operands[POINTERS[op.name]]), masked))
+            seen.append((count - 1, np.array(operands[pointer_at]), masked))
         return value
 
     outcome = launch.interpret(kept.module, observe)
     if outcome.gap or (outcome.fault is not None and not seen):
         raise MinitritonError(f"the program cannot be run: {outcome.gap or outcome.fault}")
-    return _pattern(op, launch, seen)
+    return _pattern(op, pointer, launch, seen)
 
 
-def _pattern(op: Operation, launch: Launch, seen: list[tuple[int, np.ndarray, np.ndarray | None]]) -> Pattern:
+def _pattern(
+    op: Operation, pointer: SSAValue, launch: Launch, seen: list[tuple[int, np.ndarray, np.ndarray | None]]
+) -> Pattern:
     if not seen:
         raise MinitritonError(f"{op.name} did not run in any of the {int(np.prod(launch.grid))} programs")
     name, array = _array_at(launch, int(seen[0][1].reshape(-1)[0]))
     start, size = array.__array_interface__["data"][0], array.itemsize
-    warps = _warps(op.operands[POINTERS[op.name]].type)
+    warps = _warps(pointer.type)
     each = max(1, MOST_OFFSETS * 4 // max(1, len(seen) * len(warps)))
     runs = [
         RunOfAccess(

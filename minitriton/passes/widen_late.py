@@ -22,11 +22,12 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects import arith, tt, ttg
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits
 
-_CASTS = frozenset({"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp", "tt.fp_to_fp"})
-_WAITING = frozenset({"ttg.convert_layout", "tt.gather", "tt.histogram", "tt.load"})
+_CASTS = (arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp, arith.SIToFPOp, arith.UIToFPOp, tt.FpToFpOp)
+_WAITING = (ttg.ConvertLayoutOp, tt.GatherOp, tt.HistogramOp, tt.LoadOp)
 """Ops without regions before which threads may wait for each other, and loads, which start before the cast waits for an earlier one."""
 
 
@@ -42,11 +43,11 @@ class WidenLate(Pass):
         """Move the casts of each block, the last first, so that chains of casts move together."""
         blocks: dict[Block, list[Operation]] = {}
         for found in ops_in(op):
-            if found.name in _CASTS and found.parent is not None and _widens(found):
+            if isinstance(found, _CASTS) and found.parent is not None and _widens(found):
                 blocks.setdefault(found.parent, []).append(found)
         for block, casts in blocks.items():
             number = {each: index for index, each in enumerate(block.ops)}
-            waiting = [index for each, index in number.items() if each.regions or each.name in _WAITING]
+            waiting = [index for each, index in number.items() if each.regions or isinstance(each, _WAITING)]
             for cast in reversed(casts) if waiting else ():
                 user = _first_user(cast, block, number)
                 if user is None or bisect_left(waiting, number[cast]) == bisect_left(waiting, number[user]):

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -48,7 +49,8 @@ class RemoveLayoutConversions(Pass):
         apply_patterns_greedily(op, CONVERT_PATTERNS)
         _rematerialize(op, funcs)
         hoisted = _on_all(funcs, hoist_conversions)
-        if hoisted or any(inner.name in _CLEANED_UP for inner in ops_in(op)):
+        # Only for loops and branches has this clean-up rules that the others lack.
+        if hoisted or any(isinstance(inner, scf.ForOp | scf.IfOp) for inner in ops_in(op)):
             apply_patterns_greedily(op, CLEANUP_PATTERNS)
 
 
@@ -64,10 +66,6 @@ def _rematerialize(module: ModuleOp, funcs: list[Operation]) -> None:
             return
         apply_patterns_greedily(module, CONVERT_PATTERNS)
     remark(funcs[0], f"layout conversions still move after {MAX_ROUNDS} rounds of recomputing values: the rest stays")
-
-
-_CLEANED_UP = frozenset({"scf.for", "scf.if"})
-"""Ops that only the last clean-up has rules for; everything else is in its final form without it."""
 
 
 def _functions(module: ModuleOp) -> Iterator[Operation]:
