@@ -176,3 +176,16 @@ def stored_in_halves(a, b, c, M, N, K, STAGES: tl.constexpr, BM: tl.constexpr, B
     left, right = tl.split(tl.permute(tl.reshape(total, (BM, 2, BN // 2)), (0, 2, 1)))
     dc.store([row, column], left.to(c.dtype.element_ty))
     dc.store([row, column + BN // 2], right.to(c.dtype.element_ty))
+
+
+@triton.jit
+def by_pointers(a, b, c, M, N, K, STAGES: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows, columns, depth = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    x = a + rows[:, None] * K + depth[None, :]
+    y = b + depth[:, None] * N + columns[None, :]
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=True, num_stages=STAGES):
+        total = tl.dot(tl.load(x), tl.load(y, mask=depth[:, None] < K - k, other=0.0), total)
+        x += BK
+        y += BK * N
+    tl.store(c + rows[:, None] * N + columns[None, :], total.to(tl.float16))

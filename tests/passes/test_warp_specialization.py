@@ -15,7 +15,8 @@ from minitriton.dialects.text import parse_module
 from minitriton.emulator import run
 from minitriton.interpreter import interpret
 from minitriton.lab.corpus.case import load_file
-from minitriton.target import GPUTarget
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 EXAMPLE = load_file(Path(__file__).parents[2] / "examples/kernels/attention.py", "minitriton")
@@ -23,15 +24,15 @@ HOPPER = GPUTarget("cuda", 90, 32)
 Array = np.ndarray[Any, Any]
 
 
-def compiled(kernel: Any, constants: dict[str, Any], num_warps: int = 4, element: str = "fp16") -> CompiledKernel:
-    """`kernel` for Hopper; all pointers are to `element`, all other arguments i32, divisible by 16."""
+def compiled(kernel: Any, constants: dict[str, Any], num_warps: int = 4, pipeline: str | None = None) -> CompiledKernel:
+    """`kernel` for Hopper; all pointers are to f16, all other arguments i32, divisible by 16."""
     names = [name for name in kernel.arg_names if name not in constants]
-    signature = {name: f"*{element}" if name.islower() else "i32" for name in names}
+    signature = {name: "*fp16" if name.islower() else "i32" for name in names}
     signature |= dict.fromkeys(constants, "constexpr")
     attributes = {(kernel.arg_names.index(name),): [["tt.divisibility", 16]] for name in names}
     ordered = {name: signature[name] for name in kernel.arg_names}
     source = ASTSource(kernel, ordered, {(kernel.arg_names.index(n),): v for n, v in constants.items()}, attributes)
-    return compile_kernel(source, target=HOPPER, options={"num_warps": num_warps}, assemble=False)
+    return compile_kernel(source, target=HOPPER, options={"num_warps": num_warps, "pipeline": pipeline}, assemble=False)
 
 
 def check(kernel: CompiledKernel, name: str, arguments: list[Any], out: int, expected: Array, programs: int) -> None:
@@ -93,6 +94,17 @@ def test_attention_is_what_numpy_computes() -> None:
     check(kernel, "attention", [q, k, v, np.zeros((128, 64), np.float16), 128, 128], 3, expected, 1)
 
 
+@pytest.mark.parametrize("rows", [64, 128])
+def test_threads_of_the_producer_copy_what_is_loaded_through_pointers_where_asked_to(rows: int) -> None:
+    steps = str(pipeline_for(HOPPER, CUDAOptions.for_target(HOPPER, num_warps=4)))
+    asked = steps.replace("nvgpu-warp-specialization{", "nvgpu-warp-specialization{copies-by-threads=true ")
+    kernel = compiled(kernels.by_pointers, {"STAGES": 2, "BM": rows, "BN": 64, "BK": 64}, pipeline=asked)
+    assert groups(kernel) == rows // 64
+    assert "cp.async.mbarrier.arrive.noinc" in kernel.asm["ptx"]
+    arguments, expected = product(rows, 64, 256, False)
+    check(kernel, "by_pointers", arguments, 2, expected, 1)
+
+
 @pytest.mark.parametrize(("rows", "consumers"), [(64, 1), (128, 2)])
 def test_descriptors_of_the_host_get_blocks_of_a_part(rows: int, consumers: int) -> None:
     generator = np.random.default_rng(0)
@@ -127,6 +139,7 @@ def test_causal_attention_is_specialized_through_both_of_its_loops() -> None:
     [
         ("matmul", 8, "the kernel needs num_warps=4, a warp group"),
         ("updated_in_place", 4, "the kernel stores to the array that this load reads, so it cannot run ahead"),
+        ("by_pointers", 4, "an operand is loaded through pointers; the copy unit needs a tensor descriptor"),
         ("counted", 4, "no warp group would run `tt.atomic_rmw`"),
     ],
 )

@@ -38,6 +38,8 @@ from minitriton.dialects.tt import TensorDescType
 
 TMA_DESCRIPTOR_BYTES = 128
 _UNIT = UnitAttr()
+_MOST_REGISTERS = 255
+"""Registers that a thread can name; ptxas leaves a larger limit out of account."""
 
 
 def is_kernel(function: Operation) -> bool:
@@ -112,8 +114,8 @@ def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> dict[str,
         "nvvm.reqntid": DenseArrayBase.from_list(i32, (warps << module.lane_bits,)),
     }
     registers = module.module.attributes.get("ttg.maxnreg")
-    if registers is not None:
-        attributes["nvvm.maxnreg"] = registers
+    if isinstance(registers, IntegerAttr):
+        attributes["nvvm.maxnreg"] = IntegerAttr(min(registers.value.data, _MOST_REGISTERS), registers.type)
     if module.num_ctas > 1:
         attributes["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, (module.num_ctas,))
     return attributes

@@ -3,6 +3,7 @@
 - What writes memory or is seen from outside (stores, atomics, prints) is done by one warp group: by none it would be lost, by two done twice.
 - The producer runs ahead, so it loads no array that the function stores to.
 - The sums of a product fit into the registers of a consumer.
+- Tiles that threads of the producer copy (`cp.async`) are copied 4 bytes at a time at least, and nothing but zeros is put where a mask is false.
 
 Triton does not ask.
 """
@@ -16,9 +17,12 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
+from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots
 from minitriton.dialects import tt, ttng
+from minitriton.dialects.facts.launch import module_of
+from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
 from minitriton.passes.pipelining.stored_arrays import written_pointers
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
@@ -50,6 +54,24 @@ def check_soundness(function: tt.FuncOp) -> None:
         is_ahead = tasks_of(op) == (PRODUCER,) and isinstance(op, tt.LoadOp | tt.DescriptorLoadOp)
         if is_ahead and not stored.isdisjoint(roots.of(op.operands[0])):
             raise CannotSpecialize(op, "the kernel stores to the array that this load reads, so it cannot run ahead")
+
+
+def check_copies(function: tt.FuncOp, by_threads: bool) -> None:
+    """Raises `CannotSpecialize` where a load of the producer cannot become a copy; those through pointers only may `by_threads`."""
+    loads = [op for op in ops_in(function) if isinstance(op, tt.LoadOp) and tasks_of(op) == (PRODUCER,)]
+    loads = [load for load in loads if isinstance(load.result.type, TensorType)]
+    if not loads:
+        return
+    if not by_threads:
+        raise CannotSpecialize(
+            loads[0], "an operand is loaded through pointers; the copy unit needs a tensor descriptor"
+        )
+    facts = AxisInfoAnalysis(module_of(function))
+    for load in loads:
+        if not is_wide_enough(load, facts) or (load.other is not None and not is_zero(load.other)):
+            raise CannotSpecialize(
+                load, "threads cannot copy it to shared memory: it is too narrow, or fills with a number"
+            )
 
 
 def _check_registers(dot: ttng.WarpGroupDotOp) -> None:

@@ -27,7 +27,7 @@ from minitriton.passes.fuse_nested_loops.speculation import WARP_SPECIALIZE
 from minitriton.passes.pipelining.loops import NUM_STAGES, loops_in
 from minitriton.passes.warp_specialization.code_partition import partition_code
 from minitriton.passes.warp_specialization.data_partition import partition_data
-from minitriton.passes.warp_specialization.soundness import check_soundness
+from minitriton.passes.warp_specialization.soundness import check_copies, check_soundness
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize
 from minitriton.passes.warp_specialization.task_partition import partition_tasks
 from minitriton.passes.warp_specialization.task_propagation import propagate_tasks
@@ -51,6 +51,8 @@ class WarpSpecialization(Pass):
     """The number of buffers for values of loops that name none (`num_stages=`)."""
     fall_back: bool = True
     """Whether a function that cannot be specialized is left to the pipeliner."""
+    copies_by_threads: bool = False
+    """Whether operands may be loaded through pointers: the producer's threads copy them then (`cp.async`). Triton fails on it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Specialize the functions that have marked loops."""
@@ -73,7 +75,9 @@ class WarpSpecialization(Pass):
         for groups in range(_MOST_GROUPS, 1, -1):
             copy = clone_op(function, {})
             assert isinstance(copy, tt.FuncOp) and function.parent is not None
-            function.parent.insert_op_before(copy, function)
+            block = function.parent
+            block.insert_op_before(copy, function)
+            block.detach_op(function)
             try:
                 self._split(copy, groups)
                 verify(copy)
@@ -84,9 +88,10 @@ class WarpSpecialization(Pass):
                 why = CannotSpecialize(loop, str(error))
             if why is None or not self.fall_back:
                 _switch_pipelining_off(copy)
-                function.parent.erase_op(function, safe_erase=False)
+                function.drop_all_references()
                 return why
-            copy.detach()
+            block.insert_op_before(function, copy)
+            block.detach_op(copy)
             copy.drop_all_references()
         return why
 
@@ -98,6 +103,7 @@ class WarpSpecialization(Pass):
             raise CannotSpecialize(function, "the tiles cannot be cut for several consumers")
         if self.fall_back:
             check_soundness(function)
+            check_copies(function, self.copies_by_threads)
         if partition_code(function, max(self.num_stages, 1)):
             lower_tokens(function)
             _check_captures(function)
