@@ -74,6 +74,12 @@ def test_tiles_that_would_not_fit_into_registers_stay(
     assert (texts[0] != texts[1]) == is_changed
 
 
+@pytest.mark.parametrize(("rows", "warps", "lengths"), [(64, 4, ["2", "3"]), (128, 8, ["3", "3"])])
+def test_keys_need_no_buffer_more_where_one_warp_group_has_read_them(rows: int, warps: int, lengths: list[str]) -> None:
+    text = attention(rows, 64, 64, warps, stages=3)["ttgir"]
+    assert re.findall(r"ttg.local_alloc : \(\) -> !ttg.memdesc<(\d)x64x64xf16", text) == lengths
+
+
 def test_warp_groups_meet_only_behind_the_loop_and_take_turns() -> None:
     ptx = attention(128, 64, 64, 8)["ptx"]
     loop = ptx[ptx.index("wgmma.wait_group.sync.aligned 1") :]

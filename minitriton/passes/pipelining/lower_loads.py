@@ -5,7 +5,8 @@
                                                      use %x                                        {stage 2}
 
 A ring has a buffer for each stage between, one more where an asynchronous dot still reads when the next copy begins. A load too
-narrow for `cp.async` stays; its value is carried in registers.
+narrow for `cp.async` stays; its value is carried in registers. In a loop of overlapped products (`overlap_products`) the early ones
+are over when copies begin: by one warp group, which has no other to let run ahead, their rings are one shorter.
 
 Answers to lowerLoads in lib/Dialect/TritonGPU/Transforms/Pipeliner/LowerLoops.cpp.
 """
@@ -21,6 +22,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.facts.launch import num_warps
 from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
 from minitriton.passes.pipelining.async_copies import copy_load, load_as_tensor
 from minitriton.passes.pipelining.buffers import (
@@ -33,11 +35,14 @@ from minitriton.passes.pipelining.buffers import (
     is_wide_enough,
     stays_in_shared_memory,
 )
+from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP
 from minitriton.passes.pipelining.loops import VIEWS, body_ops, users_in_body
 from minitriton.passes.pipelining.rings import add_counters, ring_for
 from minitriton.passes.pipelining.schedule import Schedule, schedule_dependencies
 from minitriton.passes.pipelining.tensor_copies import TensorCopy, add_barriers, copy_descriptor_load
 from minitriton.rewriting.insertion import Inserter
+
+_WARP_GROUP = 4
 
 
 @dataclass
@@ -87,16 +92,17 @@ def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> lis
     for op in body_ops(loop):
         if isinstance(op, LOADS):
             buffers = _stages_ahead(op, loop, schedule)
-            copy = _copy(op, buffers, facts) if buffers else None
+            extra = _feeds_warp_group_dot(op) and not _is_over_before_copies(op, loop, schedule)
+            copy = _copy(op, buffers, extra, facts) if buffers else None
             if copy is not None:
                 found.append(copy)
     return found
 
 
-def _copy(load: Load, buffers: int, facts: AxisInfoAnalysis) -> _Copy | None:
-    """How `load` can be copied; None if it cannot."""
+def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _Copy | None:
+    """How `load` can be copied, with an `extra` buffer or not; None if it cannot."""
     if not isinstance(load, tt.LoadOp):
-        return _Copy(load, buffers + _feeds_warp_group_dot(load), buffer_of_load(load), 1)
+        return _Copy(load, buffers + extra, buffer_of_load(load), 1)
     type_ = load.results[0].type
     if not isinstance(type_, TensorType):
         bits = cast(FixedBitwidthType, type_).bitwidth if isinstance(type_, FixedBitwidthType) else 0
@@ -104,21 +110,32 @@ def _copy(load: Load, buffers: int, facts: AxisInfoAnalysis) -> _Copy | None:
     layout = buffer_of_load(load)
     if not is_wide_enough(load, facts) or copied_bytes(load, layout) < SMALLEST_COPY:
         return None
-    return _Copy(load, buffers + _feeds_warp_group_dot(load), layout, contiguity(load, facts))
+    return _Copy(load, buffers + extra, layout, contiguity(load, facts))
 
 
 def _feeds_warp_group_dot(load: Load) -> bool:
     """Whether the buffer is read by an asynchronous dot, which may still run when the next copy begins."""
-    if not stays_in_shared_memory(load):
-        return False
+    return stays_in_shared_memory(load) and bool(_dots_of(load))
+
+
+def _dots_of(load: Load) -> list[ttng.WarpGroupDotOp]:
+    """The asynchronous dots that read the buffer of `load`."""
+    found: list[ttng.WarpGroupDotOp] = []
     pending = [use.operation for use in load.results[0].uses]
     while pending:
         op = pending.pop()
         if isinstance(op, ttng.WarpGroupDotOp):
-            return True
+            found.append(op)
         if isinstance(op, (ttg.LocalAllocOp, *VIEWS)):
             pending.extend(use.operation for use in op.results[0].uses)
-    return False
+    return found
+
+
+def _is_over_before_copies(load: Load, loop: scf.ForOp, schedule: Schedule) -> bool:
+    """Whether all dots that read the buffer of `load` are waited for before the copies of their iteration begin."""
+    if ENDS_BEHIND_LOOP not in loop.attributes or num_warps(loop) > _WARP_GROUP:
+        return False
+    return all(dot in schedule and schedule.stage(dot) < schedule.stages - 1 for dot in _dots_of(load))
 
 
 def _stages_ahead(load: Load, loop: scf.ForOp, schedule: Schedule) -> int:
