@@ -19,6 +19,16 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(hh|h|ll|l)?([diuoxXcsfFeEgGp%]
 MOST_LINES = 100_000
 
 
+def pieces_together(before: Any, offset: int, dtype: np.dtype, pieces: list[Any]) -> Any:
+    """A parameter of up to 8 bytes whose pieces of `dtype` begin at byte `offset`; `before` holds the bytes below, if any do."""
+    whole = np.uint64(0) if before is None else before.astype(np.uint64) & np.uint64((1 << 8 * offset) - 1)
+    for place, piece in enumerate(pieces):
+        shift = 8 * (offset + place * dtype.itemsize)
+        if shift < 64:
+            whole = whole | piece.astype(dtype).astype(np.uint64) << np.uint64(shift)
+    return whole
+
+
 def _text(x: Machine, address: int) -> str:
     """The zero-terminated string at a global address."""
     start = address - global_memory.BASE

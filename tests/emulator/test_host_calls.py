@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from minitriton import emulator
 
@@ -10,7 +11,15 @@ Run = Callable[..., emulator.Report]
 NOTHING = np.zeros(32, np.uint32)
 
 
-def test_printf_formats_each_threads_arguments() -> None:
+PARAMETERS = {
+    "whole": "st.param.b64 [param0], %rd4;\nst.param.b64 [param1], %rd2;",
+    "vectors": "st.param.v2.b32 [param0], {%r6, %r7};\nst.param.v4.b16 [param1], {%rs1, %rs2, %rs3, %rs4};",
+    "pieces": "st.param.b32 [param0], %r6;\nst.param.b32 [param0+4], %r7;\nst.param.b64 [param1], %rd2;",
+}
+
+
+@pytest.mark.parametrize("way", PARAMETERS)
+def test_printf_formats_each_threads_arguments(way: str) -> None:
     text = """
 .version 8.7
 .target sm_90a
@@ -20,7 +29,8 @@ def test_printf_formats_each_threads_arguments() -> None:
 .reqntid 32
 {
 .local .align 8 .b8 depot[16];
-.reg .b32 %r<4>;
+.reg .b16 %rs<5>;
+.reg .b32 %r<8>;
 .reg .b64 %rd<6>;
 mov.b64 %rd1, depot;
 cvta.local.u64 %rd2, %rd1;
@@ -34,15 +44,17 @@ st.local.b64 [%r1+8], 4611686018427387904;
 .param .b32 retval0;
 mov.b64 %rd3, format;
 cvta.global.u64 %rd4, %rd3;
-st.param.b64 [param0], %rd4;
-st.param.b64 [param1], %rd2;
+mov.b64 {%r6, %r7}, %rd4;
+mov.b64 {%rs1, %rs2, %rs3, %rs4}, %rd2;
+PASSED
 call.uni (retval0), vprintf, (param0, param1);
 ld.param.b32 %r3, [retval0];
 }
 ret;
 }
 """
-    assert emulator.run(text, "k", (1,), []).output == [f"i {t} x 2.00" for t in range(32)]
+    printed = emulator.run(text.replace("PASSED", PARAMETERS[way]), "k", (1,), []).output
+    assert printed == [f"i {t} x 2.00" for t in range(32)]
 
 
 def test_carries_pass_from_word_to_word(emulate: Run) -> None:

@@ -72,11 +72,21 @@ def elements_of(operand: Operand) -> tuple[Operand, ...]:
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
+def _store_argument(w: BlockWriter, name: str, offset: int, value: Operand, kind: str) -> None:
+    """What a function of the driver is passed: whole, or in pieces, as by `st.param.v2.b32 [param0], {%r1, %r2}`."""
+    if offset == 0 and not isinstance(value, Vector):
+        w.arguments[name] = w.temporary(w.read(value, kind))
+        return
+    pieces = ", ".join(w.read(v, kind) for v in elements_of(value))
+    before = w.arguments[name] if offset and name in w.arguments else "None"
+    w.arguments[name] = w.temporary(f"pieces_together({before}, {offset}, D_{kind}, [{pieces}])")
+
+
 @rule("st")
 def _store(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     space, kind = space_of(parts), "u" + kind_of(parts[-1])[1:]
     if space == "param" and isinstance(i.operands[0], Address) and isinstance(i.operands[0].base, Symbol):
-        w.arguments[i.operands[0].base.name] = w.temporary(w.read(i.operands[1], kind))
+        _store_argument(w, i.operands[0].base.name, i.operands[0].offset, i.operands[1], kind)
         return
     values = ", ".join(w.read(v, kind) for v in elements_of(i.operands[1]))
     address = address_text(w, i.operands[0], space)
