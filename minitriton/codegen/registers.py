@@ -9,7 +9,7 @@ A tensor of the TTGIR level is, in one thread, `n` registers. While lowering it 
 
     tt.make_range               Range(base = (tid & 127) << 2, offsets = (0, 1, 2, 3, 512, ...))
     tt.addptr (splat, range)    Pointwise(getelementptr, (pointer, range))
-    tt.broadcast                View(source, (0, 0, 0, 0, 1, 1, 1, 1, ...))
+    tt.broadcast                RegisterView(source, (0, 0, 0, 0, 1, 1, 1, 1, ...))
     a loop-carried pointer      Elements(one block argument per register)
 
 `element(b, value, i)` gives one register as a scalar, `vector(b, value, n)` all of them as a vector.
@@ -175,7 +175,7 @@ class Pointwise(Expression):
         return result
 
 
-class View(Expression):
+class RegisterView(Expression):
     """Other registers in another order: register `i` is register `indices[i]` of `source`."""
 
     __slots__ = ("indices", "source")
@@ -213,12 +213,12 @@ def permuted(registers: Registers, indices: Sequence[int], element_type: Attribu
     """The registers in another order; nothing is emitted for index arithmetic and splats."""
     if is_splat(registers):
         return registers
-    if isinstance(registers, View):
+    if isinstance(registers, RegisterView):
         indices = [registers.indices[i] for i in indices]
         registers = registers.source
     if isinstance(registers, Range):
         return Range(registers.base, [registers.offsets[i] for i in indices], registers.clear, registers.location)
-    return View(registers, indices, element_type)
+    return RegisterView(registers, indices, element_type)
 
 
 def range_of(base: SSAValue | None, offsets: Sequence[int], b: Builder, used_bits: int) -> Registers:

@@ -19,7 +19,7 @@ from minitriton.emulator.operations.barriers import BarrierArrivals
 from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import EmulationError, Instruction
 from minitriton.emulator.report import Report
-from minitriton.emulator.translate import Program
+from minitriton.emulator.translate import TranslatedKernel
 from minitriton.errors import SourceLocation
 from minitriton.host.deadline import Deadline
 
@@ -35,7 +35,7 @@ class Batch:
 
     def __init__(
         self,
-        program: Program,
+        program: TranslatedKernel,
         memory: GlobalMemory,
         parameters: np.ndarray,
         symbols: dict[str, int],

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.emulator.memory.device import GlobalMemory
-from minitriton.emulator.ptx.program import Address, EmulationError, Kernel, Module, Parameter, Symbol
+from minitriton.emulator.ptx.program import Address, EmulationError, KernelParameter, Module, PTXKernel, Symbol
 from minitriton.errors import SourceLocation
 from minitriton.target import tensor_map
 from minitriton.target.tensor_map import TensorMap
@@ -34,7 +34,7 @@ class Binding:
     """What a launch gives to `kernel`: arguments, their names, and bytes for each pointer that is left out."""
 
     module: Module
-    kernel: Kernel
+    kernel: PTXKernel
     arguments: Sequence[Any]
     names: Sequence[str] = ()
     scratch: int = 0
@@ -72,7 +72,7 @@ class Binding:
     def _label(self, position: int) -> str:
         return self.names[position] if position < len(self.names) else f"argument {position}"
 
-    def _fail(self, parameter: Parameter, what: str, help: str | None = None) -> EmulationError:
+    def _fail(self, parameter: KernelParameter, what: str, help: str | None = None) -> EmulationError:
         position = self.kernel.parameters.index(parameter)
         name = f"{self._label(position)} " if position < len(self.names) else ""
         place = self.module.text.find(parameter.name)
@@ -81,7 +81,7 @@ class Binding:
         source = self.module.text.splitlines()[line - 1] if place >= 0 else None
         return EmulationError(text, SourceLocation("<ptx>", line), source_line=source, help=help)
 
-    def _map_bytes(self, parameter: Parameter, map: TensorMap) -> bytes:
+    def _map_bytes(self, parameter: KernelParameter, map: TensorMap) -> bytes:
         if parameter.size != tensor_map.SIZE:
             raise self._fail(parameter, f"it has {parameter.size} bytes, a tensor map {tensor_map.SIZE}")
         try:
@@ -89,7 +89,7 @@ class Binding:
         except ValueError as error:
             raise self._fail(parameter, f"its tensor map: {error}") from None
 
-    def _bytes(self, parameter: Parameter, value: Any) -> bytes:
+    def _bytes(self, parameter: KernelParameter, value: Any) -> bytes:
         if value is None:
             return bytes(parameter.size)
         if isinstance(value, bytes | bytearray):
@@ -114,6 +114,6 @@ class Binding:
 _MISSING = "give every argument; `scratch=` says how many bytes a compiler's own scratch pointers at the end get"
 
 
-def _is_read(kernel: Kernel, parameter: Parameter) -> bool:
+def _is_read(kernel: PTXKernel, parameter: KernelParameter) -> bool:
     wanted = Symbol(parameter.name)
     return any(isinstance(o, Address) and o.base == wanted for i in kernel.instructions for o in i.operands)

@@ -19,7 +19,7 @@ from minitriton.emulator.memory.device_shadow import Rerun
 from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module
 from minitriton.emulator.report import Report
-from minitriton.emulator.translate import Program, translate
+from minitriton.emulator.translate import TranslatedKernel, translate
 from minitriton.host.deadline import Deadline
 
 LANES_AT_ONCE = 8192
@@ -149,7 +149,7 @@ def _launch(
     return report
 
 
-def _batch(program: Program, shared_bytes: int, check: bool) -> int:
+def _batch(program: TranslatedKernel, shared_bytes: int, check: bool) -> int:
     """CTAs to run at once: whole clusters."""
     threads = int(np.prod(program.kernel.threads))
     cluster = int(np.prod(program.kernel.cluster))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.ptx.program import Instruction, Kernel
+from minitriton.emulator.ptx.program import Instruction, PTXKernel
 from minitriton.errors import SourceLocation
 
 KINDS = (
@@ -58,7 +58,7 @@ class Traffic:
 class Report:
     """All of one run."""
 
-    kernel: Kernel
+    kernel: PTXKernel
     grid: tuple[int, int, int]
     findings: list[Finding] = field(default_factory=list)
     traffic: dict[int, Traffic] = field(default_factory=dict)

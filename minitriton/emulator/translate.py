@@ -1,6 +1,6 @@
 """PTX blocks to Python functions over NumPy arrays, made once per kernel and kept.
 
-In: a kernel. Out: a `Program`, one function `block_n(x, R, m)` per block: `x` the machine, `R` the registers that live across
+In: a kernel. Out: a `TranslatedKernel`, one function `block_n(x, R, m)` per block: `x` the machine, `R` the registers that live across
 blocks (arrays with one element per thread), `m` the threads that run (None: all). What a block computes for other threads
 is thrown away when it writes back.
 
@@ -26,9 +26,9 @@ from minitriton.emulator.ptx.program import (
     EmulationError,
     Immediate,
     Instruction,
-    Kernel,
     Negated,
     Operand,
+    PTXKernel,
     Register,
     Symbol,
     Variable,
@@ -86,10 +86,10 @@ def bits_of(kind: str) -> int:
 
 
 @dataclass(slots=True)
-class Program:
+class TranslatedKernel:
     """A translated kernel: blocks, their functions, the source they were compiled from."""
 
-    kernel: Kernel
+    kernel: PTXKernel
     blocks: list[Block]
     functions: list[Callable[..., Any]]
     source: str
@@ -332,13 +332,13 @@ def find_rule(opcode: str) -> Rule | None:
     return None
 
 
-def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bool) -> Program:
+def translate(kernel: PTXKernel, module_variables: dict[str, Variable], checked: bool) -> TranslatedKernel:
     """Translates a kernel, or returns what an earlier call made.
 
     Raises `EmulationError` for unknown instructions and for more memory than a GPU has.
     """
     cached = kernel.translated.get(checked)
-    if isinstance(cached, Program):
+    if isinstance(cached, TranslatedKernel):
         return cached
     _load_rules()
     variables = [*module_variables.values(), *kernel.variables]
@@ -368,7 +368,7 @@ def translate(kernel: Kernel, module_variables: dict[str, Variable], checked: bo
     functions = [namespace[f"block_{b.index}"] for b in blocks]
     async_proxy = any(i.opcode.startswith(ASYNC_PROXY) for i in kernel.instructions)
     copies = any(i.opcode.startswith(("cp.async", "cp.reduce", "tensormap")) for i in kernel.instructions)
-    program = Program(
+    program = TranslatedKernel(
         kernel, blocks, functions, source, shared, static_shared, local, local_size,
         _granule(kernel, ("ld.global", "st.global", "ld.param")), async_proxy,
         _granule(kernel, ("ld.shared", "st.shared", "ld.param", "ld.local", "st.local", "st.param")), copies,
@@ -403,7 +403,7 @@ def _write_block(
     return writer.finish()
 
 
-def _granule(kernel: Kernel, elsewhere: tuple[str, ...]) -> int:
+def _granule(kernel: PTXKernel, elsewhere: tuple[str, ...]) -> int:
     """Bytes of the narrowest access, those `elsewhere` left out; at most 4."""
     smallest = 4
     for instruction in kernel.instructions:

@@ -23,8 +23,8 @@ from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, Shar
 from minitriton.layouts.matrix_access import local_matrix_access
 from minitriton.layouts.memory import local_access
 from minitriton.layouts.plans import (
-    MemoryAccess,
     NoConversion,
+    PlannedMemoryAccess,
     RegisterPermutation,
     SharedMemoryRoundTrip,
     WarpShuffle,
@@ -112,7 +112,7 @@ class SharedCost:
         return f"{self.instructions} {self.instruction} a warp, {self.bytes} bytes a lane, {self.wavefronts} passes over the banks: {ways}"
 
 
-def shared_cost(access: MemoryAccess, instruction: str) -> SharedCost:
+def shared_cost(access: PlannedMemoryAccess, instruction: str) -> SharedCost:
     """What `access` costs a warp."""
     lanes = np.arange(32, dtype=np.int64)
     warps = np.zeros(32, np.int64)

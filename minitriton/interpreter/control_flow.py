@@ -14,7 +14,7 @@ from xdsl.traits import is_side_effect_free
 
 from minitriton.dialects import tt
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
 
@@ -25,7 +25,7 @@ def results_of(values: Sequence[Array]) -> Any:
 
 
 @WITH_MACHINE.add(scf.ForOp)
-def _for(op: scf.ForOp, machine: Machine) -> Callable[..., Any]:
+def _for(op: scf.ForOp, machine: TileMachine) -> Callable[..., Any]:
     body = machine.code(op.regions[0].block)
     type_ = op.operands[0].type
     dtype = dtype_of(type_)
@@ -44,7 +44,7 @@ def _for(op: scf.ForOp, machine: Machine) -> Callable[..., Any]:
 
 
 @WITH_MACHINE.add(scf.WhileOp)
-def _while(op: scf.WhileOp, machine: Machine) -> Callable[..., Any]:
+def _while(op: scf.WhileOp, machine: TileMachine) -> Callable[..., Any]:
     before, after = machine.code(op.regions[0].block), machine.code(op.regions[1].block)
     only_computes = all(inner.name.startswith("scf.") or is_side_effect_free(inner) for inner in op.walk())
 
@@ -75,7 +75,7 @@ def _is_same(one: Array, other: Array) -> bool:
 
 
 @WITH_MACHINE.add(scf.IfOp)
-def _if(op: scf.IfOp, machine: Machine) -> Callable[[Array], Any]:
+def _if(op: scf.IfOp, machine: TileMachine) -> Callable[[Array], Any]:
     regions = [region if region.first_block is not None else None for region in op.regions]
     codes = [machine.code(region.block) if region is not None else None for region in regions]
 
@@ -87,7 +87,7 @@ def _if(op: scf.IfOp, machine: Machine) -> Callable[[Array], Any]:
 
 
 @WITH_MACHINE.add(scf.IndexSwitchOp)
-def _index_switch(op: scf.IndexSwitchOp, machine: Machine) -> Callable[[Array], Any]:
+def _index_switch(op: scf.IndexSwitchOp, machine: TileMachine) -> Callable[[Array], Any]:
     cases = [int(case) for case in getattr(op.properties["cases"], "get_values")()]  # noqa: B009
     codes = [machine.code(region.block) for region in op.regions]
 
@@ -99,11 +99,11 @@ def _index_switch(op: scf.IndexSwitchOp, machine: Machine) -> Callable[[Array], 
 
 
 @WITH_MACHINE.add(scf.ExecuteRegionOp)
-def _execute_region(op: scf.ExecuteRegionOp, machine: Machine) -> Callable[[], Any]:
+def _execute_region(op: scf.ExecuteRegionOp, machine: TileMachine) -> Callable[[], Any]:
     return lambda: results_of(machine.run_region(op.regions[0], ()))
 
 
 @WITH_MACHINE.add(tt.CallOp, func.CallOp)
-def _call(op: tt.CallOp | func.CallOp, machine: Machine) -> Callable[..., Any]:
+def _call(op: tt.CallOp | func.CallOp, machine: TileMachine) -> Callable[..., Any]:
     name = op.callee.string_value()
     return lambda *arguments: results_of(machine.call(name, arguments))

@@ -21,7 +21,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, element_of, shape_of
@@ -52,7 +52,7 @@ def _elements(words: Sequence[np.ndarray], type_: Attribute) -> Array:
 
 
 @WITH_MACHINE.add(tt.ElementwiseInlineAsmOp)
-def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: Machine) -> Callable[..., Any]:
+def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: TileMachine) -> Callable[..., Any]:
     evaluate = machine.inline_assembly
     if evaluate is None:
         raise NoMeaning(

@@ -17,7 +17,7 @@ from minitriton.dialects.tt.types import PointerType
 from minitriton.interpreter import meanings
 from minitriton.interpreter.assembly import Assembly
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Array, Machine, Observer
+from minitriton.interpreter.machine import Array, Observer, TileMachine
 from minitriton.interpreter.values import held_scalar
 
 
@@ -48,7 +48,7 @@ def interpret(
     """
     size = (*grid, 1, 1)[:3]
     cut = (int(size[0]), int(size[1]), int(size[2]))
-    machine = Machine(
+    machine = TileMachine(
         module,
         cut,
         meanings.meaning_of,
@@ -68,7 +68,7 @@ def interpret(
                     machine.call(name, values)
 
 
-def _arguments(machine: Machine, name: str, args: Sequence[Any]) -> list[Array]:
+def _arguments(machine: TileMachine, name: str, args: Sequence[Any]) -> list[Array]:
     function = machine.functions.get(name)
     block = function.regions[0].first_block if function is not None else None
     types = [argument.type for argument in block.args] if block is not None else []

@@ -21,11 +21,11 @@ from minitriton.host.deadline import Deadline
 from minitriton.interpreter.assembly import Assembly
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.memory.device import Memory
-from minitriton.interpreter.memory.mbarrier import Mbarrier
-from minitriton.interpreter.memory.shared import SharedMemory
+from minitriton.interpreter.memory.mbarrier import MbarrierState
+from minitriton.interpreter.memory.shared import CheckedSharedMemory
 from minitriton.interpreter.memory.tensor_maps import TensorCopies
 from minitriton.interpreter.registry import hands_on
-from minitriton.interpreter.warps.products import Products
+from minitriton.interpreter.warps.products import ProductsInFlight
 
 Array = Any
 Grid = tuple[int, int, int]
@@ -33,7 +33,7 @@ Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
 """Sees an op, its operands and what it gave each time it has run; what it returns is taken for the op's result."""
 
 
-MeaningOf = Callable[[Operation, "Machine"], Callable[..., Any]]
+MeaningOf = Callable[[Operation, "TileMachine"], Callable[..., Any]]
 """What an op does in a launch, as a function of its operands. Raises `NoMeaning`."""
 
 
@@ -50,7 +50,7 @@ TURNS_BETWEEN_LOOKS = 64
 class Code:
     """A block, prepared: what to call, where its operands lie in the frame, where its results go."""
 
-    def __init__(self, block: Block, machine: Machine) -> None:
+    def __init__(self, block: Block, machine: TileMachine) -> None:
         self.machine = machine
         self.arguments = [machine.slot(argument) for argument in block.args]
         self.steps: list[tuple[Callable[..., Any], list[int], list[int], Operation]] = []
@@ -85,7 +85,7 @@ class Code:
         return [frame[slot] for slot in self.yielded]
 
 
-class Machine:
+class TileMachine:
     """One launch: its memory, its grid, the program that runs at the moment."""
 
     def __init__(
@@ -113,16 +113,16 @@ class Machine:
         self.grid = grid
         self.program: Grid = (0, 0, 0)
         self.memory = Memory()
-        self.products = Products()
+        self.products = ProductsInFlight()
         self.tensor_copies = TensorCopies()
-        self.mbarriers: dict[int, Mbarrier] = {}
+        self.mbarriers: dict[int, MbarrierState] = {}
         self.cluster_arrival: Literal["release", "relaxed"] | None = None
         """How the threads have arrived at the cluster's barrier, if they have not waited for it yet."""
         self.has_warps = NUM_WARPS in module.attributes
         self.partitions: Waits | None = None
         """The innermost `ttg.warp_specialize` that runs at the moment."""
         shared_bytes = module.attributes.get(SHARED_BYTES)
-        self.shared = SharedMemory(
+        self.shared = CheckedSharedMemory(
             shared_bytes.value.data if isinstance(shared_bytes, IntegerAttr) else None, check_races=barriers_placed
         )
         self.deadline = Deadline(seconds)
@@ -178,7 +178,7 @@ class Machine:
     def start_program(self, program: Grid) -> None:
         """Forget what an earlier program of the grid left in shared memory."""
         self.program = program
-        self.products = Products()
+        self.products = ProductsInFlight()
         self.tensor_copies = TensorCopies()
         self.mbarriers.clear()
         self.partitions = None

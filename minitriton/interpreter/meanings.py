@@ -15,7 +15,7 @@ from minitriton.analysis.locations import source_location
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.interpreter import control_flow, inline_assembly, predication, programs
 from minitriton.interpreter.errors import NoMeaning
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory import atomics, descriptors, mbarriers, shared_ops, tensor_copies, tokens
 from minitriton.interpreter.memory import ops as memory_ops
 from minitriton.interpreter.numbers import casts as arith_casts
@@ -61,13 +61,13 @@ _FILES = {
 """Where the meanings of a dialect are."""
 
 
-def meaning_of(op: Operation, machine: Machine) -> Meaning:
+def meaning_of(op: Operation, machine: TileMachine) -> Meaning:
     """What `op` does, with what else it does to shared memory. Raises `NoMeaning`, with the file where one is to be added."""
     function = _meaning_of(op, machine)
     return shared_ops.with_scratch(op, machine, function) if machine.has_warps else function
 
 
-def _meaning_of(op: Operation, machine: Machine) -> Meaning:
+def _meaning_of(op: Operation, machine: TileMachine) -> Meaning:
     make = PURE.of(op)
     if make is not None:
         return make(op)
@@ -82,7 +82,7 @@ def _meaning_of(op: Operation, machine: Machine) -> Meaning:
     return make_with_machine(op, machine)
 
 
-def descriptor_argument(machine: Machine, type_: Attribute, arg: Any) -> Any:
+def descriptor_argument(machine: TileMachine, type_: Attribute, arg: Any) -> Any:
     """A host tensor descriptor as the kernel sees it; None for other arguments."""
     if isinstance(type_, TensorDescType):
         return descriptors.from_host(machine, type_, arg)

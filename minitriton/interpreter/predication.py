@@ -14,7 +14,7 @@ import numpy as np
 from minitriton.dialects import ttg
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
@@ -49,7 +49,7 @@ def _predicate_stage(op: ttg.PredicateStageOp) -> Callable[[Array, Array, Array]
 
 
 @WITH_MACHINE.add(ttg.MaskOp)
-def _mask(op: ttg.MaskOp, machine: Machine) -> Callable[[Array], Any]:
+def _mask(op: ttg.MaskOp, machine: TileMachine) -> Callable[[Array], Any]:
     code, count = machine.code(op.regions[0].block), len(op.results)
 
     def run(predicate: Array) -> Any:

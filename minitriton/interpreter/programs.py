@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import llvm, tt
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, decoder, is_float, unsigned_dtype
@@ -27,19 +27,19 @@ def _axis(op: Operation) -> int:
 
 
 @WITH_MACHINE.add(tt.GetProgramIdOp)
-def _program_id(op: tt.GetProgramIdOp, machine: Machine) -> Callable[[], Array]:
+def _program_id(op: tt.GetProgramIdOp, machine: TileMachine) -> Callable[[], Array]:
     axis = _axis(op)
     return lambda: np.int32(machine.program[axis])
 
 
 @WITH_MACHINE.add(tt.GetNumProgramsOp)
-def _num_programs(op: tt.GetNumProgramsOp, machine: Machine) -> Callable[[], Array]:
+def _num_programs(op: tt.GetNumProgramsOp, machine: TileMachine) -> Callable[[], Array]:
     count = np.int32(machine.grid[_axis(op)])
     return lambda: count
 
 
 @WITH_MACHINE.add(tt.PrintOp)
-def _print(op: tt.PrintOp, machine: Machine) -> Callable[..., None]:
+def _print(op: tt.PrintOp, machine: TileMachine) -> Callable[..., None]:
     """One line per element: `pid (0, 0, 0) idx (3) x: 7`."""
     prefix = op.properties["prefix"]
     assert isinstance(prefix, StringAttr)
@@ -70,7 +70,7 @@ def _reader(op: Operation, index: int, signed: bool) -> Callable[[Array], Array]
 
 
 @WITH_MACHINE.add(tt.AssertOp, cf.AssertOp)
-def _assert(op: tt.AssertOp | cf.AssertOp, machine: Machine) -> Callable[[Array], None]:
+def _assert(op: tt.AssertOp | cf.AssertOp, machine: TileMachine) -> Callable[[Array], None]:
     message = op.msg if isinstance(op, cf.AssertOp) else op.message
 
     def run(condition: Array) -> None:
@@ -83,7 +83,7 @@ def _assert(op: tt.AssertOp | cf.AssertOp, machine: Machine) -> Callable[[Array]
 
 
 @WITH_MACHINE.add(llvm.AssumeOp)
-def _assume(op: llvm.AssumeOp, machine: Machine) -> Callable[[Array], None]:
+def _assume(op: llvm.AssumeOp, machine: TileMachine) -> Callable[[Array], None]:
     def run(condition: Array) -> None:
         if not condition:
             raise InterpreterError("an assumption of the kernel is false", help="check what tl.assume promises")
@@ -92,7 +92,7 @@ def _assume(op: llvm.AssumeOp, machine: Machine) -> Callable[[Array], None]:
 
 
 @WITH_MACHINE.add(ub.UnreachableOp)
-def _unreachable(op: ub.UnreachableOp, machine: Machine) -> Callable[[], None]:
+def _unreachable(op: ub.UnreachableOp, machine: TileMachine) -> Callable[[], None]:
     def run() -> None:
         raise InterpreterError("the program reached a place that it promised never to reach")
 

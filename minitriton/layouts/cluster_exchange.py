@@ -22,7 +22,7 @@ from minitriton.layouts.conversion import minimal_cvt_of_layouts, plan_conversio
 from minitriton.layouts.encodings import DistributedEncoding, Linear
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
-from minitriton.layouts.plans import ConversionPlan, MemoryAccess
+from minitriton.layouts.plans import ConversionPlan, PlannedMemoryAccess
 from minitriton.layouts.swizzling import MAX_VECTOR_BITS, optimal_swizzling_ld_st
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -31,13 +31,13 @@ THREAD_DIMS = ("register", "lane", "warp")
 
 @dataclass(frozen=True)
 class ClusterAccess:
-    """A `MemoryAccess` whose place depends on the CTA's rank too, in the memory of one of the cluster's CTAs.
+    """A `PlannedMemoryAccess` whose place depends on the CTA's rank too, in the memory of one of the cluster's CTAs.
 
     Bit `i` of the own rank moves every address by `block[i]` bytes (xor). Access `n` meets the memory of the CTA whose rank is
     `ranks[n]`, xor `rank_lane`, `rank_warp` and `rank_block` of the set bits of lane, warp and own rank.
     """
 
-    access: MemoryAccess
+    access: PlannedMemoryAccess
     block: tuple[int, ...]
     rank_lane: tuple[int, ...]
     rank_warp: tuple[int, ...]
@@ -203,7 +203,7 @@ def _access(local: Columns, ranks: Columns, smem: LinearLayout, bitwidth: int) -
     warp, rank_warp = parted(one.warp[:warps])
     block, rank_block = parted(one.warp[warps:])
     return ClusterAccess(
-        access=MemoryAccess(
+        access=PlannedMemoryAccess(
             bitwidth=one.bitwidth,
             vector=one.vector,
             lane=lane,

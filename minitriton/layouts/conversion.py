@@ -26,14 +26,14 @@ from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.matrix_access import plan_plain_matrix_access, plan_transposed_matrix_access
 from minitriton.layouts.memory import plan_access
 from minitriton.layouts.plans import (
-    Access,
     ConversionPlan,
-    MemoryAccess,
     NoConversion,
+    PlannedAccess,
+    PlannedMemoryAccess,
     RegisterPermutation,
     SharedMemoryRoundTrip,
 )
-from minitriton.layouts.swizzling_tiles import Instruction, MatrixInstructions, optimal_swizzling
+from minitriton.layouts.swizzling_tiles import AccessInstruction, MatrixInstructions, optimal_swizzling
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.layouts.warp_shuffle import decompose, plan_warp_shuffle
 from minitriton.target.architectures import architecture_of
@@ -116,7 +116,7 @@ def plan_conversion(
     """The plan for elements of `bitwidth` bits (pointers: 64); cached. Raises `LoweringError` across CTAs.
 
     `capability` is the target's compute capability times ten: from 75 on loads may be `ldmatrix`, from 90 on stores `stmatrix`
-    (`MemoryAccess.matrices`). At 0 all accesses are plain. The amount of scratch depends on it: the least that the accesses need,
+    (`PlannedMemoryAccess.matrices`). At 0 all accesses are plain. The amount of scratch depends on it: the least that the accesses need,
     or, in fewer rounds, up to `scratch_limit` bytes.
     """
     target = architecture_of(capability)
@@ -182,7 +182,7 @@ def plan_shared_memory(
         smem = LinearLayout.identity_1d(src.get_total_out_dim_size(), "offset", "dim0").reshape_outs(src.out_dims)
         num_reps, num_offset = 0, smem.get_total_in_dim_size_log2()
         from_src, from_dst = _offsets(src, smem), _offsets(dst, smem)
-        store_by = load_by = Instruction.VECTOR
+        store_by = load_by = AccessInstruction.VECTOR
     stores, _ = _rounds(from_src, bitwidth, num_offset, num_reps, store_by)
     loads, place = _rounds(from_dst, bitwidth, num_offset, num_reps, load_by)
     return SharedMemoryRoundTrip(
@@ -214,8 +214,8 @@ def _has_rounds(offsets: Offsets, num_offset: int, num_reps: int) -> bool:
 
 
 def _rounds(
-    offsets: Offsets, bitwidth: int, num_offset: int, num_reps: int, instruction: Instruction
-) -> tuple[tuple[MemoryAccess, ...], list[int]]:
+    offsets: Offsets, bitwidth: int, num_offset: int, num_reps: int, instruction: AccessInstruction
+) -> tuple[tuple[PlannedMemoryAccess, ...], list[int]]:
     """The accesses of each round, and for each register bit what it adds to the element's number in all rounds."""
     registers = list(offsets[0])
     rep_bits = [registers.index(1 << (num_offset + rep)) for rep in range(num_reps)]
@@ -224,10 +224,10 @@ def _rounds(
     of_round = (registers, *offsets[1:])
     bases = {d: tuple((column,) for column in columns) for d, columns in zip(THREAD_DIMS, of_round, strict=True)}
     layout = LinearLayout.trusted(bases, {"offset": 1 << num_offset})
-    one: MemoryAccess | None = None
-    if instruction is Instruction.MATRIX:
+    one: PlannedMemoryAccess | None = None
+    if instruction is AccessInstruction.MATRIX:
         one = plan_plain_matrix_access(layout, bitwidth)
-    elif instruction is Instruction.MATRIX_TRANSPOSED:
+    elif instruction is AccessInstruction.MATRIX_TRANSPOSED:
         one = plan_transposed_matrix_access(layout, bitwidth)
     if one is None:
         one = plan_access(layout, bitwidth)
@@ -242,5 +242,5 @@ def _rounds(
     return rounds, place
 
 
-def _shifted(access: Access, first: int) -> Access:
-    return Access(access.xor, access.add, tuple(first | register for register in access.registers))
+def _shifted(access: PlannedAccess, first: int) -> PlannedAccess:
+    return PlannedAccess(access.xor, access.add, tuple(first | register for register in access.registers))

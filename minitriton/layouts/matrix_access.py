@@ -1,6 +1,6 @@
 """Plans for `ldmatrix` and `stmatrix`.
 
-In: a map from `register, lane, warp` to offsets in shared memory. Out: a `MemoryAccess` whose accesses are those instructions,
+In: a map from `register, lane, warp` to offsets in shared memory. Out: a `PlannedMemoryAccess` whose accesses are those instructions,
 or None if the map is not what they do.
 
 Such an instruction moves 1, 2 or 4 matrices of 8 rows of 16 bytes. Lane `8 * m + r` gives the address of row `r` of matrix `m`.
@@ -22,7 +22,7 @@ from minitriton.layouts import f2
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import AccessParts, access_of_parts, registers_to_offsets
-from minitriton.layouts.plans import MemoryAccess
+from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.swizzling import BANK_LINE_BITS
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -37,7 +37,7 @@ def local_matrix_access(
     bitwidth: int,
     alloc_shape: Sequence[int] | None = None,
     slice_offset_bits: int = 0,
-) -> MemoryAccess | None:
+) -> PlannedMemoryAccess | None:
     """`memory.local_access` by `ldmatrix` (sm_75) or `stmatrix` (sm_90); None if they cannot do it. Cached."""
     if isinstance(shared, PaddedShared):
         return None
@@ -53,18 +53,20 @@ def _local_matrix_access(
     bitwidth: int,
     alloc_shape: tuple[int, ...],
     slice_offset_bits: int,
-) -> MemoryAccess | None:
+) -> PlannedMemoryAccess | None:
     offsets = registers_to_offsets(to_linear_layout(registers, shape), to_linear_layout(shared, alloc_shape))
     return plan_matrix_access(offsets, bitwidth, slice_offset_bits)
 
 
-def plan_matrix_access(offsets: LinearLayout, bitwidth: int, slice_offset_bits: int = 0) -> MemoryAccess | None:
+def plan_matrix_access(offsets: LinearLayout, bitwidth: int, slice_offset_bits: int = 0) -> PlannedMemoryAccess | None:
     """The plan for a map `register, lane, warp -> offset` in elements: as it is if possible, else transposed."""
     plain = plan_plain_matrix_access(offsets, bitwidth, slice_offset_bits)
     return plain if plain is not None else plan_transposed_matrix_access(offsets, bitwidth, slice_offset_bits)
 
 
-def plan_plain_matrix_access(offsets: LinearLayout, bitwidth: int, slice_offset_bits: int = 0) -> MemoryAccess | None:
+def plan_plain_matrix_access(
+    offsets: LinearLayout, bitwidth: int, slice_offset_bits: int = 0
+) -> PlannedMemoryAccess | None:
     """By `ldmatrix` or `stmatrix` without `.trans`; elements of 8, 16 or 32 bits."""
     registers, lane = offsets.flat_bases("register"), offsets.flat_bases("lane")
     if bitwidth not in (8, 16, 32) or len(lane) != 5:
@@ -83,7 +85,7 @@ def plan_plain_matrix_access(offsets: LinearLayout, bitwidth: int, slice_offset_
 
 def plan_transposed_matrix_access(
     offsets: LinearLayout, bitwidth: int, slice_offset_bits: int = 0
-) -> MemoryAccess | None:
+) -> PlannedMemoryAccess | None:
     """By `ldmatrix` or `stmatrix` with `.trans`; elements of 16 bits."""
     registers, lane = offsets.flat_bases("register"), offsets.flat_bases("lane")
     if bitwidth != 16 or tuple(lane[2:]) != (1, 2, 4):
@@ -105,7 +107,7 @@ def _places_in_bank_line(rows: Sequence[int], bitwidth: int) -> int:
 
 def _plan(
     offsets: LinearLayout, in_word: list[int], rows: tuple[int, ...], bitwidth: int, slice_offset_bits: int
-) -> MemoryAccess | None:
+) -> PlannedMemoryAccess | None:
     """The plan, given the register bits inside a word and the offsets of the rows; None if rows are not whole."""
     registers, warp = offsets.flat_bases("register"), offsets.flat_bases("warp")
     in_row = ROW_BYTES * 8 // bitwidth - 1

@@ -1,6 +1,6 @@
 """Plans for moving registers to and from memory: vector widths and addresses.
 
-In: a distributed layout and what it meets, shared memory or contiguous global addresses. Out: a `MemoryAccess` for shared
+In: a distributed layout and what it meets, shared memory or contiguous global addresses. Out: a `PlannedMemoryAccess` for shared
 memory, or the width of the vectors and the masks of redundant threads for global memory.
 
     Blocked((1, 4), ...) meets SwizzledShared(4, 1, 8, (1, 0)) of f32:
@@ -17,7 +17,7 @@ from minitriton.errors import LoweringError
 from minitriton.layouts import f2
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
-from minitriton.layouts.plans import Access, MemoryAccess
+from minitriton.layouts.plans import PlannedAccess, PlannedMemoryAccess
 from minitriton.layouts.swizzling import MAX_VECTOR_BITS
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -29,7 +29,7 @@ def local_access(
     bitwidth: int,
     alloc_shape: Sequence[int] | None = None,
     slice_offset_bits: int = 0,
-) -> MemoryAccess:
+) -> PlannedMemoryAccess:
     """How `local_load`, `local_store` and `local_alloc` with an initial value move a tensor of `shape`; cached.
 
     `alloc_shape` is the buffer's own shape where the memdesc is a slice of it (its last dimensions, as many as `shape` has).
@@ -48,7 +48,7 @@ def _local_access(
     bitwidth: int,
     alloc_shape: tuple[int, ...],
     slice_offset_bits: int,
-) -> MemoryAccess:
+) -> PlannedMemoryAccess:
     if isinstance(shared, PaddedShared):
         alloc_shape = shared.shape
     offsets = registers_to_offsets(to_linear_layout(registers, shape), to_linear_layout(shared, alloc_shape))
@@ -80,7 +80,7 @@ def plan_access(
     max_vector: int | None = None,
     slice_offset_bits: int = 0,
     padding: tuple[tuple[int, int], ...] = (),
-) -> MemoryAccess:
+) -> PlannedMemoryAccess:
     """The accesses of a map `register, lane, warp -> offset`, in elements of `bitwidth` (at least 8) bits."""
     registers = offsets.flat_bases("register")
     lane, warp = offsets.flat_bases("lane"), offsets.flat_bases("warp")
@@ -102,7 +102,7 @@ class AccessParts:
     slice_offset_bits: int
 
 
-def access_of_parts(parts: AccessParts) -> MemoryAccess:
+def access_of_parts(parts: AccessParts) -> PlannedMemoryAccess:
     """The accesses, one for each combination of the register bits that are not covered."""
     registers, threads = parts.registers, (*parts.lane, *parts.warp)
     rest = [bit for bit, offset in enumerate(registers) if offset and bit not in parts.covered]
@@ -115,14 +115,14 @@ def access_of_parts(parts: AccessParts) -> MemoryAccess:
     outer_registers = f2.span([1 << bit for bit in moving])
     outer_offsets = f2.span([registers[bit] * scale for bit in moving])
     accesses = tuple(
-        Access(xor, add, tuple(outer | inner | element for element in within))
+        PlannedAccess(xor, add, tuple(outer | inner | element for element in within))
         for outer, xor in zip(outer_registers, outer_offsets, strict=True)
         for inner, add in zip(inner_registers, inner_offsets, strict=True)
     )
     place = [0] * len(registers)
     for position, bit in enumerate((*parts.covered, *constant, *moving)):
         place[bit] = 1 << position
-    return MemoryAccess(
+    return PlannedMemoryAccess(
         bitwidth=parts.bitwidth,
         vector=len(within),
         lane=tuple(offset * scale for offset in parts.lane),

@@ -99,7 +99,7 @@ class WarpShuffle:
 
 
 @dataclass(frozen=True)
-class Access:
+class PlannedAccess:
     """One vector access at byte `(base ^ xor) + add`; `registers[k]` is the register of its element `k`.
 
     `add` is a multiple of the access's size and never carries into a bit that `base ^ xor` may have set: it can be an
@@ -112,7 +112,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class MemoryAccess:
+class PlannedMemoryAccess:
     """How one tensor's registers meet shared memory.
 
     `base` is the xor of `lane[i]` over the set bits of the lane and of `warp[i]` over those of the warp (and of the byte offset
@@ -131,7 +131,7 @@ class MemoryAccess:
     vector: int
     lane: tuple[int, ...]
     warp: tuple[int, ...]
-    accesses: tuple[Access, ...]
+    accesses: tuple[PlannedAccess, ...]
     result: tuple[int, ...]
     padding: tuple[tuple[int, int], ...] = ()
     matrices: int = 0
@@ -146,7 +146,7 @@ class MemoryAccess:
         """The part of the address that depends on the thread."""
         return f2.apply(self.lane, lane) ^ f2.apply(self.warp, warp)
 
-    def address(self, access: Access, lane: int, warp: int, slice_offset: int = 0) -> int:
+    def address(self, access: PlannedAccess, lane: int, warp: int, slice_offset: int = 0) -> int:
         """The byte address of `access` in a thread, relative to the buffer."""
         offset = (self.base(lane, warp) ^ slice_offset ^ access.xor) + access.add
         return offset + sum((offset >> i) << p for i, p in self.padding)
@@ -164,8 +164,8 @@ class SharedMemoryRoundTrip:
     bitwidth: int
     scratch_bytes: int
     warp_sync: bool
-    stores: tuple[MemoryAccess, ...]
-    loads: tuple[MemoryAccess, ...]
+    stores: tuple[PlannedMemoryAccess, ...]
+    loads: tuple[PlannedMemoryAccess, ...]
     result: tuple[int, ...]
 
     @property

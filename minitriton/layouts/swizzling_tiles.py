@@ -1,7 +1,7 @@
 """The choice of the instructions that take a tensor through shared memory, and the arrangement that suits them.
 
 In: two layouts of the same tensor without copies in registers, the bits of an element, and whether `ldmatrix` and `stmatrix` can be
-used. Out: the arrangement (`swizzling.py`) and an `Instruction` for each side.
+used. Out: the arrangement (`swizzling.py`) and an `AccessInstruction` for each side.
 
 Every candidate moves 16 contiguous bytes: of one thread's registers (`ld.shared.v4`), or of 4 or 8 lanes that together hold a
 row of a matrix. A pair of candidates fits if both sides can mean the same 16 bytes. Of the pairs that fit, the one with the fewest
@@ -29,7 +29,7 @@ from minitriton.layouts.swizzling import (
 WAVEFRONT_ROWS = 3
 
 
-class Instruction(Enum):
+class AccessInstruction(Enum):
     """How one side moves data."""
 
     VECTOR = "ld.shared / st.shared"
@@ -49,7 +49,7 @@ class MatrixInstructions:
 class Tile:
     """The lane bits that walk along 16 contiguous bytes, after registers, and those that walk over rows, after registers."""
 
-    instruction: Instruction
+    instruction: AccessInstruction
     along: tuple[int, ...]
     across: tuple[int, ...]
 
@@ -59,9 +59,9 @@ class Tile:
         return len(self.along) + len(self.across) - WAVEFRONT_ROWS
 
 
-VECTOR_TILE = Tile(Instruction.VECTOR, (), (0, 1, 2))
-MATRIX_TILE = Tile(Instruction.MATRIX, (0, 1), (2, 3, 4))
-TRANSPOSED_TILE = Tile(Instruction.MATRIX_TRANSPOSED, (2, 3, 4), (0, 1))
+VECTOR_TILE = Tile(AccessInstruction.VECTOR, (), (0, 1, 2))
+MATRIX_TILE = Tile(AccessInstruction.MATRIX, (0, 1), (2, 3, 4))
+TRANSPOSED_TILE = Tile(AccessInstruction.MATRIX_TRANSPOSED, (2, 3, 4), (0, 1))
 
 
 def _tiles(matrix: bool, bitwidth: int) -> list[Tile]:
@@ -76,9 +76,9 @@ def _tiles(matrix: bool, bitwidth: int) -> list[Tile]:
 @lru_cache(maxsize=2048)
 def optimal_swizzling(
     src: LinearLayout, dst: LinearLayout, bitwidth: int, available: MatrixInstructions
-) -> tuple[LinearLayout, Instruction, Instruction]:
+) -> tuple[LinearLayout, AccessInstruction, AccessInstruction]:
     """The arrangement, what stores to it, and what loads from it."""
-    best: tuple[tuple[int, int], LinearLayout, Instruction, Instruction] | None = None
+    best: tuple[tuple[int, int], LinearLayout, AccessInstruction, AccessInstruction] | None = None
     if src.get_in_dim_size_log2("lane") == dst.get_in_dim_size_log2("lane") == 5:
         for by_src in _tiles(available.store, bitwidth):
             for by_dst in _tiles(available.load, bitwidth):
@@ -92,7 +92,7 @@ def optimal_swizzling(
                 if best is None or cost < best[0]:
                     best = cost, smem, by_src.instruction, by_dst.instruction
     if best is None:
-        return optimal_swizzling_ld_st(src, dst, bitwidth), Instruction.VECTOR, Instruction.VECTOR
+        return optimal_swizzling_ld_st(src, dst, bitwidth), AccessInstruction.VECTOR, AccessInstruction.VECTOR
     return best[1:]
 
 

@@ -84,7 +84,7 @@ def own_positions(layout: DistributedEncoding, shape: Sequence[int], axis: int) 
     return high, low
 
 
-def match_accumulation(reduce: Operation) -> Accumulation | None:
+def match_accumulation(reduce: Operation) -> LoopAccumulation | None:
     """The accumulation that `reduce` is part of, if it may be rewritten."""
     source = reduce.operands[0]
     layout, shape, axis = layout_of_value(source), shape_of(source), axis_of(reduce)
@@ -107,11 +107,11 @@ def match_accumulation(reduce: Operation) -> Accumulation | None:
     argument = loop.regions[0].block.args[end.index + 1]
     if argument not in update.operands or not argument.has_one_use():
         return None
-    return Accumulation(reduce, update, loop, end.index, high, low)
+    return LoopAccumulation(reduce, update, loop, end.index, high, low)
 
 
 @dataclass(frozen=True)
-class Accumulation:
+class LoopAccumulation:
     """`argument = update(argument, reduce(x))` in a loop; `high` and `low` as `own_positions` gives them."""
 
     reduce: Operation

@@ -11,7 +11,7 @@ import pytest
 
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import meanings
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
 
 
@@ -21,7 +21,7 @@ def meaning(line: str, arguments: str) -> Callable[..., Any]:
     pure = meanings.PURE.of(op)
     if pure is not None:
         return pure(op)
-    return meanings.WITH_MACHINE.of(op)(op, Machine(module, (1, 1, 1), meanings.meaning_of, capability=90))
+    return meanings.WITH_MACHINE.of(op)(op, TileMachine(module, (1, 1, 1), meanings.meaning_of, capability=90))
 
 
 def binary(name: str, element: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

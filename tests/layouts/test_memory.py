@@ -26,7 +26,7 @@ from minitriton.layouts.memory import (
     global_vector_width,
     local_access,
 )
-from minitriton.layouts.plans import MemoryAccess
+from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.to_linear import to_linear_layout
 
 WARPS = 4
@@ -46,7 +46,9 @@ def meetings(draw: st.DrawFn) -> tuple[DistributedEncoding, SharedEncoding, tupl
     return draw(strategies.distributed(rank, WARPS, shape)), shared, shape, bitwidth
 
 
-def check(plan: MemoryAccess, registers: DistributedEncoding, shared: SharedEncoding, shape: tuple[int, ...]) -> None:
+def check(
+    plan: PlannedMemoryAccess, registers: DistributedEncoding, shared: SharedEncoding, shape: tuple[int, ...]
+) -> None:
     held = machine.held_by(to_linear_layout(registers, shape))
     stored = machine.stored_in(to_linear_layout(shared, shape))
     assert (machine.load(plan, stored, WARPS) == held).all()

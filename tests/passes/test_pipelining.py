@@ -11,12 +11,12 @@ from minitriton.errors import PassError
 from minitriton.interpreter import interpret
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.pipelining.assign_latencies import AssignLatencies
-from minitriton.passes.pipelining.pipeline import Pipeline
+from minitriton.passes.pipelining.pipeline import PipelineLoops
 from minitriton.passes.pipelining.predication import predicate
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.pipelining.schedule_loops import ScheduleLoops
 
-PIPELINER = (AssignLatencies(), ScheduleLoops(), Pipeline())
+PIPELINER = (AssignLatencies(), ScheduleLoops(), PipelineLoops())
 BLOCK = 128
 HEAD = (
     "#b = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>\n"

@@ -22,7 +22,7 @@ from minitriton.pass_registry import Pass
 from minitriton.passes.canonicalize import Canonicalize
 from minitriton.passes.cse import Cse
 from minitriton.passes.pipelining.assign_latencies import AssignLatencies
-from minitriton.passes.pipelining.pipeline import Pipeline
+from minitriton.passes.pipelining.pipeline import PipelineLoops
 from minitriton.passes.pipelining.schedule_loops import ScheduleLoops
 
 pytestmark = pytest.mark.oracle
@@ -117,7 +117,7 @@ def before_pipelining(target: str) -> list[Callable[[Any], None]]:
 STEPS: list[tuple[Callable[[Any], None], Pass]] = [
     (lambda pm: passes.ttgpuir.add_assign_latencies(pm, 3), AssignLatencies()),
     (passes.ttgpuir.add_schedule_loops, ScheduleLoops()),
-    (lambda pm: passes.ttgpuir.add_pipeline(pm, 3, False), Pipeline()),
+    (lambda pm: passes.ttgpuir.add_pipeline(pm, 3, False), PipelineLoops()),
 ]
 
 

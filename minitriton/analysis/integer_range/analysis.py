@@ -22,7 +22,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.analysis.axis_info.rules_choice import predicate_of
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.integer_range.assume import MIRRORED, Promise, promises
+from minitriton.analysis.integer_range.assume import MIRRORED, RangePromise, promises
 from minitriton.analysis.integer_range.fact import (
     NO_INTEGER,
     IntegerRange,
@@ -66,7 +66,7 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
         super().__init__()
         self.module = module
         self.grid = tuple(grid)
-        self.promises: dict[SSAValue, list[Promise]] = {}
+        self.promises: dict[SSAValue, list[RangePromise]] = {}
         self._noted: set[Block] = set()
         self._growth: dict[SSAValue, int] = {}
         self._done = False

@@ -40,7 +40,7 @@ MIRRORED = {EQ: EQ, NE: NE, SLT: SGT, SLE: SGE, SGT: SLT, SGE: SLE, ULT: UGT, UL
 """The predicate of `r ? l` that says the same as that of `l ? r`."""
 
 
-class Promise(NamedTuple):
+class RangePromise(NamedTuple):
     """`value`, compared by `predicate` with a number of `other`: this holds."""
 
     value: SSAValue
@@ -52,9 +52,9 @@ class Promise(NamedTuple):
         return restricted(fact, self.predicate, self.other)
 
 
-def promises(block: Block) -> list[Promise]:
+def promises(block: Block) -> list[RangePromise]:
     """The promises that assumptions of `block` make about values that the block defines."""
-    found: list[Promise] = []
+    found: list[RangePromise] = []
     for op in block.ops:
         if isinstance(op, AssumeOp):
             found.extend(p for p in _of_condition(op.operands[0]) if _defined_in(p.value, block))
@@ -68,7 +68,7 @@ def _defined_in(value: SSAValue, block: Block) -> bool:
     return owner is block or (isinstance(owner, Operation) and owner.parent is block)
 
 
-def _of_condition(condition: SSAValue) -> Iterator[Promise]:
+def _of_condition(condition: SSAValue) -> Iterator[RangePromise]:
     op = condition.owner
     if not isinstance(op, Operation):
         return
@@ -81,7 +81,7 @@ def _of_condition(condition: SSAValue) -> Iterator[Promise]:
         for value, other, how in ((left, right, predicate), (right, left, MIRRORED[predicate])):
             number = _constant(other)
             if number is not None:
-                yield Promise(value, how, exactly(integer_width(value.type), number))
+                yield RangePromise(value, how, exactly(integer_width(value.type), number))
 
 
 def _constant(value: SSAValue) -> int | None:

@@ -137,7 +137,7 @@ def _has_waits(function: Operation) -> bool:
 
 
 @dataclass
-class Access:
+class BufferAccess:
     """What one op does to shared memory.
 
     `pending` is what no barrier has followed when the op is done, `scratch` where its own scratch lies, `claims` what it may
@@ -164,7 +164,7 @@ class FunctionWalk:
         self.placed = placed
         self.callee_pending = at_return
         self.skip = skip
-        self.segments: dict[Point, tuple[list[Access], Operation | None]] = {}
+        self.segments: dict[Point, tuple[list[BufferAccess], Operation | None]] = {}
 
     def run(self) -> Pending:
         """Insert the barriers; what is pending when the function returns."""
@@ -189,11 +189,11 @@ class FunctionWalk:
                 at_return.join(state)
         return at_return
 
-    def _segment(self, point: Point) -> tuple[list[Access], Operation | None]:
+    def _segment(self, point: Point) -> tuple[list[BufferAccess], Operation | None]:
         """The accesses from `point` to the next branch or op with control flow, and that op."""
         found = self.segments.get(point)
         if found is None:
-            accesses: list[Access] = []
+            accesses: list[BufferAccess] = []
             block, start = point
             op = block.first_op if start is None else start.next_op
             while op is not None and not is_segment_end(op):
@@ -204,11 +204,11 @@ class FunctionWalk:
             found = self.segments[point] = accesses, op
         return found
 
-    def _access(self, op: Operation) -> Access | None:
+    def _access(self, op: Operation) -> BufferAccess | None:
         if Barrier.of(op):
-            return Access(op, Pending(), is_barrier=True)
+            return BufferAccess(op, Pending(), is_barrier=True)
         if WaitsForCopies.of(op):
-            return Access(op, Pending(), is_wait=True)
+            return BufferAccess(op, Pending(), is_wait=True)
         pending = Pending()
         callee = self.placed.callees.get(op)
         if callee is not None:
@@ -220,15 +220,15 @@ class FunctionWalk:
         scratch = self.placed.of_op.get(op)
         if scratch is None and not pending.reads and not pending.writes:
             return None
-        return Access(op, pending, None if scratch is None else scratch.bytes)
+        return BufferAccess(op, pending, None if scratch is None else scratch.bytes)
 
-    def _call(self, op: Operation, callee: Operation) -> Access | None:
+    def _call(self, op: Operation, callee: Operation) -> BufferAccess | None:
         """A callee may write all its memory at once; what is pending at its return lies where the call's memory does."""
         memory = self.placed.of_op.get(op)
         if memory is None:
             return None
         pending = self.callee_pending[callee].moved_by(memory.offset)
-        return Access(op, pending, claims=Pending(writes={memory.bytes: {op: None}}))
+        return BufferAccess(op, pending, claims=Pending(writes={memory.bytes: {op: None}}))
 
     def _add_effects(self, op: Operation, pending: Pending) -> None:
         aliases = self.placed.aliases
@@ -246,7 +246,7 @@ class FunctionWalk:
             for buffer in self.placed.buffers_of(value):
                 target.setdefault(buffer.bytes, {})[op] = None
 
-    def _walk(self, accesses: list[Access], state: Pending) -> None:
+    def _walk(self, accesses: list[BufferAccess], state: Pending) -> None:
         """Let `state` pass the accesses, inserting barriers where they conflict with it."""
         position = 0
         while position < len(accesses):
@@ -269,7 +269,7 @@ class FunctionWalk:
                 state.join(access.pending)
             position += 1
 
-    def _pass_scratch(self, accesses: list[Access], position: int, state: Pending) -> int:
+    def _pass_scratch(self, accesses: list[BufferAccess], position: int, state: Pending) -> int:
         """An op with scratch writes it, meets its threads, and reads it. The number of barriers put before it."""
         access = accesses[position]
         assert access.scratch is not None
@@ -285,7 +285,7 @@ class FunctionWalk:
 
     def _insert(
         self,
-        accesses: list[Access],
+        accesses: list[BufferAccess],
         position: int,
         op: Operation,
         barrier: Operation | None = None,
@@ -300,7 +300,7 @@ class FunctionWalk:
             block.insert_ops_after([barrier], op)
         else:
             block.insert_ops_before([barrier], op)
-        accesses.insert(position, Access(barrier, Pending(), is_barrier=True))
+        accesses.insert(position, BufferAccess(barrier, Pending(), is_barrier=True))
 
 
 def meets_by_warp(op: Operation) -> bool:

@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.allocation import Allocation
-from minitriton.analysis.shared_memory.membar import Access, FunctionWalk, Pending
+from minitriton.analysis.shared_memory.membar import BufferAccess, FunctionWalk, Pending
 from minitriton.dialects.facts.synchronization import CopyInto, OfAsyncProxy
 from minitriton.dialects.ttng.barriers import FenceAsyncSharedOp
 
@@ -44,14 +44,14 @@ def _is_of_the_unit(before: Operation, after: Operation) -> bool:
 class _Fences(FunctionWalk):
     """What threads have accessed since the last fence."""
 
-    def _access(self, op: Operation) -> Access | None:
+    def _access(self, op: Operation) -> BufferAccess | None:
         if isinstance(op, FenceAsyncSharedOp):
-            return Access(op, Pending(), is_barrier=True)
+            return BufferAccess(op, Pending(), is_barrier=True)
         copy = CopyInto.of(op)
         if copy is not None:
             target = copy.buffer_of(op)
             claims = Pending(writes={buffer.bytes: {op: None} for buffer in self.placed.buffers_of(target)})
-            return Access(op, Pending(), claims=claims)
+            return BufferAccess(op, Pending(), claims=claims)
         callee = self.placed.callees.get(op)
         if callee is not None:
             access = self._call(op, callee)
@@ -63,9 +63,9 @@ class _Fences(FunctionWalk):
         scratch = self.placed.of_op.get(op)
         if scratch is not None:
             pending.reads.setdefault(scratch.bytes, {})[op] = None
-        return Access(op, pending) if pending.reads or pending.writes else None
+        return BufferAccess(op, pending) if pending.reads or pending.writes else None
 
-    def _walk(self, accesses: list[Access], state: Pending) -> None:
+    def _walk(self, accesses: list[BufferAccess], state: Pending) -> None:
         position = 0
         while position < len(accesses):
             access = accesses[position]

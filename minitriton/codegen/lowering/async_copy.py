@@ -24,7 +24,7 @@ from minitriton.dialects import nvvm, ttg
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.memory import plan_access, registers_to_offsets
-from minitriton.layouts.plans import MemoryAccess
+from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.to_linear import to_linear_layout
 
 MAX_COPY_BITS = 128
@@ -48,7 +48,7 @@ def async_copy(f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp) -> None:
 
 def _plan(
     f: FunctionLowering, op: Operation, source: SSAValue, target: SSAValue, mask: SSAValue | None, view: SharedView
-) -> tuple[MemoryAccess, int]:
+) -> tuple[PlannedMemoryAccess, int]:
     """The accesses, as wide as the addresses, the mask and both layouts allow, and the view's offset in bytes."""
     assert isinstance(source.type, TensorType)
     type_ = memdesc(target)
@@ -77,7 +77,7 @@ def _representative(f: FunctionLowering, source: SSAValue) -> SSAValue | None:
 
 def _copy(
     f: FunctionLowering,
-    plan: MemoryAccess,
+    plan: PlannedMemoryAccess,
     source: SSAValue,
     mask: SSAValue | None,
     view: SharedView,
@@ -102,7 +102,7 @@ def _copy(
 
 def _copy_by_registers(
     f: FunctionLowering,
-    plan: MemoryAccess,
+    plan: PlannedMemoryAccess,
     source: SSAValue,
     mask: SSAValue | None,
     view: SharedView,

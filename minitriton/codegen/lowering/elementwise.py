@@ -21,7 +21,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.lowering.signed_division import known_division
 from minitriton.codegen.op_making import string_attr
-from minitriton.codegen.registers import Expression, Pointwise, Range, Registers, View
+from minitriton.codegen.registers import Expression, Pointwise, Range, Registers, RegisterView
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
 from minitriton.dialects import llvm as ours
@@ -63,7 +63,7 @@ def apply_lazily(f: FunctionLowering, result: SSAValue, reps: Sequence[Registers
     chosen = [registers.permuted(rep, distinct, _element(rep)) for rep in reps]
     if len(distinct) == 1:
         return emit(f.b, [registers.element(f.b, rep, 0) for rep in chosen])
-    return View(Pointwise(emit, chosen, len(distinct), element, f.b.location), places, element)
+    return RegisterView(Pointwise(emit, chosen, len(distinct), element, f.b.location), places, element)
 
 
 def _element(rep: Registers) -> Attribute:

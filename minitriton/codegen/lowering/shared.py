@@ -23,7 +23,7 @@ from minitriton.dialects.ttg import MemDescType, layout_of
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.matrix_access import local_matrix_access
 from minitriton.layouts.memory import local_access
-from minitriton.layouts.plans import MemoryAccess
+from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.properties import allocation_shape_per_cta
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -57,7 +57,7 @@ def slice_offset(type_: MemDescType, offsets: tuple[int, ...]) -> int:
 
 def access_plan(
     f: FunctionLowering, registers: Attribute, memory: MemDescType, view: SharedView, by_matrix: bool
-) -> tuple[MemoryAccess, int]:
+) -> tuple[PlannedMemoryAccess, int]:
     """How a tensor and a view meet, and the view's offset in bytes; `by_matrix` allows the instructions for matrices of 8x8."""
     encoding = layout_of(registers)
     assert isinstance(encoding, DistributedEncoding)

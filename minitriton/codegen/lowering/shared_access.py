@@ -1,4 +1,4 @@
-"""Follows a `MemoryAccess`: registers to and from shared memory, one vector at a time.
+"""Follows a `PlannedMemoryAccess`: registers to and from shared memory, one vector at a time.
 
 base = the plan's `lane` and `warp` bits of the thread's number, xor-ed; address = (base ^ xor) + add
 """
@@ -11,13 +11,13 @@ from xdsl.ir import Attribute, SSAValue
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import I8, I32, vector_type
 from minitriton.dialects import nvvm
-from minitriton.layouts.plans import MemoryAccess
+from minitriton.layouts.plans import PlannedMemoryAccess
 
 _UNIT = UnitAttr()
 
 
 def addresses(
-    f: FunctionLowering, plan: MemoryAccess, base: SSAValue, constant: int = 0, slice_offset: int = 0
+    f: FunctionLowering, plan: PlannedMemoryAccess, base: SSAValue, constant: int = 0, slice_offset: int = 0
 ) -> list[SSAValue]:
     """The address of each access; `constant` bytes are added, `slice_offset` is xor-ed into the offset."""
     b = f.b
@@ -43,13 +43,13 @@ def addresses(
     return result
 
 
-def _transposed(plan: MemoryAccess) -> dict[str, Attribute]:
+def _transposed(plan: PlannedMemoryAccess) -> dict[str, Attribute]:
     return {"transposed": _UNIT} if plan.transposed else {}
 
 
 def store_shared(
     f: FunctionLowering,
-    plan: MemoryAccess,
+    plan: PlannedMemoryAccess,
     value: SSAValue,
     base: SSAValue,
     constant: int = 0,
@@ -72,7 +72,7 @@ def store_shared(
 
 def load_accesses(
     f: FunctionLowering,
-    plan: MemoryAccess,
+    plan: PlannedMemoryAccess,
     element: Attribute,
     base: SSAValue,
     constant: int = 0,
@@ -90,7 +90,7 @@ def load_accesses(
 
 def load_shared(
     f: FunctionLowering,
-    plan: MemoryAccess,
+    plan: PlannedMemoryAccess,
     element: Attribute,
     base: SSAValue,
     constant: int = 0,

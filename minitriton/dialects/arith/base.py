@@ -33,7 +33,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.op_definition import op_definition
-from minitriton.dialects.tt.constraints import Kind
+from minitriton.dialects.tt.constraints import TypeKind
 from minitriton.dialects.tt.types import with_element
 
 
@@ -95,10 +95,10 @@ def _is_bool(type_: Attribute) -> bool:
     return element_of(type_) == i1
 
 
-INTEGER = Kind("signless-integer-like", is_integer)
-FLOAT = Kind("floating-point-like", _is_float)
-BOOL = Kind("bool-like", _is_bool)
-ANY = Kind("any type", lambda _: True)
+INTEGER = TypeKind("signless-integer-like", is_integer)
+FLOAT = TypeKind("floating-point-like", _is_float)
+BOOL = TypeKind("bool-like", _is_bool)
+ANY = TypeKind("any type", lambda _: True)
 
 
 def bool_like(type_: Attribute) -> Attribute:

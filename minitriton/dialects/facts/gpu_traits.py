@@ -20,7 +20,7 @@ from minitriton.dialects.facts.layouts_fit import layout_complaint
 
 
 @dataclass(frozen=True)
-class SharedMemory(Resource):
+class SharedMemoryResource(Resource):
     """On-chip memory of one CTA."""
 
     def name(self) -> str:
@@ -28,7 +28,7 @@ class SharedMemory(Resource):
 
 
 @dataclass(frozen=True)
-class GlobalMemory(Resource):
+class GlobalMemoryResource(Resource):
     """Device memory."""
 
     def name(self) -> str:
@@ -43,8 +43,8 @@ class TensorMemory(Resource):
         return "<ttng.TensorMemory>"
 
 
-SHARED = SharedMemory()
-GLOBAL = GlobalMemory()
+SHARED = SharedMemoryResource()
+GLOBAL = GlobalMemoryResource()
 TENSOR = TensorMemory()
 
 

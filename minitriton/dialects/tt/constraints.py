@@ -3,7 +3,7 @@
     ptr    = operand_def(var("P", PTR_LIKE))                  # tensor<64x!tt.ptr<f32>>
     result = result_def(follows("P", pointee_type))           # then this is tensor<64xf32>, in text and in verification
 
-`Kind` says in words what it accepts, as Triton's messages do. `Follows` both infers a type that the text leaves out and
+`TypeKind` says in words what it accepts, as Triton's messages do. `Follows` both infers a type that the text leaves out and
 checks one that is there.
 """
 
@@ -47,7 +47,7 @@ INTEGER_WIDTHS = frozenset({1, 4, 8, 16, 32, 64})
 
 
 @dataclass(frozen=True)
-class Kind(AttrConstraint[Attribute]):
+class TypeKind(AttrConstraint[Attribute]):
     """Types for which `accepts` holds, in words `description`."""
 
     description: str
@@ -57,7 +57,7 @@ class Kind(AttrConstraint[Attribute]):
         if not self.accepts(attr):
             raise VerifyException(f"must be {self.description}, but got '{attr}'")
 
-    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> Kind:
+    def mapping_type_vars(self, type_var_mapping: Mapping[Any, Any]) -> TypeKind:
         return self
 
 
@@ -134,27 +134,27 @@ def _like(accepts: Callable[[Attribute], bool]) -> Callable[[Attribute], bool]:
     return lambda type_: accepts(type_.element_type if isinstance(type_, TensorType) else type_)
 
 
-BOOL_LIKE = Kind("1-bit signless integer or ranked tensor of 1-bit signless integer values", _like(_integer(1)))
-I64_LIKE = Kind("64-bit signless integer or tensor of 64-bit signless integer values", _like(_integer(64)))
-I32_TENSOR = Kind("ranked tensor of 32-bit signless integer values", _tensor_of(_integer(32)))
-FLOAT_LIKE = Kind("floating-point or ranked tensor of floating-point values", _like(is_float))
-FLOAT_TENSOR = Kind("ranked tensor of floating-point values", _tensor_of(is_float))
-INT_LIKE = Kind("integer or ranked tensor of integer values", _like(is_integer))
-INT_TENSOR = Kind("ranked tensor of integer values", _tensor_of(is_integer))
-PTR = Kind("ptr", _is_pointer)
-PTR_LIKE = Kind("ptr or ranked tensor of ptr values", _like(_is_pointer))
-TENSOR_PTR = Kind("ptr", _is_tensor_pointer)
-TENSOR = Kind("ranked tensor of floating-point or integer or ptr values", _tensor_of(_is_scalar))
-FP_INT_TENSOR = Kind(
+BOOL_LIKE = TypeKind("1-bit signless integer or ranked tensor of 1-bit signless integer values", _like(_integer(1)))
+I64_LIKE = TypeKind("64-bit signless integer or tensor of 64-bit signless integer values", _like(_integer(64)))
+I32_TENSOR = TypeKind("ranked tensor of 32-bit signless integer values", _tensor_of(_integer(32)))
+FLOAT_LIKE = TypeKind("floating-point or ranked tensor of floating-point values", _like(is_float))
+FLOAT_TENSOR = TypeKind("ranked tensor of floating-point values", _tensor_of(is_float))
+INT_LIKE = TypeKind("integer or ranked tensor of integer values", _like(is_integer))
+INT_TENSOR = TypeKind("ranked tensor of integer values", _tensor_of(is_integer))
+PTR = TypeKind("ptr", _is_pointer)
+PTR_LIKE = TypeKind("ptr or ranked tensor of ptr values", _like(_is_pointer))
+TENSOR_PTR = TypeKind("ptr", _is_tensor_pointer)
+TENSOR = TypeKind("ranked tensor of floating-point or integer or ptr values", _tensor_of(_is_scalar))
+FP_INT_TENSOR = TypeKind(
     "ranked tensor of floating-point or integer values", _tensor_of(lambda t: is_float(t) or is_integer(t))
 )
-SCALED_TENSOR = Kind(
+SCALED_TENSOR = TypeKind(
     "ranked tensor of floating-point or 8-bit signless integer values",
     _tensor_of(lambda t: is_float(t) or _integer(8)(t)),
 )
-ANY_TT = Kind(
+ANY_TT = TypeKind(
     "floating-point or ranked tensor of floating-point values or integer or ranked tensor of integer values "
     "or ptr or ranked tensor of ptr values or ptr",
     _like(_is_scalar),
 )
-TENSOR_DESC = Kind("TensorDesc type", lambda t: isinstance(t, TensorDescType))
+TENSOR_DESC = TypeKind("TensorDesc type", lambda t: isinstance(t, TensorDescType))

@@ -22,7 +22,6 @@ _LOW29 = U64((1 << 29) - 1)
 _HALF29 = U64(1 << 28)
 _ONE64 = U64(1)
 _TINY32 = F64(2.0**-126)
-_INFINITE = F64(np.inf)
 
 
 def bits32(x: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from minitriton.emulator.ptx.program import EmulationError, Kernel, Variable
+from minitriton.emulator.ptx.program import EmulationError, PTXKernel, Variable
 from minitriton.errors import SourceLocation
 
 MOST_THREADS = 1024
@@ -26,7 +26,7 @@ MOST_PARAMETERS = 1 << 20
 """Bytes, likewise."""
 
 
-def check_threads(kernel: Kernel) -> None:
+def check_threads(kernel: PTXKernel) -> None:
     """Raises `EmulationError`, at the line of the directive, for a number of threads that no CTA can have."""
     count = int(np.prod(kernel.threads, dtype=object))
     if not kernel.threads_line:
@@ -42,7 +42,7 @@ def check_threads(kernel: Kernel) -> None:
         )
 
 
-def check_sizes(kernel: Kernel, variables: Sequence[Variable], shared: int, local: int) -> None:
+def check_sizes(kernel: PTXKernel, variables: Sequence[Variable], shared: int, local: int) -> None:
     """Raises `EmulationError`, naming `kernel`, for what goes beyond."""
     other = max((v.size for v in variables if v.space in ("global", "const")), default=0)
     parameters = max((p.offset + p.size for p in kernel.parameters), default=0)

@@ -22,7 +22,7 @@ ALIGNMENT = 16
 
 
 @dataclass
-class Allocation:
+class DeviceAllocation:
     """Bytes `start` to `end` of the buffer; `host` is where they came from and go back to."""
 
     start: int
@@ -37,7 +37,7 @@ class GlobalMemory:
     """The buffer, its allocations, and the shadow of who wrote and read what."""
 
     def __init__(self) -> None:
-        self.allocations: list[Allocation] = []
+        self.allocations: list[DeviceAllocation] = []
         self.position = GAP
         self.starts = np.zeros(0, np.int64)
         self.ends = np.zeros(0, np.int64)
@@ -55,7 +55,7 @@ class GlobalMemory:
     ) -> int:
         """Reserves bytes, `misalignment` behind an aligned address, and returns their address."""
         start = self.position + misalignment
-        self.allocations.append(Allocation(start, start + size, name, host, min(item, 4), initialised))
+        self.allocations.append(DeviceAllocation(start, start + size, name, host, min(item, 4), initialised))
         self.position = -(-(start + size + GAP) // 1024) * 1024
         return BASE + start
 

@@ -14,10 +14,10 @@ from minitriton.emulator.ptx.program import (
     Address,
     EmulationError,
     Instruction,
-    Kernel,
     Negated,
     Operand,
     Pair,
+    PTXKernel,
     Register,
     Symbol,
     Vector,
@@ -89,7 +89,7 @@ def uses_of(instruction: Instruction) -> list[Register]:
     return used
 
 
-def build_blocks(kernel: Kernel) -> list[Block]:
+def build_blocks(kernel: PTXKernel) -> list[Block]:
     """Blocks in reverse postorder, with live-out registers."""
     code = kernel.instructions
     if not code:
@@ -116,7 +116,7 @@ def build_blocks(kernel: Kernel) -> list[Block]:
     return blocks
 
 
-def _leaving(kernel: Kernel, last: Instruction | None, end: int) -> tuple[str, int, int]:
+def _leaving(kernel: PTXKernel, last: Instruction | None, end: int) -> tuple[str, int, int]:
     fall = end if end < len(kernel.instructions) else -1
     if last is None:
         return ("fall", fall, -1) if fall >= 0 else ("exit", -1, -1)

@@ -20,10 +20,10 @@ from minitriton.emulator.ptx.program import (
     Function,
     Immediate,
     Instruction,
-    Kernel,
     Negated,
     Operand,
     Pair,
+    PTXKernel,
     Register,
     Symbol,
     Vector,
@@ -31,7 +31,7 @@ from minitriton.emulator.ptx.program import (
 from minitriton.errors import SourceLocation
 
 
-def expand(kernel: Kernel, functions: dict[str, Function]) -> None:
+def expand(kernel: PTXKernel, functions: dict[str, Function]) -> None:
     """Rewrites a kernel in place. Raises `EmulationError` for functions that call themselves."""
     if any(i.opcode.startswith(("call", "brx")) for i in kernel.instructions):
         _Expansion(kernel, functions).run()
@@ -44,7 +44,7 @@ def _fail(instruction: Instruction, message: str) -> EmulationError:
 class _Expansion:
     """Instructions and labels of the body as it grows; `calls` are the functions that are being put in place."""
 
-    def __init__(self, kernel: Kernel, functions: dict[str, Function]) -> None:
+    def __init__(self, kernel: PTXKernel, functions: dict[str, Function]) -> None:
         self.kernel, self.functions = kernel, functions
         self.instructions: list[Instruction] = []
         self.labels: dict[str, int] = {}

@@ -18,12 +18,12 @@ from minitriton.emulator.ptx.program import (
     EmulationError,
     Immediate,
     Instruction,
-    Kernel,
+    KernelParameter,
     Module,
     Negated,
     Operand,
     Pair,
-    Parameter,
+    PTXKernel,
     Register,
     Symbol,
     Variable,
@@ -64,7 +64,7 @@ class _Parser:
     def __init__(self, text: str, name: str) -> None:
         self.text, self.name = text, name
         self.module = Module(text)
-        self.kernel: Kernel | None = None
+        self.kernel: PTXKernel | None = None
         self.scopes: list[_Scope] = []
         self.line = 1
         self.source: SourceLocation | None = None
@@ -168,7 +168,7 @@ class _Parser:
             self.is_function = match["what"] == "func"
             self.check_alignments(header)
             try:
-                self.kernel = Kernel(match["name"], _parameters(match["parameters"] or ""))
+                self.kernel = PTXKernel(match["name"], _parameters(match["parameters"] or ""))
                 self.kernel.results = [p.name for p in _parameters(match["results"] or "")]
             except EmulationError as error:
                 raise self.fail(error.message, header) from None
@@ -177,7 +177,7 @@ class _Parser:
             self.kernel_file, self.source, self.fixups = 0, None, []
         self.scopes.append(_Scope())
 
-    def sizes(self, kernel: Kernel, directives: str) -> None:
+    def sizes(self, kernel: PTXKernel, directives: str) -> None:
         """The numbers of threads and CTAs behind an entry's parameters."""
         for directive in (".maxntid", ".reqntid", ".reqnctapercluster"):
             found = re.search(rf"\{directive}\b([^.{{]*)", directives)
@@ -211,7 +211,7 @@ class _Parser:
         else:
             self.scopes.pop()
 
-    def resolve_labels(self, kernel: Kernel) -> None:
+    def resolve_labels(self, kernel: PTXKernel) -> None:
         for instruction, scopes in self.fixups:
             target = instruction.operands[0]
             name = target.name if isinstance(target, Symbol) else ""
@@ -395,8 +395,8 @@ def _immediate(text: str) -> Immediate:
         raise ValueError(f"`{text}` is no literal that PTX knows") from None
 
 
-def _parameters(text: str) -> list[Parameter]:
-    found: list[Parameter] = []
+def _parameters(text: str) -> list[KernelParameter]:
+    found: list[KernelParameter] = []
     offset = 0
     for piece in _split(text):
         match = _PARAMETER.match(piece.strip())
@@ -407,7 +407,9 @@ def _parameters(text: str) -> list[Parameter]:
         align = re.search(r"\.align\s+(\d+)", piece)
         unit = int(align[1]) if align and ".ptr" not in piece else size
         offset = -(-offset // unit) * unit
-        found.append(Parameter(match[3], match[1], count, offset, ".ptr" in match[2] or match[1] in ("u64", "b64")))
+        found.append(
+            KernelParameter(match[3], match[1], count, offset, ".ptr" in match[2] or match[1] in ("u64", "b64"))
+        )
         offset += size * count
     return found
 

@@ -103,7 +103,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class KernelParameter:
     """A kernel parameter: `type` as declared (`u64`, `f32`, `b8`), `count` elements for arrays, byte `offset` of it."""
 
     name: str
@@ -131,11 +131,11 @@ class Variable:
 
 
 @dataclass(slots=True)
-class Kernel:
+class PTXKernel:
     """An entry or a function: `labels` map a name to the index of the instruction it stands before."""
 
     name: str
-    parameters: list[Parameter]
+    parameters: list[KernelParameter]
     instructions: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     registers: list[Register] = field(default_factory=list)
@@ -165,7 +165,7 @@ class Kernel:
             setattr(self, name, value)
 
 
-Function = Kernel
+Function = PTXKernel
 """A `.func` has the parts of a kernel, and results."""
 
 
@@ -175,7 +175,7 @@ class Module:
 
     text: str
     target: str = ""
-    kernels: dict[str, Kernel] = field(default_factory=dict)
+    kernels: dict[str, PTXKernel] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)

@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.ir import Region
 
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import GeneratorBase, is_function, wrapped
@@ -259,13 +258,6 @@ class ExpressionVisitor(GeneratorBase):
         self.b.location = location
         op = scf.IfOp.create(operands=(condition.handle,), result_types=(values[0].handle.type,), regions=regions)
         return tensor(self.b.value(op), values[0].type)
-
-    def _choose_effect(self, regions: list[Region], values: list[Any], condition: tensor, location: Any) -> None:
-        """`f(x) if c else g(x)` of functions that return nothing. Raises if one of them returns something."""
-        if any(value is not None for value in values):
-            raise LanguageTypeError("one side of a ternary expression with dynamic condition has no value")
-        self.b.location = location
-        self.b.insert(scf.IfOp.create(operands=(condition.handle,), result_types=(), regions=regions))
 
     def scalar_condition(self, node: ast.If | ast.IfExp | ast.While, condition: tensor) -> tensor:
         """A run-time condition as one i1. Raises for a block of several elements."""

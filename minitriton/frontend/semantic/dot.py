@@ -20,7 +20,6 @@ from minitriton.language.dtypes import block_of, dtype
 from minitriton.language.values import tensor
 
 _OPERANDS = ("int8", "uint8", "fp16", "bf16", "fp32", "fp64")
-_PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 
 
 def dot(

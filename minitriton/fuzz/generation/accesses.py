@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from minitriton.fuzz.generation.builder import Builder, apply
+from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import BOOL, INT32, Element
 from minitriton.fuzz.judging.facts import Ints, Unsound
 from minitriton.fuzz.tree import Apply, Expr, Literal, Name, Store
@@ -17,7 +17,7 @@ from minitriton.fuzz.tree import Apply, Expr, Literal, Name, Store
 Shape = tuple[int, ...]
 
 
-def program_number(b: Builder) -> Expr:
+def program_number(b: KernelBuilder) -> Expr:
     """The number of this program in the grid."""
     first: Expr = apply("program_id", attrs=(0,))
     if len(b.kernel.grid) == 1:
@@ -26,7 +26,7 @@ def program_number(b: Builder) -> Expr:
     return apply("add", apply("mul", apply("program_id", attrs=(1,)), rows), first)
 
 
-def coordinate(b: Builder, size: int, distinct: bool) -> Expr:
+def coordinate(b: KernelBuilder, size: int, distinct: bool) -> Expr:
     """An expression of shape [size], below `size`; a permutation of the numbers there if `distinct`."""
     pick = b.random
     plain = apply("arange", attrs=(0, size))
@@ -73,7 +73,7 @@ def placed(expression: Expr, axis: int, rank: int) -> Expr:
     return found
 
 
-def offsets(b: Builder, shape: Shape, *, distinct: bool) -> Expr:
+def offsets(b: KernelBuilder, shape: Shape, *, distinct: bool) -> Expr:
     """Offsets of `shape` in elements, none below 0; if `distinct`, no two of the launch are equal."""
     pick = b.random
     rank = len(shape)
@@ -116,7 +116,7 @@ def offsets(b: Builder, shape: Shape, *, distinct: bool) -> Expr:
     return found
 
 
-def mask_for(b: Builder, shape: Shape, where: str) -> Expr:
+def mask_for(b: KernelBuilder, shape: Shape, where: str) -> Expr:
     """A mask over offsets `where` of `shape`: by the launch, or by data."""
     pick = b.random
     fact: Ints = b.type_of(where).fact
@@ -144,7 +144,7 @@ def mask_for(b: Builder, shape: Shape, where: str) -> Expr:
     return found
 
 
-def other_for(b: Builder, element: Element) -> Expr:
+def other_for(b: KernelBuilder, element: Element) -> Expr:
     """What masked-off elements become."""
     if element.is_bool or element.is_fp8:
         return (
@@ -157,7 +157,7 @@ def other_for(b: Builder, element: Element) -> Expr:
     return Literal(b.random.choice([0, 1, 7, element.low if element.bits <= 32 else -1, min(element.high, 127)]))
 
 
-def emit_load(b: Builder, shape: Shape, element: Element | None = None) -> str:
+def emit_load(b: KernelBuilder, shape: Shape, element: Element | None = None) -> str:
     """A load of `shape`, from a new array or one that is loaded from already."""
     pick = b.random
     element = element or b.any_element()
@@ -175,7 +175,7 @@ def emit_load(b: Builder, shape: Shape, element: Element | None = None) -> str:
     return b.emit(Apply("load", tuple(args)))
 
 
-def gathered(b: Builder, shape: Shape) -> str | None:
+def gathered(b: KernelBuilder, shape: Shape) -> str | None:
     """Offsets taken from data: integers of `shape` brought into a range."""
     found = [
         n
@@ -190,14 +190,14 @@ def gathered(b: Builder, shape: Shape) -> str | None:
     return b.emit(apply("and", name, (1 << b.random.randrange(3, 9)) - 1), "g", usable=False)
 
 
-def stored_type(b: Builder, name: str) -> str:
+def stored_type(b: KernelBuilder, name: str) -> str:
     """The value as something that can be stored: booleans mostly as int8."""
     if b.type_of(name).element == BOOL and b.random.random() < 0.7:
         return b.emit(apply("cast", name, attrs=("int8",)), usable=False)
     return name
 
 
-def emit_store(b: Builder, name: str) -> None:
+def emit_store(b: KernelBuilder, name: str) -> None:
     """Stores a value to a new array."""
     pick = b.random
     name = stored_type(b, name)
@@ -223,7 +223,7 @@ def emit_store(b: Builder, name: str) -> None:
     raise Unsound("no place to store to")
 
 
-def plain_offsets(b: Builder, shape: Shape) -> Expr:
+def plain_offsets(b: KernelBuilder, shape: Shape) -> Expr:
     """Row-major offsets of `shape`, each program behind the one before."""
     total, found = 1, None
     for axis in reversed(range(len(shape))):

@@ -37,7 +37,7 @@ def apply(op: str, *args: Expr | int | float | str, attrs: tuple = ()) -> Apply:
     return Apply(op, tuple(made), attrs)
 
 
-class Builder:
+class KernelBuilder:
     """Statements, parameters and what is known of them. `random` decides everything."""
 
     def __init__(self, seed: int, rng: random.Random, grid: tuple[int, ...], num_warps: int, fp_fusion: bool) -> None:

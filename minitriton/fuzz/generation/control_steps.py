@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minitriton.fuzz.generation.accesses import emit_load, emit_store, gathered, mask_for, offsets, program_number
-from minitriton.fuzz.generation.builder import Builder, apply
+from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, INT32
 from minitriton.fuzz.generation.steps import ELEMENTWISE, cast_to, choose, computes, fitted, is_tile, step
 from minitriton.fuzz.generation.tile_steps import STEPS
@@ -11,7 +11,7 @@ from minitriton.fuzz.judging.facts import Value, need
 from minitriton.fuzz.tree import Apply, Assign, Atomic, Expr, For, Helper, If, Literal, Name, Return, While
 
 
-def _update(b: Builder, name: str) -> Assign:
+def _update(b: KernelBuilder, name: str) -> Assign:
     """A new value of the same type for a name: `acc += x`, `acc = max(acc, x)`, `acc = where(c, acc, x)`."""
     value = b.type_of(name)
     element, shape = value.element, value.shape
@@ -29,7 +29,7 @@ def _update(b: Builder, name: str) -> Assign:
     return Assign(name, found)
 
 
-def _accumulator(b: Builder) -> str:
+def _accumulator(b: KernelBuilder) -> str:
     """A value that a loop or a branch changes: an old one, or zeros."""
     if b.random.random() < 0.5:
         return choose(b, lambda v: computes(v) and is_tile(v))
@@ -38,7 +38,7 @@ def _accumulator(b: Builder) -> str:
     return b.emit(apply(op, attrs=(b.random.choice(b.shapes), zero, element.name)))
 
 
-def _bound(b: Builder) -> Expr:
+def _bound(b: KernelBuilder) -> Expr:
     """How often a loop runs: a number, a parameter, by program, or by data."""
     pick = b.random.random()
     if pick < 0.4:
@@ -52,7 +52,7 @@ def _bound(b: Builder) -> Expr:
     return Name(b.emit(apply("reduce_max", masked, attrs=(None, False)), usable=False))
 
 
-def emit_loop(b: Builder) -> None:
+def emit_loop(b: KernelBuilder) -> None:
     """A loop around a few steps that changes one or two values."""
     need(len(b.loops) < 2, "loops too deep")
     pick = b.random
@@ -100,7 +100,7 @@ def emit_loop(b: Builder) -> None:
         b.add(For(variable, start, stop, step_size, tuple(body), kind))
 
 
-def _alike(b: Builder, name: str) -> tuple[str, ...]:
+def _alike(b: KernelBuilder, name: str) -> tuple[str, ...]:
     """Names of values of the type of `name`, which is the first: what a loop hands from one to the other."""
     value = b.type_of(name)
     op, zero = ("full_float", 0.0) if value.element.is_float else ("full_int", b.random.choice([0, 1, 3]))
@@ -108,7 +108,7 @@ def _alike(b: Builder, name: str) -> tuple[str, ...]:
     return (name, *made)
 
 
-def _exchange(b: Builder, names: tuple[str, ...]) -> None:
+def _exchange(b: KernelBuilder, names: tuple[str, ...]) -> None:
     """In a loop: `a = c`, in turn for all of `names` or one of them, and branches known at compile time that would change one."""
     for target, source in zip(names, names[1:] + names[:1], strict=True):
         if b.random.random() < 0.6:
@@ -118,7 +118,7 @@ def _exchange(b: Builder, names: tuple[str, ...]) -> None:
             b.add(If(Literal(b.random.random() < 0.3), side, (Assign(target, Name(source)),)))
 
 
-def _rearrange(b: Builder, name: str) -> None:
+def _rearrange(b: KernelBuilder, name: str) -> None:
     """The elements of a tile in another order: permuted, and reshaped back to what it was."""
     value = b.type_of(name)
     shape = value.shape
@@ -132,7 +132,7 @@ def _rearrange(b: Builder, name: str) -> None:
     b.add(Assign(name, apply("reshape", apply("permute", tile, attrs=(order,)), attrs=(shape,))))
 
 
-def emit_return(b: Builder) -> None:
+def emit_return(b: KernelBuilder) -> None:
     """An early end: `if c: store; return`."""
     need(not b.loops, "not in a loop")
     condition = _condition(b)
@@ -143,7 +143,7 @@ def emit_return(b: Builder) -> None:
     b.add(If(condition, tuple(body)))
 
 
-def emit_accumulated_reduction(b: Builder) -> None:
+def emit_accumulated_reduction(b: KernelBuilder) -> None:
     """A loop that reduces a tile in every iteration and accumulates what comes out: what passes move out of the loop."""
     pick = b.random
     shape = pick.choice([s for s in b.shapes if s] or [(16,)])
@@ -184,12 +184,12 @@ def emit_accumulated_reduction(b: Builder) -> None:
         b.add(For(variable, start, stop, pick.choice([1, 1, 2]), tuple(body), kind_of_loop))
 
 
-def _around(b: Builder, stop: Expr) -> Value:
+def _around(b: KernelBuilder, stop: Expr) -> Value:
     """A value like the loop's variable, while the body is made."""
     return b.infer(stop)
 
 
-def _condition(b: Builder) -> Expr:
+def _condition(b: KernelBuilder) -> Expr:
     """A scalar boolean: of a parameter, the program or data."""
     pick = b.random.random()
     if pick < 0.3:
@@ -203,7 +203,7 @@ def _condition(b: Builder) -> Expr:
     return apply(b.random.choice(["gt", "lt", "eq"]), total, b.random.choice([0, 5, 100]))
 
 
-def emit_branch(b: Builder) -> None:
+def emit_branch(b: KernelBuilder) -> None:
     """An `if` that changes a value or two, in one branch or in both."""
     pick = b.random
     changed = [_accumulator(b) for _ in range(pick.choice([1, 1, 2]))]
@@ -224,7 +224,7 @@ def emit_branch(b: Builder) -> None:
     b.add(If(condition, sides[0], sides[1]))
 
 
-def emit_call(b: Builder) -> None:
+def emit_call(b: KernelBuilder) -> None:
     """A function of one or two values, and a call of it."""
     arguments = [choose(b, computes) for _ in range(b.random.choice([1, 2, 2]))]
     shapes = [b.type_of(a).shape for a in arguments]
@@ -251,7 +251,7 @@ def emit_call(b: Builder) -> None:
         b.emit(Apply(f"call:{name}", tuple(map(Name, arguments))))
 
 
-def emit_atomic(b: Builder) -> None:
+def emit_atomic(b: KernelBuilder) -> None:
     """Atomic updates, at places that data or the launch decides."""
     value = choose(b, lambda v: computes(v) and v.type.size <= 512)
     element = b.type_of(value).element

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 
 from minitriton.fuzz.generation.accesses import emit_load, emit_store, program_number
-from minitriton.fuzz.generation.builder import Builder
+from minitriton.fuzz.generation.builder import KernelBuilder
 from minitriton.fuzz.generation.control_steps import (
     emit_accumulated_reduction,
     emit_atomic,
@@ -57,7 +57,7 @@ def _generate(seed: int, rng: random.Random) -> Kernel:
     grid = rng.choice([(1,), (2,), (2,), (3,), (4,), (2, 2), (1, 3)])
     num_warps = rng.choice([1, 2, 4, 4, 4, 8])
     is_small = rng.random() < 0.2
-    b = Builder(seed, rng, grid, num_warps, rng.random() < 0.75)
+    b = KernelBuilder(seed, rng, grid, num_warps, rng.random() < 0.75)
     b.shapes = _shapes(rng, 32 * num_warps if is_small else 1 << 10)
     for _ in range(rng.randint(2, 4)):
         b.attempt(lambda: emit_load(b, rng.choice(b.shapes)))
@@ -106,7 +106,7 @@ def _shapes(rng: random.Random, largest: int) -> list[tuple[int, ...]]:
     return found
 
 
-def _scalar_value(b: Builder) -> Expr:
+def _scalar_value(b: KernelBuilder) -> Expr:
     """A number from outside: a parameter, or the program's."""
     pick = b.random.random()
     if pick < 0.3:
@@ -118,7 +118,7 @@ def _scalar_value(b: Builder) -> Expr:
     return Name(b.scalar(ELEMENTS["float32"], b.random.choice([0.5, 2.0, -1.25, 3.0])))
 
 
-def _stores(b: Builder) -> None:
+def _stores(b: KernelBuilder) -> None:
     """Stores what nothing else uses, the newest first."""
     used = {name for s in b.body for name in _mentioned(s)}
     loose = [n for n in b.values if n in b.analysis.env and n not in used and not b.type_of(n).type.pointer]

@@ -1,18 +1,18 @@
 """The steps a fuzzed kernel is made of: each picks operands among the values at hand and adds an operation or two.
 
-A step that leads to nothing well-formed raises `Unsound` and is taken back (`Builder.attempt`).
+A step that leads to nothing well-formed raises `Unsound` and is taken back (`KernelBuilder.attempt`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from minitriton.fuzz.generation.builder import Builder, apply
+from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, FLOAT32, FLOATS, INTEGERS, Element
 from minitriton.fuzz.judging.facts import Unsound, Value, broadcast_shapes
 from minitriton.fuzz.tree import Expr, Literal, Name
 
-Step = Callable[[Builder], object]
+Step = Callable[[KernelBuilder], object]
 
 INT_BINARY = ["add", "sub", "mul", "and", "or", "xor", "min", "max", "div", "mod", "shl", "shr"]
 FLOAT_BINARY = ["fadd", "fadd", "fsub", "fsub", "fmul", "fmul", "fmin", "fmax"]
@@ -20,7 +20,7 @@ COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
 SMOOTH = ["exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "sin", "cos", "erf", "sigmoid"]
 
 
-def choose(b: Builder, accept: Callable[[Value], bool]) -> str:
+def choose(b: KernelBuilder, accept: Callable[[Value], bool]) -> str:
     """A value that is acceptable, one of the newest more likely."""
     found = [n for n in b.values if n in b.analysis.env and not b.type_of(n).type.pointer and accept(b.type_of(n))]
     if not found:
@@ -38,14 +38,14 @@ def computes(v: Value) -> bool:
     return not v.element.is_bool and not v.element.is_fp8
 
 
-def cast_to(b: Builder, name: str, element: Element) -> str:
+def cast_to(b: KernelBuilder, name: str, element: Element) -> str:
     """A value as another element type."""
     if b.type_of(name).element == element:
         return name
     return b.emit(apply("cast", name, attrs=(element.name,)), usable=b.random.random() < 0.3)
 
 
-def fitted(b: Builder, name: str, shape: tuple[int, ...]) -> Expr:
+def fitted(b: KernelBuilder, name: str, shape: tuple[int, ...]) -> Expr:
     """A value in a form that broadcasts to `shape`, or with it."""
     value = b.type_of(name)
     have = value.shape
@@ -72,7 +72,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
-def literal(b: Builder, element: Element) -> Literal:
+def literal(b: KernelBuilder, element: Element) -> Literal:
     """A number for an operand of this type."""
     pick = b.random
     if element.is_float:
@@ -82,7 +82,7 @@ def literal(b: Builder, element: Element) -> Literal:
     return Literal(pick.choice(fitting))
 
 
-def integers(b: Builder) -> None:
+def integers(b: KernelBuilder) -> None:
     op = b.random.choice(INT_BINARY)
     a = choose(b, lambda v: v.element.is_int)
     value = b.type_of(a)
@@ -97,7 +97,7 @@ def integers(b: Builder) -> None:
     b.emit(apply(op, first, second))
 
 
-def _second(b: Builder, beside: Value, accept: Callable[[Value], bool]) -> Expr:
+def _second(b: KernelBuilder, beside: Value, accept: Callable[[Value], bool]) -> Expr:
     """Another operand for an operation on a value of this type."""
     if b.random.random() < 0.3:
         return literal(b, beside.element)
@@ -108,7 +108,7 @@ def _second(b: Builder, beside: Value, accept: Callable[[Value], bool]) -> Expr:
     return fitted(b, name, beside.shape)
 
 
-def _divisor(b: Builder, found: Expr, element: Element) -> Expr:
+def _divisor(b: KernelBuilder, found: Expr, element: Element) -> Expr:
     if isinstance(found, Literal):
         choices = [2, 3, 5, 7, 8, 10, 16, 33, 64, 100] + ([-2, -3, -7] if element.signed else [])
         return Literal(b.random.choice([c for c in choices if c <= element.high]))
@@ -118,13 +118,13 @@ def _divisor(b: Builder, found: Expr, element: Element) -> Expr:
     return apply("add", apply("and", found, b.random.choice([3, 7, 15])), b.random.choice([1, 2, 5]))
 
 
-def _amount(b: Builder, found: Expr, element: Element) -> Expr:
+def _amount(b: KernelBuilder, found: Expr, element: Element) -> Expr:
     if isinstance(found, Literal):
         return Literal(b.random.randrange(element.bits))
     return apply("and", found, min(b.random.choice([3, 7, element.bits - 1]), element.bits - 1))
 
 
-def floats(b: Builder) -> None:
+def floats(b: KernelBuilder) -> None:
     op = b.random.choice(FLOAT_BINARY)
     a = choose(b, lambda v: v.element.is_float and computes(v))
     second = _second(b, b.type_of(a), lambda v: computes(v) and (v.element.is_float or b.random.random() < 0.3))
@@ -132,7 +132,7 @@ def floats(b: Builder) -> None:
     b.emit(apply(op, first, second))
 
 
-def one_float(b: Builder) -> None:
+def one_float(b: KernelBuilder) -> None:
     kind = b.random.choice(
         ["neg", "abs", "floor", "ceil", "isnan", "clamp", "fma", "fdiv", "div_rn", "iabs", "not", "umulhi"]
     )
@@ -163,14 +163,14 @@ def one_float(b: Builder) -> None:
         b.emit(apply(kind, name))
 
 
-def _float_divisor(b: Builder, beside: str) -> Expr:
+def _float_divisor(b: KernelBuilder, beside: str) -> Expr:
     found = [n for n in b.values if b.type_of(n).element == FLOAT32 and b.type_of(n).fact.low > 0.1]
     if found and b.random.random() < 0.6:
         return fitted(b, b.random.choice(found), b.type_of(beside).shape)
     return apply("full_float", attrs=((), b.random.choice([2.0, 3.0, -4.0, 0.75]), "float32"))
 
 
-def smooth(b: Builder) -> None:
+def smooth(b: KernelBuilder) -> None:
     name = choose(b, lambda v: v.element.is_float and computes(v))
     name = cast_to(b, name, FLOAT32)
     op = b.random.choice(SMOOTH)
@@ -181,7 +181,7 @@ def smooth(b: Builder) -> None:
     b.emit(apply(op, b.emit(apply("fadd", apply("fmul", small, 0.5), 0.5))))
 
 
-def casts(b: Builder) -> None:
+def casts(b: KernelBuilder) -> None:
     name = choose(b, lambda v: True)
     element = b.random.choice([*INTEGERS, *FLOATS, FLOAT32, BOOL, ELEMENTS["float8e4nv"], ELEMENTS["float8e5"]])
     if b.type_of(name).element.is_fp8:
@@ -193,13 +193,13 @@ def casts(b: Builder) -> None:
         b.emit(apply("cast", name, attrs=(element.name,)))
 
 
-def comparisons(b: Builder) -> None:
+def comparisons(b: KernelBuilder) -> None:
     a = choose(b, computes)
     second = _second(b, b.type_of(a), lambda v: computes(v) and v.element.is_float == b.type_of(a).element.is_float)
     b.emit(apply(b.random.choice(COMPARISONS), a, second))
 
 
-def booleans(b: Builder) -> None:
+def booleans(b: KernelBuilder) -> None:
     a = choose(b, lambda v: v.element.is_bool)
     if b.random.random() < 0.25:
         b.emit(apply("not", a))
@@ -208,7 +208,7 @@ def booleans(b: Builder) -> None:
     b.emit(apply(b.random.choice(["and", "or", "xor", "eq", "ne"]), a, second))
 
 
-def choices(b: Builder) -> None:
+def choices(b: KernelBuilder) -> None:
     condition = choose(b, lambda v: v.element.is_bool)
     a = choose(b, lambda v: True)
     element, shape = b.type_of(a).element, b.type_of(a).shape
@@ -221,7 +221,7 @@ ELEMENTWISE: list[tuple[Step, int]] = [
 ]  # fmt: skip
 
 
-def step(b: Builder, kinds: list[tuple[Step, int]]) -> bool:
+def step(b: KernelBuilder, kinds: list[tuple[Step, int]]) -> bool:
     """One step, of a kind that leads to something; False if none was found in some attempts."""
     for _ in range(12):
         (chosen,) = b.random.choices([k for k, _ in kinds], [w for _, w in kinds])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from minitriton.fuzz.generation.accesses import emit_load, mask_for, offsets, other_for, plain_offsets
-from minitriton.fuzz.generation.builder import Builder, apply
+from minitriton.fuzz.generation.builder import KernelBuilder, apply
 from minitriton.fuzz.generation.elements import ELEMENTS, FLOAT32, FLOATS, INTEGERS, Element
 from minitriton.fuzz.generation.steps import ELEMENTWISE, Step, cast_to, choose, computes, is_tile, literal
 from minitriton.fuzz.judging.facts import need
 from minitriton.fuzz.tree import Apply, Literal, Name, Store
 
 
-def shapes(b: Builder) -> None:
+def shapes(b: KernelBuilder) -> None:
     name = choose(b, is_tile)
     value = b.type_of(name)
     shape, rank = value.shape, len(value.shape)
@@ -63,7 +63,7 @@ def shapes(b: Builder) -> None:
         b.emit(apply("gather", name, index, attrs=(axis,)))
 
 
-def _other_shape(b: Builder, size: int) -> tuple[int, ...]:
+def _other_shape(b: KernelBuilder, size: int) -> tuple[int, ...]:
     rank = b.random.choice([1, 2, 2, 3])
     bits = size.bit_length() - 1
     cuts = sorted(b.random.randint(0, bits) for _ in range(rank - 1))
@@ -71,7 +71,7 @@ def _other_shape(b: Builder, size: int) -> tuple[int, ...]:
     return tuple(1 << (ends[i + 1] - ends[i]) for i in range(rank))
 
 
-def reductions(b: Builder) -> None:
+def reductions(b: KernelBuilder) -> None:
     name = choose(b, lambda v: is_tile(v) and computes(v))
     value = b.type_of(name)
     rank = len(value.shape)
@@ -86,7 +86,7 @@ def reductions(b: Builder) -> None:
     b.emit(apply(f"{'own_' if own else ''}reduce_{kind}", name, attrs=attrs))
 
 
-def scans(b: Builder) -> None:
+def scans(b: KernelBuilder) -> None:
     name = choose(b, lambda v: is_tile(v) and computes(v) and v.type.size <= 512)
     axis, reverse = b.random.randrange(len(b.type_of(name).shape)), b.random.random() < 0.3
     op = b.random.choice(
@@ -95,7 +95,7 @@ def scans(b: Builder) -> None:
     b.emit(apply(op, name, attrs=(axis, reverse)))
 
 
-def sorts(b: Builder) -> None:
+def sorts(b: KernelBuilder) -> None:
     name = choose(b, lambda v: is_tile(v) and v.type.size <= 64 and computes(v))
     if b.random.random() < 0.5:
         b.emit(apply("sort", name, attrs=(b.random.random() < 0.5,)))
@@ -106,7 +106,7 @@ def sorts(b: Builder) -> None:
     b.emit(apply("histogram", b.emit(apply("and", row, bins - 1), usable=False), attrs=(bins,)))
 
 
-def products(b: Builder) -> None:
+def products(b: KernelBuilder) -> None:
     name = b.random.choice(["int8", "float16", "bfloat16", "float32"])
     element = ELEMENTS[name]
     rows, inner, columns = (b.random.choice([16, 32]) for _ in range(3))
@@ -128,15 +128,15 @@ def products(b: Builder) -> None:
     b.emit(apply("dot", *operands, attrs=(precision, "int32") if element.is_int else (precision,)))
 
 
-def _dot_input(b: Builder, element: Element) -> Element:
+def _dot_input(b: KernelBuilder, element: Element) -> Element:
     return ELEMENTS["int8"] if element.is_int or b.random.random() < 0.1 else element
 
 
-def more_loads(b: Builder) -> None:
+def more_loads(b: KernelBuilder) -> None:
     emit_load(b, b.random.choice(b.shapes))
 
 
-def masked_copies(b: Builder) -> None:
+def masked_copies(b: KernelBuilder) -> None:
     """Loads under a mask without `other`, and stores under the same mask what is computed from them."""
     shape = b.random.choice(b.shapes)
     element = b.random.choice([*INTEGERS, *FLOATS])
@@ -160,7 +160,7 @@ def masked_copies(b: Builder) -> None:
     b.analysis.check_places(target)
 
 
-def constants(b: Builder) -> None:
+def constants(b: KernelBuilder) -> None:
     shape = b.random.choice([*b.shapes, ()])
     element = b.random.choice([*INTEGERS, *FLOATS])
     number = other_for(b, element)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from minitriton.fuzz.judging.analysis import Analysis, analyse
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.running.agreement import Verdict, judge
-from minitriton.fuzz.running.launch import Case
+from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.launch_arguments import make_arguments
 from minitriton.fuzz.running.oracles import Outcome, run_oracles
 from minitriton.fuzz.tree import Kernel
@@ -31,11 +31,11 @@ def run_case(kernel: Kernel, oracles: Sequence[str]) -> CaseResult:
     return CaseResult(case.source, judge(kernel.arrays, analysis, outcomes), outcomes)
 
 
-def case_of(kernel: Kernel) -> Case:
+def case_of(kernel: Kernel) -> FuzzedLaunch:
     """The launch of `kernel`. Raises `Unsound` if it is no well-formed kernel."""
     return _launch(kernel, analyse(kernel))
 
 
-def _launch(kernel: Kernel, analysis: Analysis) -> Case:
+def _launch(kernel: Kernel, analysis: Analysis) -> FuzzedLaunch:
     arguments = make_arguments(kernel, analysis)
-    return Case(source_of(kernel), arguments, kernel.grid, kernel.num_warps, kernel.fp_fusion)
+    return FuzzedLaunch(source_of(kernel), arguments, kernel.grid, kernel.num_warps, kernel.fp_fusion)

@@ -9,7 +9,7 @@ from minitriton.fuzz.running.launch_arguments import LaunchArguments
 
 
 @dataclass
-class Case:
+class FuzzedLaunch:
     """One launch: source text, arguments, options."""
 
     source: str

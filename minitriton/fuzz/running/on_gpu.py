@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from minitriton.compiler import ASTSource, CompiledKernel, compile
-from minitriton.fuzz.running.launch import Case
+from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.target import GPUTarget
 
 SLACK = 256
 """Bytes on either side of an array, so that its address can be as aligned, or not, as the host's."""
 
 
-def launch_on_gpu(case: Case, source: ASTSource) -> list[np.ndarray]:
+def launch_on_gpu(case: FuzzedLaunch, source: ASTSource) -> list[np.ndarray]:
     """Compiles, copies the arrays to the device, launches, copies them back. Raises what the launch raises."""
     import torch  # pyright: ignore[reportMissingImports]
 
@@ -42,7 +42,7 @@ def launch_on_gpu(case: Case, source: ASTSource) -> list[np.ndarray]:
     return [part.cpu().numpy().view(value.dtype).copy() for part, value in arrays]
 
 
-def _compiled(case: Case, source: ASTSource, capability: int) -> CompiledKernel:
+def _compiled(case: FuzzedLaunch, source: ASTSource, capability: int) -> CompiledKernel:
     """The kernel; the user's cache is left alone, as no fuzzed kernel comes twice."""
     before = os.environ.get("TRITON_CACHE_DIR")
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:

@@ -28,7 +28,7 @@ from minitriton.dialects.context import make_context
 from minitriton.emulator.inline_assembly import evaluate
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.printing import KERNEL
-from minitriton.fuzz.running.launch import Case
+from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.on_gpu import launch_on_gpu
 from minitriton.interpreter import interpret
 from minitriton.pass_registry import Pass, Property
@@ -51,7 +51,7 @@ class Outcome:
     finding_kinds: tuple[str, ...] = ()
 
 
-def run_oracles(case: Case, names: Sequence[str]) -> dict[str, Outcome]:
+def run_oracles(case: FuzzedLaunch, names: Sequence[str]) -> dict[str, Outcome]:
     """Runs `case` by the oracles `names`."""
     outcomes: dict[str, Outcome] = {}
     with written(case.source) as path:
@@ -98,7 +98,7 @@ def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{place}"
 
 
-def _run_own(case: Case, path: Path, names: Sequence[str]) -> dict[str, Outcome]:
+def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, Outcome]:
     import minitriton
     import minitriton.language
 
@@ -158,7 +158,7 @@ def _run_own(case: Case, path: Path, names: Sequence[str]) -> dict[str, Outcome]
     return outcomes
 
 
-def _emulated(ptx: str, case: Case, shared: int) -> Outcome:
+def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> Outcome:
     arguments = case.launch.arguments
     report, failed = _attempt(
         "emulator",
@@ -175,7 +175,7 @@ def _emulated(ptx: str, case: Case, shared: int) -> Outcome:
     )
 
 
-def triton_stages(case: Case, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Triton's own TTIR, TTGIR, LLVM IR and PTX of the kernel in `path`, each made when it is asked for, with the
     metadata so far. No ptxas and no cache take part."""
     import triton
@@ -201,25 +201,25 @@ def triton_stages(case: Case, path: Path) -> Iterator[tuple[str, dict[str, Any]]
         yield str(module), metadata
 
 
-def triton_ttgir(case: Case) -> str:
+def triton_ttgir(case: FuzzedLaunch) -> str:
     """What Triton lowers to LLVM IR."""
     with written(case.source) as path:
         _, (ttgir, _) = itertools.islice(triton_stages(case, path), 2)
     return ttgir
 
 
-def _triton_ptx(case: Case, path: Path) -> tuple[str, int]:
+def _triton_ptx(case: FuzzedLaunch, path: Path) -> tuple[str, int]:
     """Triton's PTX, and its bytes of shared memory."""
     *_, (ptx, metadata) = triton_stages(case, path)
     return ptx, metadata["shared"]
 
 
-def _run_triton(case: Case, path: Path) -> Outcome:
+def _run_triton(case: FuzzedLaunch, path: Path) -> Outcome:
     made, failed = _attempt("Triton's compiler", lambda: _triton_ptx(case, path))
     return failed or _emulated(made[0], case, made[1])
 
 
-def _run_on_gpu(case: Case, source: ASTSource) -> Outcome:
+def _run_on_gpu(case: FuzzedLaunch, source: ASTSource) -> Outcome:
     arrays, failed = _attempt("GPU", lambda: launch_on_gpu(case, source))
     return failed or Outcome(arrays)
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import RMWOp
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_native_float, unsigned_dtype
@@ -65,7 +65,7 @@ def update(memory: Memory, addresses: np.ndarray, values: np.ndarray, dtype: np.
 
 
 @WITH_MACHINE.add(tt.AtomicRMWOp)
-def _read_modify_write(op: tt.AtomicRMWOp, machine: Machine) -> Callable[..., Array]:
+def _read_modify_write(op: tt.AtomicRMWOp, machine: TileMachine) -> Callable[..., Array]:
     memory, type_ = machine.memory, op.results[0].type
     dtype = dtype_of(type_)
     combine = combination(getattr(op.properties["atomic_rmw_op"], "data"), type_)  # noqa: B009
@@ -82,7 +82,7 @@ def _read_modify_write(op: tt.AtomicRMWOp, machine: Machine) -> Callable[..., Ar
 
 
 @WITH_MACHINE.add(tt.AtomicCASOp)
-def _compare_and_swap(op: tt.AtomicCASOp, machine: Machine) -> Callable[[Array, Array, Array], Array]:
+def _compare_and_swap(op: tt.AtomicCASOp, machine: TileMachine) -> Callable[[Array, Array, Array], Array]:
     memory, dtype = machine.memory, dtype_of(op.results[0].type)
 
     def run(pointer: Array, expected: Array, values: Array) -> Array:

@@ -18,7 +18,7 @@ from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.atomics import combination, update
 from minitriton.interpreter.memory.ops import load_where, padding_value, store_where
 from minitriton.interpreter.registry import WITH_MACHINE
@@ -26,7 +26,7 @@ from minitriton.interpreter.values import Array, dtype_of, is_float, shape_of
 
 
 @dataclass(frozen=True)
-class Descriptor:
+class DescriptorValue:
     """A tensor in memory: `base` in bytes, `strides` in elements, accessed in blocks of `block`."""
 
     base: int
@@ -65,21 +65,21 @@ class Descriptor:
 
 
 @WITH_MACHINE.add(tt.MakeTensorDescOp)
-def _make(op: tt.MakeTensorDescOp, machine: Machine) -> Callable[..., Descriptor]:
+def _make(op: tt.MakeTensorDescOp, machine: TileMachine) -> Callable[..., DescriptorValue]:
     type_ = op.results[0].type
     assert isinstance(type_, TensorDescType)
     block, element = shape_of(type_.block_type), type_.signless_block_type.element_type
     padding = padding_value(op.properties.get("padding"), element) if is_float(element) else None
     rank = len(block)
 
-    def run(base: Array, *numbers: Array) -> Descriptor:
+    def run(base: Array, *numbers: Array) -> DescriptorValue:
         sizes = tuple(int(n) for n in numbers)
-        return Descriptor(int(base), sizes[:rank], sizes[rank:], block, element, padding)
+        return DescriptorValue(int(base), sizes[:rank], sizes[rank:], block, element, padding)
 
     return run
 
 
-def from_host(machine: Machine, type_: TensorDescType, arg: Any) -> Descriptor:
+def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> DescriptorValue:
     """The descriptor that a launch was given: an object with `base` (an array), `shape` and `strides`."""
     base = getattr(arg, "base", None)
     if not isinstance(base, np.ndarray):
@@ -89,7 +89,7 @@ def from_host(machine: Machine, type_: TensorDescType, arg: Any) -> Descriptor:
         )
     address = machine.memory.add(base, "the array of a tensor descriptor")
     element = type_.signless_block_type.element_type
-    return Descriptor(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element)
+    return DescriptorValue(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element)
 
 
 def flattened(arg: Any) -> tuple[Any, ...]:
@@ -100,10 +100,10 @@ def flattened(arg: Any) -> tuple[Any, ...]:
 
 
 @WITH_MACHINE.add(tt.DescriptorLoadOp)
-def _load(op: tt.DescriptorLoadOp, machine: Machine) -> Callable[..., Array]:
+def _load(op: tt.DescriptorLoadOp, machine: TileMachine) -> Callable[..., Array]:
     memory, shape = machine.memory, shape_of(op.results[0].type)
 
-    def run(descriptor: Descriptor, *indices: Array) -> Array:
+    def run(descriptor: DescriptorValue, *indices: Array) -> Array:
         addresses, inside = descriptor.locate(descriptor.block_at(indices))
         return load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype).reshape(shape)
 
@@ -111,10 +111,10 @@ def _load(op: tt.DescriptorLoadOp, machine: Machine) -> Callable[..., Array]:
 
 
 @WITH_MACHINE.add(tt.DescriptorStoreOp)
-def _store(op: tt.DescriptorStoreOp, machine: Machine) -> Callable[..., None]:
+def _store(op: tt.DescriptorStoreOp, machine: TileMachine) -> Callable[..., None]:
     memory = machine.memory
 
-    def run(descriptor: Descriptor, values: Array, *indices: Array) -> None:
+    def run(descriptor: DescriptorValue, values: Array, *indices: Array) -> None:
         addresses, inside = descriptor.locate(descriptor.block_at(indices))
         store_where(memory, addresses, values.reshape(addresses.shape), inside, descriptor.dtype)
 
@@ -122,10 +122,10 @@ def _store(op: tt.DescriptorStoreOp, machine: Machine) -> Callable[..., None]:
 
 
 @WITH_MACHINE.add(tt.DescriptorReduceOp)
-def _reduce(op: tt.DescriptorReduceOp, machine: Machine) -> Callable[..., None]:
+def _reduce(op: tt.DescriptorReduceOp, machine: TileMachine) -> Callable[..., None]:
     memory, kind = machine.memory, getattr(op.properties["kind"], "data")  # noqa: B009
 
-    def run(descriptor: Descriptor, values: Array, *indices: Array) -> None:
+    def run(descriptor: DescriptorValue, values: Array, *indices: Array) -> None:
         addresses, inside = descriptor.locate(descriptor.block_at(indices))
         inside = np.broadcast_to(inside, addresses.shape)
         combine = combination(_atomic_kind(kind, descriptor.element), descriptor.element)
@@ -143,10 +143,10 @@ def _atomic_kind(kind: DescriptorReduceKind, element: Attribute) -> RMWOp:
 
 
 @WITH_MACHINE.add(tt.DescriptorGatherOp)
-def _gather(op: tt.DescriptorGatherOp, machine: Machine) -> Callable[[Descriptor, Array, Array], Array]:
+def _gather(op: tt.DescriptorGatherOp, machine: TileMachine) -> Callable[[DescriptorValue, Array, Array], Array]:
     memory = machine.memory
 
-    def run(descriptor: Descriptor, rows: Array, column: Array) -> Array:
+    def run(descriptor: DescriptorValue, rows: Array, column: Array) -> Array:
         addresses, inside = descriptor.locate(descriptor.rows_at(rows, column))
         return load_where(memory, addresses, inside, descriptor.padding, descriptor.dtype)
 
@@ -154,10 +154,12 @@ def _gather(op: tt.DescriptorGatherOp, machine: Machine) -> Callable[[Descriptor
 
 
 @WITH_MACHINE.add(tt.DescriptorScatterOp)
-def _scatter(op: tt.DescriptorScatterOp, machine: Machine) -> Callable[[Descriptor, Array, Array, Array], None]:
+def _scatter(
+    op: tt.DescriptorScatterOp, machine: TileMachine
+) -> Callable[[DescriptorValue, Array, Array, Array], None]:
     memory = machine.memory
 
-    def run(descriptor: Descriptor, rows: Array, column: Array, values: Array) -> None:
+    def run(descriptor: DescriptorValue, rows: Array, column: Array, values: Array) -> None:
         addresses, inside = descriptor.locate(descriptor.rows_at(rows, column))
         store_where(memory, addresses, values, inside, descriptor.dtype)
 

@@ -8,7 +8,7 @@ from minitriton.interpreter.warps.partition_order import Knowledge
 
 
 @dataclass
-class Mbarrier:
+class MbarrierState:
     """What the hardware keeps in the 8 bytes, and the copies that announce their end here, by phase."""
 
     count: int

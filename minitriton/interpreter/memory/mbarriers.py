@@ -19,9 +19,9 @@ from minitriton.dialects import ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttng.barriers import WaitBarrierOp
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
-from minitriton.interpreter.memory.mbarrier import Mbarrier
-from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.machine import TileMachine
+from minitriton.interpreter.memory.mbarrier import MbarrierState
+from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
@@ -31,7 +31,7 @@ ONE_WARP = 1
 """The op is done by one thread, which is one of the first warp."""
 
 
-def barrier_at(op: Operation, machine: Machine, view: View) -> Mbarrier:
+def barrier_at(op: Operation, machine: TileMachine, view: BufferView) -> MbarrierState:
     """The barrier in the buffer `view`. Raises `InterpreterError` if it has not been initialised."""
     found = machine.mbarriers.get(int(view.addresses.min()))
     if found is None:
@@ -41,13 +41,13 @@ def barrier_at(op: Operation, machine: Machine, view: View) -> Mbarrier:
     return found
 
 
-def publish(machine: Machine, barrier: Mbarrier) -> None:
+def publish(machine: TileMachine, barrier: MbarrierState) -> None:
     """What the running partition has done is over for those that wait for the phase. To be called before it arrives."""
     if (order := machine.shared.order) is not None:
         barrier.arriving = order.publish().joined(barrier.arriving)
 
 
-def publish_copy(machine: Machine, barrier: Mbarrier, copy: int, view: View) -> None:
+def publish_copy(machine: TileMachine, barrier: MbarrierState, copy: int, view: BufferView) -> None:
     """Likewise, and a copy into `view` has ended for them."""
     if (order := machine.shared.order) is not None:
         order.brings(view.byte_addresses(), copy)
@@ -55,26 +55,26 @@ def publish_copy(machine: Machine, barrier: Mbarrier, copy: int, view: View) -> 
         barrier.arriving = Knowledge(known.times, known.copies | {copy})
 
 
-def learn(machine: Machine, barrier: Mbarrier) -> None:
+def learn(machine: TileMachine, barrier: MbarrierState) -> None:
     """The running partition has waited for a phase."""
     if (order := machine.shared.order) is not None and barrier.published is not None:
         order.learn(barrier.published)
 
 
 @WITH_MACHINE.add(ttng.InitBarrierOp)
-def _init(op: ttng.InitBarrierOp, machine: Machine) -> Callable[[View], None]:
+def _init(op: ttng.InitBarrierOp, machine: TileMachine) -> Callable[[BufferView], None]:
     count = integer(op.properties["count"])
 
-    def run(view: View) -> None:
+    def run(view: BufferView) -> None:
         machine.shared.store(op, view, view.dtype.type(0), ONE_WARP)
-        machine.mbarriers[int(view.addresses.min())] = Mbarrier(count)
+        machine.mbarriers[int(view.addresses.min())] = MbarrierState(count)
 
     return run
 
 
 @WITH_MACHINE.add(ttng.InvalBarrierOp)
-def _invalidate(op: ttng.InvalBarrierOp, machine: Machine) -> Callable[[View], None]:
-    def run(view: View) -> None:
+def _invalidate(op: ttng.InvalBarrierOp, machine: TileMachine) -> Callable[[BufferView], None]:
+    def run(view: BufferView) -> None:
         barrier_at(op, machine, view)
         machine.shared.store(op, view, view.dtype.type(0), ONE_WARP)
         del machine.mbarriers[int(view.addresses.min())]
@@ -83,10 +83,10 @@ def _invalidate(op: ttng.InvalBarrierOp, machine: Machine) -> Callable[[View], N
 
 
 @WITH_MACHINE.add(ttng.BarrierExpectOp)
-def _expect(op: ttng.BarrierExpectOp, machine: Machine) -> Callable[[View, Array], None]:
+def _expect(op: ttng.BarrierExpectOp, machine: TileMachine) -> Callable[[BufferView, Array], None]:
     size = integer(op.properties["size"])
 
-    def run(view: View, predicate: Array) -> None:
+    def run(view: BufferView, predicate: Array) -> None:
         if predicate:
             barrier = barrier_at(op, machine, view)
             barrier.expect(size)
@@ -97,10 +97,10 @@ def _expect(op: ttng.BarrierExpectOp, machine: Machine) -> Callable[[View, Array
 
 
 @WITH_MACHINE.add(ttng.ArriveBarrierOp)
-def _arrive(op: ttng.ArriveBarrierOp, machine: Machine) -> Callable[..., None]:
+def _arrive(op: ttng.ArriveBarrierOp, machine: TileMachine) -> Callable[..., None]:
     count = integer(op.properties["count"])
 
-    def run(view: View, predicate: Array | None = None) -> None:
+    def run(view: BufferView, predicate: Array | None = None) -> None:
         if predicate is None or predicate:
             barrier = barrier_at(op, machine, view)
             publish(machine, barrier)
@@ -110,11 +110,11 @@ def _arrive(op: ttng.ArriveBarrierOp, machine: Machine) -> Callable[..., None]:
 
 
 @WITH_MACHINE.add(ttng.AsyncCopyMbarrierArriveOp)
-def _arrive_after_copies(op: ttng.AsyncCopyMbarrierArriveOp, machine: Machine) -> Callable[[View], None]:
+def _arrive_after_copies(op: ttng.AsyncCopyMbarrierArriveOp, machine: TileMachine) -> Callable[[BufferView], None]:
     """The barrier learns of the end of the copies that the threads have issued; with `noIncrement` each thread arrives too."""
     threads = 32 * num_warps(op) if "noIncrement" in op.properties else 0
 
-    def run(view: View) -> None:
+    def run(view: BufferView) -> None:
         barrier = barrier_at(op, machine, view)
         publish(machine, barrier)
         for copy in machine.shared.in_flight():
@@ -125,11 +125,11 @@ def _arrive_after_copies(op: ttng.AsyncCopyMbarrierArriveOp, machine: Machine) -
 
 
 @WITH_MACHINE.add(WaitBarrierOp)
-def _wait(op: WaitBarrierOp, machine: Machine) -> Callable[..., None]:
+def _wait(op: WaitBarrierOp, machine: TileMachine) -> Callable[..., None]:
     assert isinstance(op, WaitBarrierOp)
     has_predicate, shared, warps = op.pred is not None, machine.shared, machine.warps_of(op)
 
-    def run(view: View, parity: Array, *rest: Any) -> None:
+    def run(view: BufferView, parity: Array, *rest: Any) -> None:
         if has_predicate and not rest[0]:
             return
         barrier = barrier_at(op, machine, view)

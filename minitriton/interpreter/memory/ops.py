@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import PointerType, is_tensor_pointer
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array, dtype_of, encoder, shape_of
@@ -97,7 +97,7 @@ def padding_value(option: Attribute | None, element: Attribute) -> Array | None:
 
 
 @WITH_MACHINE.add(tt.LoadOp)
-def _load(op: tt.LoadOp, machine: Machine) -> Callable[..., Array]:
+def _load(op: tt.LoadOp, machine: TileMachine) -> Callable[..., Array]:
     memory, type_ = machine.memory, op.results[0].type
     dtype = dtype_of(type_)
     if is_tensor_pointer(op.operands[0].type):
@@ -111,7 +111,7 @@ def _load(op: tt.LoadOp, machine: Machine) -> Callable[..., Array]:
 
 
 @WITH_MACHINE.add(tt.StoreOp)
-def _store(op: tt.StoreOp, machine: Machine) -> Callable[..., None]:
+def _store(op: tt.StoreOp, machine: TileMachine) -> Callable[..., None]:
     memory, dtype = machine.memory, dtype_of(op.operands[1].type)
     if is_tensor_pointer(op.operands[0].type):
         dims = _checked_dims(op)
@@ -124,7 +124,7 @@ def _store(op: tt.StoreOp, machine: Machine) -> Callable[..., None]:
 
 
 @WITH_MACHINE.add(tt.AddPtrOp)
-def _add_pointer(op: tt.AddPtrOp, machine: Machine) -> Callable[[Array, Array], Array]:
+def _add_pointer(op: tt.AddPtrOp, machine: TileMachine) -> Callable[[Array, Array], Array]:
     size = np.int64(pointee_size(op.operands[0].type))
     return lambda pointer, offset: pointer + offset.astype(np.int64) * size
 
@@ -137,7 +137,7 @@ def pointee_size(type_: Attribute) -> int:
 
 
 @WITH_MACHINE.add(tt.MakeTensorPtrOp)
-def _make_block_pointer(op: tt.MakeTensorPtrOp, machine: Machine) -> Callable[..., BlockPointer]:
+def _make_block_pointer(op: tt.MakeTensorPtrOp, machine: TileMachine) -> Callable[..., BlockPointer]:
     type_ = op.results[0].type
     assert isinstance(type_, PointerType)
     block, dtype = shape_of(type_.pointee_type), dtype_of(type_.pointee_type)
@@ -153,7 +153,7 @@ def _make_block_pointer(op: tt.MakeTensorPtrOp, machine: Machine) -> Callable[..
 
 
 @WITH_MACHINE.add(tt.AdvanceOp)
-def _advance(op: tt.AdvanceOp, machine: Machine) -> Callable[..., BlockPointer]:
+def _advance(op: tt.AdvanceOp, machine: TileMachine) -> Callable[..., BlockPointer]:
     def run(pointer: BlockPointer, *steps: Array) -> BlockPointer:
         return replace(pointer, offsets=moved(pointer.offsets, steps))
 

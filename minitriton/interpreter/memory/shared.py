@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from minitriton.analysis.locations import user_location
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.memory.shared_views import Buffer, View
+from minitriton.interpreter.memory.shared_views import AllocatedBuffer, BufferView
 from minitriton.interpreter.warps.partition_order import PartitionOrder
 
 _NOBODY = 0
@@ -115,7 +115,7 @@ def _parts(state: Bytes) -> tuple[np.ndarray, ...]:
 
 
 @dataclass
-class SharedMemory:
+class CheckedSharedMemory:
     """The shared memory of one CTA. `limit` is what the module says it needs, None if nothing has been placed."""
 
     limit: int | None = None
@@ -125,7 +125,7 @@ class SharedMemory:
     _bytes: Bytes = field(default_factory=lambda: Bytes.poison(0))
     _end: int = 0
     _own_places: dict[Operation, int] = field(default_factory=dict)
-    _buffers: dict[int, Buffer] = field(default_factory=dict)
+    _buffers: dict[int, AllocatedBuffer] = field(default_factory=dict)
     _number: int = 0
     _copies: dict[int, Copy] = field(default_factory=dict)
     issued: Issued = field(default_factory=Issued)
@@ -156,7 +156,7 @@ class SharedMemory:
             self._grow(found + size)
         return found
 
-    def claim(self, op: Operation, start: int, size: int) -> Buffer:
+    def claim(self, op: Operation, start: int, size: int) -> AllocatedBuffer:
         """An allocation runs: its bytes are poison, and no other buffer's any more."""
         if self.limit is not None and op not in self._own_places and start + size > self.limit:
             raise InterpreterError(
@@ -167,19 +167,19 @@ class SharedMemory:
         part = slice(start, start + size)
         self._check_idle(part, op, "allocates")
         self._number += 1
-        buffer = self._buffers[self._number] = Buffer(op, self._number, start, size)
+        buffer = self._buffers[self._number] = AllocatedBuffer(op, self._number, start, size)
         self._bytes.defined[part] = False
         self._bytes.buffer[part] = buffer.number
         return buffer
 
-    def release(self, op: Operation, buffer: Buffer) -> None:
+    def release(self, op: Operation, buffer: AllocatedBuffer) -> None:
         """The buffer's life ends."""
         part = slice(buffer.start, buffer.start + buffer.size)
         self._check_idle(part, op, "frees")
         mine = self._bytes.buffer[part] == buffer.number
         self._bytes.buffer[part][mine] = _NOBODY
 
-    def load(self, op: Operation, view: View, warps: np.ndarray | int) -> np.ndarray:
+    def load(self, op: Operation, view: BufferView, warps: np.ndarray | int) -> np.ndarray:
         """The elements of `view`, of which each is read by `warps`."""
         where = view.byte_addresses()
         state = self._bytes
@@ -202,7 +202,7 @@ class SharedMemory:
         self._ordered_read(op, view, where)
         return state.data[where].view(view.dtype).reshape(view.addresses.shape)
 
-    def store(self, op: Operation, view: View, values: np.ndarray, warps: np.ndarray | int) -> None:
+    def store(self, op: Operation, view: BufferView, values: np.ndarray, warps: np.ndarray | int) -> None:
         """Write `values` to the elements of `view`, each by `warps`."""
         where = view.byte_addresses()
         self._begin_write(op, view, where, warps)
@@ -210,12 +210,18 @@ class SharedMemory:
         self._bytes.defined[where] = True
         self._mark_written(op, where, self._per_byte(warps, view))
 
-    def copy_async(self, op: Operation, view: View, values: np.ndarray, warps: np.ndarray | int) -> None:
+    def copy_async(self, op: Operation, view: BufferView, values: np.ndarray, warps: np.ndarray | int) -> None:
         """Start a copy of `values` to `view`: it belongs to the group that `commit` closes next."""
         self.issued.open.append(self.start_copy(op, view, values, warps, whose_result=warps))
 
     def start_copy(
-        self, op: Operation, view: View, values: np.ndarray, warps: np.ndarray | int, *, whose_result: np.ndarray | int
+        self,
+        op: Operation,
+        view: BufferView,
+        values: np.ndarray,
+        warps: np.ndarray | int,
+        *,
+        whose_result: np.ndarray | int,
     ) -> int:
         """`warps` start a copy, which is in flight until `finish_copy` of the number returned.
 
@@ -251,13 +257,13 @@ class SharedMemory:
         self._bytes.defined[copy.where] = True
         self._mark_written(copy.op, copy.where, copy.warps)
 
-    def begin_async_read(self, op: Operation, view: View) -> None:
+    def begin_async_read(self, op: Operation, view: BufferView) -> None:
         """An op goes on reading `view` until `end_async_read`: nothing may write it."""
         where = view.byte_addresses()
         np.add.at(self._bytes.pinned, where, 1)
         self._bytes.read_by[where] = self._op_number(op)
 
-    def end_async_read(self, view: View) -> None:
+    def end_async_read(self, view: BufferView) -> None:
         """It has been read."""
         where = view.byte_addresses()
         np.subtract.at(self._bytes.pinned, where, 1)
@@ -294,7 +300,7 @@ class SharedMemory:
     def use_scratch(self, op: Operation, start: int, size: int, warps: int, *, meets: bool) -> None:
         """An op uses shared memory while it runs: all warps write it, meet (if `meets`), and read it; it is poison then."""
         buffer = self.claim(op, start, size)
-        view = View(buffer, np.arange(start, start + size), np.dtype(np.uint8))
+        view = BufferView(buffer, np.arange(start, start + size), np.dtype(np.uint8))
         self.store(op, view, np.zeros(size, np.uint8), warps)
         if meets:
             self.barrier()
@@ -308,11 +314,11 @@ class SharedMemory:
         if self.order is not None:
             self.order.grow(self._end)
 
-    def _set(self, view: View, where: np.ndarray, values: np.ndarray) -> None:
+    def _set(self, view: BufferView, where: np.ndarray, values: np.ndarray) -> None:
         full = np.ascontiguousarray(np.broadcast_to(values, view.addresses.shape), view.dtype)
         self._bytes.data[where] = full.reshape(-1).view(np.uint8)
 
-    def _begin_write(self, op: Operation, view: View, where: np.ndarray, warps: np.ndarray | int) -> None:
+    def _begin_write(self, op: Operation, view: BufferView, where: np.ndarray, warps: np.ndarray | int) -> None:
         self._check_owner(op, view, where, "writes")
         self._check_not_in_flight(op, view, where, "writes")
         self._check_not_pinned(op, view, where)
@@ -343,7 +349,7 @@ class SharedMemory:
         if self._since_arrival is not None:
             self._since_arrival.append(_Access(op, where, warps, writes=False))
 
-    def _ordered_read(self, op: Operation, view: View, where: np.ndarray) -> None:
+    def _ordered_read(self, op: Operation, view: BufferView, where: np.ndarray) -> None:
         order = self.order
         if order is None:
             return
@@ -351,7 +357,7 @@ class SharedMemory:
             self._complain_of_partitions(order, op, view, met, "reads", "writes")
         order.reads(where, self._op_number(op))
 
-    def _ordered_write(self, op: Operation, view: View, where: np.ndarray) -> None:
+    def _ordered_write(self, op: Operation, view: BufferView, where: np.ndarray) -> None:
         order = self.order
         if order is None:
             return
@@ -361,7 +367,7 @@ class SharedMemory:
         order.writes(where, self._op_number(op))
 
     def _complain_of_partitions(
-        self, order: PartitionOrder, op: Operation, view: View, met: tuple[int, int, int], verb: str, what: str
+        self, order: PartitionOrder, op: Operation, view: BufferView, met: tuple[int, int, int], verb: str, what: str
     ) -> None:
         position, other, number = met
         bad = np.arange(view.addresses.size * view.dtype.itemsize) == position
@@ -371,7 +377,7 @@ class SharedMemory:
             help="one of the two must wait for a barrier (ttng.wait_barrier) at which the other arrives after its access",
         )
 
-    def _check_owner(self, op: Operation, view: View, where: np.ndarray, verb: str) -> None:
+    def _check_owner(self, op: Operation, view: BufferView, where: np.ndarray, verb: str) -> None:
         owners = self._bytes.buffer[where]
         lost = owners != view.buffer.number
         if not lost.any():
@@ -385,7 +391,7 @@ class SharedMemory:
             help="the two are alive at the same time: their places must not overlap",
         )
 
-    def _check_not_in_flight(self, op: Operation, view: View, where: np.ndarray, verb: str) -> None:
+    def _check_not_in_flight(self, op: Operation, view: BufferView, where: np.ndarray, verb: str) -> None:
         in_flight = self._bytes.copy[where]
         busy = in_flight != 0
         if busy.any():
@@ -396,7 +402,7 @@ class SharedMemory:
                 help="no wait covers the group of that copy yet",
             )
 
-    def _check_not_pinned(self, op: Operation, view: View, where: np.ndarray) -> None:
+    def _check_not_pinned(self, op: Operation, view: BufferView, where: np.ndarray) -> None:
         read = self._bytes.pinned[where] != 0
         if read.any():
             reader = self._op_list[int(self._bytes.read_by[where[np.flatnonzero(read)[0]]])]
@@ -424,7 +430,7 @@ class SharedMemory:
             )
 
     def _complain_of_race(
-        self, op: Operation, view: View, late: np.ndarray, by: np.ndarray, verb: str, what: str
+        self, op: Operation, view: BufferView, late: np.ndarray, by: np.ndarray, verb: str, what: str
     ) -> None:
         other = self._op_list[int(by[np.flatnonzero(late)[0]])]
         raise InterpreterError(
@@ -437,7 +443,7 @@ class SharedMemory:
         """The copies that the group has issued and not waited for."""
         return [*(number for group in self.issued.groups for number in group), *self.issued.open]
 
-    def _per_byte(self, warps: np.ndarray | int, view: View) -> np.ndarray:
+    def _per_byte(self, warps: np.ndarray | int, view: BufferView) -> np.ndarray:
         """The warps of each element's bytes, of those of the group that runs."""
         each = np.broadcast_to(np.asarray(warps, np.uint64) << np.uint64(self.issued.first_warp), view.addresses.shape)
         return np.repeat(each.reshape(-1), view.dtype.itemsize)
@@ -450,7 +456,7 @@ class SharedMemory:
         return found
 
 
-def _element(view: View, bad: np.ndarray) -> str:
+def _element(view: BufferView, bad: np.ndarray) -> str:
     """The first element with a bad byte, in words."""
     position = int(np.flatnonzero(bad)[0]) // view.dtype.itemsize
     return f"element {tuple(int(i) for i in np.unravel_index(position, view.addresses.shape))}"

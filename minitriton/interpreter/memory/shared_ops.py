@@ -1,6 +1,6 @@
 """The ops of `ttg` on shared memory: buffers, views of them, loads, stores, barriers, asynchronous copies.
 
-%b = ttg.local_alloc %t              a `View` of a new buffer, at `allocation.offset` if the op has one
+%b = ttg.local_alloc %t              a `BufferView` of a new buffer, at `allocation.offset` if the op has one
 %v = ttg.memdesc_index %b[%i]        the view of a part: addresses only
 %r = ttg.local_load %v               an `InterpreterError` if it could see something else on a GPU (`shared_memory`)
 """
@@ -22,9 +22,9 @@ from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.ops import load_where
-from minitriton.interpreter.memory.shared_views import View, element_dtype, element_offsets, holders
+from minitriton.interpreter.memory.shared_views import BufferView, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
 from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
@@ -40,7 +40,7 @@ def placed_at(op: Operation) -> int | None:
     return offset.value.data if isinstance(offset, IntegerAttr) else None
 
 
-def with_scratch(op: Operation, machine: Machine, meaning: Callable[..., Any]) -> Callable[..., Any]:
+def with_scratch(op: Operation, machine: TileMachine, meaning: Callable[..., Any]) -> Callable[..., Any]:
     """`meaning` of an op that also needs shared memory, of its own while it runs or for the function that it calls."""
     offset, shared = placed_at(op), machine.shared
     if isinstance(op, tt.CallOp | func.CallOp):
@@ -61,7 +61,7 @@ def with_scratch(op: Operation, machine: Machine, meaning: Callable[..., Any]) -
     return run
 
 
-def _call_at(offset: int, machine: Machine, meaning: Callable[..., Any]) -> Callable[..., Any]:
+def _call_at(offset: int, machine: TileMachine, meaning: Callable[..., Any]) -> Callable[..., Any]:
     shared = machine.shared
 
     def run(*operands: Array) -> Any:
@@ -74,16 +74,16 @@ def _call_at(offset: int, machine: Machine, meaning: Callable[..., Any]) -> Call
 
 
 @WITH_MACHINE.add(ttg.LocalAllocOp)
-def _local_alloc(op: ttg.LocalAllocOp, machine: Machine) -> Callable[..., View]:
+def _local_alloc(op: ttg.LocalAllocOp, machine: TileMachine) -> Callable[..., BufferView]:
     shared, type_, offset = machine.shared, op.results[0].type, placed_at(op)
     offsets, dtype = element_offsets(type_), element_dtype(type_)
     size = int(offsets.max()) + dtype.itemsize
     own = shared.place(op, size) if offset is None else 0
     warps = holders(op.operands[0].type) if op.operands else None
 
-    def run(source: Array | None = None) -> View:
+    def run(source: Array | None = None) -> BufferView:
         start = own if offset is None else shared.base + offset
-        view = View(shared.claim(op, start, size), start + offsets, dtype)
+        view = BufferView(shared.claim(op, start, size), start + offsets, dtype)
         if warps is not None:
             assert source is not None
             shared.store(op, view, source, warps)
@@ -93,31 +93,31 @@ def _local_alloc(op: ttg.LocalAllocOp, machine: Machine) -> Callable[..., View]:
 
 
 @WITH_MACHINE.add(ttg.LocalDeallocOp)
-def _local_dealloc(op: ttg.LocalDeallocOp, machine: Machine) -> Callable[[View], None]:
+def _local_dealloc(op: ttg.LocalDeallocOp, machine: TileMachine) -> Callable[[BufferView], None]:
     return lambda view: machine.shared.release(op, view.buffer)
 
 
 @WITH_MACHINE.add(ttg.LocalLoadOp)
-def _local_load(op: ttg.LocalLoadOp, machine: Machine) -> Callable[..., Array]:
+def _local_load(op: ttg.LocalLoadOp, machine: TileMachine) -> Callable[..., Array]:
     warps = holders(op.results[0].type)
     return lambda view, token=None: machine.shared.load(op, view, warps)
 
 
 @WITH_MACHINE.add(ttg.LocalStoreOp)
-def _local_store(op: ttg.LocalStoreOp, machine: Machine) -> Callable[[Array, View], None]:
+def _local_store(op: ttg.LocalStoreOp, machine: TileMachine) -> Callable[[Array, BufferView], None]:
     warps = holders(op.operands[0].type)
     return lambda values, view: machine.shared.store(op, view, values, warps)
 
 
 @WITH_MACHINE.add(AsyncCopyGlobalToLocalOp)
-def _async_copy(op: AsyncCopyGlobalToLocalOp, machine: Machine) -> Callable[..., Array]:
+def _async_copy(op: AsyncCopyGlobalToLocalOp, machine: TileMachine) -> Callable[..., Array]:
     assert isinstance(op, AsyncCopyGlobalToLocalOp)
     shared, memory = machine.shared, machine.memory
     destination = op.destination.type
     dtype, warps = element_dtype(destination), holders(op.src.type)
     has_mask = op.mask is not None
 
-    def run(addresses: Array, view: View, *rest: Array) -> Array:
+    def run(addresses: Array, view: BufferView, *rest: Array) -> Array:
         mask = rest[0] if has_mask else None
         other = rest[-1] if len(rest) > has_mask else None
         shared.copy_async(op, view, load_where(memory, np.asarray(addresses), mask, other, dtype), warps)
@@ -127,7 +127,7 @@ def _async_copy(op: AsyncCopyGlobalToLocalOp, machine: Machine) -> Callable[...,
 
 
 @WITH_MACHINE.add(ttg.AsyncCommitGroupOp)
-def _commit(op: ttg.AsyncCommitGroupOp, machine: Machine) -> Callable[..., Array]:
+def _commit(op: ttg.AsyncCommitGroupOp, machine: TileMachine) -> Callable[..., Array]:
     def run(*tokens: Array) -> Array:
         machine.shared.commit()
         return TOKEN
@@ -136,7 +136,7 @@ def _commit(op: ttg.AsyncCommitGroupOp, machine: Machine) -> Callable[..., Array
 
 
 @WITH_MACHINE.add(ttg.AsyncWaitOp)
-def _wait(op: ttg.AsyncWaitOp, machine: Machine) -> Callable[..., Array]:
+def _wait(op: ttg.AsyncWaitOp, machine: TileMachine) -> Callable[..., Array]:
     pending = integer(op.properties["num"])
 
     def run(*tokens: Array) -> Array:
@@ -147,25 +147,25 @@ def _wait(op: ttg.AsyncWaitOp, machine: Machine) -> Callable[..., Array]:
 
 
 @WITH_MACHINE.add(ttg.LocalBarrierOp, gpu.BarrierOp)
-def _barrier(op: ttg.LocalBarrierOp | gpu.BarrierOp, machine: Machine) -> Callable[[], None]:
+def _barrier(op: ttg.LocalBarrierOp | gpu.BarrierOp, machine: TileMachine) -> Callable[[], None]:
     return machine.shared.barrier
 
 
 @WITH_MACHINE.add(ttng.ArriveForFirstWarpOp, ttng.WaitForTurnOp, ttng.EndTurnOp)
-def _orders_nothing(op: Operation, machine: Machine) -> Callable[..., None]:
+def _orders_nothing(op: Operation, machine: TileMachine) -> Callable[..., None]:
     """One half of a barrier, or a turn of warp groups, which orders nothing that they access."""
     return lambda *turn: None
 
 
 @WITH_MACHINE.add(ttng.FirstWarpWaitsOp)
-def _first_warp_waits(op: ttng.FirstWarpWaitsOp, machine: Machine) -> Callable[[Array], None]:
+def _first_warp_waits(op: ttng.FirstWarpWaitsOp, machine: TileMachine) -> Callable[[Array], None]:
     """A barrier: what copies of the first warp may not meet is ordered by it; which warps wait is for the emulator to judge."""
     return lambda turn: machine.shared.barrier()
 
 
 @PURE.add(ttg.MemDescIndexOp)
-def _index(op: ttg.MemDescIndexOp) -> Callable[[View, Array], View]:
-    def run(view: View, index: Array) -> View:
+def _index(op: ttg.MemDescIndexOp) -> Callable[[BufferView, Array], BufferView]:
+    def run(view: BufferView, index: Array) -> BufferView:
         count = view.addresses.shape[0]
         if not 0 <= index < count:
             raise InterpreterError(f"{op.name} takes part {int(index)} of a buffer that has {count}")
@@ -175,7 +175,7 @@ def _index(op: ttg.MemDescIndexOp) -> Callable[[View, Array], View]:
 
 
 @PURE.add(ttg.MemDescSubsliceOp)
-def _subslice(op: ttg.MemDescSubsliceOp) -> Callable[[View], View]:
+def _subslice(op: ttg.MemDescSubsliceOp) -> Callable[[BufferView], BufferView]:
     offsets, type_ = op.properties["offsets"], op.results[0].type
     assert isinstance(offsets, DenseArrayBase) and isinstance(type_, MemDescType)
     starts = [int(offset) for offset in offsets.get_values()]
@@ -184,7 +184,7 @@ def _subslice(op: ttg.MemDescSubsliceOp) -> Callable[[View], View]:
 
 
 @PURE.add(ttg.MemDescTransOp)
-def _transpose(op: ttg.MemDescTransOp) -> Callable[[View], View]:
+def _transpose(op: ttg.MemDescTransOp) -> Callable[[BufferView], BufferView]:
     order = op.properties["order"]
     assert isinstance(order, DenseArrayBase)
     axes = [int(axis) for axis in order.get_values()]
@@ -192,7 +192,7 @@ def _transpose(op: ttg.MemDescTransOp) -> Callable[[View], View]:
 
 
 @PURE.add(ttg.MemDescReshapeOp)
-def _reshape(op: ttg.MemDescReshapeOp) -> Callable[[View], View]:
+def _reshape(op: ttg.MemDescReshapeOp) -> Callable[[BufferView], BufferView]:
     type_ = op.results[0].type
     assert isinstance(type_, MemDescType)
     shape = type_.get_shape()
@@ -200,14 +200,14 @@ def _reshape(op: ttg.MemDescReshapeOp) -> Callable[[View], View]:
 
 
 @PURE.add(ttg.MemDescReinterpretOp)
-def _reinterpret(op: ttg.MemDescReinterpretOp) -> Callable[[View], View]:
+def _reinterpret(op: ttg.MemDescReinterpretOp) -> Callable[[BufferView], BufferView]:
     type_ = op.results[0].type
     offsets, dtype = element_offsets(type_), element_dtype(type_)
-    return lambda view: View(view.buffer, int(view.addresses.min()) + offsets, dtype)
+    return lambda view: BufferView(view.buffer, int(view.addresses.min()) + offsets, dtype)
 
 
 @WITH_MACHINE.add(ttg.GlobalScratchAllocOp)
-def _global_scratch(op: ttg.GlobalScratchAllocOp, machine: Machine) -> Callable[[], Array]:
+def _global_scratch(op: ttg.GlobalScratchAllocOp, machine: TileMachine) -> Callable[[], Array]:
     """Memory of its own for each program, which only this op names; programs run one after another in the same."""
     size, alignment = integer(op.properties["nbytes"]), integer(op.properties["alignment"])
     room = np.zeros(size + alignment, np.uint8)
@@ -226,6 +226,6 @@ def _element(type_: Attribute) -> Attribute:
     return getattr(type_, "element_type", type_)
 
 
-def load_or_self(op: Operation, machine: Machine, operand: Array | View) -> Array:
+def load_or_self(op: Operation, machine: TileMachine, operand: Array | BufferView) -> Array:
     """An operand that may lie in shared memory, which all warps read then."""
-    return machine.shared.load(op, operand, machine.warps_of(op)) if isinstance(operand, View) else operand
+    return machine.shared.load(op, operand, machine.warps_of(op)) if isinstance(operand, BufferView) else operand

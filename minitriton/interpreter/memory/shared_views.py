@@ -30,7 +30,7 @@ from minitriton.layouts.to_linear import to_linear_layout
 
 
 @dataclass(frozen=True, eq=False)
-class Buffer:
+class AllocatedBuffer:
     """One execution of an allocation: `size` bytes from `start`. `number` tells executions apart."""
 
     op: Operation
@@ -40,10 +40,10 @@ class Buffer:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class View:
+class BufferView:
     """Elements of a buffer: the address of each, in the shape that the program sees."""
 
-    buffer: Buffer
+    buffer: AllocatedBuffer
     addresses: np.ndarray
     dtype: np.dtype
 
@@ -56,9 +56,9 @@ class View:
         start = int(self.addresses.min()) - self.buffer.start
         return f"<{self.dtype} view of shape {self.addresses.shape} from byte {start} of its buffer>"
 
-    def of(self, addresses: np.ndarray) -> View:
+    def of(self, addresses: np.ndarray) -> BufferView:
         """Other elements of the same buffer."""
-        return View(self.buffer, addresses, self.dtype)
+        return BufferView(self.buffer, addresses, self.dtype)
 
 
 def element_dtype(type_: Attribute) -> np.dtype:

@@ -19,24 +19,24 @@ from minitriton.dialects import tt, ttng
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.dialects.ttng.tma import TensormapCreateOp
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
-from minitriton.interpreter.memory.descriptors import Descriptor
+from minitriton.interpreter.machine import TileMachine
+from minitriton.interpreter.memory.descriptors import DescriptorValue
 from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publish_copy
 from minitriton.interpreter.memory.ops import load_where
-from minitriton.interpreter.memory.tensor_maps import TensorMap
+from minitriton.interpreter.memory.tensor_maps import DescribedTensor
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder, shape_of
 
 
 @WITH_MACHINE.add(TensormapCreateOp)
-def _create(op: TensormapCreateOp, machine: Machine) -> Callable[..., None]:
+def _create(op: TensormapCreateOp, machine: TileMachine) -> Callable[..., None]:
     assert isinstance(op, TensormapCreateOp)
     rank, fills_with_nan = len(op.box_dim), bool(integer(op.fill_mode))
 
     def run(address: Array, base: Array, *numbers: Array) -> None:
         sizes, strides = numbers[rank : 2 * rank], numbers[2 * rank : 3 * rank - 1]
-        machine.tensor_copies.maps[int(address)] = TensorMap(
+        machine.tensor_copies.maps[int(address)] = DescribedTensor(
             int(base), tuple(int(n) for n in sizes[::-1]), tuple(int(n) for n in strides[::-1]), fills_with_nan
         )
 
@@ -44,29 +44,29 @@ def _create(op: TensormapCreateOp, machine: Machine) -> Callable[..., None]:
 
 
 @WITH_MACHINE.add(ttng.ReinterpretTensorDescOp)
-def _reinterpret(op: ttng.ReinterpretTensorDescOp, machine: Machine) -> Callable[[Array], Descriptor]:
+def _reinterpret(op: ttng.ReinterpretTensorDescOp, machine: TileMachine) -> Callable[[Array], DescriptorValue]:
     type_ = op.results[0].type
     assert isinstance(type_, TensorDescType)
     block, element = shape_of(type_.block_type), type_.signless_block_type.element_type
 
-    def run(address: Array) -> Descriptor:
+    def run(address: Array) -> DescriptorValue:
         tensor = machine.tensor_copies.maps.get(int(address))
         if tensor is None:
             raise InterpreterError(f"{op.name} finds no descriptor at {int(address):#x}")
         padding = encoder(element)(np.float64(np.nan)) if tensor.fills_with_nan else None
-        plain = Descriptor(tensor.base, tensor.sizes, (), block, element, padding)
+        plain = DescriptorValue(tensor.base, tensor.sizes, (), block, element, padding)
         strides = tuple(stride // plain.dtype.itemsize for stride in tensor.strides)
-        return Descriptor(tensor.base, tensor.sizes, (*strides, 1), block, element, padding)
+        return DescriptorValue(tensor.base, tensor.sizes, (*strides, 1), block, element, padding)
 
     return run
 
 
 @WITH_MACHINE.add(ttng.AsyncTMACopyGlobalToLocalOp, ttng.AsyncTMAGatherOp)
-def _load(op: ttng.AsyncTMACopyGlobalToLocalOp | ttng.AsyncTMAGatherOp, machine: Machine) -> Callable[..., None]:
+def _load(op: ttng.AsyncTMACopyGlobalToLocalOp | ttng.AsyncTMAGatherOp, machine: TileMachine) -> Callable[..., None]:
     shared, memory = machine.shared, machine.memory
     gathers = isinstance(op, ttng.AsyncTMAGatherOp)
 
-    def run(descriptor: Descriptor, *operands: Any) -> None:
+    def run(descriptor: DescriptorValue, *operands: Any) -> None:
         *indices, barrier_view, view, predicate = operands
         if not predicate:
             return
@@ -81,16 +81,16 @@ def _load(op: ttng.AsyncTMACopyGlobalToLocalOp | ttng.AsyncTMAGatherOp, machine:
     return run
 
 
-def _store_by(like: type[Operation]) -> Callable[[Operation, Machine], Callable[..., None]]:
+def _store_by(like: type[Operation]) -> Callable[[Operation, TileMachine], Callable[..., None]]:
     """A store whose values come from a buffer, else like ops of the class `like` of the dialect `tt`."""
     values_last = like is tt.DescriptorScatterOp
     meaning = WITH_MACHINE.of_class(like)
     assert meaning is not None
 
-    def make(op: Operation, machine: Machine) -> Callable[..., None]:
+    def make(op: Operation, machine: TileMachine) -> Callable[..., None]:
         store = meaning(op, machine)
 
-        def run(descriptor: Descriptor, *operands: Any) -> None:
+        def run(descriptor: DescriptorValue, *operands: Any) -> None:
             *indices, view = operands
             values = machine.shared.load(op, view, ONE_WARP)
             store(descriptor, *(indices if values_last else ()), values, *(() if values_last else indices))
@@ -103,7 +103,7 @@ def _store_by(like: type[Operation]) -> Callable[[Operation, Machine], Callable[
 
 
 @WITH_MACHINE.add(ttng.TMAStoreWaitOp)
-def _wait_for_stores(op: ttng.TMAStoreWaitOp, machine: Machine) -> Callable[[], None]:
+def _wait_for_stores(op: ttng.TMAStoreWaitOp, machine: TileMachine) -> Callable[[], None]:
     pending = integer(op.properties["pendings"])
 
     def run() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.memory.shared_views import BufferView
 
 
 @dataclass(frozen=True)
-class TensorMap:
+class DescribedTensor:
     """The contents of a descriptor's 128 bytes: sizes in elements, strides in bytes, slowest dimension first."""
 
     base: int
@@ -21,5 +21,5 @@ class TensorMap:
 class TensorCopies:
     """The descriptors that a program has written, by address, and the buffers that its stores may still read."""
 
-    maps: dict[int, TensorMap] = field(default_factory=dict)
-    stores: list[View] = field(default_factory=list)
+    maps: dict[int, DescribedTensor] = field(default_factory=dict)
+    stores: list[BufferView] = field(default_factory=list)

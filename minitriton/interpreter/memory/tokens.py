@@ -16,8 +16,8 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import nvws
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
-from minitriton.interpreter.memory.mbarrier import Mbarrier
+from minitriton.interpreter.machine import TileMachine
+from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.mbarriers import learn, publish
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
@@ -25,33 +25,35 @@ from minitriton.interpreter.values import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Token:
+class BufferToken:
     """The barriers of each buffer."""
 
-    full: tuple[Mbarrier, ...]
-    empty: tuple[Mbarrier, ...]
+    full: tuple[MbarrierState, ...]
+    empty: tuple[MbarrierState, ...]
 
-    def at(self, op: Operation, index: Array) -> tuple[Mbarrier, Mbarrier]:
+    def at(self, op: Operation, index: Array) -> tuple[MbarrierState, MbarrierState]:
         """Full and empty of one buffer. Raises `InterpreterError` for a buffer that there is not."""
         if not 0 <= int(index) < len(self.full):
             raise InterpreterError(f"{op.name} names buffer {int(index)} of {len(self.full)}")
         return self.full[int(index)], self.empty[int(index)]
 
 
-def _arrive(machine: Machine, barrier: Mbarrier) -> None:
+def _arrive(machine: TileMachine, barrier: MbarrierState) -> None:
     publish(machine, barrier)
     barrier.arrive()
 
 
 @WITH_MACHINE.add(nvws.CreateTokenOp)
-def _create(op: nvws.CreateTokenOp, machine: Machine) -> Callable[[], Token]:
+def _create(op: nvws.CreateTokenOp, machine: TileMachine) -> Callable[[], BufferToken]:
     count = integer(op.properties["numBuffers"])
-    return lambda: Token(tuple(Mbarrier(1) for _ in range(count)), tuple(Mbarrier(1) for _ in range(count)))
+    return lambda: BufferToken(
+        tuple(MbarrierState(1) for _ in range(count)), tuple(MbarrierState(1) for _ in range(count))
+    )
 
 
 @WITH_MACHINE.add(nvws.ProducerAcquireOp)
-def _acquire(op: nvws.ProducerAcquireOp, machine: Machine) -> Callable[[Token, Array, Array], None]:
-    def run(token: Token, index: Array, phase: Array) -> None:
+def _acquire(op: nvws.ProducerAcquireOp, machine: TileMachine) -> Callable[[BufferToken, Array, Array], None]:
+    def run(token: BufferToken, index: Array, phase: Array) -> None:
         _, empty = token.at(op, index)
         machine.wait_until(op, lambda: empty.passed(int(phase) ^ 1), lambda: "no consumer has released the buffer")
         learn(machine, empty)
@@ -60,13 +62,13 @@ def _acquire(op: nvws.ProducerAcquireOp, machine: Machine) -> Callable[[Token, A
 
 
 @WITH_MACHINE.add(nvws.ProducerCommitOp)
-def _commit(op: nvws.ProducerCommitOp, machine: Machine) -> Callable[[Token, Array], None]:
+def _commit(op: nvws.ProducerCommitOp, machine: TileMachine) -> Callable[[BufferToken, Array], None]:
     return lambda token, index: _arrive(machine, token.at(op, index)[0])
 
 
 @WITH_MACHINE.add(nvws.ConsumerWaitOp)
-def _wait(op: nvws.ConsumerWaitOp, machine: Machine) -> Callable[[Token, Array, Array], None]:
-    def run(token: Token, index: Array, phase: Array) -> None:
+def _wait(op: nvws.ConsumerWaitOp, machine: TileMachine) -> Callable[[BufferToken, Array, Array], None]:
+    def run(token: BufferToken, index: Array, phase: Array) -> None:
         full, _ = token.at(op, index)
         machine.wait_until(op, lambda: full.passed(int(phase)), lambda: "no producer has filled the buffer")
         learn(machine, full)
@@ -75,5 +77,5 @@ def _wait(op: nvws.ConsumerWaitOp, machine: Machine) -> Callable[[Token, Array, 
 
 
 @WITH_MACHINE.add(nvws.ConsumerReleaseOp)
-def _release(op: nvws.ConsumerReleaseOp, machine: Machine) -> Callable[[Token, Array], None]:
+def _release(op: nvws.ConsumerReleaseOp, machine: TileMachine) -> Callable[[BufferToken, Array], None]:
     return lambda token, index: _arrive(machine, token.at(op, index)[1])

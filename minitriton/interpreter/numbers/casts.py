@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.tt.enums import RoundingMode
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import PURE, WITH_MACHINE
 from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder, is_i1, same, unsigned_dtype
@@ -110,7 +110,7 @@ def _float_to_float(op: arith.ExtFOp | arith.TruncFOp | tt.FpToFpOp) -> Unary:
 
 
 @WITH_MACHINE.add(tt.FpToFpOp)
-def _converted(op: tt.FpToFpOp, machine: Machine) -> Unary:
+def _converted(op: tt.FpToFpOp, machine: TileMachine) -> Unary:
     """`tt.fp_to_fp`, as the target rounds."""
     source, target = _types(op)
     rounding = getattr(op.properties.get("rounding"), "data", None)

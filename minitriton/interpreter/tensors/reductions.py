@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Region
 
 from minitriton.dialects import tt
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, shape_of
@@ -26,7 +26,7 @@ from minitriton.interpreter.values import Array, dtype_of, shape_of
 Combine = Callable[[Sequence[Array]], list[Array]]
 
 
-def region_on_arrays(region: Region, machine: Machine) -> Combine:
+def region_on_arrays(region: Region, machine: TileMachine) -> Combine:
     """A region of scalar ops as a function of arrays of one shape."""
     first = region.first_block
     assert first is not None
@@ -43,7 +43,7 @@ def region_on_arrays(region: Region, machine: Machine) -> Combine:
     return each
 
 
-def _is_straight(region: Region, machine: Machine, callers: frozenset[str]) -> bool:
+def _is_straight(region: Region, machine: TileMachine, callers: frozenset[str]) -> bool:
     """Whether `region` and the functions that it calls have no control flow."""
     if region.first_block is not region.last_block or region.first_block is None:
         return False
@@ -60,7 +60,7 @@ def _is_straight(region: Region, machine: Machine, callers: frozenset[str]) -> b
 
 
 @WITH_MACHINE.add(tt.ReduceOp)
-def _reduce(op: tt.ReduceOp, machine: Machine) -> Callable[..., Any]:
+def _reduce(op: tt.ReduceOp, machine: TileMachine) -> Callable[..., Any]:
     axis = integer(op.properties["axis"])
     region = op.regions[0]
     dtypes = [dtype_of(result.type) for result in op.results]
@@ -83,7 +83,7 @@ def _reduce(op: tt.ReduceOp, machine: Machine) -> Callable[..., Any]:
 
 
 @WITH_MACHINE.add(tt.ScanOp)
-def _scan(op: tt.ScanOp, machine: Machine) -> Callable[..., Any]:
+def _scan(op: tt.ScanOp, machine: TileMachine) -> Callable[..., Any]:
     axis = integer(op.properties["axis"])
     backwards = bool(integer(op.properties["reverse"]))
     region = op.regions[0]
@@ -108,7 +108,7 @@ def _scan(op: tt.ScanOp, machine: Machine) -> Callable[..., Any]:
 
 
 @WITH_MACHINE.add(tt.MapElementwiseOp)
-def _map_elementwise(op: tt.MapElementwiseOp, machine: Machine) -> Callable[..., Any]:
+def _map_elementwise(op: tt.MapElementwiseOp, machine: TileMachine) -> Callable[..., Any]:
     """The region takes `pack` neighbours of each operand at a time, and gives as many of each result."""
     pack = integer(op.properties["pack"])
     region = op.regions[0]

@@ -16,12 +16,12 @@ from xdsl.ir import Operation
 
 from minitriton.dialects import ttng
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.shapes import integer
 
 
-def _refuse_in_partitions(op: Operation, machine: Machine) -> None:
+def _refuse_in_partitions(op: Operation, machine: TileMachine) -> None:
     if machine.partitions is not None:
         raise NoMeaning(
             f"the interpreter has no meaning for {op.name} in a partition: all threads of the cluster must take part",
@@ -30,7 +30,7 @@ def _refuse_in_partitions(op: Operation, machine: Machine) -> None:
 
 
 @WITH_MACHINE.add(ttng.ClusterArriveOp)
-def _arrive(op: ttng.ClusterArriveOp, machine: Machine) -> Callable[[], None]:
+def _arrive(op: ttng.ClusterArriveOp, machine: TileMachine) -> Callable[[], None]:
     relaxed = bool(integer(op.properties["relaxed"]))
 
     def run() -> None:
@@ -46,7 +46,7 @@ def _arrive(op: ttng.ClusterArriveOp, machine: Machine) -> Callable[[], None]:
 
 
 @WITH_MACHINE.add(ttng.ClusterWaitOp)
-def _wait(op: ttng.ClusterWaitOp, machine: Machine) -> Callable[[], None]:
+def _wait(op: ttng.ClusterWaitOp, machine: TileMachine) -> Callable[[], None]:
     def run() -> None:
         _refuse_in_partitions(op, machine)
         arrival = machine.cluster_arrival

@@ -24,12 +24,12 @@ from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttg.warp_specialize import WarpSpecializeOp
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.shared import Issued
-from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.values import Array
-from minitriton.interpreter.warps.products import Products
+from minitriton.interpreter.warps.products import ProductsInFlight
 
 
 class _Stopped(Exception):
@@ -42,8 +42,8 @@ class Task:
 
     name: str
     issued: Issued
-    products: Products = field(default_factory=Products)
-    stores: list[View] = field(default_factory=list)
+    products: ProductsInFlight = field(default_factory=ProductsInFlight)
+    stores: list[BufferView] = field(default_factory=list)
     ready: Callable[[], bool] | None = None
     """Whether what it waits for has come; None if it does not wait."""
     waits_at: Operation | None = None
@@ -54,7 +54,7 @@ class Task:
 class Partitions:
     """The tasks of one `ttg.warp_specialize`, of which one runs at any time, each in a thread of its own."""
 
-    def __init__(self, machine: Machine, tasks: list[Task]) -> None:
+    def __init__(self, machine: TileMachine, tasks: list[Task]) -> None:
         self.machine = machine
         self.tasks = tasks
         self.turn = 0
@@ -142,7 +142,7 @@ def _at(op: Operation) -> str:
 
 
 @WITH_MACHINE.add(WarpSpecializeOp)
-def _warp_specialize(op: WarpSpecializeOp, machine: Machine) -> Callable[..., Any]:
+def _warp_specialize(op: WarpSpecializeOp, machine: TileMachine) -> Callable[..., Any]:
     assert isinstance(op, WarpSpecializeOp)
     counts = op.num_warps_of_partitions
     own = num_warps(op)

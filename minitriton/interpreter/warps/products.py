@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.memory.shared_views import BufferView
 
 
 @dataclass
-class Products:
+class ProductsInFlight:
     """The asynchronous products of a program, by number, in the order in which they were started."""
 
     started: int = 0
     finished: int = 0
-    operands: dict[int, list[View]] = field(default_factory=dict)
+    operands: dict[int, list[BufferView]] = field(default_factory=dict)
 
-    def start(self, buffers: list[View]) -> int:
+    def start(self, buffers: list[BufferView]) -> int:
         """Another one, which reads `buffers`."""
         self.started += 1
         self.operands[self.started] = buffers
         return self.started
 
-    def wait(self, pending: int) -> list[View]:
+    def wait(self, pending: int) -> list[BufferView]:
         """All but the last `pending` ones end; the buffers that they read."""
         first, self.finished = self.finished, max(self.finished, self.started - pending)
         return [view for number in range(first + 1, self.finished + 1) for view in self.operands.pop(number)]

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from minitriton.dialects import ttng
 from minitriton.dialects.ttng.dot import WarpGroupDotOp
 from minitriton.interpreter.errors import InterpreterError
-from minitriton.interpreter.machine import Machine
+from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.shared_ops import load_or_self
-from minitriton.interpreter.memory.shared_views import View
+from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import WITH_MACHINE
 from minitriton.interpreter.tensors.dots import product
 from minitriton.interpreter.tensors.shapes import integer
@@ -50,19 +50,19 @@ def _too_early() -> InterpreterError:
 
 
 @WITH_MACHINE.add(WarpGroupDotOp)
-def _warp_group_dot(op: WarpGroupDotOp, machine: Machine) -> Callable[..., Any]:
+def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Callable[..., Any]:
     assert isinstance(op, WarpGroupDotOp)
     multiply = product(*(getattr(operand.type, "element_type", operand.type) for operand in (op.a, op.b, op.c)))
     is_async, nothing, shared = bool(integer(op.is_async)), zero(op.c.type), machine.shared
 
-    def run(a: Array | View, b: View, c: Array | Unfinished, use_c: Array | None = None) -> Any:
+    def run(a: Array | BufferView, b: BufferView, c: Array | Unfinished, use_c: Array | None = None) -> Any:
         accumulator = c.value if isinstance(c, Unfinished) else c
         if use_c is not None and not use_c:
             accumulator = nothing
         result = multiply(load_or_self(op, machine, a), load_or_self(op, machine, b), accumulator)
         if not is_async:
             return result
-        buffers = [operand for operand in (a, b) if isinstance(operand, View)]
+        buffers = [operand for operand in (a, b) if isinstance(operand, BufferView)]
         for view in buffers:
             shared.begin_async_read(op, view)
         return Unfinished(result, machine.products.start(buffers))
@@ -71,7 +71,7 @@ def _warp_group_dot(op: WarpGroupDotOp, machine: Machine) -> Callable[..., Any]:
 
 
 @WITH_MACHINE.add(ttng.WarpGroupDotWaitOp)
-def _wait(op: ttng.WarpGroupDotWaitOp, machine: Machine) -> Callable[..., Any]:
+def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Callable[..., Any]:
     pending = integer(op.properties["pendings"])
 
     def run(*values: Any) -> Any:

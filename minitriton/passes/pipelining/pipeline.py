@@ -46,7 +46,7 @@ def lower_loops(module: ModuleOp) -> bool:
 
 @register_pass
 @dataclass(frozen=True)
-class Pipeline(Pass):
+class PipelineLoops(Pass):
     """Pipelines the loops that have a schedule."""
 
     name: ClassVar[str] = "tritongpu-pipeline"

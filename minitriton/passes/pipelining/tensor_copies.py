@@ -31,7 +31,6 @@ from minitriton.passes.tensor_layouts import element_bits, layout_of_value
 from minitriton.rewriting.insertion import Inserter
 
 DescriptorLoad = tt.DescriptorLoadOp | tt.DescriptorGatherOp
-DESCRIPTOR_LOADS = (tt.DescriptorLoadOp, tt.DescriptorGatherOp)
 
 _BARRIER = ttg.encoding_attr(SwizzledShared(1, 1, 1, (0,)))
 

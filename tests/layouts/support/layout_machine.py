@@ -5,10 +5,10 @@ import numpy as np
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.plans import (
-    Access,
     ConversionPlan,
-    MemoryAccess,
     NoConversion,
+    PlannedAccess,
+    PlannedMemoryAccess,
     RegisterPermutation,
     SelectSwap,
     SharedMemoryRoundTrip,
@@ -84,26 +84,26 @@ def _round_trip(plan: SharedMemoryRoundTrip, values: np.ndarray) -> np.ndarray:
     return np.concatenate(loaded, -1)[:, :, list(plan.result)]
 
 
-def load(plan: MemoryAccess, memory: np.ndarray, warps: int, slice_offset: int = 0) -> np.ndarray:
+def load(plan: PlannedMemoryAccess, memory: np.ndarray, warps: int, slice_offset: int = 0) -> np.ndarray:
     """The registers after loading from `memory`, which has an entry per element."""
     loaded = [memory[places(plan, access, warps, slice_offset)] for access in plan.accesses]
     return np.concatenate(loaded, -1)[:, :, list(plan.result)]
 
 
-def store(plan: MemoryAccess, values: np.ndarray, memory: np.ndarray, slice_offset: int = 0) -> None:
+def store(plan: PlannedMemoryAccess, values: np.ndarray, memory: np.ndarray, slice_offset: int = 0) -> None:
     """Store registers to `memory`."""
     for access in plan.accesses:
         memory[places(plan, access, values.shape[0], slice_offset)] = values[:, :, list(access.registers)]
 
 
-def addresses(plan: MemoryAccess, access: Access, warps: int, slice_offset: int = 0) -> np.ndarray:
+def addresses(plan: PlannedMemoryAccess, access: PlannedAccess, warps: int, slice_offset: int = 0) -> np.ndarray:
     """The byte address that each `[warp, lane]` gives; checks that it is aligned."""
     given = np.array([[plan.address(access, lane, warp, slice_offset) for lane in LANES] for warp in range(warps)])
     assert (given % (16 if plan.matrices else plan.vector_bytes) == 0).all()
     return given
 
 
-def places(plan: MemoryAccess, access: Access, warps: int, slice_offset: int = 0) -> np.ndarray:
+def places(plan: PlannedMemoryAccess, access: PlannedAccess, warps: int, slice_offset: int = 0) -> np.ndarray:
     """The element of the buffer that each `[warp, lane, k]` of the access touches."""
     size = plan.bitwidth // 8
     start = addresses(plan, access, warps, slice_offset) // size
@@ -121,7 +121,7 @@ def places(plan: MemoryAccess, access: Access, warps: int, slice_offset: int = 0
     return np.stack(touched, -1)
 
 
-def wavefronts(plan: MemoryAccess, warps: int) -> int:
+def wavefronts(plan: PlannedMemoryAccess, warps: int) -> int:
     """Passes over the 32 banks of all accesses: a matrix at a time, or as many lanes as move 128 bytes."""
     size = 16 if plan.matrices else plan.vector_bytes
     group = 8 if plan.matrices else 32 // max(1, size // 4)
@@ -135,7 +135,7 @@ def wavefronts(plan: MemoryAccess, warps: int) -> int:
     return total
 
 
-def extra_wavefronts(plan: MemoryAccess, warps: int) -> float:
+def extra_wavefronts(plan: PlannedMemoryAccess, warps: int) -> float:
     """Wavefronts per group of lanes that moves 128 bytes, beyond the one that is needed; the mean over all accesses."""
     group = 32 // max(1, plan.vector_bytes // 4)
     counts = []
