@@ -189,3 +189,27 @@ def by_pointers(a, b, c, M, N, K, STAGES: tl.constexpr, BM: tl.constexpr, BN: tl
         x += BK
         y += BK * N
     tl.store(c + rows[:, None] * N + columns[None, :], total.to(tl.float16))
+
+
+@triton.jit
+def assumed(a, b, c, M, N, K, STAGES: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    da = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    db = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    total = tl.zeros((BM, BN), tl.float32)
+    tl.assume(K > 0)
+    for k in tl.range(0, K, BK, warp_specialize=True, num_stages=STAGES):
+        total = tl.dot(da.load([0, k]), db.load([k, 0]), total)
+    tl.store(c + tl.arange(0, BM)[:, None] * N + tl.arange(0, BN)[None, :], total.to(tl.float16))
+
+
+@triton.jit
+def in_a_branch(a, b, c, M, N, K, STAGES: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    da = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    db = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    dc = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    for turn in tl.range(0, 4, warp_specialize=True, num_stages=STAGES):
+        if turn % 2 == 1:
+            total = tl.zeros((BM, BN), tl.float32)
+            for k in range(0, K, BK):
+                total = tl.dot(da.load([0, k]), db.load([k, 0]), total)
+            dc.store([0, 0], total.to(tl.float16))

@@ -60,7 +60,17 @@ def product(m: int, n: int, k: int, columns_of_b: bool) -> tuple[list[Any], Arra
 
 
 @pytest.mark.parametrize(
-    "name", ["matmul", "rows_of_b", "stored_by_pointers", "scaled", "two_products", "stored_in_halves"]
+    "name",
+    [
+        "matmul",
+        "rows_of_b",
+        "stored_by_pointers",
+        "scaled",
+        "two_products",
+        "stored_in_halves",
+        "assumed",
+        "in_a_branch",
+    ],
 )
 @pytest.mark.parametrize("rows", [64, 128])
 def test_a_product_is_what_numpy_computes(name: str, rows: int) -> None:

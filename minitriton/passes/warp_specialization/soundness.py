@@ -27,11 +27,10 @@ from minitriton.passes.pipelining.stored_arrays import written_pointers
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.partitions import CONSUMER_REGISTERS
 from minitriton.passes.warp_specialization.task_ids import PRODUCER, CannotSpecialize, tasks_of
+from minitriton.passes.warp_specialization.task_propagation import ASSUME
 from minitriton.passes.warp_specialization.token_lowering import THREADS
 from minitriton.rewriting.effects import would_be_trivially_dead
 
-_HARMLESS = frozenset({"llvm.intr.assume"})
-"""May be left out or repeated."""
 MOST_SUMS = CONSUMER_REGISTERS - 40
 """Registers of a thread that may hold sums; addresses, barriers and loop counters need the others."""
 
@@ -85,7 +84,7 @@ def _check_registers(dot: ttng.WarpGroupDotOp) -> None:
 
 
 def _is_seen(op: Operation) -> bool:
-    if isinstance(op, scf.ForOp | scf.IfOp) or op.has_trait(IsTerminator) or op.name in _HARMLESS:
+    if isinstance(op, scf.ForOp | scf.IfOp) or op.has_trait(IsTerminator) or op.name == ASSUME:
         return False
     around = op.parent_op()
     if isinstance(around, tt.ReduceOp | tt.ScanOp):

@@ -23,12 +23,15 @@ from minitriton.passes.warp_specialization.task_ids import (
     add_tasks_around,
     has_tasks,
     set_tasks,
+    tasks_inside,
     tasks_of,
 )
 
 Needs = dict[SSAValue, frozenset[int]]
 """Which tasks need a value."""
 _NONE: frozenset[int] = frozenset()
+ASSUME = "llvm.intr.assume"
+"""What the kernel promises, every task may rely on."""
 
 
 def propagate_tasks(function: Operation) -> None:
@@ -36,6 +39,10 @@ def propagate_tasks(function: Operation) -> None:
 
     Raises `CannotSpecialize` where an op with ids stands in something else than a loop, a branch or a reduction.
     """
+    everyone = tasks_inside(function)
+    for op in ops_in(function):
+        if op.name == ASSUME and not has_tasks(op):
+            set_tasks(op, everyone)
     needs = _Propagation(function).needs
     for op in ops_in_inner_first(function):
         if op is function:
