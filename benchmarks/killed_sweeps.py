@@ -73,19 +73,21 @@ def wait_for_more(store: Path, running: list[subprocess.Popen[bytes]]) -> None:
 
 
 def kill_workers(store: Path, orders: int, kills: int, rng: random.Random) -> None:
-    """One sweep after another, one process of which is killed now and then."""
+    """One sweep, a process of which is killed now and then; begun anew with more points where it has ended."""
     process, done = start(store, orders), 0
     while done < kills:
-        time.sleep(rng.uniform(0.1, 1.5))
         if process.poll() is not None:
-            orders += 100
+            orders += 200
             process = start(store, orders)
-            continue
+        if done % 5:  # every fifth falls anywhere, the start included
+            wait_for_more(store, [process])
+        time.sleep(rng.uniform(0.0, 1.0))
         if workers := children_of(process.pid):
             os.kill(rng.choice(workers), signal.SIGKILL)
             done += 1
             print(f"kill {done}: {known(store)} points of {3 * orders}", flush=True)
-    process.wait()
+    if process.wait() != 0:
+        print("the sweep ended with an error")
 
 
 def known(store: Path) -> int:

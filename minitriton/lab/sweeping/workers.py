@@ -29,6 +29,9 @@ from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
 from minitriton.runtime.driver import has_gpu
 
+LOST_AT_START = 5
+"""Processes in a row that may end before they can take a batch: killed by chance, before something is wrong with all."""
+
 _READY = "ready"
 """What a process says once it can take batches."""
 
@@ -152,6 +155,7 @@ class Workers:
         self.work, self.jobs, self.limit = work, jobs, limit
         self.cpu_seconds = 0.0
         self._workers: list[_Worker] = []
+        self._lost_at_start = 0
 
     def judge(self, batches: Iterable[list[Batch]], at_once: int | None = None) -> Iterator[int]:
         """Has `batches` judged, kernel by kernel as they are made, by `at_once` processes at most. Raises what a process could not do for
@@ -202,6 +206,7 @@ class Workers:
                 continue
             if answer == _READY:
                 worker.is_ready, worker.since = True, time.monotonic()
+                self._lost_at_start = 0
                 continue
             done, seconds, error = answer
             worker.batch = None
@@ -221,13 +226,17 @@ class Workers:
         assert batch is not None
         worker.connection.close()
         worker.process.wait()
-        if not worker.is_ready:
+        self._lost_at_start = 0 if worker.is_ready else self._lost_at_start + 1
+        if self._lost_at_start >= LOST_AT_START:
             raise MinitritonError(
                 f"the processes of the sweep end before they judge anything (exit code {worker.process.returncode})",
                 help="what they print says why; is there memory and disk enough?",
             )
         fresh = self._start()
         self._workers[self._workers.index(worker)] = fresh
+        if not worker.is_ready:
+            waiting.put_back([batch])
+            return 0
         if len(batch.pipelines) == 1 and batch.tries:
             if batch.measure:
                 return 1
