@@ -50,6 +50,16 @@ TOLERANCES: dict[str, Tolerance] = {
     "log_sum_exp": Tolerance((_EXP,), 6, of_largest=True),
     "distance": Tolerance((_ROOT,), 2),
     "centred_columns": Tolerance((_DIVIDE,), 6, of_largest=True),
+    "bench_gelu": Tolerance((_DIVIDE, _EXP), 8, of_largest=True),
+    "bench_swiglu": Tolerance((_DIVIDE, _EXP), 6),
+    "bench_adam": Tolerance((_DIVIDE, _ROOT), 8, of_largest=True),
+    "bench_attention": Tolerance((_DIVIDE, _EXP), 12, of_largest=True),
+    "bench_softmax": Tolerance((_DIVIDE, _EXP), 8),
+    "bench_layer_norm": Tolerance((_DIVIDE, _ROOT), 8, of_largest=True),
+    "bench_rms_norm": Tolerance((_DIVIDE, _ROOT), 6),
+    "bench_online_log_sum_exp": Tolerance((_EXP,), 6, of_largest=True),
+    "bench_cross_entropy": Tolerance((_EXP,), 8, of_largest=True),
+    "bench_quantize": Tolerance((_DIVIDE,), 3),
 }
 """Parity kernels that use approximate instructions."""
 
