@@ -160,6 +160,8 @@ def _take_over_buffers(value: SSAValue, filled: SSAValue, placer: Placer) -> Non
             _make_views_mutable(alloc, placer)
             alloc.results[0].replace_all_uses_with(filled)
             placer.schedule.places.pop(alloc, None)
+            if placer.at.anchor is alloc:
+                placer.at.anchor = alloc.next_op
             assert alloc.parent is not None
             alloc.parent.erase_op(alloc)
 

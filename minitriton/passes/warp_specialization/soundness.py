@@ -1,7 +1,7 @@
 """What must hold so that the warp groups together do what the loop did; else it is left to the pipeliner.
 
 - What writes memory or is seen from outside (stores, atomics, prints) is done by one warp group: by none it would be lost, by two done twice.
-- The producer runs ahead, so it loads no array that the function stores to.
+- Warp groups run ahead of each other, so none loads from an array that another one stores to.
 - The sums of a product fit into the registers of a consumer.
 - Tiles that threads of the producer copy (`cp.async`) are copied 4 bytes at a time at least, and nothing but zeros is put where a mask is false.
 
@@ -14,7 +14,7 @@ from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
@@ -48,11 +48,17 @@ def check_soundness(function: tt.FuncOp) -> None:
     if not stores:
         return
     roots = PointerRoots(function)
-    stored = {root for _, pointer in stores for root in roots.of(pointer)}
+    stored: dict[SSAValue, set[int]] = {}
+    for op, pointer in stores:
+        for root in roots.of(pointer):
+            stored.setdefault(root, set()).update(tasks_of(op))
     for op in ops:
-        is_ahead = tasks_of(op) == (PRODUCER,) and isinstance(op, tt.LoadOp | tt.DescriptorLoadOp)
-        if is_ahead and not stored.isdisjoint(roots.of(op.operands[0])):
-            raise CannotSpecialize(op, "the kernel stores to the array that this load reads, so it cannot run ahead")
+        if isinstance(op, tt.LoadOp | tt.DescriptorLoadOp | tt.DescriptorGatherOp):
+            touching = {task for root in roots.of(op.operands[0]) for task in stored.get(root, ())}
+            if touching and len(touching.union(tasks_of(op))) > 1:
+                raise CannotSpecialize(
+                    op, "the kernel stores to the array that this load reads, so it cannot run ahead"
+                )
 
 
 def check_copies(function: tt.FuncOp, by_threads: bool) -> None:
