@@ -8,6 +8,7 @@ report.listing()       the kernel's PTX with counts beside each instruction and 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from minitriton.emulator.ptx.program import Instruction, PTXKernel
 from minitriton.errors import SourceLocation
+from minitriton.host.html import folded, table
 
 KINDS = (
     "out-of-bounds", "misaligned", "uninitialised", "shared-race", "thread-race", "global-race", "barrier", "deadlock", "async-read",
@@ -117,6 +119,15 @@ class Report:
                 entry["sectors"] += traffic.sectors
                 entry["conflicts"] += traffic.conflicts
         return lines
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what was found, totals, and the PTX with counts to be opened."""
+        total = self.total("global")
+        rows = [["requests", str(total.requests)], ["sectors", str(total.sectors)], ["bytes", str(total.bytes)]]
+        rows += [[escape(opcode), str(count)] for opcode, count in list(self.mix().items())[:12]]
+        found = "".join(f"<pre>{escape(str(finding))}</pre>" for finding in self.findings)
+        title = f"<b>{escape(self.kernel.name)}</b>, grid {'x'.join(map(str, self.grid))}"
+        return title + found + table(["", "count"], rows) + folded("PTX with counts", self.listing())
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers."""

@@ -127,13 +127,29 @@ def run_diff(given: argparse.Namespace) -> int:
 
 def run_explore(given: argparse.Namespace) -> int:
     """Serves the page until Ctrl-C, or writes it: then 1 if a pass failed, which the page shows, else 0."""
-    sources: list[str | None] = list(given.source) or [None]
+    sources: list[str | None] = _opened_folders(given.source) or [None]
     asked = [asked_of(given, source) for source in sources]
     if given.html is None:
         from minitriton.explorer.server import serve
 
         return serve(asked, port=given.port, browser=not given.no_browser)
     return _write_page(given.html, asked)
+
+
+def _opened_folders(sources: list[str]) -> list[str | None]:
+    """`sources`, with a folder's kernels in its place."""
+    from minitriton.explorer.folders import MOST, kernels_in
+
+    found: list[str | None] = []
+    for source in sources:
+        if not Path(source).is_dir():
+            found.append(source)
+            continue
+        kernels = kernels_in(Path(source))
+        if len(kernels) > MOST:
+            print(f"{source}: {len(kernels)} kernels; the newest {MOST} are opened", file=sys.stderr)
+        found += [str(path) for path in kernels[:MOST]]
+    return found
 
 
 def _write_page(path: Path, asked: list[Asked]) -> int:

@@ -47,6 +47,12 @@ class Difference:
     after: Snapshot
     rows: tuple[Row, ...]
 
+    def _repr_html_(self) -> str:
+        """In a notebook."""
+        from minitriton.explorer.notebook import difference_html
+
+        return difference_html(self)
+
     def counts(self) -> dict[str, int]:
         """Lines by kind; a moved op counts once."""
         found = {str(kind): 0 for kind in Kind}

@@ -51,6 +51,12 @@ class LayoutFact:
         """How many registers, lanes, warps, blocks or offsets there are."""
         return {name: 1 << len(bases) for name, bases in self.bases.items()}
 
+    def _repr_html_(self) -> str:
+        """In a notebook."""
+        from minitriton.explorer.notebook import layout_html
+
+        return layout_html(self)
+
     def plain(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {key: value for key, value in vars(self).items() if value != ()}

@@ -66,6 +66,12 @@ class Recording:
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes none."""
     steps: list[RecordedStep] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        """In a notebook."""
+        from minitriton.explorer.notebook import recording_html
+
+        return recording_html(self)
+
     def difference(self, index: int) -> Difference:
         """What step `index` (from 1) changed."""
         return compare(self.steps[index - 1].after, self.steps[index].after)

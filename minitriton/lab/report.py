@@ -8,9 +8,11 @@ my-pass            0.05           27     27  wrong              wrong           
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
 from minitriton.errors import SourceLocation
+from minitriton.host.html import table
 from minitriton.lab.comparison import Verdict
 
 
@@ -91,6 +93,20 @@ class CheckReport:
     def broken(self) -> list[PassRow]:
         """The passes that changed the numbers, left invalid IR or added a fault."""
         return [row for row in self.rows if not row.ok]
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the table, broken passes marked."""
+        rows = [
+            [
+                escape(row.name),
+                f"{1e3 * row.seconds:.2f}",
+                escape(row.against_before.value if row.changed else "unchanged"),
+            ]
+            for row in self.rows
+        ]
+        return f"<b>{escape(self.kernel)}</b>" + table(
+            ["pass", "ms", "numbers"], rows, ["" if row.ok else "#fde0de" for row in self.rows]
+        )
 
     def text(self) -> str:
         """The table, and below it what is known of each broken pass."""

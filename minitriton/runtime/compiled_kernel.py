@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import parse_json
+from minitriton.host.html import folded
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.cuda_driver import get_driver
 from minitriton.runtime.launching.arguments import lies_on_host
@@ -29,6 +31,13 @@ class CompiledKernel(StoredKernel):
         if self.module is not None:
             return
         load(self)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the stages, each to be opened."""
+        stages = [(name, text) for name, text in self.asm.items() if isinstance(text, str)]
+        return f"<b>{escape(self.name)}</b>" + "".join(
+            folded(f"{name}, {len(text.splitlines())} lines", text) for name, text in stages
+        )
 
     @property
     def run(self) -> Any:
