@@ -78,22 +78,6 @@ def way(source: Any, target: Any, shape: tuple[int, ...], bits: int, arch: int) 
     return [("conversion", conversion_fact(source, target, shape, bits, arch).text())]
 
 
-def homes(fact: LayoutFact) -> dict[str, np.ndarray]:
-    """For every element, in the tensor's shape, who holds it: `register`, `lane`, `warp`, `block`, or its `offset`; of copies the first."""
-    sizes = fact.sizes
-    dims = [dim for dim in ("block", "warp", "lane", "register", "offset") if dim in sizes]
-    grids = np.meshgrid(*(np.arange(sizes[dim]) for dim in dims), indexing="ij")
-    at = np.zeros(grids[0].shape, np.int64)
-    for dim, grid in zip(dims, grids, strict=True):
-        for bit, base in enumerate(fact.bases[dim]):
-            at ^= np.where(grid >> bit & 1, int(np.ravel_multi_index(base, fact.shape)), 0)
-    found = {dim: np.zeros(int(np.prod(fact.shape)), np.int64) for dim in dims}
-    places = at.reshape(-1)[::-1]
-    for dim, grid in zip(dims, grids, strict=True):
-        found[dim][places] = grid.reshape(-1)[::-1]
-    return {dim: numbers.reshape(fact.shape) for dim, numbers in found.items()}
-
-
 def banks(fact: LayoutFact, offset: np.ndarray, bits: int) -> np.ndarray:
     """The bank of shared memory in which each element begins."""
     padded = offset + sum((offset // interval * put for interval, put in fact.padding), np.zeros_like(offset))
@@ -102,7 +86,7 @@ def banks(fact: LayoutFact, offset: np.ndarray, bits: int) -> np.ndarray:
 
 def holders(fact: LayoutFact, bits: int, by: str) -> Any:
     """What stands in the cells: numbers in the tensor's shape; of "all", every kind by its name."""
-    found = homes(fact)
+    found = fact.homes()
     if "offset" in found:
         found["bank"] = banks(fact, found["offset"], bits)
     else:

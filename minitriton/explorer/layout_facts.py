@@ -51,6 +51,21 @@ class LayoutFact:
         """How many registers, lanes, warps, blocks or offsets there are."""
         return {name: 1 << len(bases) for name, bases in self.bases.items()}
 
+    def homes(self) -> dict[str, np.ndarray]:
+        """For every element, in the tensor's shape, who holds it: `register`, `lane`, `warp`, `block`, or its `offset`; of copies the first."""
+        sizes = self.sizes
+        dims = [dim for dim in ("block", "warp", "lane", "register", "offset") if dim in sizes]
+        grids = np.meshgrid(*(np.arange(sizes[dim]) for dim in dims), indexing="ij")
+        at = np.zeros(grids[0].shape, np.int64)
+        for dim, grid in zip(dims, grids, strict=True):
+            for bit, base in enumerate(self.bases[dim]):
+                at ^= np.where(grid >> bit & 1, int(np.ravel_multi_index(base, self.shape)), 0)
+        found = {dim: np.zeros(int(np.prod(self.shape)), np.int64) for dim in dims}
+        places = at.reshape(-1)[::-1]
+        for dim, grid in zip(dims, grids, strict=True):
+            found[dim][places] = grid.reshape(-1)[::-1]
+        return {dim: numbers.reshape(self.shape) for dim, numbers in found.items()}
+
     def _repr_html_(self) -> str:
         """In a notebook."""
         from minitriton.explorer.notebook import layout_html

@@ -7,20 +7,15 @@ layout_fact(encoding, shape)    the tile, coloured by warp
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 from minitriton.host.html import table
-
-if TYPE_CHECKING:
-    from minitriton.explorer.difference import Difference
-    from minitriton.explorer.layout_facts import LayoutFact
-    from minitriton.explorer.recording import Recording
 
 _COLOURS = {"changed": "#fff1c9", "moved": "#dcebff", "removed": "#fde0de", "added": "#d9f5dd"}
 _MOST_CELLS = 4096
 
 
-def difference_html(difference: Difference, context: int = 2) -> str:
+def difference_html(difference: Any, context: int = 2) -> str:
     """Before and after side by side, what is alike folded away."""
     rows = difference.rows
     near = {near for at, row in enumerate(rows) if row.kind != "same" for near in range(at - context, at + context + 1)}
@@ -43,7 +38,7 @@ def difference_html(difference: Difference, context: int = 2) -> str:
     return table(["before", "after"], cells, paints)
 
 
-def recording_html(recording: Recording) -> str:
+def recording_html(recording: Any) -> str:
     """The passes that changed something, each to be opened."""
     parts = [f"<b>{escape(recording.kernel)}</b>, sm_{recording.arch}"]
     for at, step in enumerate(recording.steps):
@@ -58,11 +53,9 @@ def recording_html(recording: Recording) -> str:
     return "".join(parts)
 
 
-def layout_html(fact: LayoutFact) -> str:
+def layout_html(fact: Any) -> str:
     """The tile: in each cell the thread and register of its element, coloured by warp; of shared memory the offset."""
-    from minitriton.explorer.layout_command import homes
-
-    found = homes(fact)
+    found = fact.homes()
     columns = fact.shape[-1]
     shown = {dim: numbers.reshape(-1, columns) for dim, numbers in found.items()}
     rows = min(next(iter(shown.values())).shape[0], max(1, _MOST_CELLS // columns))

@@ -12,7 +12,7 @@ from minitriton.cli import main
 from minitriton.errors import MinitritonError
 from minitriton.explorer.colours import background, painted
 from minitriton.explorer.explain_command import kernel_at
-from minitriton.explorer.layout_command import banks, holders, homes
+from minitriton.explorer.layout_command import banks, holders
 from minitriton.explorer.layout_facts import layout_fact, read_encoding
 from minitriton.layouts.to_linear import to_linear_layout
 
@@ -57,7 +57,7 @@ def test_lines_lead_to_the_kernel_around_them() -> None:
 @pytest.mark.parametrize("shape", [(16, 32), (64, 64)])
 def test_every_element_is_drawn_where_the_layout_has_it(text: str, shape: tuple[int, int]) -> None:
     encoding = read_encoding(text)
-    found = homes(layout_fact(encoding, shape))
+    found = layout_fact(encoding, shape).homes()
     layout = to_linear_layout(encoding, shape)
     for row in range(0, shape[0], 5):
         for column in range(0, shape[1], 3):
