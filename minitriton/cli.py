@@ -19,7 +19,6 @@ import sys
 from minitriton import opt
 from minitriton.commands.cache import add_cache_command
 from minitriton.commands.compile import add_compile_command
-from minitriton.commands.demo import run as run_demo
 from minitriton.commands.kernel_files import load_plugin
 from minitriton.commands.output import until_the_reader_leaves
 from minitriton.commands.passes import add_passes_command
@@ -74,4 +73,6 @@ def _version() -> str:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
+    from minitriton.commands.demo import run as run_demo
+
     return run_demo(full=arguments.full)

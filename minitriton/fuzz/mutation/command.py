@@ -13,14 +13,14 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
-from minitriton.fuzz.mutation.mutants import KINDS, mutant
-from minitriton.fuzz.mutation.verdict import Tools, judge
-from minitriton.fuzz.running import campaign
 from minitriton.lab.time_limit import add_time_limit, time_limit
+
+if TYPE_CHECKING:
+    from minitriton.fuzz.mutation.verdict import Tools
 
 MOST_SECONDS_OF_A_RUN = 5.0
 """For one run of a mutant on the emulator or the interpreter, where loops were changed to never end."""
@@ -50,6 +50,9 @@ def add_mutate_command(commands: Any, tools: Tools) -> None:
 
 def run(given: argparse.Namespace, tools: Tools) -> int:
     """Runs the mutants and prints the account. 0 if nothing was found, else 1."""
+    from minitriton.fuzz.mutation.verdict import judge
+    from minitriton.fuzz.running import campaign
+
     if given.out is not None:
         make_folder(given.out)
     kinds = chosen_kinds(given.kinds)
@@ -80,6 +83,8 @@ def run(given: argparse.Namespace, tools: Tools) -> int:
 
 def chosen_kinds(text: str) -> list[str]:
     """The kinds named, all for none. Raises `MinitritonError` for an unknown one."""
+    from minitriton.fuzz.mutation.mutants import KINDS
+
     names = [name.strip() for name in text.split(",") if name.strip()] or list(KINDS)
     for name in names:
         if name not in KINDS:
@@ -112,6 +117,9 @@ def as_json(summary: Any) -> dict[str, Any]:
 
 
 def _run_one(given: argparse.Namespace, kinds: list[str], tools: Tools) -> int:
+    from minitriton.fuzz.mutation.mutants import mutant
+    from minitriton.fuzz.mutation.verdict import judge
+
     with tempfile.TemporaryDirectory() as folder:
         made = mutant(kinds[given.only % len(kinds)], given.seed, given.only, Path(folder))
         if made.path is not None and given.keep is not None:
