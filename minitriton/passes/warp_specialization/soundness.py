@@ -22,6 +22,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.pointer_roots import PointerRoots
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.facts.launch import module_of
+from minitriton.dialects.facts.memory_access import MemoryAccess
 from minitriton.passes.pipelining.buffers import is_wide_enough, is_zero
 from minitriton.passes.pipelining.stored_arrays import written_pointers
 from minitriton.passes.tensor_layouts import element_bits
@@ -53,8 +54,9 @@ def check_soundness(function: tt.FuncOp) -> None:
         for root in roots.of(pointer):
             stored.setdefault(root, set()).update(tasks_of(op))
     for op in ops:
-        if isinstance(op, tt.LoadOp | tt.DescriptorLoadOp | tt.DescriptorGatherOp):
-            touching = {task for root in roots.of(op.operands[0]) for task in stored.get(root, ())}
+        access = MemoryAccess.of(op)
+        if access is not None and access.is_load:
+            touching = {task for root in roots.of(access.pointer_of(op)) for task in stored.get(root, ())}
             if touching and len(touching.union(tasks_of(op))) > 1:
                 raise CannotSpecialize(
                     op, "the kernel stores to the array that this load reads, so it cannot run ahead"
