@@ -13,30 +13,39 @@ minitriton demo
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import sys
+from typing import Any
 
-from minitriton import opt
-from minitriton.commands.cache import add_cache_command
-from minitriton.commands.compile import add_compile_command
-from minitriton.commands.kernel_files import load_plugin
-from minitriton.commands.output import until_the_reader_leaves
-from minitriton.commands.passes import add_passes_command
 from minitriton.errors import MinitritonError
-from minitriton.explorer.command import add_explorer_commands
-from minitriton.fuzz.command import add_fuzz_command
-from minitriton.fuzz.mutation.command import add_mutate_command
-from minitriton.lab.command import add_check_command
-from minitriton.lab.sweeping.command import add_sweep_commands
+
+_FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("minitriton.commands.compile", "add_compile_command", ("compile",)),
+    ("minitriton.commands.passes", "add_passes_command", ("passes",)),
+    ("minitriton.lab.command", "add_check_command", ("check",)),
+    ("minitriton.commands.cache", "add_cache_command", ("cache",)),
+    (
+        "minitriton.lab.sweeping.command",
+        "add_sweep_commands",
+        ("sweep", "corpus", "measure", "search", "worth", "report", "bisect"),
+    ),
+    ("minitriton.explorer.command", "add_explorer_commands", ("diff", "explore", "explain", "run", "layout")),
+    ("minitriton.fuzz.command", "add_fuzz_command", ("fuzz",)),
+    ("minitriton.fuzz.mutation.command", "add_mutate_command", ("mutate",)),
+)
+"""Modules of commands, what adds them to the command line, and their names: only what is asked for is imported."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the command. Exit code 1 for an error in the input, 2 for a wrong command line."""
-    arguments = _parser().parse_args(argv)
+    from minitriton.commands.output import until_the_reader_leaves
+
+    argv = sys.argv[1:] if argv is None else argv
+    arguments = _parser(argv).parse_args(argv)
     with until_the_reader_leaves():
         try:
-            for path in getattr(arguments, "load", None) or []:
-                load_plugin(path)
+            _load(getattr(arguments, "load", None) or [])
             return arguments.run(arguments)
         except MinitritonError as error:
             print(error, file=sys.stderr)
@@ -44,24 +53,40 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _load(plugins: list[str]) -> None:
+    if plugins:
+        from minitriton.commands.kernel_files import load_plugin
+
+        for path in plugins:
+            load_plugin(path)
+
+
+def _parser(argv: list[str]) -> argparse.ArgumentParser:
+    """The parser of what `argv` asks for: of the command that it begins with, or of all."""
     parser = argparse.ArgumentParser(
         prog="minitriton", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"minitriton {_version()}, compatible with Triton 3.6.0")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    add_compile_command(commands)
-    add_passes_command(commands)
-    add_check_command(commands)
-    add_cache_command(commands)
-    add_sweep_commands(commands)
-    add_explorer_commands(commands)
-    add_fuzz_command(commands)
-    add_mutate_command(commands, {"minitriton": main, "minitriton-opt": opt.main})
+    wanted = argv[0] if argv else ""
+    known = {name for _, _, names in _FAMILIES for name in names} | {"demo", "--version"}
+    for module, function, names in _FAMILIES:
+        if wanted in names or wanted not in known:
+            add: Any = getattr(importlib.import_module(module), function)
+            if "mutate" in names:
+                add(commands, {"minitriton": main, "minitriton-opt": _opt})
+            else:
+                add(commands)
     demo = commands.add_parser("demo", help="a kernel from Python to PTX to numbers")
     demo.add_argument("--full", action="store_true", help="print every stage in full")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _opt(argv: list[str] | None = None) -> int:
+    from minitriton.opt import main
+
+    return main(argv)
 
 
 def _version() -> str:

@@ -365,3 +365,18 @@ def test_the_reproducer_of_a_late_step_is_replayed_from_its_text(
     write_reproducer(path, Pipeline.parse("emit-ptx"), llir)
     assert opt(["--run-reproducer", str(path)]) == 0
     assert ".visible .entry vector_add(" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["cache", "path"]])
+def test_a_command_that_compiles_nothing_imports_no_compiler(arguments):
+    program = f"""
+import sys
+from minitriton.cli import main
+try:
+    main({arguments!r})
+except SystemExit:
+    pass
+print([name for name in ("xdsl", "numpy", "llvmlite") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
