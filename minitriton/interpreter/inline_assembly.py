@@ -59,9 +59,9 @@ def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: TileMachine) -> Cal
             f"{op.name} needs something that runs PTX",
             help="pass interpret(..., inline_assembly=minitriton.emulator.inline_assembly.evaluate)",
         )
-    asm, constraints = op.properties["asm_string"], op.properties["constraints"]
+    asm, constraints = op.asm_string, op.constraints
     assert isinstance(asm, StringAttr) and isinstance(constraints, StringAttr)
-    packed = integer(op.properties["packed_element"])
+    packed = integer(op.packed_element)
     taken, given = [operand.type for operand in op.operands], [result.type for result in op.results]
     counts = [packed // _elements_of_register(type_, packed) for type_ in (*taken, *given)]
     results = [

@@ -44,7 +44,7 @@ def _not_computed() -> InterpreterError:
 
 @PURE.add(ttg.PredicateStageOp)
 def _predicate_stage(op: ttg.PredicateStageOp) -> Callable[[Array, Array, Array], Array]:
-    later = integer(op.properties["maxStage"]) - 1 - integer(op.properties["stage"])
+    later = integer(op.max_stage) - 1 - integer(op.stage)
     return lambda iv, ub, step: np.bool_(iv < ub - ub.dtype.type(later) * step)
 
 

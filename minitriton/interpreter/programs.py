@@ -41,10 +41,10 @@ def _num_programs(op: tt.GetNumProgramsOp, machine: TileMachine) -> Callable[[],
 @WITH_MACHINE.add(tt.PrintOp)
 def _print(op: tt.PrintOp, machine: TileMachine) -> Callable[..., None]:
     """One line per element: `pid (0, 0, 0) idx (3) x: 7`."""
-    prefix = op.properties["prefix"]
+    prefix = op.prefix
     assert isinstance(prefix, StringAttr)
-    in_hex = bool(integer(op.properties["hex"]))
-    signedness = op.properties["isSigned"]
+    in_hex = bool(integer(op.hex))
+    signedness = op.is_signed
     assert isinstance(signedness, DenseArrayBase)
     readers = [_reader(op, i, bool(s)) for i, s in enumerate(signedness.get_values())]
 

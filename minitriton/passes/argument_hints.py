@@ -41,7 +41,7 @@ def write_argument_hints(module: ModuleOp, facts: AxisInfoAnalysis) -> None:
 
 
 def _callee(call: tt.CallOp) -> str:
-    callee = call.properties["callee"]
+    callee = call.callee
     assert isinstance(callee, SymbolRefAttr)
     return callee.string_value()
 

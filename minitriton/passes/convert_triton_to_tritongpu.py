@@ -201,14 +201,14 @@ def _constant(converter: _Converter, op: arith.ConstantOp) -> None:
     type_ = default_type(result.type, converter.launch)
     if type_ is not result.type:
         set_type(result, type_)
-        op.properties["value"] = retyped_elements(op.properties["value"], type_)
+        op.properties["value"] = retyped_elements(op.value, type_)
 
 
 @_RULES.add(tt.ExpandDimsOp)
 def _expand_dims(converter: _Converter, op: tt.ExpandDimsOp) -> None:
     if _has_layouts(op.results):
         return
-    axis = op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    axis = op.axis.value.data  # pyright: ignore[reportAttributeAccessIssue]
     source = _source_layout(op)
     if not isinstance(source, Blocked):
         raise PassError("tt.expand_dims of a tensor that has a layout must be blocked")
@@ -322,7 +322,7 @@ def _split(converter: _Converter, op: tt.SplitOp) -> None:
 @_RULES.add(tt.TransOp)
 def _trans(converter: _Converter, op: tt.TransOp) -> None:
     if not _has_layouts(op.results):
-        order = op.properties["order"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
+        order = op.order.get_values()  # pyright: ignore[reportAttributeAccessIssue]
         layout = inference.trans_dst(_source_layout(op), shape_of(op.operands[0]), order)
         converter.set_result_layout(op.results[0], cast(DistributedEncoding, layout))
 
@@ -335,7 +335,7 @@ def _broadcast(converter: _Converter, op: tt.BroadcastOp) -> None:
 
 @_RULES.add(tt.ReduceOp)
 def _reduce(converter: _Converter, op: tt.ReduceOp) -> None:
-    axis = op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    axis = op.axis.value.data  # pyright: ignore[reportAttributeAccessIssue]
     for result in op.results:
         if isinstance(result.type, TensorType) and layout_of_value(result) is None:
             converter.set_result_layout(result, Slice(axis, _source_layout(op)))
@@ -355,4 +355,4 @@ def _row_gather(converter: _Converter, op: tt.DescriptorGatherOp | tt.Descriptor
 
 @_RULES.add(tt.FuncOp)
 def _func(converter: _Converter, op: tt.FuncOp) -> None:
-    op.properties["function_type"] = default_type(op.properties["function_type"], converter.launch)
+    op.properties["function_type"] = default_type(op.function_type, converter.launch)

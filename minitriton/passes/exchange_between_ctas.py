@@ -105,7 +105,7 @@ def _convert_result(result: SSAValue, layout: DistributedEncoding) -> None:
 @_RULES.add(tt.ScanOp)
 def _scan(op: tt.ScanOp) -> None:
     source = op.operands[0]
-    axis_attr = op.properties["axis"]
+    axis_attr = op.axis
     assert isinstance(axis_attr, IntegerAttr)
     axis = axis_attr.value.data
     if axis not in _shared_dims(source):

@@ -131,5 +131,5 @@ def async_commit_group(f: FunctionLowering, op: ttg.AsyncCommitGroupOp) -> None:
 
 @lowers(ttg.AsyncWaitOp)
 def async_wait(f: FunctionLowering, op: ttg.AsyncWaitOp) -> None:
-    f.b.operation(nvvm.CpAsyncWaitGroupOp, (), (), {"n": op.properties["num"]})
+    f.b.operation(nvvm.CpAsyncWaitGroupOp, (), (), {"n": op.num})
     f.values[op.results[0]] = None

@@ -75,7 +75,7 @@ def _widths(f: FunctionLowering, op: Operation, kind: str, element: Attribute, a
 @lowers(tt.AtomicRMWOp)
 def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
     pointer, value, mask = op.ptr, op.val, op.mask  # pyright: ignore[reportAttributeAccessIssue]
-    kind = str(op.properties["atomic_rmw_op"].data)  # pyright: ignore[reportAttributeAccessIssue]
+    kind = str(op.atomic_rmw_op.data)  # pyright: ignore[reportAttributeAccessIssue]
     element = f.element_type(value)
     accesses = Accesses(f, pointer, mask, max(8, bit_width(element)))
     _widths(f, op, kind, element, accesses)

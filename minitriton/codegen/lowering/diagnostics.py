@@ -26,7 +26,7 @@ MAX_ARGUMENTS = 32
 
 @lowers(tt.PrintOp)
 def print_(f: FunctionLowering, op: tt.PrintOp) -> None:
-    prefix = op.properties["prefix"]
+    prefix = op.prefix
     assert isinstance(prefix, StringAttr)
     programs = [program_id(f, axis) for axis in range(3)]
     where = "pid (%u, %u, %u)"
@@ -34,7 +34,7 @@ def print_(f: FunctionLowering, op: tt.PrintOp) -> None:
         _printf(f, where + prefix.data, programs)
         return
     hexadecimal = _flag(op.properties.get("hex"))
-    signs = op.properties["isSigned"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    signs = op.is_signed.get_values()  # pyright: ignore[reportAttributeAccessIssue]
     for number, operand in enumerate(op.operands):
         label = prefix.data + (f"(operand {number}) " if len(op.operands) > 1 else "")
         indices, widths = _indices(f, operand)
@@ -104,7 +104,7 @@ def _string(f: FunctionLowering, text: str, prefix: str) -> SSAValue:
 def assert_(f: FunctionLowering, op: tt.AssertOp) -> None:
     """A tensor's assert is followed by a barrier: no thread may run into a trap that the assert should have named."""
     b = f.b
-    message = op.properties["message"]
+    message = op.message
     assert isinstance(message, StringAttr)
     condition = op.operands[0]
     zero = b.constant(f.element_type(condition), 0)

@@ -54,7 +54,7 @@ def gather(f: FunctionLowering, op: tt.GatherOp) -> None:
     b = f.b
     source, indices = op.operands
     result = op.results[0]
-    axis = op.properties["axis"]
+    axis = op.axis
     assert isinstance(axis, IntegerAttr)
     dim = axis.value.data
     facts = f.facts(source.type)
@@ -138,7 +138,7 @@ def fp4_to_fp(f: FunctionLowering, op: ttg.Fp4ToFpOp) -> None:
     """Two e2m1 floats a byte, the lower half first: as the bits of a small f16, times 2^14."""
     b = f.b
     source, result = op.operands[0], op.results[0]
-    axis = op.properties["axis"]
+    axis = op.axis
     assert isinstance(axis, IntegerAttr)
     dim = axis.value.data
     facts = f.facts(result.type)
@@ -158,7 +158,7 @@ def fp4_to_fp(f: FunctionLowering, op: ttg.Fp4ToFpOp) -> None:
 @lowers(tt.MapElementwiseOp)
 def map_elementwise(f: FunctionLowering, op: tt.MapElementwiseOp) -> None:
     """The region for every `pack` registers."""
-    pack = op.properties["pack"]
+    pack = op.pack
     assert isinstance(pack, IntegerAttr)
     step = pack.value.data
     region = op.regions[0]

@@ -140,7 +140,7 @@ def _opposite(low: registers.Registers, high: registers.Registers) -> bool:
 @lowers(tt.ExternElementwiseOp)
 def extern_elementwise(f: FunctionLowering, op: tt.ExternElementwiseOp) -> None:
     """A device function by its name, for every register."""
-    symbol = op.properties["symbol"]
+    symbol = op.symbol
     assert isinstance(symbol, StringAttr)
     result = op.results[0]
     reps = operands_of(f, op)

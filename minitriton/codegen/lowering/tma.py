@@ -223,7 +223,7 @@ def copy_to_global(f: FunctionLowering, op: ttng.AsyncTMACopyLocalToGlobalOp) ->
 
 @lowers(ttng.AsyncTMAReduceOp)
 def reduce_to_global(f: FunctionLowering, op: ttng.AsyncTMAReduceOp) -> None:
-    kind = str(op.properties["kind"].data)  # pyright: ignore[reportAttributeAccessIssue]
+    kind = str(op.kind.data)  # pyright: ignore[reportAttributeAccessIssue]
     _copy_to_global(f, op, {"reduce": string_attr(kind)})
 
 

@@ -29,7 +29,7 @@ def make_range(f: FunctionLowering, op: tt.MakeRangeOp) -> None:
     """The thread's coordinate, plus `start`."""
     result = op.results[0]
     facts = f.facts(result.type)
-    start = op.properties["start"]
+    start = op.start
     assert isinstance(start, IntegerAttr)
     indices = f.indices(facts.layout, 0)
     first = start.value.data
@@ -75,7 +75,7 @@ def _rename(
 
 @lowers(tt.ExpandDimsOp)
 def expand_dims(f: FunctionLowering, op: tt.ExpandDimsOp) -> None:
-    axis = op.properties["axis"]
+    axis = op.axis
     assert isinstance(axis, IntegerAttr)
     dim = axis.value.data
     _rename(f, op, lambda c: c[:dim] + c[dim + 1 :])
@@ -90,7 +90,7 @@ def broadcast(f: FunctionLowering, op: tt.BroadcastOp) -> None:
 
 @lowers(tt.TransOp)
 def trans(f: FunctionLowering, op: tt.TransOp) -> None:
-    order = tuple(op.properties["order"].get_values())  # pyright: ignore[reportAttributeAccessIssue]
+    order = tuple(op.order.get_values())  # pyright: ignore[reportAttributeAccessIssue]
     inverse = [order.index(dim) for dim in range(len(order))]
     _rename(f, op, lambda c: tuple(c[inverse[dim]] for dim in range(len(c))))
 

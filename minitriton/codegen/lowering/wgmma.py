@@ -234,7 +234,7 @@ def _wait(f: FunctionLowering, values: list[SSAValue], pending: int) -> list[SSA
 @lowers(ttng.WarpGroupDotWaitOp)
 def warp_group_dot_wait(f: FunctionLowering, op: ttng.WarpGroupDotWaitOp) -> None:
     """Tensors go through the wait, buffers are what they were."""
-    pending = op.properties["pendings"]
+    pending = op.pendings
     assert isinstance(pending, IntegerAttr)
     tensors = [operand for operand in op.operands if not isinstance(operand.type, MemDescType)]
     vectors = [registers.vector(f.b, f.values[t], f.count(t)) for t in tensors]

@@ -68,7 +68,7 @@ def update(memory: Memory, addresses: np.ndarray, values: np.ndarray, dtype: np.
 def _read_modify_write(op: tt.AtomicRMWOp, machine: TileMachine) -> Callable[..., Array]:
     memory, type_ = machine.memory, op.results[0].type
     dtype = dtype_of(type_)
-    combine = combination(getattr(op.properties["atomic_rmw_op"], "data"), type_)  # noqa: B009
+    combine = combination(getattr(op.atomic_rmw_op, "data"), type_)  # noqa: B009
 
     def run(pointer: Array, values: Array, mask: Array | None = None) -> Array:
         addresses = np.asarray(pointer)

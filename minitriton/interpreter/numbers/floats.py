@@ -68,7 +68,7 @@ _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
 
 @PURE.add(arith.CmpfOp)
 def _compare(op: arith.CmpfOp) -> Callable[[Array, Array], Array]:
-    predicate = op.properties["predicate"]
+    predicate = op.predicate
     assert isinstance(predicate, IntegerAttr)
     function = _COMPARE[predicate.value.data]
     if is_native_float(op.operands[0].type):
@@ -79,7 +79,7 @@ def _compare(op: arith.CmpfOp) -> Callable[[Array, Array], Array]:
 
 @PURE.add(tt.ClampFOp)
 def _clamp(op: tt.ClampFOp) -> Callable[[Array, Array, Array], Array]:
-    if getattr(op.properties["propagateNan"], "data", None) == PropagateNan.ALL:
+    if getattr(op.propagate_nan, "data", None) == PropagateNan.ALL:
         return on_numbers(
             lambda x, low, high: np.minimum(np.maximum(x, low), high), op.operands[0].type, op.results[0].type
         )

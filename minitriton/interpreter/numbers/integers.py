@@ -25,7 +25,7 @@ Binary = Callable[[Array, Array], Array]
 
 @PURE.add(arith.ConstantOp)
 def _constant(op: arith.ConstantOp) -> Callable[[], Array]:
-    value = constant_value(op.properties["value"], op.results[0].type)
+    value = constant_value(op.value, op.results[0].type)
     return lambda: value
 
 
@@ -104,7 +104,7 @@ _EQUALITIES = 2
 
 @PURE.add(arith.CmpiOp)
 def _compare(op: arith.CmpiOp) -> Binary:
-    predicate = op.properties["predicate"]
+    predicate = op.predicate
     assert isinstance(predicate, IntegerAttr)
     code = predicate.value.data
     function, unsigned = _PREDICATES[code]

@@ -108,7 +108,7 @@ def function_of(symbol: str) -> Callable[..., Array] | None:
 
 @PURE.add(tt.ExternElementwiseOp)
 def _extern(op: tt.ExternElementwiseOp) -> Callable[..., Any]:
-    symbol = op.properties["symbol"]
+    symbol = op.symbol
     assert isinstance(symbol, StringAttr)
     function = function_of(symbol.data)
     if function is None:

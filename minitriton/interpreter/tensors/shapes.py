@@ -24,7 +24,7 @@ def integer(attribute: Attribute | None) -> int:
 
 @PURE.add(tt.MakeRangeOp)
 def _make_range(op: tt.MakeRangeOp) -> Callable[[], Array]:
-    start, end = integer(op.properties["start"]), integer(op.properties["end"])
+    start, end = integer(op.start), integer(op.end)
     numbers = np.arange(start, end, dtype=np.int64).astype(dtype_of(op.results[0].type))
     return lambda: numbers
 
@@ -42,7 +42,7 @@ def _unsplat(op: tt.UnsplatOp) -> Callable[[Array], Array]:
 
 @PURE.add(tt.ExpandDimsOp)
 def _expand_dims(op: tt.ExpandDimsOp) -> Callable[[Array], Array]:
-    axis = integer(op.properties["axis"])
+    axis = integer(op.axis)
     return lambda tensor: np.expand_dims(tensor, axis)
 
 
@@ -54,7 +54,7 @@ def _reshape(op: tt.ReshapeOp) -> Callable[[Array], Array]:
 
 @PURE.add(tt.TransOp)
 def _transpose(op: tt.TransOp) -> Callable[[Array], Array]:
-    order = op.properties["order"]
+    order = op.order
     assert isinstance(order, DenseArrayBase)
     axes = [int(axis) for axis in order.get_values()]
     return lambda tensor: np.transpose(tensor, axes)
@@ -66,7 +66,7 @@ def _split(tensor: Array) -> tuple[Array, Array]:
 
 @PURE.add(tt.GatherOp)
 def _gather(op: tt.GatherOp) -> Callable[[Array, Array], Array]:
-    axis = integer(op.properties["axis"])
+    axis = integer(op.axis)
 
     def run(source: Array, indices: Array) -> Array:
         return np.take_along_axis(source, indices.astype(np.int64) % source.shape[axis], axis)
