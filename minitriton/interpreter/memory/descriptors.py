@@ -123,7 +123,7 @@ def _store(op: tt.DescriptorStoreOp, machine: TileMachine) -> Callable[..., None
 
 @WITH_MACHINE.add(tt.DescriptorReduceOp)
 def _reduce(op: tt.DescriptorReduceOp, machine: TileMachine) -> Callable[..., None]:
-    memory, kind = machine.memory, getattr(op.properties["kind"], "data")  # noqa: B009
+    memory, kind = machine.memory, getattr(op.kind, "data")  # noqa: B009
 
     def run(descriptor: DescriptorValue, values: Array, *indices: Array) -> None:
         addresses, inside = descriptor.locate(descriptor.block_at(indices))

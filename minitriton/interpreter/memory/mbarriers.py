@@ -63,7 +63,7 @@ def learn(machine: TileMachine, barrier: MbarrierState) -> None:
 
 @WITH_MACHINE.add(ttng.InitBarrierOp)
 def _init(op: ttng.InitBarrierOp, machine: TileMachine) -> Callable[[BufferView], None]:
-    count = integer(op.properties["count"])
+    count = integer(op.count)
 
     def run(view: BufferView) -> None:
         machine.shared.store(op, view, view.dtype.type(0), ONE_WARP)
@@ -84,7 +84,7 @@ def _invalidate(op: ttng.InvalBarrierOp, machine: TileMachine) -> Callable[[Buff
 
 @WITH_MACHINE.add(ttng.BarrierExpectOp)
 def _expect(op: ttng.BarrierExpectOp, machine: TileMachine) -> Callable[[BufferView, Array], None]:
-    size = integer(op.properties["size"])
+    size = integer(op.size)
 
     def run(view: BufferView, predicate: Array) -> None:
         if predicate:
@@ -98,7 +98,7 @@ def _expect(op: ttng.BarrierExpectOp, machine: TileMachine) -> Callable[[BufferV
 
 @WITH_MACHINE.add(ttng.ArriveBarrierOp)
 def _arrive(op: ttng.ArriveBarrierOp, machine: TileMachine) -> Callable[..., None]:
-    count = integer(op.properties["count"])
+    count = integer(op.count)
 
     def run(view: BufferView, predicate: Array | None = None) -> None:
         if predicate is None or predicate:

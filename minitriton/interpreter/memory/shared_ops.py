@@ -137,7 +137,7 @@ def _commit(op: ttg.AsyncCommitGroupOp, machine: TileMachine) -> Callable[..., A
 
 @WITH_MACHINE.add(ttg.AsyncWaitOp)
 def _wait(op: ttg.AsyncWaitOp, machine: TileMachine) -> Callable[..., Array]:
-    pending = integer(op.properties["num"])
+    pending = integer(op.num)
 
     def run(*tokens: Array) -> Array:
         machine.shared.wait(pending)
@@ -176,7 +176,7 @@ def _index(op: ttg.MemDescIndexOp) -> Callable[[BufferView, Array], BufferView]:
 
 @PURE.add(ttg.MemDescSubsliceOp)
 def _subslice(op: ttg.MemDescSubsliceOp) -> Callable[[BufferView], BufferView]:
-    offsets, type_ = op.properties["offsets"], op.results[0].type
+    offsets, type_ = op.offsets, op.results[0].type
     assert isinstance(offsets, DenseArrayBase) and isinstance(type_, MemDescType)
     starts = [int(offset) for offset in offsets.get_values()]
     part = tuple(slice(start, start + size) for start, size in zip(starts, type_.get_shape(), strict=True))
@@ -185,7 +185,7 @@ def _subslice(op: ttg.MemDescSubsliceOp) -> Callable[[BufferView], BufferView]:
 
 @PURE.add(ttg.MemDescTransOp)
 def _transpose(op: ttg.MemDescTransOp) -> Callable[[BufferView], BufferView]:
-    order = op.properties["order"]
+    order = op.order
     assert isinstance(order, DenseArrayBase)
     axes = [int(axis) for axis in order.get_values()]
     return lambda view: view.of(view.addresses.transpose(axes))
@@ -209,7 +209,7 @@ def _reinterpret(op: ttg.MemDescReinterpretOp) -> Callable[[BufferView], BufferV
 @WITH_MACHINE.add(ttg.GlobalScratchAllocOp)
 def _global_scratch(op: ttg.GlobalScratchAllocOp, machine: TileMachine) -> Callable[[], Array]:
     """Memory of its own for each program, which only this op names; programs run one after another in the same."""
-    size, alignment = integer(op.properties["nbytes"]), integer(op.properties["alignment"])
+    size, alignment = integer(op.nbytes), integer(op.alignment)
     room = np.zeros(size + alignment, np.uint8)
     start = -room.__array_interface__["data"][0] % alignment
     address = np.int64(machine.memory.add(room[start : start + size], "global scratch"))
@@ -218,7 +218,7 @@ def _global_scratch(op: ttg.GlobalScratchAllocOp, machine: TileMachine) -> Calla
 
 @PURE.add(ttg.Fp4ToFpOp)
 def _fp4_to_fp(op: ttg.Fp4ToFpOp) -> Callable[[Array], Array]:
-    axis, encode = integer(op.properties["axis"]), encoder(_element(op.results[0].type))
+    axis, encode = integer(op.axis), encoder(_element(op.results[0].type))
     return lambda packed: encode(unpack_e2m1(packed, axis))
 
 

@@ -104,7 +104,7 @@ def _store_by(like: type[Operation]) -> Callable[[Operation, TileMachine], Calla
 
 @WITH_MACHINE.add(ttng.TMAStoreWaitOp)
 def _wait_for_stores(op: ttng.TMAStoreWaitOp, machine: TileMachine) -> Callable[[], None]:
-    pending = integer(op.properties["pendings"])
+    pending = integer(op.pendings)
 
     def run() -> None:
         stores = machine.tensor_copies.stores

@@ -61,7 +61,7 @@ def _is_straight(region: Region, machine: TileMachine, callers: frozenset[str]) 
 
 @WITH_MACHINE.add(tt.ReduceOp)
 def _reduce(op: tt.ReduceOp, machine: TileMachine) -> Callable[..., Any]:
-    axis = integer(op.properties["axis"])
+    axis = integer(op.axis)
     region = op.regions[0]
     dtypes = [dtype_of(result.type) for result in op.results]
 
@@ -84,8 +84,8 @@ def _reduce(op: tt.ReduceOp, machine: TileMachine) -> Callable[..., Any]:
 
 @WITH_MACHINE.add(tt.ScanOp)
 def _scan(op: tt.ScanOp, machine: TileMachine) -> Callable[..., Any]:
-    axis = integer(op.properties["axis"])
-    backwards = bool(integer(op.properties["reverse"]))
+    axis = integer(op.axis)
+    backwards = bool(integer(op.reverse))
     region = op.regions[0]
 
     def run(*sources: Array) -> Any:
@@ -110,7 +110,7 @@ def _scan(op: tt.ScanOp, machine: TileMachine) -> Callable[..., Any]:
 @WITH_MACHINE.add(tt.MapElementwiseOp)
 def _map_elementwise(op: tt.MapElementwiseOp, machine: TileMachine) -> Callable[..., Any]:
     """The region takes `pack` neighbours of each operand at a time, and gives as many of each result."""
-    pack = integer(op.properties["pack"])
+    pack = integer(op.pack)
     region = op.regions[0]
     shapes = [shape_of(result.type) for result in op.results]
     dtypes = [dtype_of(result.type) for result in op.results]

@@ -31,7 +31,7 @@ def _refuse_in_partitions(op: Operation, machine: TileMachine) -> None:
 
 @WITH_MACHINE.add(ttng.ClusterArriveOp)
 def _arrive(op: ttng.ClusterArriveOp, machine: TileMachine) -> Callable[[], None]:
-    relaxed = bool(integer(op.properties["relaxed"]))
+    relaxed = bool(integer(op.relaxed))
 
     def run() -> None:
         _refuse_in_partitions(op, machine)

@@ -72,7 +72,7 @@ def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Callable[..., A
 
 @WITH_MACHINE.add(ttng.WarpGroupDotWaitOp)
 def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Callable[..., Any]:
-    pending = integer(op.properties["pendings"])
+    pending = integer(op.pendings)
 
     def run(*values: Any) -> Any:
         products = machine.products
