@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_warp_specialization import producer_and_consumer, run
+from test_specialized_warps import producer_and_consumer, run
 
 from minitriton.dialects.text import parse_module
 from minitriton.interpreter import InterpreterError, interpret
