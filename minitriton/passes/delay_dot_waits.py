@@ -78,7 +78,10 @@ _HARMLESS = (ttng.WaitBarrierOp, ttng.BarrierExpectOp, *VIEWS)
 
 
 def _buffers_read(wait: ttng.WarpGroupDotWaitOp) -> list[SSAValue] | None:
-    """The buffers that the products waited for read, views seen through; None if a product is not known."""
+    """The buffers that the products waited for read, views seen through; None if a product is not known: a wait that leaves
+    some running is for those of iterations before, whose buffers it does not name."""
+    if cast(IntegerAttr, wait.pendings).value.data:
+        return None
     found: list[SSAValue] = []
     for value in wait.operands:
         if isinstance(value.type, TensorType):

@@ -33,7 +33,6 @@ from minitriton.passes.pipelining.buffers import (
     contiguity,
     copied_bytes,
     is_wide_enough,
-    stays_in_shared_memory,
 )
 from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP
 from minitriton.passes.pipelining.loops import VIEWS, body_ops, users_in_body
@@ -114,8 +113,8 @@ def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _Co
 
 
 def _feeds_warp_group_dot(load: Load) -> bool:
-    """Whether the buffer is read by an asynchronous dot, which may still run when the next copy begins."""
-    return stays_in_shared_memory(load) and bool(_dots_of(load))
+    """Whether the buffer is read by an asynchronous dot, which may still run when the next copy begins, whatever else uses the data."""
+    return bool(_dots_of(load))
 
 
 def _dots_of(load: Load) -> list[ttng.WarpGroupDotOp]:

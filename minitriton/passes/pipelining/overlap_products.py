@@ -79,6 +79,9 @@ def _overlap(loop: scf.ForOp, schedule: Schedule, registers: int, threads: int) 
     between = _results_of(early, ops)
     if any(not isinstance(dot.a.type, TensorType) or dot.a not in between for dot in late):
         return
+    # A product is waited for where its accumulators are used; else it would still read registers that the next iteration writes.
+    if any(not _users_of_accumulators(loop, [dot]) for dot in late):
+        return
     if _needed_registers(early, late, threads) > registers:
         return
     moved = _operands_in_memory(late, schedule)
