@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import math
 import statistics
 import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from attention_cases import TILES, Attention, Tile, cases
 from cases import load_kernels
-from matmul import ROUNDS, largest_difference, median_milliseconds, resources
+from contest import Row, largest_difference, median_milliseconds, print_table, ratio, resources, time_in_turns
 from requirements_here import need_gpu
 
 TOLERANCE = 2e-2
@@ -68,16 +66,12 @@ def measure(case: Attention, without: str) -> dict[str, Any]:
             check(case, name, tensors, dict(zip(("dq", "dk", "dv"), gradients(), strict=True)))
             runs[name] = functools.partial(case.gradients, kernels, tensors, **options)
         found[f"{name} resources"] = resources(kernel)
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    order = list(runs)
-    for turn in range(ROUNDS):
-        for name in order[turn:] + order[:turn]:
-            times[name].append(median_milliseconds(runs[name]))
+    times = time_in_turns(runs)
     for name, milliseconds in times.items():
         found[name] = case.operations / statistics.median(milliseconds) / 1e9
     for key, other in (("ratio", "triton"), ("gain", "without")):
         if other in times:
-            found[key] = statistics.median(t / m for m, t in zip(times["minitriton"], times[other], strict=True))
+            found[key] = ratio(times, other)
     return found
 
 
@@ -90,31 +84,16 @@ def main() -> int:
     need_gpu()
     head = f"{'attention':36} {'minitriton':>10} {'Triton':>7} {'torch':>7}  TFLOP/s {'ratio':>6} {'gain':>6}"
     print(head + "   tile, registers/spills/shared: minitriton, Triton", flush=True)
-    rows: list[dict[str, Any]] = []
-    for case in cases():
-        if not all(name in case.name for name in arguments.names):
-            continue
-        try:
-            row = measure(case, arguments.without)
-        except Exception as error:
-            traceback.print_exc(limit=-3)
-            print(f"{case.name:36} {type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}")
-            rows.append({"name": case.name, "error": f"{type(error).__name__}: {error}"})
-            continue
-        rows.append(row)
-        print(
-            f"{row['name']:36} {row['minitriton']:10.1f} {row['triton']:7.1f} {row['torch']:7.1f}          "
-            f"{row['ratio']:6.3f} {row.get('gain', math.nan):6.3f}"
-            f"   {row['tile']}, {row['minitriton resources']}, {row['triton resources']}",
-            flush=True,
-        )
-    ratios = [row["ratio"] for row in rows if "ratio" in row]
-    if ratios:
-        mean = math.exp(statistics.fmean(map(math.log, ratios)))
-        print(f"\ngeometric mean of the ratios {mean:.3f}, least {min(ratios):.3f}, of {len(ratios)} cases")
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
-    return int(len(ratios) < len(rows))
+    chosen = [case for case in cases() if all(name in case.name for name in arguments.names)]
+    return print_table(chosen, functools.partial(measure, without=arguments.without), _line, arguments.json)
+
+
+def _line(row: Row) -> str:
+    return (
+        f"{row['name']:36} {row['minitriton']:10.1f} {row['triton']:7.1f} {row['torch']:7.1f}          "
+        f"{row['ratio']:6.3f} {row.get('gain', math.nan):6.3f}"
+        f"   {row['tile']}, {row['minitriton resources']}, {row['triton resources']}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Sessions: what is profiled from `start` to `finalize`, and written to a file then.
 
-start("run", hook="triton")    launches count under the name, flops and bytes of the kernel's `launch_metadata`
+start("run", hook="triton")         launches count under the name, flops and bytes of the kernel's `launch_metadata`
 deactivate(0); activate(0)         nothing counts in between
 finalize(0)                        writes run.hatchet
 """
