@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,8 @@ class Session:
 
 
 _SESSIONS: dict[int, Session] = {}
-_EMULATOR_CHECK: list[str] = []
+_EMULATOR_KNOBS = ExitStack()
+"""Undoes what counting sets."""
 
 
 def active() -> list[Session]:
@@ -139,8 +141,9 @@ def activate(session: int | None = None) -> None:
             each.active = True
             knobs.runtime.launch_enter_hook.add(each.launch_begins)
             knobs.runtime.launch_exit_hook.add(each.launch_ends)
-    if active() and not _EMULATOR_CHECK:
-        _EMULATOR_CHECK.append(knobs.emulator.check)
+    if active():
+        _EMULATOR_KNOBS.close()
+        _EMULATOR_KNOBS.enter_context(knobs.emulator.scope())
         knobs.emulator.check = "1"
 
 
@@ -151,8 +154,8 @@ def deactivate(session: int | None = None) -> None:
             each.active = False
             knobs.runtime.launch_enter_hook.remove(each.launch_begins)
             knobs.runtime.launch_exit_hook.remove(each.launch_ends)
-    if not active() and _EMULATOR_CHECK:
-        knobs.emulator.check = _EMULATOR_CHECK.pop()
+    if not active():
+        _EMULATOR_KNOBS.close()
 
 
 def finalize(session: int | None = None, output_format: str | None = "") -> None:
