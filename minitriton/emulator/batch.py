@@ -6,10 +6,11 @@ Arrays have one element for each thread of the batch; a mask of None stands for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
+from minitriton.emulator.lanes import Lanes, same
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.memory import shared as shared_memory
 from minitriton.emulator.memory.device import GlobalMemory
@@ -24,6 +25,7 @@ from minitriton.errors import SourceLocation
 from minitriton.host.deadline import Deadline
 
 Mask = np.ndarray | None
+_State = TypeVar("_State")
 SHARED_WINDOW = 0x7E0000000000
 LOCAL_WINDOW = 0x7D0000000000
 POLLS = 2000
@@ -75,7 +77,7 @@ class Batch:
         )  # fmt: skip
         self.cta_offset = self.cta * self.shared.stride
         self.local = np.zeros(self.count * max(program.local_size, 16), np.uint8)
-        self.registers: list[Any] = [_ZERO[r.type[1:] if r.type != "pred" else "pred"] for r in kernel.registers]
+        self.registers: list[Lanes] = [_ZERO[r.type[1:] if r.type != "pred" else "pred"] for r in kernel.registers]
         self.barriers: dict[tuple[int, int], BarrierArrivals] = {}
         self.parked: dict[int, np.ndarray] = {}
         self.changes = 0
@@ -83,12 +85,23 @@ class Batch:
         self.polls = 0
         self.patience = POLLS
         self.deadline = Deadline()
-        self.async_state: dict[str, Any] = {}
+        self.async_state: dict[type, object] = {}
+        """What asynchronous instructions have under way, by its class: see `kept`."""
         self.at_end: list[Callable[..., None]] = []
         """Checks to make once all threads have ended."""
-        self._special: dict[str, Any] = {}
+        self._special: dict[str, Lanes] = {}
         self._strong: dict[int, bool] = {}
         self.clock = 0
+
+    def kept(self, kind: type[_State], make: Callable[[], _State], at_end: Callable[..., None] | None = None) -> _State:
+        """The state of class `kind` of asynchronous instructions; at first what `make` gives, and then `at_end` is a check to make."""
+        found = self.async_state.get(kind)
+        if isinstance(found, kind):
+            return found
+        made = self.async_state[kind] = make()
+        if at_end is not None:
+            self.at_end.append(at_end)
+        return made
 
     def cannot(self, site: int, what: str) -> EmulationError:
         """An error at an instruction that asks for what the emulator does not do."""
@@ -112,11 +125,11 @@ class Batch:
             found = self._strong[site] = not _STRONG.isdisjoint(self.instruction(site).parts)
         return found
 
-    def spread(self, value: Any) -> np.ndarray:
+    def spread(self, value: Lanes) -> np.ndarray:
         """A scalar as one value per thread."""
         return value if value.ndim else np.broadcast_to(value, (self.count,))
 
-    def mask(self, mask: Any) -> Mask:
+    def mask(self, mask: Mask) -> Mask:
         """Masks as the machine wants them: None if every thread runs, else an array."""
         if mask is None:
             return None
@@ -124,7 +137,7 @@ class Batch:
             return None if mask and self.whole else (self.alive if mask else np.zeros(self.count, np.bool_))
         return None if mask.all() else mask
 
-    def address_of(self, name: str, dtype: np.dtype) -> Any:
+    def address_of(self, name: str, dtype: np.dtype) -> Lanes:
         """The address of a variable, within its state space."""
         program = self.program
         if name in program.shared:
@@ -134,7 +147,7 @@ class Batch:
             return dtype.type(program.local[name])
         return dtype.type(self.symbols[name])
 
-    def shared_places(self, address: np.ndarray, threads: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+    def shared_places(self, address: np.ndarray, threads: int | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Offsets of shared addresses in the window of the CTA they name, and where in the buffer that begins."""
         if self.cluster == 1:
             return address - shared_memory.WINDOW, self.cta_offset[threads]
@@ -148,17 +161,17 @@ class Batch:
         """The same place in the shared memory of the cluster's CTA of that rank."""
         return address & ((1 << shared_memory.RANK_SHIFT) - 1) | rank << shared_memory.RANK_SHIFT
 
-    def generic_base(self, space: str) -> Any:
+    def generic_base(self, space: str) -> np.uint64:
         """Where a state space begins in the generic one."""
         return np.uint64(SHARED_WINDOW if space == "shared" else LOCAL_WINDOW)
 
-    def in_space(self, address: Any, space: str) -> Any:
+    def in_space(self, address: Lanes, space: str) -> Lanes:
         """Whether generic addresses lie in a state space."""
         starts = {"local": LOCAL_WINDOW, "shared": SHARED_WINDOW, "global": global_memory.BASE}
         low = starts[space]
         return (address >= np.uint64(low)) & (address < np.uint64(low + 0x10000000000))
 
-    def trap(self, site: int, mask: Any) -> None:
+    def trap(self, site: int, mask: Mask) -> None:
         """Records a trap."""
         mask = self.mask(mask)
         count = self.count if mask is None else int(mask.sum())
@@ -178,6 +191,7 @@ class Batch:
 
 
 _STRONG = frozenset({"atom", "red", "volatile", "relaxed", "acquire", "release", "acq_rel", "multimem"})
-_ZERO: dict[str, Any] = {
-    "pred": np.bool_(False), "8": np.uint8(0), "16": np.uint16(0), "32": np.uint32(0), "64": np.uint64(0),
+_ZERO: dict[str, Lanes] = {
+    "pred": same(np.bool_(False)), "8": same(np.uint8(0)), "16": same(np.uint16(0)), "32": same(np.uint32(0)),
+    "64": same(np.uint64(0)),
 }  # fmt: skip

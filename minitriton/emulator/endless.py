@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.batch import Batch, Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.ptx.control_flow import SUSPENDING, results_of, uses_of
 from minitriton.emulator.ptx.program import Instruction
 
@@ -40,7 +40,7 @@ class Repetition:
         """Of other threads, since these go round."""
         self.kept_at = 0
         self.block = -1
-        self._kept: list[Any] = []
+        self._kept: list[Lanes | int | None] = []
         self._kept_memory: list[bytes] = []
 
     def repeats(self, number: int, steps: int, ready: dict[int, Mask], mask: Mask) -> bool:
@@ -55,7 +55,7 @@ class Repetition:
             self._kept_memory = self._memory() if self.by_memory else []
         return False
 
-    def _state(self, ready: dict[int, Mask], mask: Mask) -> list[Any]:
+    def _state(self, ready: dict[int, Mask], mask: Mask) -> list[Lanes | int | None]:
         values = self.machine.registers
         return [
             mask,
@@ -72,7 +72,7 @@ class Repetition:
             return False
         # What differed last time, as a loop's counter does, is looked at first.
         for i, (one, other) in enumerate(zip(state, self._kept, strict=True)):
-            if one is not other and not np.array_equal(one, other):
+            if one is not other and not np.array_equal(np.asarray(one), np.asarray(other)):
                 self._swap_to_front(i)
                 return False
         return not self.by_memory or self._memory() == self._kept_memory

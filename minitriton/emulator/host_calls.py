@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.batch import LOCAL_WINDOW
+from minitriton.emulator.batch import LOCAL_WINDOW, Mask
+from minitriton.emulator.lanes import Lanes, same
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import device as global_memory
 
@@ -19,9 +19,9 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(hh|h|ll|l)?([diuoxXcsfFeEgGp%]
 MOST_LINES = 100_000
 
 
-def pieces_together(before: Any, offset: int, dtype: np.dtype, pieces: list[Any]) -> Any:
+def pieces_together(before: Lanes | None, offset: int, dtype: np.dtype, pieces: list[Lanes]) -> Lanes:
     """A parameter of up to 8 bytes whose pieces of `dtype` begin at byte `offset`; `before` holds the bytes below, if any do."""
-    whole = np.uint64(0) if before is None else before.astype(np.uint64) & np.uint64((1 << 8 * offset) - 1)
+    whole = same(np.uint64(0)) if before is None else before.astype(np.uint64) & np.uint64((1 << 8 * offset) - 1)
     for place, piece in enumerate(pieces):
         shift = 8 * (offset + place * dtype.itemsize)
         if shift < 64:
@@ -38,7 +38,7 @@ def _text(x: Machine, address: int) -> str:
     return data.partition(b"\0")[0].decode(errors="replace")
 
 
-def print_formatted(x: Machine, format: Any, buffer: Any, mask: Any) -> None:
+def print_formatted(x: Machine, format: Lanes, buffer: Lanes, mask: Mask) -> None:
     """`vprintf`: the arguments lie in the thread's local memory, each aligned to its size."""
     mask = x.mask(mask)
     formats, buffers = x.spread(format), x.spread(buffer)
@@ -76,7 +76,7 @@ def _format(x: Machine, text: str, data: bytes) -> str:
     return _CONVERSION.sub(convert, text).rstrip("\n")
 
 
-def assert_failed(x: Machine, site: int, message: Any, file: Any, line: Any, mask: Any) -> None:
+def assert_failed(x: Machine, site: int, message: Lanes, file: Lanes, line: Lanes, mask: Mask) -> None:
     """`__assertfail`."""
     mask = x.mask(mask)
     lanes = x.index[x.alive] if mask is None else np.nonzero(mask)[0]

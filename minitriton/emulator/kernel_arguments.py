@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,13 +29,17 @@ class MappedArray:
     map: TensorMap
 
 
+Value: TypeAlias = "np.ndarray | MappedArray | np.generic | bytes | bytearray | float | None"
+"""What a parameter may be given: memory, a tensor map, a number, its bytes, or None for zeros."""
+
+
 @dataclass(frozen=True)
 class Binding:
     """What a launch gives to `kernel`: arguments, their names, and bytes for each pointer that is left out."""
 
     module: Module
     kernel: PTXKernel
-    arguments: Sequence[Any]
+    arguments: Sequence[Value]
     names: Sequence[str] = ()
     scratch: int = 0
 
@@ -89,7 +93,7 @@ class Binding:
         except ValueError as error:
             raise self._fail(parameter, f"its tensor map: {error}") from None
 
-    def _bytes(self, parameter: KernelParameter, value: Any) -> bytes:
+    def _bytes(self, parameter: KernelParameter, value: Value) -> bytes:
         if value is None:
             return bytes(parameter.size)
         if isinstance(value, bytes | bytearray):

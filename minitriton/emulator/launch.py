@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from minitriton.emulator.kernel_arguments import Binding
+from minitriton.emulator.kernel_arguments import Binding, Value
 from minitriton.emulator.machine import Endless, Machine, Polling
 from minitriton.emulator.memory.bounds import check_threads
 from minitriton.emulator.memory.device import GlobalMemory
@@ -42,7 +41,7 @@ def run(
     ptx: str | Module,
     kernel: str | None,
     grid: Sequence[int],
-    args: Sequence[Any],
+    args: Sequence[Value],
     shared_bytes: int = 0,
     *,
     check: bool = True,
@@ -76,7 +75,7 @@ def _launch(
     module: Module,
     kernel: str | None,
     grid: Sequence[int],
-    args: Sequence[Any],
+    args: Sequence[Value],
     shared_bytes: int,
     check: bool,
     names: Sequence[str],

@@ -8,19 +8,24 @@ all of them. Blocks are in reverse postorder, so threads that a branch parted me
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from minitriton.emulator import special_registers
 from minitriton.emulator.batch import Batch, Mask
 from minitriton.emulator.endless import FIRST, Repetition
+from minitriton.emulator.lanes import Lanes, same
 from minitriton.emulator.memory.device_shadow import Rerun
 from minitriton.emulator.operations.barrier_checks import check_completed
 from minitriton.emulator.operations.barriers import Arrival, BarrierArrivals
+from minitriton.emulator.ptx.control_flow import Block
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.errors import MinitritonError
 
+Part = Mask | Literal[False]
+"""A mask, or False where it would be of no thread."""
 SPINS = 64
 """Compare-and-swaps that threads may make while others could run, before those get their turn."""
 
@@ -50,11 +55,11 @@ STEPS_BETWEEN_LOOKS = 64
 class Machine(Batch):
     """Runs a batch of CTAs. Generated code calls its methods and reads its attributes."""
 
-    def special(self, name: str) -> Any:
+    def special(self, name: str) -> Lanes:
         """A special register, 32 or 64 bits wide."""
         if name in ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo"):
             self.clock += 1
-            return np.uint64(self.clock) if "64" in name or name == "%globaltimer" else np.uint32(self.clock)
+            return same((np.uint64 if "64" in name or name == "%globaltimer" else np.uint32)(self.clock))
         found = self._special.get(name)
         if found is None:
             found = self._special[name] = special_registers.value_of(self, name)
@@ -146,7 +151,7 @@ class Machine(Batch):
         if (self.barriers or self.parked) and mask is not None:
             self.changes += 1
 
-    def branch(self, ready: dict[int, Mask], fall: int, target: int, taken: Any, mask: Mask) -> None:
+    def branch(self, ready: dict[int, Mask], fall: int, target: int, taken: Lanes | None, mask: Mask) -> None:
         """Parts threads by the guard of a branch."""
         if taken is None or (fall < 0 and taken is None):
             self.go(ready, target, mask)
@@ -157,7 +162,7 @@ class Machine(Batch):
         if no is not False:
             self.go(ready, fall, no)
 
-    def part(self, taken: Any, mask: Mask) -> tuple[Any, Any]:
+    def part(self, taken: Lanes, mask: Mask) -> tuple[Part, Part]:
         """Masks of the threads that do and do not; False stands for none."""
         if taken.ndim == 0:
             return (mask, False) if taken else (False, mask)
@@ -170,7 +175,7 @@ class Machine(Batch):
             return mask, False
         return yes, (~taken if mask is None else mask & ~taken)
 
-    def leave(self, ready: dict[int, Mask], fall: int, taken: Any, mask: Mask) -> None:
+    def leave(self, ready: dict[int, Mask], fall: int, taken: Lanes | None, mask: Mask) -> None:
         """`ret` and `exit`."""
         if taken is None:
             self.finish(mask)
@@ -254,3 +259,7 @@ class Machine(Batch):
             released = mask
         if released.any():
             self.go(ready, following, None if released.all() else released)
+
+
+Outcome: TypeAlias = Callable[[Machine, dict[int, Mask], Block, Mask], None]
+"""What becomes of the threads of a block whose end only its own instruction knows: barriers and waits."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -129,7 +128,7 @@ class Report:
         title = f"<b>{escape(self.kernel.name)}</b>, grid {'x'.join(map(str, self.grid))}"
         return title + found + table(["", "count"], rows) + folded("PTX with counts", self.listing())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain dicts, lists, strings and numbers."""
         return {
             "kernel": self.kernel.name,
@@ -177,7 +176,7 @@ class Report:
         return "\n".join(rows) + "\n"
 
 
-def _plain(traffic: Traffic) -> dict[str, Any]:
+def _plain(traffic: Traffic) -> dict[str, object]:
     return dict(vars(traffic).items())
 
 

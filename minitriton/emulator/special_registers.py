@@ -5,15 +5,16 @@ value_of(x, "%ctaid.x") -> the x coordinate of each thread's CTA; value_of(x, "%
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from minitriton.emulator.batch import Batch
+from minitriton.emulator.lanes import Lanes, same
 from minitriton.emulator.ptx.program import EmulationError
 
 
-def value_of(x: Batch, name: str) -> Any:
+def value_of(x: Batch, name: str) -> Lanes:
     """The 32-bit value of a special register: a scalar, or an array with one element per thread."""
     size, grid = x.program.kernel.threads, x.grid
     base, _, axis = name[1:].partition(".")
@@ -27,22 +28,22 @@ def value_of(x: Batch, name: str) -> Any:
     if base == "tid":
         return along(x.thread, size)
     if base in ("ctaid", "clusterid", "cluster_ctaid"):
-        place = np.uint32(0) if grid[number] == 1 else along(x.cta_number, grid)
+        place = same(np.uint32(0)) if grid[number] == 1 else along(x.cta_number, grid)
         extent = np.uint32(cluster[number])
         return {"ctaid": place, "clusterid": place // extent, "cluster_ctaid": place % extent}[base]
     if base == "cluster_ctarank":
-        return np.uint32(0) if x.cluster == 1 else x.rank.astype(np.uint32)
+        return same(np.uint32(0)) if x.cluster == 1 else x.rank.astype(np.uint32)
     lane = x.lane.astype(np.uint64)
     one = np.uint64(1)
-    scalars: dict[str, Any] = {
+    scalars: dict[str, int] = {
         "ntid": size[number], "nctaid": grid[number], "nclusterid": grid[number] // cluster[number],
         "cluster_nctaid": cluster[number], "cluster_nctarank": x.cluster, "is_explicit_cluster": x.cluster > 1,
         "warpsize": 32, "smid": 0, "nsmid": 132, "gridid": 0, "nwarpid": 64,
         "dynamic_smem_size": x.shared.size - x.program.static_shared, "total_smem_size": x.shared.size,
     }  # fmt: skip
     if base in scalars:
-        return np.uint32(scalars[base])
-    arrays: dict[str, Any] = {
+        return same(np.uint32(scalars[base]))
+    arrays: dict[str, Callable[[], np.ndarray]] = {
         "laneid": lambda: x.lane, "warpid": lambda: x.thread // 32,
         "lanemask_eq": lambda: one << lane, "lanemask_lt": lambda: (one << lane) - one,
         "lanemask_le": lambda: (one << (lane + one)) - one,

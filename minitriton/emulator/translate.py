@@ -36,7 +36,7 @@ from minitriton.emulator.ptx.program import (
 from minitriton.emulator.rules.modifiers import unknown_modifier
 from minitriton.errors import SourceLocation
 
-DTYPES: dict[str, Any] = {
+DTYPES: dict[str, type[np.generic]] = {
     "b1": np.bool_, "u8": np.uint8, "s8": np.int8, "u16": np.uint16, "s16": np.int16, "f16": np.float16,
     "u32": np.uint32, "s32": np.int32, "f32": np.float32, "u64": np.uint64, "s64": np.int64, "f64": np.float64,
 }  # fmt: skip
@@ -58,7 +58,7 @@ RULE_MODULES = (
 Rule = Callable[["BlockWriter", Instruction, list[str]], None]
 RULES: dict[str, Rule] = {}
 """By the first part of the opcode."""
-NAMES: dict[str, Any] = {"where": np.where}
+NAMES: dict[str, object] = {"where": np.where}
 """What generated code may call."""
 
 
@@ -115,7 +115,7 @@ class BlockWriter:
     """Writes the Python of one block. `views[register][kind]` is the variable that holds a register as that kind."""
 
     block: Block
-    constants: dict[str, Any]
+    constants: dict[str, object]
     program_symbols: dict[str, tuple[str, int]]
     checked: bool
     watched: frozenset[int]
@@ -161,9 +161,6 @@ class BlockWriter:
             else:
                 bits = np.float32(value).view(np.uint32) if float_bits == 32 else np.float64(value).view(np.uint64)
                 scalar = np.asarray(bits).astype(f"u{bits_of(kind) // 8}").view(dtype)[()]
-        elif kind[0] == "f":
-            width = bits_of(kind)
-            scalar = np.asarray(value & (1 << width) - 1, f"u{width // 8}").view(dtype)[()]
         else:
             width = bits_of(kind)
             scalar = np.asarray(value & (1 << width) - 1, f"u{width // 8}").view(dtype)[()]
@@ -348,7 +345,7 @@ def translate(kernel: PTXKernel, module_variables: dict[str, Variable], checked:
     check_sizes(kernel, variables, static_shared, local_size)
     symbols = {v.name: (v.space, 0) for v in variables} | {p.name: ("param", p.offset) for p in kernel.parameters}
     blocks = build_blocks(kernel)
-    constants: dict[str, Any] = {}
+    constants: dict[str, object] = {}
     watched = frozenset(
         r.index
         for i in kernel.instructions
@@ -379,7 +376,7 @@ def translate(kernel: PTXKernel, module_variables: dict[str, Variable], checked:
 
 def _write_block(
     block: Block,
-    constants: dict[str, Any],
+    constants: dict[str, object],
     symbols: dict[str, tuple[str, int]],
     checked: bool,
     watched: frozenset[int],

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+
+from minitriton.emulator.lanes import Lanes
 
 _BITS = {np.dtype(np.float64): (53, -1074), np.dtype(np.float32): (24, -149)}
 """Bits of a significand and exponent of the smallest number."""
@@ -72,7 +73,7 @@ def _root(value: Fraction, mode: str, dtype: np.dtype) -> float:
     return _to_float(exact / Fraction(2) ** (shift // 2), mode, dtype)
 
 
-def _one(operation: str, mode: str, dtype: np.dtype, plain: Any, *operands: Any) -> Any:
+def _one(operation: str, mode: str, dtype: np.dtype, plain: float, *operands: float) -> float:
     """One element; `plain` is NumPy's result, which is right where it or an operand is not finite, or an exact zero."""
     if not all(map(math.isfinite, operands)):
         return plain
@@ -95,7 +96,7 @@ def _one(operation: str, mode: str, dtype: np.dtype, plain: Any, *operands: Any)
     return -0.0 if minus else 0.0
 
 
-def apply(operation: str, mode: str, *operands: Any) -> np.ndarray:
+def apply(operation: str, mode: str, *operands: Lanes) -> Lanes:
     """`add`, `sub`, `mul`, `div`, `fma`, `sqrt` of float64 or float32, rounded `rn`, `rz`, `rm` or `rp` (PTX ISA)."""
     arrays = np.broadcast_arrays(*(np.asarray(o) for o in operands))
     dtype = arrays[0].dtype

@@ -7,11 +7,11 @@ In and out: float32 or float64 arrays (or scalars). `fma32(a, b, c)` rounds a*b 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from minitriton.emulator.arithmetic import exact
+from minitriton.emulator.lanes import Doubles, Lanes, Singles, Words16, Words32, Words64
 
 U32, U64, F32, F64 = np.uint32, np.uint64, np.float32, np.float64
 _NAN32 = U32(0x7FFFFFFF)
@@ -24,34 +24,34 @@ _ONE64 = U64(1)
 _TINY32 = F64(2.0**-126)
 
 
-def bits32(x: Any) -> Any:
+def bits32(x: Singles) -> Words32:
     """The bits of float32 results; every NaN is the one that NVIDIA hardware makes, 0x7fffffff."""
     u = x.view(U32)
     nan = x != x
     return np.where(nan, _NAN32, u) if nan.any() else u
 
 
-def bits64(x: Any) -> Any:
+def bits64(x: Doubles) -> Words64:
     """The bits of float64 results, NaNs canonical."""
     u = x.view(U64)
     nan = x != x
     return np.where(nan, _NAN64, u) if nan.any() else u
 
 
-def bits16(x: Any) -> Any:
+def bits16(x: npt.NDArray[np.float16]) -> Words16:
     """The bits of float16 results; NaNs are 0x7fff."""
     u = x.view(np.uint16)
     nan = x != x
     return np.where(nan, _NAN16, u) if nan.any() else u
 
 
-def flush32(x: Any) -> Any:
+def flush32(x: Singles) -> Singles:
     """Subnormal float32 values become zeros of their sign (`.ftz`)."""
     small = np.abs(x) < F32(2.0**-126)
     return np.where(small, np.copysign(F32(0), x), x) if small.any() else x
 
 
-def _odd(s: Any, error: Any) -> Any:
+def _odd(s: Doubles, error: Doubles) -> Doubles:
     """`s` rounded to odd, given the exact sum is `s + error`: a later rounding to fewer bits is then right."""
     bits = s.view(U64)
     step = (error != 0) & ((bits & _ONE64) == 0) & np.isfinite(s)
@@ -61,13 +61,13 @@ def _odd(s: Any, error: Any) -> Any:
     return np.where(step & ~zero, moved, bits).view(F64)
 
 
-def _sum_error(a: Any, b: Any, s: Any) -> Any:
+def _sum_error(a: Doubles, b: Doubles, s: Doubles) -> Doubles:
     """Knuth's TwoSum: the exact error of `s = a + b`."""
     back = s - a
     return (a - (s - back)) + (b - back)
 
 
-def fused64(a: Any, b: Any, c: Any) -> Any:
+def fused64(a: Lanes, b: Lanes, c: Lanes) -> Doubles:
     """a*b + c of float32 (or narrower) values as float64, rounded to odd where it matters; rounding it is one rounding."""
     p = a.astype(F64) * b.astype(F64)
     wide = c.astype(F64)
@@ -75,7 +75,7 @@ def fused64(a: Any, b: Any, c: Any) -> Any:
     return _odd(s, _sum_error(p, wide, s))
 
 
-def fma32(a: Any, b: Any, c: Any) -> Any:
+def fma32(a: Singles, b: Singles, c: Singles) -> Singles:
     """a*b + c in float32, rounded once to nearest even."""
     p = a.astype(F64) * b.astype(F64)
     wide = c.astype(F64)
@@ -87,7 +87,7 @@ def fma32(a: Any, b: Any, c: Any) -> Any:
     return s.astype(F32)
 
 
-def fma64(a: Any, b: Any, c: Any) -> Any:
+def fma64(a: Doubles, b: Doubles, c: Doubles) -> Doubles:
     """a*b + c in float64, rounded once (Boldo and Melquiond 2008); near the ends of the range from exact fractions."""
     a, b, c = np.asarray(a), np.asarray(b), np.asarray(c)
     uh, ul = _product(a, b)
@@ -111,7 +111,7 @@ def fma64(a: Any, b: Any, c: Any) -> Any:
     return result
 
 
-def _product(a: Any, b: Any) -> tuple[Any, Any]:
+def _product(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
     p = a * b
     split = F64(134217729.0)
     ah = split * a
@@ -122,13 +122,13 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
     return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
 
-def _order(bits: Any) -> Any:
+def _order(bits: Words32) -> npt.NDArray[np.int32]:
     """Signed integers in the order of float32 bit patterns, -0 below +0."""
     signed = bits.view(np.int32)
     return signed ^ ((signed >> np.int32(31)) & np.int32(0x7FFFFFFF))
 
 
-def minmax32(a: Any, b: Any, largest: bool, nan: bool) -> Any:
+def minmax32(a: Singles, b: Singles, largest: bool, nan: bool) -> Singles:
     """min/max of float32: -0 < +0; one NaN operand gives the other operand, or NaN with `nan`."""
     result = (np.fmax if largest else np.fmin)(a, b)
     zeros = (a == 0) & (b == 0)
@@ -140,22 +140,22 @@ def minmax32(a: Any, b: Any, largest: bool, nan: bool) -> Any:
     return result
 
 
-def add_directed(a: Any, b: Any, mode: str) -> Any:
+def add_directed(a: Singles, b: Singles, mode: str) -> Singles:
     """a + b in float32 rounded by `mode` (`rz`, `rm`, `rp`)."""
     return round32(fused64(a, np.ones_like(a), b), mode)
 
 
-def multiply_directed(a: Any, b: Any, mode: str) -> Any:
+def multiply_directed(a: Singles, b: Singles, mode: str) -> Singles:
     """a * b in float32 rounded by `mode`."""
     return round32(a.astype(F64) * b.astype(F64), mode)
 
 
-def fma_directed(a: Any, b: Any, c: Any, mode: str) -> Any:
+def fma_directed(a: Singles, b: Singles, c: Singles, mode: str) -> Singles:
     """a*b + c in float32 rounded by `mode`."""
     return round32(fused64(a, b, c), mode)
 
 
-def round32(x: Any, mode: str) -> Any:
+def round32(x: Doubles, mode: str) -> Singles:
     """float64 to float32 by `mode`: `rn`, `rz` (to zero), `rm` (down), `rp` (up)."""
     near = np.asarray(x.astype(F32))
     if mode == "rn":
@@ -170,75 +170,75 @@ def round32(x: Any, mode: str) -> Any:
     return np.where(wrong, np.nextafter(near, target), near)
 
 
-def exp2_32(x: Any) -> Any:
+def exp2_32(x: Singles) -> Singles:
     """2**x (`ex2.approx`)."""
     return np.exp2(x.astype(F64)).astype(F32)
 
 
-def log2_32(x: Any) -> Any:
+def log2_32(x: Singles) -> Singles:
     """log2(x) (`lg2.approx`)."""
     return np.log2(x.astype(F64)).astype(F32)
 
 
-def sin32(x: Any) -> Any:
+def sin32(x: Singles) -> Singles:
     """sin(x) (`sin.approx`)."""
     return np.sin(x.astype(F64)).astype(F32)
 
 
-def cos32(x: Any) -> Any:
+def cos32(x: Singles) -> Singles:
     """cos(x) (`cos.approx`)."""
     return np.cos(x.astype(F64)).astype(F32)
 
 
-def tanh32(x: Any) -> Any:
+def tanh32(x: Singles) -> Singles:
     """tanh(x) (`tanh.approx`)."""
     return np.tanh(x.astype(F64)).astype(F32)
 
 
-def rsqrt32(x: Any) -> Any:
+def rsqrt32(x: Singles) -> Singles:
     """1/sqrt(x) (`rsqrt.approx`)."""
     return (1.0 / np.sqrt(x.astype(F64))).astype(F32)
 
 
-def upper64(x: Any) -> Any:
+def upper64(x: Doubles) -> Doubles:
     """A float64 result of which only the upper 32 bits are computed (`rcp.approx.ftz.f64`, `rsqrt.approx.ftz.f64`)."""
     small = np.abs(x) < 2.0**-1022
     flushed = np.where(small, np.copysign(0.0, x), x)
     return (np.asarray(flushed).view(U64) & U64(0xFFFFFFFF00000000)).view(F64)
 
 
-def flush64(x: Any) -> Any:
+def flush64(x: Doubles) -> Doubles:
     """Subnormal float64 values become zeros of their sign."""
     return np.where(np.abs(x) < 2.0**-1022, np.copysign(0.0, x), x)
 
 
-def minmax_by_size(a: Any, b: Any, largest: bool, nan: bool) -> Any:
+def minmax_by_size(a: Singles, b: Singles, largest: bool, nan: bool) -> Singles:
     """min/max of magnitudes with the product of the signs (`.xorsign.abs`)."""
     size = minmax32(np.abs(a), np.abs(b), largest, nan)
     sign = (a.view(U32) ^ b.view(U32)) & _SIGN32
     return np.where(size != size, size, (size.view(U32) | sign).view(F32))
 
 
-def reciprocal32(x: Any) -> Any:
+def reciprocal32(x: Singles) -> Singles:
     """1/x rounded to nearest."""
     return F32(1) / x
 
 
-def root32(x: Any) -> Any:
+def root32(x: Singles) -> Singles:
     """sqrt(x) (`sqrt.approx`)."""
     return np.sqrt(x)
 
 
-def inverse32(x: Any) -> Any:
+def inverse32(x: Singles) -> Singles:
     """1/x (`rcp.approx`)."""
     return F32(1) / x
 
 
-def quotient32(a: Any, b: Any) -> Any:
+def quotient32(a: Singles, b: Singles) -> Singles:
     """a/b (`div.full`, `div.approx`)."""
     return a / b
 
 
-def saturate32(x: Any) -> Any:
+def saturate32(x: Singles) -> Singles:
     """Clamps to [0, 1]; NaN gives 0 (`.sat`)."""
     return np.where(x != x, F32(0), np.clip(x, F32(0), F32(1)))

@@ -8,28 +8,29 @@ rounding them once more gives the correctly rounded result.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from minitriton.emulator.arithmetic import floats as fm
 from minitriton.emulator.arithmetic import small_floats as sf
+from minitriton.emulator.lanes import Singles, Words16, Words32
 
 U16, U32 = np.uint16, np.uint32
 
 
-_OPERATIONS: dict[str, Any] = {
+_OPERATIONS: dict[str, Callable[..., Singles]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
     "ex2": fm.exp2_32, "tanh": fm.tanh32,
 }  # fmt: skip
 
 
-def widen(bits: Any, format: str) -> Any:
+def widen(bits: Words16, format: str) -> Singles:
     """16-bit patterns to float32."""
     return sf.f16_to(bits) if format == "f16" else sf.bf16_to(bits)
 
 
-def narrow(operation: str, format: str, *operands: Any) -> Any:
+def narrow(operation: str, format: str, *operands: Words16) -> Words16:
     """One operation on 16-bit patterns; its modifiers (`ftz`, `sat`, `relu`, `NaN`, `xorsign`) follow its name after dots."""
     name, *modifiers = operation.split(".")
     if name == "neg":
@@ -61,13 +62,13 @@ def narrow(operation: str, format: str, *operands: Any) -> Any:
     return result
 
 
-def _flushed(value: Any, format: str) -> Any:
+def _flushed(value: Singles, format: str) -> Singles:
     """Values below the normal range as zeros of their sign."""
     smallest = np.float32(2.0**-14 if format == "f16" else 2.0**-126)
     return np.where(np.abs(value) < smallest, np.copysign(np.float32(0), value), value)
 
 
-def pairs(operation: str, format: str, *operands: Any) -> Any:
+def pairs(operation: str, format: str, *operands: Words32) -> Words32:
     """One operation on both halves of 32-bit words."""
     low = narrow(operation, format, *(sf.low16(v) for v in operands))
     high = narrow(operation, format, *(sf.high16(v) for v in operands))

@@ -6,14 +6,14 @@ e4m3_from(500.0)              -> 0x7e        (saturates at 448)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from minitriton.emulator.lanes import Bytes, Doubles, Lanes, Singles, Words16, Words32
 
 U8, U16, U32, F32, F64 = np.uint8, np.uint16, np.uint32, np.float32, np.float64
 
 
-def bf16_from(x: Any, mode: str = "rn", relu: bool = False) -> Any:
+def bf16_from(x: Singles, mode: str = "rn", relu: bool = False) -> Words16:
     """float32 to the bits of bfloat16, rounded `rn` or `rz`; NaN is 0x7fff."""
     x = np.asarray(x)
     bits = x.view(U32)
@@ -26,7 +26,7 @@ def bf16_from(x: Any, mode: str = "rn", relu: bool = False) -> Any:
     return np.where(x < 0, U16(0), result) if relu else result
 
 
-def bf16_from64(x: Any) -> Any:
+def bf16_from64(x: Doubles) -> Words16:
     """float64 (rounded to odd if inexact) to the bits of bfloat16, rounded once."""
     x = np.asarray(x)
     near = x.astype(F32)
@@ -38,12 +38,12 @@ def bf16_from64(x: Any) -> Any:
     return bf16_from(odd.view(F32))
 
 
-def bf16_to(bits: Any) -> Any:
+def bf16_to(bits: Words16) -> Singles:
     """The bits of bfloat16 to float32."""
     return (bits.astype(U32) << U32(16)).view(F32)
 
 
-def f16_from(x: Any, mode: str = "rn", relu: bool = False, saturate: bool = False) -> Any:
+def f16_from(x: Lanes, mode: str = "rn", relu: bool = False, saturate: bool = False) -> Words16:
     """float32 or float64 to the bits of float16; NaN is 0x7fff."""
     x = np.asarray(x)
     half = x.astype(np.float16)
@@ -59,12 +59,12 @@ def f16_from(x: Any, mode: str = "rn", relu: bool = False, saturate: bool = Fals
     return np.where(x < 0, U16(0), result) if relu else result
 
 
-def f16_to(bits: Any) -> Any:
+def f16_to(bits: Words16) -> Singles:
     """The bits of float16 to float32."""
     return bits.view(np.float16).astype(F32)
 
 
-def tf32_from(x: Any, mode: str = "rna") -> Any:
+def tf32_from(x: Singles, mode: str = "rna") -> Words32:
     """float32 to tf32 in the upper 19 bits: `rna` (ties away), `rn` (ties to even), `rz`."""
     x = np.asarray(x)
     bits = x.view(U32)
@@ -102,7 +102,7 @@ E5M2 = _table(5, 2, 15, finite=False)
 _E4M3_F32, _E5M2_F32 = E4M3.astype(F32), E5M2.astype(F32)
 
 
-def _nearest(x: Any, table: np.ndarray, largest: int, nan: int, infinity: int | None) -> Any:
+def _nearest(x: Lanes, table: np.ndarray, largest: int, nan: int, infinity: int | None) -> Bytes:
     """The code nearest to |x|, ties to even; what exceeds the largest finite value saturates, or is `infinity`."""
     x = np.asarray(x)
     size = np.abs(x.astype(F64))
@@ -119,36 +119,36 @@ def _nearest(x: Any, table: np.ndarray, largest: int, nan: int, infinity: int | 
     return np.where(x != x, nan, code).astype(U8)
 
 
-def e4m3_from(x: Any) -> Any:
+def e4m3_from(x: Lanes) -> Bytes:
     """To e4m3 with saturation (`.satfinite`); NaN is 0x7f."""
     return _nearest(x, E4M3, 0x7E, 0x7F, None)
 
 
-def e5m2_from(x: Any) -> Any:
+def e5m2_from(x: Lanes) -> Bytes:
     """To e5m2 with saturation (`.satfinite`); NaN is 0x7f."""
     return _nearest(x, E5M2, 0x7B, 0x7F, None)
 
 
-def e4m3_to(bits: Any) -> Any:
+def e4m3_to(bits: Bytes) -> Singles:
     """e4m3 codes to float32."""
     return _E4M3_F32[bits]
 
 
-def e5m2_to(bits: Any) -> Any:
+def e5m2_to(bits: Bytes) -> Singles:
     """e5m2 codes to float32."""
     return _E5M2_F32[bits]
 
 
-def pack16(low: Any, high: Any) -> Any:
+def pack16(low: Words16, high: Words16) -> Words32:
     """Two 16-bit patterns to one 32-bit word."""
     return low.astype(U32) | (high.astype(U32) << U32(16))
 
 
-def low16(x: Any) -> Any:
+def low16(x: Words32) -> Words16:
     """The lower half of a word."""
     return x.astype(U16)
 
 
-def high16(x: Any) -> Any:
+def high16(x: Words32) -> Words16:
     """The upper half of a word."""
     return (x >> U32(16)).astype(U16)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -377,7 +377,7 @@ def _merge(into: dict[int, int], other: dict[int, int]) -> None:
 
 
 def _spread(found: Races, chosen: np.ndarray, count: int) -> Races:
-    def whole(part: np.ndarray) -> Any:
+    def whole(part: np.ndarray) -> np.ndarray:
         out = np.zeros(count, np.bool_)
         out[chosen] = part
         return out

@@ -5,8 +5,6 @@ Every granule has its last writer and, per warp, its last reader, with the times
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minitriton.emulator.memory.ordering import Clocks
@@ -57,7 +55,9 @@ class SharedMemory:
         first = (offset // self.granule)[:, None]
         return first if size <= self.granule else first + np.arange(size // self.granule)
 
-    def read_by(self, offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray) -> tuple[Any, ...]:
+    def read_by(
+        self, offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Notes readers; which accesses race with a write, read uninitialised bytes, read what async copies will write."""
         g = self.granules(offset, size)
         local = (warp % self.warps)[:, None]
@@ -72,8 +72,9 @@ class SharedMemory:
         if clash.any():
             where = np.nonzero(clash)
             self.read_lane[g[where], np.broadcast_to(local, g.shape)[where]] = MANY
-        pending = self.pending[g].any(1) if self.pending_count else np.zeros(len(offset), np.bool_)
-        return race.any(1), (~self.initialised[g]).any(1) & ~pending, pending
+        some = np.logical_or.reduce
+        pending = some(self.pending[g], axis=1) if self.pending_count else np.zeros(len(offset), np.bool_)
+        return some(race, axis=1), some(~self.initialised[g], axis=1) & ~pending, pending
 
     def written_by(
         self, offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray, same: np.ndarray

@@ -6,11 +6,11 @@ cp.async A; commit; cp.async B; commit; wait_group 1   →   A is there, B is no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.batch import Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations.memory import both, check_read, check_still_read, locate, measure
 
@@ -37,13 +37,10 @@ class Copies:
 
 
 def _state(x: Machine) -> Copies:
-    found = x.async_state.get("copies")
-    if found is None:
-        found = x.async_state["copies"] = Copies([], np.zeros(x.count, np.int64))
-    return found
+    return x.kept(Copies, lambda: Copies([], np.zeros(x.count, np.int64)))
 
 
-def copy_async(x: Machine, site: int, target: Any, source: Any, size: int, valid: Any, mask: Any) -> None:
+def copy_async(x: Machine, site: int, target: Lanes, source: Lanes, size: int, valid: Lanes, mask: Mask) -> None:
     """`cp.async`: `size` bytes to shared memory, of which `valid` come from global memory and the rest are zero."""
     mask = x.mask(mask)
     valid = x.spread(valid).astype(np.int64)
@@ -80,7 +77,7 @@ def copy_async(x: Machine, site: int, target: Any, source: Any, size: int, valid
         np.add.at(shared.pending, g, 1)
 
 
-def commit_group(x: Machine, mask: Any) -> None:
+def commit_group(x: Machine, mask: Mask) -> None:
     """`cp.async.commit_group`."""
     mask = x.mask(mask)
     state = _state(x)
@@ -90,7 +87,7 @@ def commit_group(x: Machine, mask: Any) -> None:
         state.committed[mask] += 1
 
 
-def wait_group(x: Machine, allowed: int | None, mask: Any) -> None:
+def wait_group(x: Machine, allowed: int | None, mask: Mask) -> None:
     """`cp.async.wait_group N` (`allowed`), or `wait_all` (None): completes the copies of all but the last N groups."""
     mask = x.mask(mask)
     state = _state(x)

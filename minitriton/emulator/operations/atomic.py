@@ -6,27 +6,31 @@ threads 0 and 1 add 5.0 to a word that holds 1.0   →   they see 1.0 and 6.0; 1
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.arithmetic import packed as packed_math
 from minitriton.emulator.arithmetic.floats import flush32, minmax32
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.memory import by_space, check_global_write, locate_to_write, measure, pass_order
 
+Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Of what is in memory and what a thread brings, in this order."""
 
-def _increment(old: Any, limit: Any) -> Any:
+
+def _increment(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
     return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
 
 
-def _decrement(old: Any, limit: Any) -> Any:
+def _decrement(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
     return np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
 
 
-def _extreme(largest: bool) -> Callable[[Any, Any], Any]:
-    def choose(old: Any, new: Any) -> Any:
+def _extreme(largest: bool) -> Combine:
+    def choose(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         if old.dtype == np.float32:
             return minmax32(old, new, largest, False)
         return np.maximum(old, new) if largest else np.minimum(old, new)
@@ -34,7 +38,7 @@ def _extreme(largest: bool) -> Callable[[Any, Any], Any]:
     return choose
 
 
-OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+OPERATIONS: dict[str, Combine] = {
     "add": lambda old, new: old + new,
     "add.ftz": lambda old, new: flush32(flush32(old) + flush32(new)),
     "and": lambda old, new: old & new,
@@ -54,9 +58,9 @@ def atomic(
     space: str,
     operation: str,
     packed: str,
-    address: Any,
-    mask: Any,
-    values: list[Any],
+    address: Lanes,
+    mask: Mask,
+    values: list[Lanes],
     dtype: np.dtype,
 ) -> list[np.ndarray]:
     """One atomic per thread and vector element; returns the old values. `packed` names f16/bf16 element formats."""
@@ -105,7 +109,9 @@ def _named(operation: str, space: str, dtype: np.dtype) -> str:
     return "add.ftz" if operation == "add" and space == "global" and dtype == np.float32 else operation
 
 
-def _in_order(memory: np.ndarray, place: Any, new: Any, expected: Any, operation: str, packed: str) -> np.ndarray:
+def _in_order(
+    memory: np.ndarray, place: np.ndarray, new: np.ndarray, expected: np.ndarray | None, operation: str, packed: str
+) -> np.ndarray:
     """Rounds: in each, the first remaining thread of every place acts."""
     old = np.empty(len(place), memory.dtype)
     remaining = np.arange(len(place))
@@ -114,7 +120,7 @@ def _in_order(memory: np.ndarray, place: Any, new: Any, expected: Any, operation
         chosen = remaining[first]
         where = place[chosen]
         before = memory[where]
-        if operation == "cas":
+        if expected is not None:
             after = np.where(before == expected[chosen], new[chosen], before)
         elif packed:
             function, format = packed.split(":")

@@ -9,9 +9,10 @@ instruction (PTX ISA, "bar, barrier"); `barrier.sync` asks for neither.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+
+from minitriton.emulator.lanes import Lanes
 
 BARRIERS = 16
 """Of a CTA, numbered from 0."""
@@ -22,7 +23,7 @@ class Reduction:
     """What `bar.red` makes of the threads' predicates: `popc`, `and` or `or`, into a register."""
 
     operation: str
-    predicate: Any
+    predicate: Lanes
     register: int
 
     def result(self, yes: int, all: int) -> int | bool:

@@ -7,11 +7,12 @@ cp.async.bulk.global.shared::cta.bulk_group [dst], [src], 4096      →   the so
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.arithmetic import packed as packed_math
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.operations import atomic as atomic_operations
@@ -40,7 +41,7 @@ LANE_OF_REDUCTIONS = -4
 """Likewise for reductions, which are atomic and so do not race with each other."""
 
 
-def active_threads(x: Machine, mask: Any) -> list[int]:
+def active_threads(x: Machine, mask: Mask) -> list[int]:
     """The threads that act, one after the other."""
     chosen = x.mask(mask)
     return (x.index[x.alive] if chosen is None else np.nonzero(chosen)[0]).tolist()
@@ -183,11 +184,7 @@ class OutgoingCopies:
 
 
 def _outgoing(x: Machine) -> OutgoingCopies:
-    found = x.async_state.get("outgoing")
-    if found is None:
-        found = x.async_state["outgoing"] = OutgoingCopies([], np.zeros(x.count, np.int64))
-        x.at_end.append(check_end)
-    return found
+    return x.kept(OutgoingCopies, lambda: OutgoingCopies([], np.zeros(x.count, np.int64)), check_end)
 
 
 def read_until_wait(x: Machine, site: int, thread: int, start: int, size: int) -> None:
@@ -202,14 +199,14 @@ def read_until_wait(x: Machine, site: int, thread: int, start: int, size: int) -
     shared.reading_count += 1
 
 
-def commit(x: Machine, mask: Any) -> None:
+def commit(x: Machine, mask: Mask) -> None:
     """`cp.async.bulk.commit_group`."""
     mask = x.mask(mask)
     state = _outgoing(x)
     state.committed[slice(None) if mask is None else mask] += 1
 
 
-def wait(x: Machine, allowed: int, mask: Any) -> None:
+def wait(x: Machine, allowed: int, mask: Mask) -> None:
     """`cp.async.bulk.wait_group N`: the sources of all but a thread's last N groups may be overwritten."""
     mask = x.mask(mask)
     state, shared = _outgoing(x), x.shared
@@ -226,13 +223,14 @@ def wait(x: Machine, allowed: int, mask: Any) -> None:
 
 def check_end(x: Machine) -> None:
     """At the end of a batch: copies whose source went with the CTA before it was read."""
-    state: OutgoingCopies | None = x.async_state.get("outgoing")
-    for one in state.pending if state else ():
+    for one in _outgoing(x).pending:
         text = "the thread ends before it waits for this copy to have read its source"
         x.find("async-write", one.site, np.array([one.thread]), text)
 
 
-def load_bulk(x: Machine, site: int, target: Any, source: Any, size: Any, barrier: Any, ranks: Any, mask: Any) -> None:
+def load_bulk(
+    x: Machine, site: int, target: Lanes, source: Lanes, size: Lanes, barrier: Lanes, ranks: Lanes | None, mask: Mask
+) -> None:
     """`cp.async.bulk` from global to shared memory, of every CTA in the mask `ranks` if there is one."""
     targets, sources, sizes, barriers = (x.spread(v).astype(np.int64) for v in (target, source, size, barrier))
     chosen = None if ranks is None else x.spread(ranks)
@@ -276,7 +274,9 @@ def _to_shared(
         deliver_later(x, site, thread, place, start, values.nbytes, where, values, sources=sources)
 
 
-def copy_to_cluster(x: Machine, site: int, target: Any, source: Any, size: Any, barrier: Any, mask: Any) -> None:
+def copy_to_cluster(
+    x: Machine, site: int, target: Lanes, source: Lanes, size: Lanes, barrier: Lanes, mask: Mask
+) -> None:
     """`cp.async.bulk` from the CTA's own shared memory to that of another CTA of the cluster."""
     targets, sources, sizes, barriers = (x.spread(v).astype(np.int64) for v in (target, source, size, barrier))
     for thread in active_threads(x, mask):
@@ -291,7 +291,7 @@ def copy_to_cluster(x: Machine, site: int, target: Any, source: Any, size: Any, 
 
 
 def store_bulk(
-    x: Machine, site: int, target: Any, source: Any, size: Any, operation: str, element: str, mask: Any
+    x: Machine, site: int, target: Lanes, source: Lanes, size: Lanes, operation: str, element: str, mask: Mask
 ) -> None:
     """`cp.async.bulk` and `cp.reduce.async.bulk` from shared to global memory."""
     targets, sources, sizes = (x.spread(v).astype(np.int64) for v in (target, source, size))

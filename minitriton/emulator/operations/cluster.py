@@ -8,12 +8,12 @@ The address of a CTA's own shared memory carries its rank, so it means the same 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.batch import Mask
-from minitriton.emulator.machine import Machine
+from minitriton.emulator.lanes import Lanes
+from minitriton.emulator.machine import Machine, Outcome
 from minitriton.emulator.memory.shared import RANK_SHIFT
 from minitriton.emulator.ptx.control_flow import Block
 
@@ -30,18 +30,14 @@ class ClusterBarrier:
 
 
 def _state(x: Machine) -> ClusterBarrier:
-    found = x.async_state.get("cluster")
-    if found is None:
-        found = ClusterBarrier(np.zeros(x.count, np.int64), np.zeros(x.count, np.int64), {})
-        x.async_state["cluster"] = found
-    return found
+    return x.kept(ClusterBarrier, lambda: ClusterBarrier(np.zeros(x.count, np.int64), np.zeros(x.count, np.int64), {}))
 
 
 def _rows(x: Machine, value: np.ndarray) -> np.ndarray:
     return value.reshape(x.count // (x.cluster * x.lanes_per_cta), -1)
 
 
-def arrive(x: Machine, release: bool, mask: Any) -> None:
+def arrive(x: Machine, release: bool, mask: Mask) -> None:
     """`barrier.cluster.arrive`; `release` publishes what the threads' warps did before."""
     mask = x.mask(mask)
     state = _state(x)
@@ -58,7 +54,7 @@ def arrive(x: Machine, release: bool, mask: Any) -> None:
     x.changes += 1
 
 
-def wait() -> Any:
+def wait() -> Outcome:
     """`barrier.cluster.wait`: threads stay until every thread of the cluster that has not ended has arrived as often."""
 
     def act(x: Machine, ready: dict[int, Mask], block: Block, mask: Mask) -> None:
@@ -84,13 +80,13 @@ def wait() -> Any:
     return act
 
 
-def map_address(address: Any, rank: Any) -> Any:
+def map_address(address: Lanes, rank: Lanes) -> Lanes:
     """`mapa`: the same place in the shared memory of another CTA of the cluster."""
     kept = address & address.dtype.type(~np.uint64(_RANK_BITS) & np.uint64(np.iinfo(address.dtype).max))
     return kept | (rank.astype(address.dtype) << address.dtype.type(RANK_SHIFT))
 
 
-def rank_of(address: Any) -> Any:
+def rank_of(address: Lanes) -> Lanes:
     """`getctarank`: the CTA whose shared memory an address lies in."""
     return ((address & address.dtype.type(_RANK_BITS)) >> address.dtype.type(RANK_SHIFT)).astype(np.uint32)
 
@@ -122,10 +118,7 @@ def note_reach(x: Machine, site: int, base: np.ndarray, mask: Mask) -> None:
     begun = (_state(x).waited[lanes] > 0) | (known[np.arange(len(lanes)), owner % x.cluster] > 0)
     if not begun.all():
         x.find("cta-lifetime", site, lanes[~begun], "reaches into the shared memory of a CTA that may not have begun")
-    reaches = x.async_state.get("reaches")
-    if reaches is None:
-        reaches = x.async_state["reaches"] = Reaches({})
-        x.at_end.append(_check_ends)
+    reaches = x.kept(Reaches, lambda: Reaches({}), _check_ends)
     for cta in np.unique(owner).tolist():
         reaches.last[cta] = (site, lanes[owner == cta])
 
@@ -134,7 +127,7 @@ def _check_ends(x: Machine) -> None:
     """No CTA may have ended before what others read or wrote in its memory: something must order that before its end."""
     shared = x.shared
     granules, warps = shared.stride // shared.granule, shared.warps // x.cluster
-    for cta, (site, lanes) in x.async_state["reaches"].last.items():
+    for cta, (site, lanes) in x.kept(Reaches, lambda: Reaches({})).last.items():
         window = slice(cta * granules, (cta + 1) * granules)
         known = shared.known[cta * warps : (cta + 1) * warps].max(0)
         own = slice(cta % x.cluster * warps, (cta % x.cluster + 1) * warps)

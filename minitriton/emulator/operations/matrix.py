@@ -9,17 +9,23 @@ a 32-bit register, register `r` of A holds row `g + 8 * (r % 2)`, columns `4 * p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.arithmetic.floats import bits16, bits32
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import tensor_core
 from minitriton.emulator.operations.memory import check_read, check_write, locate, measure
 
-ACCUMULATORS: dict[str, Any] = {"f16": np.float16, "f32": np.float32, "s32": np.int32, "f64": np.float64}
+ACCUMULATORS: dict[str, type[np.float16 | np.float32 | np.int32 | np.float64]] = {
+    "f16": np.float16,
+    "f32": np.float32,
+    "s32": np.int32,
+    "f64": np.float64,
+}
 
 
 def decode(data: np.ndarray, type: str) -> np.ndarray:
@@ -46,7 +52,7 @@ def decode(data: np.ndarray, type: str) -> np.ndarray:
     return data.view(np.int8 if type == "s8" else np.uint8).astype(np.float64)
 
 
-def load_matrix(x: Machine, site: int, count: int, transposed: bool, address: Any, mask: Any) -> list[np.ndarray]:
+def load_matrix(x: Machine, site: int, count: int, transposed: bool, address: Lanes, mask: Mask) -> list[np.ndarray]:
     """`ldmatrix`: lane 8j + i gives the address of row i of matrix j; each lane gets two neighbours of every matrix."""
     mask = x.mask(mask)
     giving = x.lane < 8 * count
@@ -67,7 +73,7 @@ def load_matrix(x: Machine, site: int, count: int, transposed: bool, address: An
     return found
 
 
-def store_matrix(x: Machine, site: int, transposed: bool, address: Any, values: list[Any], mask: Any) -> None:
+def store_matrix(x: Machine, site: int, transposed: bool, address: Lanes, values: list[Lanes], mask: Mask) -> None:
     """`stmatrix`: the inverse of `load_matrix`."""
     mask = x.mask(mask)
     count = len(values)
@@ -93,13 +99,13 @@ def store_matrix(x: Machine, site: int, transposed: bool, address: Any, values: 
         check_write(x, site, "shared", offset[lanes], lanes, 16, same, (memory[index] != new).any(1))
 
 
-def _bytes_of(x: Machine, registers: Sequence[Any]) -> np.ndarray:
+def _bytes_of(x: Machine, registers: Sequence[Lanes]) -> np.ndarray:
     """Registers as bytes: [warps, group, place, register, byte]."""
     stacked = np.stack([x.spread(r) for r in registers], axis=-1)
     return stacked.view(np.uint8).reshape(-1, 8, 4, len(registers), stacked.dtype.itemsize)
 
 
-def fragment_a(x: Machine, registers: Sequence[Any], type: str) -> np.ndarray:
+def fragment_a(x: Machine, registers: Sequence[Lanes], type: str) -> np.ndarray:
     """A as [warps, rows, k] from its registers (rows 16; 8 for f64)."""
     data = _bytes_of(x, registers)
     warps, count = data.shape[0], len(registers)
@@ -110,14 +116,14 @@ def fragment_a(x: Machine, registers: Sequence[Any], type: str) -> np.ndarray:
     return decode(rows, type).reshape(warps, 16, -1)
 
 
-def fragment_b(x: Machine, registers: Sequence[Any], type: str) -> np.ndarray:
+def fragment_b(x: Machine, registers: Sequence[Lanes], type: str) -> np.ndarray:
     """B as [warps, k, 8] from its registers."""
     data = _bytes_of(x, registers)
     columns = data.transpose(0, 1, 3, 2, 4)
     return decode(columns, type).reshape(data.shape[0], 8, -1).swapaxes(1, 2)
 
 
-def accumulator(x: Machine, registers: Sequence[Any], type: str, rows: int) -> np.ndarray:
+def accumulator(x: Machine, registers: Sequence[Lanes], type: str, rows: int) -> np.ndarray:
     """C as [warps, rows, 8]."""
     stacked = np.stack([x.spread(r) for r in registers], axis=-1)
     values = stacked.view(ACCUMULATORS[type])
@@ -142,9 +148,9 @@ def multiply_add(
     x: Machine,
     types: tuple[str, str, str, str],
     saturate: bool,
-    a: list[Any],
-    b: list[Any],
-    c: list[Any],
+    a: list[Lanes],
+    b: list[Lanes],
+    c: list[Lanes],
     differing: bool = False,
 ) -> list[np.ndarray]:
     """`mma.sync`: D = A B + C. For single bits the sum counts where both are set, or, of `differing`, where one of them is."""

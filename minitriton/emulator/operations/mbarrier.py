@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.batch import Mask
-from minitriton.emulator.machine import Machine
+from minitriton.emulator.lanes import Lanes, same
+from minitriton.emulator.machine import Machine, Outcome
 from minitriton.emulator.operations import asynchronous as async_operations
 from minitriton.emulator.operations.memory import locate
 from minitriton.emulator.ptx.control_flow import Block
@@ -44,11 +44,15 @@ class Mbarrier:
             x.changes += 1
 
 
-def _table(x: Machine) -> dict[int, Mbarrier]:
-    return x.async_state.setdefault("mbarriers", {})
+class Mbarriers(dict[int, Mbarrier]):
+    """Those of a batch, by their byte offset in its shared memory."""
 
 
-def places(x: Machine, site: int, address: Any, mask: Any) -> list[tuple[int, int]]:
+def _table(x: Machine) -> Mbarriers:
+    return x.kept(Mbarriers, Mbarriers)
+
+
+def places(x: Machine, site: int, address: Lanes, mask: Mask) -> list[tuple[int, int]]:
     """(thread, byte offset) of every active thread."""
     offset, mask = locate(x, site, "shared", address, x.mask(mask), 8)
     lanes = x.index if mask is None else np.nonzero(mask)[0]
@@ -63,7 +67,7 @@ def find_barrier(x: Machine, site: int, thread: int, offset: int) -> Mbarrier | 
     return found
 
 
-def initialise(x: Machine, site: int, address: Any, count: Any, mask: Any) -> None:
+def initialise(x: Machine, site: int, address: Lanes, count: Lanes, mask: Mask) -> None:
     """`mbarrier.init`."""
     counts = x.spread(count)
     for thread, offset in places(x, site, address, mask):
@@ -73,7 +77,7 @@ def initialise(x: Machine, site: int, address: Any, count: Any, mask: Any) -> No
             x.shared.initialised[offset // x.shared.granule] = True
 
 
-def invalidate(x: Machine, site: int, address: Any, mask: Any) -> None:
+def invalidate(x: Machine, site: int, address: Lanes, mask: Mask) -> None:
     """`mbarrier.inval`."""
     for thread, offset in places(x, site, address, mask):
         if _table(x).pop(offset, None) is None:
@@ -86,7 +90,7 @@ def publish(x: Machine, barrier: Mbarrier, thread: int) -> None:
         barrier.known = np.maximum(barrier.known, x.clocks.release(x.warp[[thread]]))
 
 
-def arrive(x: Machine, site: int, address: Any, count: Any, expected: Any, mask: Any) -> np.ndarray:
+def arrive(x: Machine, site: int, address: Lanes, count: Lanes, expected: Lanes, mask: Mask) -> np.ndarray:
     """`mbarrier.arrive`: `count` arrivals after `expected` more bytes are awaited. Returns the phase as token."""
     counts, bytes_ = x.spread(count), x.spread(expected)
     token = np.zeros(x.count, np.uint64)
@@ -102,13 +106,13 @@ def arrive(x: Machine, site: int, address: Any, count: Any, expected: Any, mask:
     return token
 
 
-def arrive_after_copies(x: Machine, site: int, address: Any, counted: bool, mask: Any) -> None:
+def arrive_after_copies(x: Machine, site: int, address: Lanes, counted: bool, mask: Mask) -> None:
     """`cp.async.mbarrier.arrive`: arrives once the thread's earlier `cp.async` are done; `counted` is `.noinc`."""
     async_operations.wait_group(x, None, mask)
-    arrive(x, site, address, np.uint32(1 if counted else 0), np.uint32(0), mask)
+    arrive(x, site, address, same(np.uint32(1 if counted else 0)), same(np.uint32(0)), mask)
 
 
-def wait(site: int, address: Any, parity: Any) -> Any:
+def wait(site: int, address: Lanes, parity: Lanes) -> Outcome:
     """`mbarrier.try_wait`: threads stay until the phase of that parity is over."""
 
     def act(x: Machine, ready: dict[int, Mask], block: Block, mask: Mask) -> None:

@@ -8,11 +8,10 @@ threads that do not act.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minitriton.emulator.batch import LOCAL_WINDOW, SHARED_WINDOW, Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import access_cost
 from minitriton.emulator.memory import device as global_memory
@@ -27,10 +26,10 @@ def both(first: Mask, second: np.ndarray) -> Mask:
     return second if first is None else first & second
 
 
-def locate(x: Machine, site: int, space: str, address: Any, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
+def locate(x: Machine, site: int, space: str, address: Lanes, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
     """Byte offsets into the space's buffer, and the threads whose access is in bounds and aligned."""
     signed = x.spread(address).astype(np.int64)
-    base: Any = 0
+    base = np.zeros(1, np.int64)
     if space == "shared":
         offset, base = x.shared_places(signed)
         limit = x.shared.size
@@ -78,7 +77,9 @@ def locate(x: Machine, site: int, space: str, address: Any, mask: Mask, size: in
     return offset, mask
 
 
-def locate_to_write(x: Machine, site: int, space: str, address: Any, mask: Mask, size: int) -> tuple[np.ndarray, Mask]:
+def locate_to_write(
+    x: Machine, site: int, space: str, address: Lanes, mask: Mask, size: int
+) -> tuple[np.ndarray, Mask]:
     """As `locate`, less the threads that would write an array which the host keeps read-only."""
     offset, mask = locate(x, site, space, address, mask, size)
     if space == "global" and x.memory.read_only:
@@ -91,10 +92,10 @@ def locate_to_write(x: Machine, site: int, space: str, address: Any, mask: Mask,
     return offset, mask
 
 
-def by_space(x: Machine, address: Any, mask: Mask) -> list[tuple[str, Any, Mask]]:
+def by_space(x: Machine, address: Lanes, mask: Mask) -> list[tuple[str, np.ndarray, Mask]]:
     """Generic addresses by the state space they lie in."""
     address = x.spread(address)
-    found: list[tuple[str, Any, Mask]] = []
+    found: list[tuple[str, np.ndarray, Mask]] = []
     for space, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
         here = x.in_space(address, space)
         if here.any():
@@ -111,7 +112,9 @@ def _buffer(x: Machine, space: str, width: int) -> np.ndarray:
     return x.shared.views[width] if space == "shared" else x.local.view(f"u{width}")
 
 
-def load(x: Machine, site: int, space: str, address: Any, mask: Any, dtype: np.dtype, count: int) -> list[np.ndarray]:
+def load(
+    x: Machine, site: int, space: str, address: Lanes, mask: Mask, dtype: np.dtype, count: int
+) -> list[np.ndarray]:
     """Loads `count` consecutive elements of `dtype` per thread."""
     mask = x.mask(mask)
     if space == "generic":
@@ -139,7 +142,7 @@ def load(x: Machine, site: int, space: str, address: Any, mask: Any, dtype: np.d
     return [np.where(mask, buffer.take(index + k if k else index), dtype.type(0)) for k in range(count)]
 
 
-def store(x: Machine, site: int, space: str, address: Any, mask: Any, values: list[Any], dtype: np.dtype) -> None:
+def store(x: Machine, site: int, space: str, address: Lanes, mask: Mask, values: list[Lanes], dtype: np.dtype) -> None:
     """Stores the elements of `values` per thread; of threads that write one place, the last in order wins."""
     mask = x.mask(mask)
     if space == "generic":
@@ -199,7 +202,7 @@ def pass_order(x: Machine, site: int, offset: np.ndarray, who: np.ndarray, *, ac
             )
 
 
-def fence(x: Machine, mask: Any) -> None:
+def fence(x: Machine, mask: Mask) -> None:
     """`fence` and `membar` of the device or the system."""
     shadow = x.memory.shadow
     if shadow is not None:
@@ -332,7 +335,7 @@ def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.nda
         traffic.conflicts += conflicts
 
 
-def load_parameter(x: Machine, offset: Any, dtype: np.dtype, count: int) -> list[Any]:
+def load_parameter(x: Machine, offset: Lanes, dtype: np.dtype, count: int) -> list[Lanes]:
     """Loads from the kernel's parameters, the same for all threads."""
     start = int(offset)
     return list(x.parameters[start : start + dtype.itemsize * count].view(dtype))

@@ -9,16 +9,16 @@ Reductions are atomic: several at a place do not race with each other.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import bulk_copies
 
 
 def store_async(
-    x: Machine, site: int, target: Any, values: list[Any], operation: str, element: str, barrier: Any, mask: Any
+    x: Machine, site: int, target: Lanes, values: list[Lanes], operation: str, element: str, barrier: Lanes, mask: Mask
 ) -> None:
     """`st.async` (no `operation`) and `red.async`: the elements of `values` from every active thread."""
     targets, barriers = (x.spread(v).astype(np.int64) for v in (target, barrier))
@@ -35,7 +35,15 @@ def store_async(
 
 
 def reduce_into_cluster(
-    x: Machine, site: int, target: Any, source: Any, size: Any, barrier: Any, operation: str, element: str, mask: Any
+    x: Machine,
+    site: int,
+    target: Lanes,
+    source: Lanes,
+    size: Lanes,
+    barrier: Lanes,
+    operation: str,
+    element: str,
+    mask: Mask,
 ) -> None:
     """`cp.reduce.async.bulk` from the CTA's own shared memory to that of a CTA of the cluster."""
     targets, sources, sizes, barriers = (x.spread(v).astype(np.int64) for v in (target, source, size, barrier))

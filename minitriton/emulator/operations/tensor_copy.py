@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.operations import bulk_copies
@@ -27,7 +28,7 @@ _SUBNORMAL = {"f32.ftz": 0x7F800000, "tf32.ftz": 0x7F800000}
 
 
 def replace_field(
-    x: Machine, site: int, space: str, field: str, address: Any, index: int, value: Any, mask: Any
+    x: Machine, site: int, space: str, field: str, address: Lanes, index: int, value: Lanes, mask: Mask
 ) -> None:
     """`tensormap.replace` of a map in shared or global memory."""
     values = x.spread(value)
@@ -44,7 +45,7 @@ def replace_field(
             check_write(x, site, space, words, who, 4, no, no)
 
 
-def publish_descriptor(x: Machine, site: int, target: Any, source: Any, size: int, mask: Any) -> None:
+def publish_descriptor(x: Machine, site: int, target: Lanes, source: Lanes, size: int, mask: Mask) -> None:
     """`tensormap.cp_fenceproxy`: copies a map from shared to global memory, once a warp."""
     chosen = x.mask(mask)
     first = (x.lane == 0) if chosen is None else chosen & (np.cumsum(chosen.reshape(-1, 32), 1).ravel() == 1)
@@ -129,7 +130,7 @@ def _pieces(map: TensorMap, corner: list[int]) -> tuple[int, np.ndarray, np.ndar
     return unit, first + _relative(map, unit), inside
 
 
-def _corners(x: Machine, corner: list[Any]) -> list[np.ndarray]:
+def _corners(x: Machine, corner: list[Lanes]) -> list[np.ndarray]:
     return [x.spread(c).view(np.int32) if x.spread(c).dtype == np.uint32 else x.spread(c) for c in corner]
 
 
@@ -145,7 +146,14 @@ def _filled(map: TensorMap, values: np.ndarray, inside: np.ndarray | None) -> np
 
 
 def load_tensor(
-    x: Machine, site: int, target: Any, map: Any, corner: list[Any], barrier: Any, ranks: Any, mask: Any
+    x: Machine,
+    site: int,
+    target: Lanes,
+    map: Lanes,
+    corner: list[Lanes],
+    barrier: Lanes,
+    ranks: Lanes | None,
+    mask: Mask,
 ) -> None:
     """`cp.async.bulk.tensor` from global to shared memory, completing on an mbarrier; `ranks` is a multicast mask."""
     targets, maps, barriers = (x.spread(v).astype(np.int64) for v in (target, map, barrier))
@@ -172,7 +180,9 @@ def load_tensor(
                 bulk_copies.deliver_later(x, site, thread, place, start, size, where, values, sources=sources)
 
 
-def store_tensor(x: Machine, site: int, map: Any, corner: list[Any], source: Any, operation: str, mask: Any) -> None:
+def store_tensor(
+    x: Machine, site: int, map: Lanes, corner: list[Lanes], source: Lanes, operation: str, mask: Mask
+) -> None:
     """`cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor` from shared to global memory."""
     sources, maps = x.spread(source).astype(np.int64), x.spread(map).astype(np.int64)
     corners = _corners(x, corner)

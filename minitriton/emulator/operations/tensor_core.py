@@ -17,7 +17,6 @@ truncation, Xie et al., "MMA-Sim" (2025, arXiv 2511.10909) the widths, validated
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -139,5 +138,5 @@ def multiply_accumulate_integers(a: np.ndarray, b: np.ndarray, c: np.ndarray, sa
     """A B + C of integers, exact, as int32; beyond its range clamped with `saturate`, else wrapped."""
     exact = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64) + c.astype(np.int64)
     limits = np.iinfo(np.int32)
-    wide: Any = np.clip(exact, limits.min, limits.max) if saturate else exact
+    wide = np.clip(exact, limits.min, limits.max) if saturate else exact
     return wide.astype(np.int32)

@@ -5,19 +5,18 @@ shuffle(x, 9, "bfly", value, 16, 31, ...)   →   each lane gets the value of th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minitriton.emulator.batch import Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 
 
-def _rows(x: Machine, value: Any) -> np.ndarray:
+def _rows(x: Machine, value: Lanes) -> np.ndarray:
     return x.spread(value).reshape(-1, 32)
 
 
-def _members(x: Machine, site: int, members: Any, mask: Mask) -> np.ndarray | None:
+def _members(x: Machine, site: int, members: Lanes, mask: Mask) -> np.ndarray | None:
     """Which threads the member mask names; None if all. Named threads that do not run are reported."""
     if x.memory.shadow is not None and x.memory.shadow.following:
         x.clocks.exchange(None if mask is None else np.flatnonzero(_rows(x, mask).any(1)))
@@ -33,7 +32,7 @@ def _members(x: Machine, site: int, members: Any, mask: Mask) -> np.ndarray | No
 
 
 def shuffle(
-    x: Machine, site: int, mode: str, value: Any, source: Any, control: Any, members: Any, mask: Any
+    x: Machine, site: int, mode: str, value: Lanes, source: Lanes, control: Lanes, members: Lanes, mask: Mask
 ) -> tuple[np.ndarray, np.ndarray]:
     """`shfl.sync`: the value of another lane, and whether that lane is in the segment (else the own value)."""
     mask = x.mask(mask)
@@ -66,7 +65,7 @@ def shuffle(
     return x.spread(value)[origin], np.asarray(x.spread(valid))
 
 
-def vote(x: Machine, site: int, mode: str, predicate: Any, members: Any, mask: Any) -> np.ndarray:
+def vote(x: Machine, site: int, mode: str, predicate: Lanes, members: Lanes, mask: Mask) -> np.ndarray:
     """`vote.sync`: `all`, `any`, `uni` as predicates, `ballot` as a word."""
     mask = x.mask(mask)
     present = _members(x, site, members, mask)
@@ -85,13 +84,13 @@ def _word(rows: np.ndarray) -> np.ndarray:
     return np.packbits(rows, axis=1, bitorder="little").view(np.uint32).ravel()
 
 
-def active_mask(x: Machine, mask: Any) -> np.ndarray:
+def active_mask(x: Machine, mask: Mask) -> np.ndarray:
     """`activemask`."""
     mask = x.mask(mask)
     return np.repeat(_word((x.alive if mask is None else mask).reshape(-1, 32)), 32)
 
 
-def elect(x: Machine, members: Any, mask: Any) -> tuple[np.ndarray, np.ndarray]:
+def elect(x: Machine, members: Lanes, mask: Mask) -> tuple[np.ndarray, np.ndarray]:
     """`elect.sync`: the lowest lane of the member mask, and whether a thread is it."""
     members = x.spread(members)
     lowest = members & (~members + np.uint32(1))
@@ -100,7 +99,7 @@ def elect(x: Machine, members: Any, mask: Any) -> tuple[np.ndarray, np.ndarray]:
     return leader, lowest == mine
 
 
-def match(x: Machine, site: int, mode: str, value: Any, members: Any, mask: Any) -> tuple[np.ndarray, np.ndarray]:
+def match(x: Machine, site: int, mode: str, value: Lanes, members: Lanes, mask: Mask) -> tuple[np.ndarray, np.ndarray]:
     """`match.sync`: the lanes with an equal value (`all`: the member mask if all agree, else 0)."""
     mask = x.mask(mask)
     present = _members(x, site, members, mask)
@@ -114,13 +113,13 @@ def match(x: Machine, site: int, mode: str, value: Any, members: Any, mask: Any)
     return np.where(agree, words, np.uint32(0)), agree
 
 
-_REDUCE: dict[str, Any] = {
+_REDUCE: dict[str, tuple[np.ufunc, int | None]] = {
     "add": (np.add, 0), "and": (np.bitwise_and, -1), "or": (np.bitwise_or, 0), "xor": (np.bitwise_xor, 0),
     "min": (np.minimum, None), "max": (np.maximum, None),
 }  # fmt: skip
 
 
-def reduce(x: Machine, site: int, operation: str, value: Any, members: Any, mask: Any) -> np.ndarray:
+def reduce(x: Machine, site: int, operation: str, value: Lanes, members: Lanes, mask: Mask) -> np.ndarray:
     """`redux.sync`."""
     mask = x.mask(mask)
     present = _members(x, site, members, mask)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from minitriton.emulator.arithmetic.floats import bits16, bits32
+from minitriton.emulator.batch import Mask
+from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.memory.shared import WINDOW
 from minitriton.emulator.operations import proxy_fences, tensor_core
@@ -78,15 +79,14 @@ class Products:
 
 
 def _products(x: Machine) -> Products:
-    found = x.async_state.get("wgmma")
-    if found is None:
+    def none_yet() -> Products:
         count = -(-x.count // 128)
-        found = Products(np.zeros(count, np.int64), {}, [], np.zeros(count, np.bool_), {}, {})
-        x.async_state["wgmma"] = found
-    return found
+        return Products(np.zeros(count, np.int64), {}, [], np.zeros(count, np.bool_), {}, {})
+
+    return x.kept(Products, none_yet)
 
 
-def _warpgroups(x: Machine, mask: Any) -> np.ndarray:
+def _warpgroups(x: Machine, mask: Mask) -> np.ndarray:
     """Which warpgroups have active threads."""
     mask = x.mask(mask)
     active = x.alive if mask is None else mask
@@ -129,16 +129,16 @@ def _check_tile(x: Machine, site: int, thread: int, granules: np.ndarray) -> Non
     proxy_fences.check(x, site, thread, granules, "wgmma reads")
 
 
-def _read(x: Machine, thread: int, granules: np.ndarray) -> tuple[Any, ...]:
+def _read(x: Machine, thread: int, granules: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     granule = x.shared.granule
     warp = np.full(len(granules), x.warp[thread])
     return x.shared.read_by(granules * granule, granule, warp, np.full(len(granules), LANE_OF_COPIES))
 
 
 def multiply(
-    x: Machine, site: int, shape: tuple[int, int], types: tuple[str, str, str], saturate: bool, a: Any, b: Any,
-    d: list[Any], registers: list[int], held: list[int], keep: Any, negate: tuple[bool, bool],
-    transposed: tuple[bool, bool], mask: Any,
+    x: Machine, site: int, shape: tuple[int, int], types: tuple[str, str, str], saturate: bool, a: Lanes, b: Lanes,
+    d: list[Lanes], registers: list[int], held: list[int], keep: Lanes, negate: tuple[bool, bool],
+    transposed: tuple[bool, bool], mask: Mask,
 ) -> list[np.ndarray]:  # fmt: skip
     """`wgmma.mma_async`: D = A B + D of every active warpgroup. `a` is a descriptor or a list of registers.
 
@@ -194,7 +194,7 @@ def _to_lanes(matrix: np.ndarray, type: str, columns: int) -> np.ndarray:
     return lanes.view(np.uint32) if type == "s32" else bits32(lanes)
 
 
-def fence(x: Machine, mask: Any) -> None:
+def fence(x: Machine, mask: Mask) -> None:
     """`wgmma.fence`: orders the warpgroup's register writes before its products."""
     if not x.check:
         return
@@ -206,7 +206,7 @@ def fence(x: Machine, mask: Any) -> None:
             del state.touched[register]
 
 
-def touch(x: Machine, registers: list[int], mask: Any) -> None:
+def touch(x: Machine, registers: list[int], mask: Mask) -> None:
     """Notes registers that instructions other than products have written."""
     state, here = _products(x), _warpgroups(x, mask)
     for register in registers:
@@ -226,12 +226,12 @@ def _check_fence(x: Machine, site: int, groups: np.ndarray, registers: tuple[int
         x.find("wgmma-fence", site, 128 * groups[missing], text)
 
 
-def commit(x: Machine, mask: Any) -> None:
+def commit(x: Machine, mask: Mask) -> None:
     """`wgmma.commit_group`."""
     _products(x).committed[...] += _warpgroups(x, mask)
 
 
-def wait(x: Machine, allowed: int, mask: Any) -> None:
+def wait(x: Machine, allowed: int, mask: Mask) -> None:
     """`wgmma.wait_group`: results of all but the last `allowed` groups may be read, their tiles overwritten."""
     state, here = _products(x), _warpgroups(x, mask)
     for noted in (state.written, state.held):
@@ -250,7 +250,7 @@ def wait(x: Machine, allowed: int, mask: Any) -> None:
     state.reading = kept
 
 
-def check_pending(x: Machine, site: int, register: int, mask: Any) -> None:
+def check_pending(x: Machine, site: int, register: int, mask: Mask) -> None:
     """Reports a read of an accumulator that no wait has covered."""
     group = _products(x).written.get(register)
     if group is None:
@@ -261,7 +261,7 @@ def check_pending(x: Machine, site: int, register: int, mask: Any) -> None:
         x.find("async-read", site, np.nonzero(early)[0], "reads a result of wgmma before the wait that covers it")
 
 
-def check_running(x: Machine, site: int, register: int, guard: Any, mask: Any) -> None:
+def check_running(x: Machine, site: int, register: int, guard: Lanes, mask: Mask) -> None:
     """Reports a write to a register of A or of the accumulator of a product that no wait has covered."""
     state = _products(x)
     for noted in (state.written, state.held):

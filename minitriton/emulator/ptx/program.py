@@ -9,7 +9,6 @@ is an `Instruction` whose `opcode` is `ld.global.v2.b32`, whose `guard` is the r
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 from minitriton.errors import MinitritonError, SourceLocation
 
@@ -156,11 +155,11 @@ class PTXKernel:
     translated: dict[bool, object] = field(default_factory=dict, repr=False)
     """Cache of what `translate.translate` made, by whether checks are compiled in."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All but the functions that a translation has made, which are made again where they are needed."""
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"translated": {}}
+        return {f.name: {} if f.name == "translated" else getattr(self, f.name) for f in fields(self)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
 

@@ -5,23 +5,22 @@ add.cc.u32 %r3, %r1, %r2; addc.u32 %r6, %r4, %r5   →   carry after the first f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minitriton.emulator.arithmetic.integers import multiply_high
+from minitriton.emulator.lanes import Flags, Lanes
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.emulator.translate import NAMES, BlockWriter, bits_of, rule
 
 
-def add_with_carry(a: Any, b: Any, carry: Any) -> tuple[Any, Any]:
+def add_with_carry(a: Lanes, b: Lanes, carry: Flags) -> tuple[Lanes, Flags]:
     """Sum and carry out of unsigned words."""
     first = a + b
     total = first + carry.astype(a.dtype)
     return total, (first < a) | (total < first)
 
 
-def subtract_with_borrow(a: Any, b: Any, borrow: Any) -> tuple[Any, Any]:
+def subtract_with_borrow(a: Lanes, b: Lanes, borrow: Flags) -> tuple[Lanes, Flags]:
     """Difference and borrow out of unsigned words."""
     first = a - b
     total = first - borrow.astype(a.dtype)

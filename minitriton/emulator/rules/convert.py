@@ -5,20 +5,19 @@ cvt.rzi.s32.f32 %r2, %r1   →   r2 = float_to_integer(r1_f32, "rzi", D_s32)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minitriton.emulator.arithmetic import floats as fm
 from minitriton.emulator.arithmetic import small_floats as sf
+from minitriton.emulator.lanes import Bytes, Lanes, Singles, Words16
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.emulator.translate import NAMES, BlockWriter, bits_of, rule
 
 _PACKED_FLOAT = ("f16x2", "bf16x2", "e4m3x2", "e5m2x2")
-_ROUND: dict[str, Any] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_ROUND: dict[str, np.ufunc] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
-def float_to_integer(x: Any, mode: str, dtype: np.dtype) -> Any:
+def float_to_integer(x: Lanes, mode: str, dtype: np.dtype) -> Lanes:
     """Rounds and clamps to the range of `dtype`; NaN gives 0 (0x8000000000000000 for 64-bit results)."""
     rounded = _ROUND[mode](x.astype(np.float64))
     limits = np.iinfo(dtype)
@@ -31,7 +30,7 @@ def float_to_integer(x: Any, mode: str, dtype: np.dtype) -> Any:
     return result
 
 
-def integer_to_float(x: Any, mode: str, kind: str) -> Any:
+def integer_to_float(x: Lanes, mode: str, kind: str) -> Lanes:
     """Integers to float32 or float64, rounded once."""
     if kind == "f64":
         return x.astype(np.float64)
@@ -47,34 +46,34 @@ def integer_to_float(x: Any, mode: str, kind: str) -> Any:
     return np.where(wrong, np.nextafter(near, np.float32(target)), near)
 
 
-def saturate_integer(x: Any, dtype: np.dtype) -> Any:
+def saturate_integer(x: Lanes, dtype: np.dtype) -> Lanes:
     """Clamps integers to the range of a narrower or other-signed dtype."""
     limits = np.iinfo(dtype)
     own = np.iinfo(x.dtype)
     return np.clip(x, max(limits.min, own.min), min(limits.max, own.max)).astype(dtype)
 
 
-def round_integral(x: Any, mode: str) -> Any:
+def round_integral(x: Lanes, mode: str) -> Lanes:
     """Rounds to an integral value of the same float type."""
     return _ROUND[mode](x)
 
 
-def pack8(low: Any, high: Any) -> Any:
+def pack8(low: Bytes, high: Bytes) -> Words16:
     """Two bytes to a 16-bit word."""
     return low.astype(np.uint16) | (high.astype(np.uint16) << np.uint16(8))
 
 
-def low8(x: Any) -> Any:
+def low8(x: Words16) -> Bytes:
     """The lower byte."""
     return x.astype(np.uint8)
 
 
-def high8(x: Any) -> Any:
+def high8(x: Words16) -> Bytes:
     """The upper byte of a 16-bit word."""
     return (x >> np.uint16(8)).astype(np.uint8)
 
 
-def keep_positive(x: Any) -> Any:
+def keep_positive(x: Singles) -> Singles:
     """`.relu` on float32: negative values and NaN become 0 (NaN stays canonical NaN by the caller's conversion)."""
     return np.where(x < 0, np.float32(0), x)
 

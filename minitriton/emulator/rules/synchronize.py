@@ -6,12 +6,11 @@ cp.async.wait_group 1 →   wait_group(x, 1, m)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minitriton.emulator.batch import Mask
-from minitriton.emulator.machine import Machine
+from minitriton.emulator.lanes import Lanes
+from minitriton.emulator.machine import Machine, Outcome
 from minitriton.emulator.operations import asynchronous as async_operations
 from minitriton.emulator.operations import cluster as cluster_operations
 from minitriton.emulator.operations import memory as memory_operations
@@ -25,17 +24,24 @@ from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 
 
 def barrier(
-    number: Any, count: Any, wait: bool, aligned: bool, site: int, guard: Any, reduction: Reduction | None = None
-) -> Any:
+    number: Lanes,
+    count: Lanes | None,
+    wait: bool,
+    aligned: bool,
+    site: int,
+    guard: Lanes | None,
+    reduction: Reduction | None = None,
+) -> Outcome:
     """What the machine does with the threads at the end of a block that a barrier ends."""
 
     def act(x: Machine, ready: dict[int, Mask], block: Block, mask: Mask) -> None:
         if guard is not None:
-            mask, rest = x.part(guard, mask)
+            here, rest = x.part(guard, mask)
             if rest is not False:
                 x.go(ready, block.next, rest)
-            if mask is False:
+            if here is False:
                 return
+            mask = here
         expected = x.threads if count is None else int(np.max(count))
         uniform = number.ndim == 0 or (number == number[0]).all()
         chosen = [int(number if number.ndim == 0 else number[0])] if uniform else np.unique(number[mask]).tolist()
@@ -48,7 +54,7 @@ def barrier(
     return act
 
 
-def warp_barrier(x: Machine, site: int, members: Any, mask: Any) -> None:
+def warp_barrier(x: Machine, site: int, members: Lanes, mask: Mask) -> None:
     """`bar.warp.sync`."""
     mask = x.mask(mask)
     if x.check and (members.ndim or members != 0xFFFFFFFF):
