@@ -4,6 +4,7 @@ minitriton compile FILE.py:kernel --signature '*fp32:16,*fp32:16,i32,BLOCK=1024'
 minitriton compile kernel.ttgir --emit llir
 minitriton passes [NAME]
 minitriton check FILE.py:kernel --signature ...
+minitriton record SCRIPT.py
 minitriton sweep running_sums --orders 500 --jobs 2
 minitriton diff FILE.py:kernel --signature ... --pass tritongpu-coalesce
 minitriton fuzz --count 1000 --seed 1
@@ -24,6 +25,7 @@ _FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("minitriton.commands.compile", "add_compile_command", ("compile",)),
     ("minitriton.commands.passes", "add_passes_command", ("passes",)),
     ("minitriton.lab.command", "add_check_command", ("check",)),
+    ("minitriton.lab.launches.command", "add_record_command", ("record",)),
     ("minitriton.commands.cache", "add_cache_command", ("cache",)),
     (
         "minitriton.lab.sweeping.command",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import linecache
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from minitriton import knobs
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.run_as_triton import triton_means_minitriton
 from minitriton.runtime.jit import JITFunction
@@ -27,11 +30,14 @@ def _import_file(path: str, help: str) -> ModuleType:
     if spec is None or spec.loader is None or not Path(path).exists():
         raise MinitritonError(f"cannot load {path!r}", help=help)
     module = importlib.util.module_from_spec(spec)
+    _importing[path] = module
     sys.modules.setdefault(Path(path).stem, module)
     try:
         spec.loader.exec_module(module)
     except MinitritonError:
         raise
+    except _KernelIsDefined:
+        pass
     except Exception as error:
         if sys.modules.get(Path(path).stem) is module:
             del sys.modules[Path(path).stem]
@@ -51,6 +57,31 @@ def _import_failure(path: str, error: Exception) -> MinitritonError:
     )
 
 
+class _KernelIsDefined(BaseException):
+    """Ends the import of a program at the launch of the kernel that it is imported for."""
+
+
+_importing: dict[str, ModuleType] = {}
+
+
+@contextlib.contextmanager
+def _until_its_launch(path: str, name: str) -> Iterator[None]:
+    """Lets the import of a program that launches its kernels end at the first launch behind the definition of kernel `name`."""
+
+    def see(*_: object) -> None:
+        if isinstance(getattr(_importing.get(path), name, None), KernelInterface):
+            raise _KernelIsDefined
+
+    hook = knobs.runtime.launch_arguments_hook
+    if name:
+        hook.add(see)
+    try:
+        yield
+    finally:
+        hook.remove(see)
+        _importing.pop(path, None)
+
+
 def _kernel_in(value: Any) -> JITFunction | None:
     """`value`, or what it decorates (an autotuned kernel), if that is a kernel."""
     while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
@@ -63,7 +94,7 @@ def load_kernel(reference: str) -> Any:
     path, _, name = reference.partition(":")
     if not Path(path).exists():
         raise MinitritonError(f"no such file: {path}", help="name a kernel as FILE.py:kernel")
-    with triton_means_minitriton():
+    with triton_means_minitriton(), _until_its_launch(path, name):
         module = _import_file(path, "name a kernel as FILE.py:kernel")
     kernels = {name: found for name, value in vars(module).items() if (found := _kernel_in(value)) is not None}
     if not name and len(kernels) == 1:

@@ -149,6 +149,8 @@ def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Clai
 def _promise(last: ValueFact, otherwise: str) -> str:
     if last.origin.startswith("argument "):
         name = last.origin.removeprefix("argument ")
+        if "!tt.ptr" in last.type:
+            return f"pass a `{name}` that begins at a multiple of 16 bytes (in a signature `:16`), or write tl.multiple_of({name}, 16) where it always does"
         return f"pass a `{name}` that is divisible by 16 (in a signature `:16`), or write tl.assume({name} % 16 == 0) where it always is"
     return otherwise
 

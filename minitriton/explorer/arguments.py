@@ -7,9 +7,10 @@ import argparse
 from minitriton.commands.pipeline_edits import add_pipeline_edits
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
+from minitriton.lab.launches.recorded import add_launch_option, is_launch, read_launch
 from minitriton.target import known_architectures
 
-WHAT = "FILE.py:kernel, a .ttir or .ttgir file, or a name of the corpus"
+WHAT = "FILE.py:kernel, a .ttir or .ttgir file, a name of the corpus, or the folder of a recorded launch"
 
 
 def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False, what: str = WHAT) -> None:
@@ -18,6 +19,7 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
         parser.add_argument("source", nargs="*", help=what + "; several are shown side by side")
     else:
         parser.add_argument("source", nargs="?", help=what)
+    add_launch_option(parser)
     parser.add_argument("--signature", default="", help="argument types, as of `minitriton compile` (default: made up)")
     parser.add_argument("--arch", type=int, help=f"compute capability times ten ({known_architectures()}; default: 90)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
@@ -37,11 +39,17 @@ def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
     if given.state is not None:
         return Asked.of_code(given.state)
     source = source or given.source
+    if source and is_launch(source):
+        given.launch, source = given.launch or source, None
+    launch = None if given.launch is None else read_launch(given.launch)
+    source = source or (launch and launch.reference)
     if not source:
         raise MinitritonError(
-            "no program is named", help="name one as FILE.py:kernel, or as a kernel of `minitriton corpus`"
+            "no program is named",
+            help="name one as FILE.py:kernel, as a kernel of `minitriton corpus`, or a recorded launch by --launch",
         )
     return Asked(
         source, given.signature, given.arch, tuple(given.option), given.pipeline, tuple(given.edits), grid=given.grid,
         numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),
+        launch=None if launch is None else str(launch.folder),
     )  # fmt: skip

@@ -48,6 +48,8 @@ class Asked:
     inputs: str | None = None
     seed: int = 0
     loads: tuple[str, ...] = ()
+    launch: str | None = None
+    """The folder of a recorded launch: types, constants, options, grid and inputs are its own where nothing else is given."""
 
     def code(self) -> str:
         """The whole as letters, digits, `-` and `_`."""
@@ -96,7 +98,7 @@ class Asked:
             return f"minitriton {verb} --state {self.code()}"
         parts = ["minitriton", verb, self.source]
         given: list[tuple[str, Any]] = [
-            ("--signature", self.signature or None), ("--arch", self.arch), ("--pipeline", self.pipeline),
+            ("--launch", self.launch), ("--signature", self.signature or None), ("--arch", self.arch), ("--pipeline", self.pipeline),
             ("--grid", self.grid), ("--inputs", self.inputs), ("--seed", self.seed or None),
         ]  # fmt: skip
         given += [("--option", item) for item in self.options] + [(f"--{kind}", text) for kind, text in self.edits]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import add_program_arguments, asked_of
 from minitriton.explorer.colours import is_coloured
+from minitriton.lab.launches.recorded import is_launch, launches_in
 
 if TYPE_CHECKING:
     from minitriton.explorer.asked import Asked
@@ -128,7 +129,7 @@ def run_diff(given: argparse.Namespace) -> int:
 def run_explore(given: argparse.Namespace) -> int:
     """Serves the page until Ctrl-C, or writes it: then 1 if a pass failed, which the page shows, else 0."""
     sources: list[str | None] = _opened_folders(given.source) or [None]
-    asked = [asked_of(given, source) for source in sources]
+    asked = [asked_of(argparse.Namespace(**vars(given)), source) for source in sources]
     if given.html is None:
         from minitriton.explorer.server import serve
 
@@ -142,12 +143,14 @@ def _opened_folders(sources: list[str]) -> list[str | None]:
 
     found: list[str | None] = []
     for source in sources:
-        if not Path(source).is_dir():
+        if not Path(source).is_dir() or is_launch(source):
             found.append(source)
             continue
-        kernels = kernels_in(Path(source))
+        launches = launches_in(Path(source))
+        kernels = launches or kernels_in(Path(source))
         if len(kernels) > MOST:
-            print(f"{source}: {len(kernels)} kernels; the newest {MOST} are opened", file=sys.stderr)
+            which = "first" if launches else "newest"
+            print(f"{source}: {len(kernels)} kernels; the {which} {MOST} are opened", file=sys.stderr)
         found += [str(path) for path in kernels[:MOST]]
     return found
 

@@ -18,6 +18,7 @@ from minitriton.compilation import stages
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.lab.execution import Launch
+from minitriton.lab.launches.recorded import IR, RecordedLaunch, read_launch
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import load_own_passes
 from minitriton.pipelines import pipeline_for
@@ -28,13 +29,14 @@ DEFAULT_GRID = "2"
 
 @dataclass
 class Program:
-    """What an `Asked` names. `subject`: of a kernel of the corpus, its own launch."""
+    """What an `Asked` names. `subject`: of a kernel of the corpus, its own launch; `recorded`: the launch that was recorded."""
 
     asked: Asked
     source: Any
     target: GPUTarget
     options: CUDAOptions
     subject: Any = None
+    recorded: RecordedLaunch | None = None
 
     def own_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""
@@ -54,16 +56,17 @@ class Program:
     def launch(self) -> Launch:
         """A launch with the inputs asked for, those of the corpus, or made-up ones."""
         from minitriton.lab.command import grid_of, launch_arguments, named
+        from minitriton.lab.launches.replay import replayed
         from minitriton.lab.parameters import parameters_of
 
         asked = self.asked
-        if (
-            self.subject is not None
-            and asked.grid is None
-            and not asked.numbers
-            and not asked.sizes
-            and not asked.inputs
-        ):
+        if self.recorded is not None:
+            return replayed(
+                self.recorded, self.source, self.target, self.options, grid=grid_of(asked.grid) if asked.grid else None,
+                numbers=named(list(asked.numbers)), inputs=asked.inputs, seed=asked.seed, sizes=named(list(asked.sizes)),
+            )  # fmt: skip
+        is_own = asked.grid is None and not (asked.numbers or asked.sizes or asked.inputs)
+        if self.subject is not None and is_own:
             launch = self.subject.launch()
             return Launch(self.source.entry, launch.arguments, launch.grid, self.target, self.options)
         grid = grid_of(asked.grid or DEFAULT_GRID)
@@ -83,18 +86,25 @@ def open_program(asked: Asked) -> Program:
     for path in asked.loads:
         load_plugin(path)
     given = named(list(asked.options))
+    recorded = read_launch(asked.launch) if asked.launch else None
     subject, known, arch = None, {}, asked.arch
+    if recorded is not None:
+        known, arch = recorded.options, arch or recorded.arch
     if asked.source.endswith((".ttir", ".ttgir", ".llir")):
         source = _ir_source(asked)
         arch = arch or _architecture(source)
     elif ".py" in asked.source:
-        source = _kernel_source(asked)
+        source = _kernel_source(asked, recorded)
+    elif recorded is not None:
+        raise MinitritonError(
+            "a kernel of the corpus has its own launch", help="name FILE.py:kernel, or none, beside --launch"
+        )
     else:
         subject, known = _of_corpus(asked)
         source = subject.source
     target = GPUTarget("cuda", arch or 90, 32)
     options = CUDAOptions.for_target(target, **{**known, **source.parse_options(), **given})
-    return Program(asked, source, target, options, subject)
+    return Program(asked, source, target, options, subject, recorded)
 
 
 def _ir_source(asked: Asked) -> Any:
@@ -123,13 +133,22 @@ def _of_corpus(asked: Asked) -> tuple[Any, dict[str, Any]]:
     return subject, dict(case.launch_options)
 
 
-def _kernel_source(asked: Asked) -> Any:
+def _kernel_source(asked: Asked, recorded: RecordedLaunch | None) -> Any:
     from minitriton.commands.kernel_files import load_kernel
     from minitriton.commands.signature import ast_source
-    from minitriton.lab.command import example_signature
+    from minitriton.lab.command import example_signature, named
+    from minitriton.lab.launches.replay import source_of
 
     path, colon, name = asked.source.partition(":")
-    kernel = load_kernel(_with_text(asked, path) + colon + name)
+    try:
+        kernel = load_kernel(_with_text(asked, path) + colon + name)
+    except MinitritonError as error:
+        if recorded is not None and asked.kernel_text is None:
+            kept = f"{recorded.folder / IR} --launch {recorded.folder}"
+            error.help = f"{error.help}; the kernel's IR was kept, and can be opened in place of the file: {kept}"
+        raise
+    if recorded is not None and not asked.signature:
+        return source_of(recorded, kernel, named(list(asked.numbers)))
     return ast_source(kernel, asked.signature or example_signature(kernel))
 
 

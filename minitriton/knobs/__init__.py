@@ -31,13 +31,14 @@ from minitriton.knobs.hook_types import (
     JITHook,
     JITHookCompileInfo,
     KernelAttr,
+    LaunchArgumentsHook,
     LaunchHook,
     PipelineStagesHook,
 )
 
 __all__ = [
     "BuildImpl", "CompilationListener", "CompileTimes", "Env", "HookChain", "InitHandleHook", "JITHook", "JITHookCompileInfo",
-    "KernelAttr", "LaunchHook", "NvidiaTool", "PipelineStagesHook", "amd", "autotuning", "base_knobs", "build", "cache",
+    "KernelAttr", "LaunchArgumentsHook", "LaunchHook", "NvidiaTool", "PipelineStagesHook", "amd", "autotuning", "base_knobs", "build", "cache",
     "compilation", "emulator", "env", "language", "nvidia", "propagate_env", "proton", "redis", "refresh_knobs", "runtime",
     "setenv", "toenv",
 ]  # fmt: skip
@@ -444,6 +445,8 @@ class runtime_knobs(base_knobs):
 
     launch_enter_hook: Any = HookChain()
     launch_exit_hook: Any = HookChain(reversed=True)
+    launch_arguments_hook: Any = HookChain()
+    """minitriton's own: told, before each launch, of the kernel, its resolved grid, its arguments and its compile options."""
     kernel_load_start_hook: Any = HookChain()
     kernel_load_end_hook: Any = HookChain(reversed=True)
     jit_cache_hook: JITHook | None = None

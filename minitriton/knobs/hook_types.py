@@ -44,6 +44,14 @@ class LaunchHook(Protocol):
     def __call__(self, metadata: Any) -> None: ...
 
 
+class LaunchArgumentsHook(Protocol):
+    """`knobs.runtime.launch_arguments_hook`: told of what a launch is given: the arguments of all parameters, in order."""
+
+    def __call__(
+        self, kernel: Any, grid: tuple[int, int, int], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> None: ...
+
+
 class InitHandleHook(Protocol):
     """`knobs.runtime.kernel_load_start_hook` and `kernel_load_end_hook`; there is no module and function at the start."""
 

@@ -30,9 +30,25 @@ _DTYPES = {
 _FP8 = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2", "fp8e4b15": "f8E4M3B11FNUZ"}
 """Element types that NumPy lacks, with their MLIR names: as for bf16, arrays hold their bits."""
 
+_MORE_FP8 = ("fp8e4b8", "fp8e5b16")
+"""Those of other vendors' GPUs."""
+
 FIRST_SIZE = 64
 SPACING = 1 << 26
 """Bytes between two generated arrays, so that an access past the end of one is not taken for one before the next."""
+
+
+def element_dtype(element: str) -> np.dtype[Any]:
+    """What elements of this Triton name are held in; unsigned integers of the same width for those that NumPy lacks.
+
+    Raises `MinitritonError` for a name of none."""
+    if element == "bf16":
+        return np.dtype(np.uint16)
+    if element in _FP8 or element in _MORE_FP8:
+        return np.dtype(np.uint8)
+    if element not in _DTYPES:
+        raise MinitritonError(f"no array has elements of type {element!r}")
+    return np.dtype(_DTYPES[element])
 
 
 def random_numbers(seed: int) -> np.random.Generator:
@@ -40,6 +56,17 @@ def random_numbers(seed: int) -> np.random.Generator:
     if seed < 0:
         raise MinitritonError(f"a seed is an integer from 0 on, got {seed}")
     return np.random.default_rng(seed)
+
+
+def arrays_in(path: str | None) -> dict[str, np.ndarray]:
+    """The arrays of a file that `numpy.savez` wrote, by their names; none without a path."""
+    if path is None:
+        return {}
+    try:
+        with np.load(path) as found:
+            return dict(found)
+    except (OSError, ValueError) as error:
+        raise MinitritonError(f"cannot read {path!r}: {error}", help="--inputs takes what numpy.savez wrote") from None
 
 
 @dataclass

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.launches.recorded import add_launch_option
 from minitriton.lab.time_limit import add_time_limit, time_limit
 from minitriton.pass_registry import load_own_passes
 from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
+    from minitriton.lab.execution import Launch
+    from minitriton.lab.launches.recorded import RecordedLaunch
     from minitriton.lab.parameters import Parameters
 
 
@@ -25,13 +28,14 @@ def add_check_command(commands: Any) -> None:
     check = commands.add_parser(
         "check", help="run a kernel after every pass and name the pass that changes its numbers"
     )
-    check.add_argument("kernel", help="FILE.py:kernel, or IR text: FILE.ttir, .ttgir, .llir, .ptx")
+    check.add_argument("kernel", nargs="?", help="FILE.py:kernel, or IR text: FILE.ttir, .ttgir, .llir, .ptx")
+    add_launch_option(check)
     check.add_argument(
         "--signature",
         default="",
         help="argument types, as of `minitriton compile`; of IR text only where it does not say, as *fp32 for a pointer of PTX",
     )
-    check.add_argument("--grid", default="2", help="programs along x[,y[,z]] (default: 2)")
+    check.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
     check.add_argument(
         "--arg",
         action="append",
@@ -71,30 +75,15 @@ def run(given: argparse.Namespace) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     from minitriton.lab.checker import check
-    from minitriton.lab.parameters import architecture_of
     from minitriton.pass_manager import Pipeline
-    from minitriton.target import CUDAOptions, GPUTarget
 
-    source, parameters = _source(given)
-    target = GPUTarget("cuda", given.arch or architecture_of(source) or 90, 32)
-    options = CUDAOptions.for_target(target, **{**named(given.option), **source.parse_options()})
-    grid = grid_of(given.grid)
+    source, launch = _launch(given)
     report = check(
         source,
-        launch_arguments(
-            source,
-            parameters,
-            grid,
-            target,
-            options,
-            sizes=named(given.size),
-            numbers=named(given.arg),
-            inputs=given.inputs,
-            seed=given.seed,
-        ),
-        grid,
-        target=target,
-        options=options,
+        launch.arguments,
+        launch.grid,
+        target=launch.target,
+        options=launch.options,
         pipeline=Pipeline.parse(given.pipeline) if given.pipeline else None,
         reproducers=given.reproducers,
         device="gpu" if given.gpu else "cpu",
@@ -103,13 +92,47 @@ def _run(given: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def _source(given: argparse.Namespace) -> tuple[Any, Parameters]:
+def _launch(given: argparse.Namespace) -> tuple[Any, Launch]:
+    """What is checked, and how it is launched: as recorded, or with inputs made up."""
+    from minitriton.lab.execution import Launch
+    from minitriton.lab.launches.recorded import read_launch
+    from minitriton.lab.launches.replay import replayed
+    from minitriton.lab.parameters import architecture_of
+    from minitriton.target import CUDAOptions, GPUTarget
+
+    recorded = read_launch(given.launch) if given.launch else None
+    given.kernel = given.kernel or (recorded and recorded.reference)
+    if not given.kernel:
+        raise MinitritonError("nothing is named to be checked", help="name FILE.py:kernel, IR text, or --launch DIR")
+    source, parameters = _source(given, recorded)
+    arch = given.arch or architecture_of(source) or (recorded.arch if recorded else 90)
+    target = GPUTarget("cuda", arch, 32)
+    known = recorded.options if recorded else {}
+    options = CUDAOptions.for_target(target, **{**known, **named(given.option), **source.parse_options()})
+    sizes, numbers, grid = named(given.size), named(given.arg), grid_of(given.grid) if given.grid else None
+    if recorded is not None:
+        launch = replayed(
+            recorded, source, target, options, grid=grid, numbers=numbers, inputs=given.inputs, sizes=sizes, seed=given.seed,
+        )  # fmt: skip
+        return source, launch
+    grid = grid or grid_of(DEFAULT_GRID)
+    arguments = launch_arguments(
+        source, parameters, grid, target, options, sizes=sizes, numbers=numbers, inputs=given.inputs, seed=given.seed
+    )
+    return source, Launch(source.entry, arguments, grid, target, options)
+
+
+DEFAULT_GRID = "2"
+
+
+def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple[Any, Parameters]:
     """The kernel, or the IR text, and what it takes."""
     from minitriton.commands.kernel_files import load_kernel
     from minitriton.commands.signature import ast_source
     from minitriton.compilation.ir_source import IRSource
     from minitriton.compilation.stages import STAGES
     from minitriton.dialects.context import make_context
+    from minitriton.lab.launches.replay import source_of
     from minitriton.lab.parameters import parameters_of
 
     if Path(given.kernel).suffix[1:] in STAGES:
@@ -120,6 +143,9 @@ def _source(given: argparse.Namespace) -> tuple[Any, Parameters]:
             f"cannot check {given.kernel!r}", help="name a kernel as FILE.py:kernel, or a file *." + ", *.".join(STAGES)
         )
     kernel = load_kernel(given.kernel)
+    if recorded is not None and not given.signature:
+        source = source_of(recorded, kernel, named(given.arg))
+        return source, parameters_of(source)
     try:
         source = ast_source(kernel, given.signature)
     except MinitritonError as error:
@@ -160,7 +186,7 @@ def launch_arguments(
 
     from minitriton.compilation.stages import first_facts
     from minitriton.dialects.context import make_context
-    from minitriton.lab.arguments import generate_arguments
+    from minitriton.lab.arguments import arrays_in, generate_arguments
     from minitriton.lab.checker import shared_bytes
     from minitriton.lab.execution import Launch
 
@@ -181,7 +207,7 @@ def launch_arguments(
         run_once,
         sizes=sizes,
         numbers=numbers,
-        contents=_arrays(inputs),
+        contents=arrays_in(inputs),
         divisible=parameters.divisible,
         seed=seed,
     )
@@ -189,18 +215,6 @@ def launch_arguments(
 
 DEFAULT_SIZE = 1 << 16
 """Elements of the arrays that LLVM IR and PTX from a file are given."""
-
-
-def _arrays(path: str | None) -> dict[str, Any]:
-    import numpy as np
-
-    if path is None:
-        return {}
-    try:
-        with np.load(path) as found:
-            return dict(found)
-    except (OSError, ValueError) as error:
-        raise MinitritonError(f"cannot read {path!r}: {error}", help="--inputs takes what numpy.savez wrote") from None
 
 
 def named(items: list[str]) -> dict[str, Any]:

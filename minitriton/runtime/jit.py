@@ -163,7 +163,13 @@ class JITFunction(JITCallable, KernelInterface):
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
         runtime = knobs.runtime
-        if runtime.launch_enter_hook or runtime.launch_exit_hook or runtime.jit_cache_hook or runtime.debug:
+        if (
+            runtime.launch_enter_hook
+            or runtime.launch_exit_hook
+            or runtime.launch_arguments_hook
+            or runtime.jit_cache_hook
+            or runtime.debug
+        ):
             return functools.partial(self._launch_watched, grid)
         known = self._last_launcher
         if grid.__class__ is tuple and known[0] == grid:
@@ -474,6 +480,10 @@ class JITFunction(JITCallable, KernelInterface):
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         bound, options = self._bind(args, kwargs)
+        hook = knobs.runtime.launch_arguments_hook
+        if hook:
+            grid = resolve_grid(grid, self.arg_names, bound)
+            hook(self, grid, bound, dict(options))
         on_host = self.is_interpreted() or belongs_on_host(bound)
         return (self._launch_on_host if on_host else self._launch_slowly)(grid, bound, options)
 

@@ -28,7 +28,9 @@ from minitriton.lab.sweeping.search_command import add_search_commands
 def add_sweep_commands(commands: Any) -> None:
     """Adds the subcommands to an `argparse` set of them."""
     sweep = commands.add_parser("sweep", help="judge many pipelines of kernels: legal, right, and what each gives")
-    sweep.add_argument("kernels", nargs="+", help="names of the corpus, @family, all, or FILE.py:kernel")
+    sweep.add_argument(
+        "kernels", nargs="+", help="names of the corpus, @family, all, FILE.py:kernel, or folders of recorded launches"
+    )
     sweep.add_argument("--orders", type=int, default=100, metavar="N", help="pipelines a kernel (default: %(default)s)")
     sweep.add_argument(
         "--neighbours", action="store_true", help="and every removal, swap of neighbours and duplication"

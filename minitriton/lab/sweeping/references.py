@@ -2,6 +2,7 @@
 
 softmax_rows                          a kernel of the corpus
 my_kernels.py:softmax                 a kernel of a file, with --signature, --grid, --arg, --size
+recorded/003-softmax                  a launch that `minitriton record` wrote, with its own inputs
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.launches.recorded import is_launch, read_launch
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_registry import load_own_passes
 from minitriton.target import CUDAOptions, GPUTarget
@@ -57,11 +59,34 @@ class Reference:
             load_plugin(path)
         for file in self.files:
             corpus.add(file)
+        if is_launch(self.kernel):
+            return self._of_launch()
         if ".py:" not in self.kernel:
             found = corpus.subject(self.kernel, seed=self.seed, arch=self.arch)
             found.name = self.name
             return found
         return self._of_file()
+
+    def _of_launch(self) -> Subject:
+        from minitriton.commands.kernel_files import load_kernel
+        from minitriton.compilation.ir_source import IRSource
+        from minitriton.dialects.context import make_context
+        from minitriton.lab.launches.replay import arguments_of, source_of
+        from minitriton.lab.parameters import parameters_of
+
+        launch = read_launch(self.kernel)
+        reference, numbers = launch.reference, dict(self.numbers)
+        source = (
+            source_of(launch, load_kernel(reference), numbers)
+            if ".py:" in reference
+            else IRSource(reference, make_context())
+        )
+        target = GPUTarget("cuda", self.arch, 32)
+        options = CUDAOptions.for_target(target, **{**launch.options, **dict(self.options), **source.parse_options()})
+        parameters = parameters_of(source)
+        return Subject(
+            self.name, source, lambda: arguments_of(launch, parameters, numbers=numbers, seed=self.seed), launch.grid, target, options,
+        )  # fmt: skip
 
     def _of_file(self) -> Subject:
         from minitriton.commands.kernel_files import load_kernel
@@ -116,7 +141,7 @@ def references(kernels: list[str], **shared: object) -> list[Reference]:
             names += corpus.names()
         elif kernel.startswith("@"):
             names += HALVES.get(kernel[1:]) or [case.name for case in corpus.cases(kernel[1:])]
-        elif ".py:" in kernel:
+        elif ".py:" in kernel or is_launch(kernel):
             names.append(str(Path(kernel)))
         else:
             names.append(corpus.find(kernel).name)

@@ -1,0 +1,180 @@
+"""A recorded launch, taken up again: its source, and its arguments as they were before it ran.
+
+launch = read_launch("recorded/003-softmax")
+source = source_of(launch, kernel)                       what was compiled then, of the kernel as it is now
+arguments_of(launch, parameters_of(source)).values       arrays at the places they had, numbers
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ir_source import IRSource
+from minitriton.errors import MinitritonError
+from minitriton.lab.arguments import Arguments, arrays_in, element_dtype, random_elements, random_numbers
+from minitriton.lab.execution import Launch
+from minitriton.lab.launches.constants import read
+from minitriton.lab.launches.recorded import ARRAYS, Kind, Passed, RecordedLaunch
+from minitriton.lab.launches.spans import array_in, laid_out
+from minitriton.lab.parameters import Parameters, parameters_of
+from minitriton.runtime.launching.arguments import Argument
+from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.tools.tensor_descriptor import TensorDescriptor
+
+DIVISIBILITY = 16
+
+
+def source_of(launch: RecordedLaunch, kernel: Any, numbers: Mapping[str, Any] | None = None) -> ASTSource:
+    """What the launch compiled, of `kernel`, which may have been edited since, with `numbers` for run-time arguments in place of
+    those that it had. Raises `MinitritonError` where the kernel has other parameters."""
+    if list(launch.signature) != list(kernel.arg_names):
+        raise MinitritonError(
+            f"kernel {kernel.__name__!r} has other parameters than when it was launched: {', '.join(kernel.arg_names)}",
+            help=f"it had {', '.join(launch.signature)}; give the types of the new ones by --signature",
+        )
+    names = kernel.__globals__
+    signature = {name: _kind(kind) for name, kind in launch.signature.items()}
+    constants = {tuple(path): read(value, names) for path, value in launch.constants}
+    for name in numbers or {}:
+        if signature.get(name) == "constexpr":
+            raise MinitritonError(
+                f"argument {name!r} was compiled in: it was {constants.get((list(signature).index(name),))}",
+                help="give --signature, where its type or another value of it stands",
+            )
+    attrs = {
+        tuple(path): [["tt.divisibility", DIVISIBILITY]]
+        for path in launch.divisible
+        if _keeps(list(signature)[path[0]], numbers or {})
+    }
+    return ASTSource(kernel, signature, constants, attrs)
+
+
+def _keeps(name: str, numbers: Mapping[str, Any]) -> bool:
+    """Whether what was known of an argument's divisibility is true of the number in its place."""
+    value = numbers.get(name, 0)
+    return not isinstance(value, int) or value % DIVISIBILITY == 0
+
+
+def _kind(kind: Kind) -> Any:
+    return tuple(map(_kind, kind)) if isinstance(kind, list) else kind
+
+
+def arguments_of(
+    launch: RecordedLaunch,
+    parameters: Parameters,
+    *,
+    numbers: Mapping[str, Any] | None = None,
+    contents: Mapping[str, np.ndarray] | None = None,
+    seed: int = 0,
+) -> Arguments:
+    """The arguments for `parameters`, by name; of IR, whose names may be others, in order. `numbers` and `contents` (arrays) are taken
+    in place of the recorded ones. Raises `MinitritonError` where the kernel takes what the launch did not have."""
+    numbers, contents = dict(numbers or {}), dict(contents or {})
+    for name in (*numbers, *contents):
+        if name not in parameters.kinds:
+            raise MinitritonError(
+                f"the launch has no argument {name!r}", help="its arguments: " + ", ".join(parameters.kinds)
+            )
+    by_name = _by_name(launch, parameters)
+    memory = _memory(launch, seed)
+    passed: list[Argument] = []
+    elements: list[str] = []
+    for name, kind in parameters.kinds.items():
+        recorded = by_name.get(name)
+        if name in numbers:
+            passed.append(Argument(name, kind, numbers[name]))
+            elements.append("")
+            continue
+        if recorded is None:
+            raise MinitritonError(
+                f"the recorded launch has no argument {name!r}",
+                help=f"give it: --arg {name}=VALUE, or --inputs for an array",
+            )
+        value = _value(recorded, memory)
+        if name in contents:
+            _fill(value, contents[name], recorded)
+        passed.append(Argument(name, kind if recorded.block is None else recorded.type_name, value))
+        elements.append(recorded.element)
+    return Arguments([one.value for one in passed], elements, passed)
+
+
+def _by_name(launch: RecordedLaunch, parameters: Parameters) -> dict[str, Passed]:
+    named = {one.name: one for one in launch.arguments}
+    if any(name in named for name in parameters.kinds) or len(parameters.kinds) != len(launch.arguments):
+        return named
+    return dict(zip(parameters.kinds, launch.arguments, strict=True))
+
+
+def _memory(launch: RecordedLaunch, seed: int) -> dict[str, np.ndarray]:
+    """Each span with what it held; what was too large to be kept is made up."""
+    memory = laid_out(launch.spans)
+    kept = _kept(launch)
+    random = random_numbers(seed)
+    for name, bytes_ in memory.items():
+        if name in kept and kept[name].size == bytes_.size:
+            bytes_[...] = kept[name]
+            continue
+        element = next(
+            one.element for one in launch.arguments if one.view is not None and one.view.span == name and one.element
+        )
+        made = random_elements(element, -(-bytes_.size // element_dtype(element).itemsize), random).view(np.uint8)
+        bytes_[...] = made[: bytes_.size]
+    return memory
+
+
+def _kept(launch: RecordedLaunch) -> dict[str, np.ndarray]:
+    """The bytes of the spans that were kept, by name."""
+    path = launch.folder / ARRAYS
+    if not path.exists():
+        return {}
+    try:
+        with np.load(path) as found:
+            return {name: np.ascontiguousarray(found[name]).reshape(-1).view(np.uint8) for name in found}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise MinitritonError(f"cannot read {path}: {error}", help="record the launch again") from None
+
+
+def _value(recorded: Passed, memory: dict[str, np.ndarray]) -> Any:
+    view = recorded.view
+    if view is None:
+        return recorded.value
+    array = array_in(memory[view.span], view, element_dtype(recorded.element))
+    block = recorded.block
+    if block is None:
+        return array
+    return TensorDescriptor(array, list(block.shape), list(block.strides), list(block.block_shape), block.padding)
+
+
+def _fill(value: Any, contents: np.ndarray, recorded: Passed) -> None:
+    array = value if isinstance(value, np.ndarray) else value.base
+    if contents.size != array.size:
+        raise MinitritonError(
+            f"argument {recorded.name!r} has {contents.size} elements, and {array.size} when it was launched",
+            help="give an array of that size",
+        )
+    is_bits = contents.dtype != array.dtype and contents.dtype.kind in "uiV" and contents.itemsize == array.itemsize
+    array[...] = (contents.view(array.dtype) if is_bits else contents).reshape(array.shape)
+
+
+def replayed(
+    launch: RecordedLaunch,
+    source: ASTSource | IRSource,
+    target: GPUTarget,
+    options: CUDAOptions,
+    *,
+    grid: tuple[int, ...] | None = None,
+    numbers: Mapping[str, Any] | None = None,
+    inputs: str | None = None,
+    sizes: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Launch:
+    """A launch of `source` as `launch` was, but for what is given. `inputs`: a file of arrays by parameter name."""
+    if sizes:
+        raise MinitritonError("the sizes of a recorded launch's arrays are known", help="leave out --size, or --launch")
+    arguments = arguments_of(launch, parameters_of(source), numbers=numbers, contents=arrays_in(inputs), seed=seed)
+    return Launch(source.entry, arguments, grid or launch.grid, target, options)
