@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.debug_variables import VariableInfo
-from minitriton.codegen.text import llvm_ops, nvvm_memory, nvvm_shared, nvvm_tma, nvvm_warp, nvvm_wgmma  # noqa: F401  (fill the table)
+from minitriton.codegen.text import llvm_ops, nvvm, nvvm_global, nvvm_lanes  # noqa: F401  (fill the table)
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter, Writer
 from minitriton.errors import LoweringError

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IndexType,
-    IntAttr,
     IntegerType,
     TensorType,
     VectorType,
@@ -25,12 +24,15 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, LLVMVoidType
 from xdsl.ir import Attribute
 
+from minitriton.dialects.nvvm.base import GLOBAL, SHARED
+from minitriton.dialects.nvvm.base import lane_type as lane_type
+from minitriton.dialects.nvvm.base import lanes as lanes
 from minitriton.dialects.tt import PointerType, TensorDescType
 from minitriton.errors import LoweringError
 
 I1, I8, I16, I32, I64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
 F16, BF16, F32, F64 = Float16Type(), BFloat16Type(), Float32Type(), Float64Type()
-PTR, GLOBAL, SHARED = LLVMPointerType(), LLVMPointerType(IntAttr(1)), LLVMPointerType(IntAttr(3))
+PTR = LLVMPointerType()
 VOID = LLVMVoidType()
 
 INTEGERS = {1: I1, 8: I8, 16: I16, 32: I32, 64: I64}
@@ -111,16 +113,6 @@ def vector_type(element: Attribute, count: int) -> Attribute:
         _kept.append(element)
         found = _vectors.setdefault(key, VectorType(element, [count]))
     return found
-
-
-def lanes(type_: Attribute) -> int:
-    """Lanes of a vector, 1 for a scalar."""
-    return type_.shape.data[0].data if isinstance(type_, VectorType) else 1
-
-
-def lane_type(type_: Attribute) -> Attribute:
-    """The type of one lane."""
-    return type_.element_type if isinstance(type_, VectorType) else type_
 
 
 _structs: dict[tuple[int, ...], LLVMStructType] = {}

@@ -21,8 +21,8 @@ from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.errors import PassError
 from minitriton.rewriting.constants import constant_op, int_attr
+from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
-TENSOR_MAP_BYTES = 128
 TENSOR_MAP_ALIGNMENT = 128
 
 

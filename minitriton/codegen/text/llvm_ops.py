@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.codegen.text.loop_annotations import loop_properties
-from minitriton.codegen.text.values import constant_text, symbol_text, type_text
+from minitriton.codegen.text.values import constant_text, integer, integers, plain_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.op_access import operand_at, operand_values
@@ -41,7 +42,7 @@ def _zero(w: FunctionWriter, op: Operation) -> None:
 
 @writes("llvm.mlir.addressof")
 def _address(w: FunctionWriter, op: Operation) -> None:
-    w.names[op.results[0]] = symbol_text(op.properties["global_name"].string_value())  # pyright: ignore[reportAttributeAccessIssue]
+    w.names[op.results[0]] = symbol_text(plain_text(op.properties["global_name"]))
 
 
 # Arithmetic -----------------------------------------------------------------------------------------------------------
@@ -65,10 +66,10 @@ def _flags(op: Operation) -> str:
     """The flags between an instruction's name and its type, each with a blank after it."""
     properties = op.properties
     fast = properties.get("fastmathFlags")
-    if fast is not None:
-        if fast is _NO_FLAGS or not fast.data:  # pyright: ignore[reportAttributeAccessIssue]
-            return ""
-        return "".join(f"{flag.value} " for flag in fast.data)  # pyright: ignore[reportAttributeAccessIssue]
+    if fast is _NO_FLAGS:
+        return ""
+    if isinstance(fast, L.FastMathAttr):
+        return "".join(f"{flag.value} " for flag in fast.data)
     overflow = properties.get("overflowFlags")
     if isinstance(overflow, IntegerAttr):
         bits = overflow.value.data
@@ -119,14 +120,14 @@ _FCMP = tuple(str(p).lstrip("_") for p in L.FCmpPredicateFlag)
 @writes("llvm.icmp")
 def _icmp(w: FunctionWriter, op: Operation) -> None:
     a, b = operand_values(op)
-    predicate = _ICMP[op.properties["predicate"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
+    predicate = _ICMP[integer(op.properties["predicate"])]
     w.emit(f"{w.define(op.results[0])} = icmp {predicate} {w.typed(a)}, {w.names[b]}")
 
 
 @writes("llvm.fcmp")
 def _fcmp(w: FunctionWriter, op: Operation) -> None:
     a, b = operand_values(op)
-    predicate = _FCMP[op.properties["predicate"].value.data]  # pyright: ignore[reportAttributeAccessIssue]
+    predicate = _FCMP[integer(op.properties["predicate"])]
     w.emit(f"{w.define(op.results[0])} = fcmp {predicate} {w.typed(a)}, {w.names[b]}")
 
 
@@ -154,16 +155,18 @@ def _insert_element(w: FunctionWriter, op: Operation) -> None:
 @writes("llvm.shufflevector")
 def _shuffle_vector(w: FunctionWriter, op: Operation) -> None:
     a, b = map(w.typed, operand_values(op))
-    mask = op.properties["mask"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
-    if not any(mask):
-        lanes = "zeroinitializer"
-    else:
-        lanes = "<" + ", ".join(f"i32 {i}" if i >= 0 else "i32 poison" for i in mask) + ">"
-    w.emit(f"{w.define(op.results[0])} = shufflevector {a}, {b}, <{len(mask)} x i32> {lanes}")
+    w.emit(f"{w.define(op.results[0])} = shufflevector {a}, {b}, {_mask(integers(op.properties['mask']))}")
+
+
+@lru_cache(maxsize=4096)
+def _mask(lanes: tuple[int, ...]) -> str:
+    if not any(lanes):
+        return f"<{len(lanes)} x i32> zeroinitializer"
+    return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {i}" if i >= 0 else "i32 poison" for i in lanes) + ">"
 
 
 def _position(op: Operation) -> str:
-    return ", ".join(map(str, op.properties["position"].get_values()))  # pyright: ignore[reportAttributeAccessIssue]
+    return ", ".join(map(str, integers(op.properties["position"])))
 
 
 @writes("llvm.extractvalue")
@@ -182,20 +185,22 @@ def _insert_value(w: FunctionWriter, op: Operation) -> None:
 
 @writes("llvm.getelementptr")
 def _gep(w: FunctionWriter, op: Operation) -> None:
-    pointer, *dynamic = operand_values(op)
-    element = type_text(op.properties["elem_type"])
-    rest = iter(dynamic)
-    indices = ", ".join(
-        w.typed(next(rest)) if index == ours.DYNAMIC_INDEX else f"i32 {index}"
-        for index in op.properties["rawConstantIndices"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
-    )
+    operands = operand_values(op)
+    pointer, element = w.typed(operands[0]), type_text(op.properties["elem_type"])
+    indices, at = "", 1
+    for index in integers(op.properties["rawConstantIndices"]):
+        if index == ours.DYNAMIC_INDEX:
+            indices += f", {w.typed(operands[at])}"
+            at += 1
+        else:
+            indices += f", i32 {index}"
     inbounds = "inbounds " if "inbounds" in op.properties else ""
-    w.emit(f"{w.define(op.results[0])} = getelementptr {inbounds}{element}, {w.typed(pointer)}, {indices}")
+    w.emit(f"{w.define(op.results[0])} = getelementptr {inbounds}{element}, {pointer}{indices}")
 
 
 def _alignment(op: Operation) -> str:
     attr = op.properties.get("alignment")
-    return "" if attr is None else f", align {attr.value.data}"  # pyright: ignore[reportAttributeAccessIssue]
+    return "" if attr is None else f", align {integer(attr)}"
 
 
 @writes("llvm.load")
@@ -222,15 +227,13 @@ def _scope(op: Operation) -> str:
     return f' syncscope("{scope.data}")' if isinstance(scope, StringAttr) and scope.data else ""
 
 
-def _text(op: Operation, name: str) -> str:
-    return op.properties[name].data  # pyright: ignore[reportAttributeAccessIssue]
-
-
 @writes("llvm.atomicrmw")
 def _atomicrmw(w: FunctionWriter, op: Operation) -> None:
     pointer, value = map(w.typed, operand_values(op))
     name = w.define(op.results[0])
-    w.emit(f"{name} = atomicrmw {_text(op, 'bin_op')} {pointer}, {value}{_scope(op)} {_text(op, 'ordering')}")
+    w.emit(
+        f"{name} = atomicrmw {plain_text(op.properties['bin_op'])} {pointer}, {value}{_scope(op)} {plain_text(op.properties['ordering'])}"
+    )
 
 
 # Calls ----------------------------------------------------------------------------------------------------------------
@@ -250,12 +253,12 @@ def _call(w: FunctionWriter, op: Operation, callee: str, *, declared: bool) -> N
 
 @writes("llvm.call_intrinsic")
 def _call_intrinsic(w: FunctionWriter, op: Operation) -> None:
-    _call(w, op, _text(op, "intrin"), declared=True)
+    _call(w, op, plain_text(op.properties["intrin"]), declared=True)
 
 
 @writes("llvm.call")
 def _call_function(w: FunctionWriter, op: Operation) -> None:
-    callee = op.properties["callee"].string_value()  # pyright: ignore[reportAttributeAccessIssue]
+    callee = plain_text(op.properties["callee"])
     known = w.dbg
     w.dbg = known or w.module.debug.some_suffix()
     _call(w, op, callee, declared=False)
@@ -266,7 +269,10 @@ def _call_function(w: FunctionWriter, op: Operation) -> None:
 def _inline_asm(w: FunctionWriter, op: Operation) -> None:
     properties = op.properties
     effects = " sideeffect" if "has_side_effects" in properties else ""
-    text, constraints = escaped(_text(op, "asm_string")), escaped(_text(op, "constraints"))
+    text, constraints = (
+        escaped(plain_text(op.properties["asm_string"])),
+        escaped(plain_text(op.properties["constraints"])),
+    )
     arguments = ", ".join(map(w.typed, operand_values(op)))
     w.module.asm_attributes_used = True
     call = f'asm{effects} "{text}", "{constraints}"({arguments}) #0'
@@ -311,12 +317,11 @@ def _cond_br(w: FunctionWriter, op: Operation) -> None:
     w.emit(f"br {w.typed(condition)}, {edges}{_loop(w, op)}")
 
 
-def _chosen(w: FunctionWriter, condition: SSAValue, a: SSAValue, b: SSAValue) -> object:
+def _chosen(w: FunctionWriter, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
     """A value that exists in the text only, for two edges to the same block."""
-    key = object()
-    name = w.let(f"select {w.typed(condition)}, {w.typed(a)}, {w.typed(b)}")
-    w.names[key] = name  # pyright: ignore[reportArgumentType]
-    return key
+    chosen = BlockArgument(a.type, Block(), 0)
+    w.names[chosen] = w.let(f"select {w.typed(condition)}, {w.typed(a)}, {w.typed(b)}")
+    return chosen
 
 
 @writes("llvm.return")

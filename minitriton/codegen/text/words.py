@@ -12,29 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.writer import FunctionWriter
 from minitriton.codegen.types import I8, I16, bit_width, lane_type
-
-
-class Words:
-    """How one access of `width` elements is cut into the words of a PTX vector instruction."""
-
-    __slots__ = ("bits", "constraint", "count", "type")
-
-    def __init__(self, element: Attribute, width: int):
-        size = bit_width(element)
-        total = size * width
-        if size >= 32:
-            self.bits, self.count = size, width
-            self.type = type_text(element)
-            self.constraint = {"float": "f", "double": "d", "i64": "l"}.get(self.type, "r")
-        elif total >= 32:
-            self.bits, self.count, self.type, self.constraint = 32, total // 32, "i32", "r"
-        else:
-            self.bits, self.count, self.type, self.constraint = total, 1, "i16", "h"
-
-    @property
-    def vector(self) -> str:
-        """The modifier of the instruction."""
-        return f".v{self.count}" if self.count > 1 else ""
+from minitriton.dialects.nvvm.base import Words
 
 
 def assemble(w: FunctionWriter, pieces: Sequence[str], words: Words, element: Attribute, total: int) -> str:
@@ -71,9 +49,11 @@ def inserted(w: FunctionWriter, values: Sequence[str], type_: str) -> str:
 
 def pack_words(w: FunctionWriter, value: SSAValue, words: Words, total: int) -> tuple[str, str]:
     """A vector of elements as a vector of words: its name and type."""
+    name, type_ = w.names[value], type_text(value.type)
+    if type_ == words.type:
+        return name, type_
     element = lane_type(value.type)
     bits = bit_width(element)
-    name, type_ = w.names[value], type_text(value.type)
     if bits >= 32:
         return name, type_
     if words.bits == 8:

@@ -7,15 +7,13 @@ def fneg(w: FunctionWriter, op: Operation) -> None:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.text.values import symbol_text, type_text
-from minitriton.dialects.op_access import operand_values
 
 Writer = Callable[["FunctionWriter", Any], None]
 
@@ -92,37 +90,3 @@ class FunctionWriter:
 def escaped(text: str) -> str:
     """A text inside LLVM's quotes."""
     return text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A").replace("\t", "\\09")
-
-
-def asm(w: FunctionWriter, result: str, text: str, constraints: str, arguments: Sequence[str]) -> str:
-    """An inline PTX call with side effects; returns the name of its result (empty if `void`)."""
-    w.module.asm_attributes_used = True
-    call = f'call {result} asm sideeffect "{escaped(text)}", "{constraints}"({", ".join(arguments)}) #0'
-    if result == "void":
-        w.emit(call)
-        return ""
-    return w.let(call)
-
-
-def data_of(op: Operation, name: str) -> str:
-    """A text property, empty if it is missing."""
-    attr = op.properties.get(name)
-    return attr.data if isinstance(attr, StringAttr) else ""
-
-
-def integer_of(op: Operation, name: str, default: int = 0) -> int:
-    """An integer property."""
-    attr = op.properties.get(name)
-    return attr.value.data if isinstance(attr, IntegerAttr) else default
-
-
-def segments_of(op: Operation) -> list[Sequence[SSAValue]]:
-    """The operands by their groups."""
-    sizes = op.properties["operandSegmentSizes"].get_values()  # pyright: ignore[reportAttributeAccessIssue]
-    operands = operand_values(op)
-    parts: list[Sequence[SSAValue]] = []
-    at = 0
-    for size in sizes:
-        parts.append(operands[at : at + size])
-        at += size
-    return parts

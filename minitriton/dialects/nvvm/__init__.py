@@ -10,7 +10,6 @@ is written (`codegen/text`). An op works on a thread's whole register vector whe
 
 from __future__ import annotations
 
-from abc import ABC
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i32
@@ -32,7 +31,7 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.declared import declared
 from minitriton.dialects.nvvm import cluster as nvvm_cluster
 from minitriton.dialects.nvvm import tma as nvvm_tma
-from minitriton.dialects.nvvm.base import lanes, one_of
+from minitriton.dialects.nvvm.base import IntrinsicOp, PtxOp, lanes, one_of
 from minitriton.dialects.nvvm.memory import (
     AtomicOp,
     CpAsyncCommitGroupOp,
@@ -58,7 +57,7 @@ from minitriton.dialects.op_definition import op_definition
 # Special registers ----------------------------------------------------------------------------------------------------
 
 
-class SpecialRegisterOp(IRDLOperation, ABC):
+class SpecialRegisterOp(IntrinsicOp):
     """Reads a 32-bit special register (PTX ISA, "Special Registers")."""
 
     res = result_def(i32)
@@ -67,6 +66,9 @@ class SpecialRegisterOp(IRDLOperation, ABC):
 
     def __init__(self) -> None:
         super().__init__(result_types=[i32])
+
+    def calls(self) -> str:
+        return f"llvm.{self.name}()"
 
 
 @op_definition
@@ -146,21 +148,6 @@ class ClusterRankOp(SpecialRegisterOp):
     name = "nvvm.read.ptx.sreg.cluster.ctarank"
 
 
-SPECIAL_REGISTERS: tuple[type[SpecialRegisterOp], ...] = (
-    ThreadIdXOp,
-    BlockIdXOp,
-    BlockIdYOp,
-    BlockIdZOp,
-    GridDimXOp,
-    GridDimYOp,
-    GridDimZOp,
-    ClusterIdXOp,
-    ClusterIdYOp,
-    ClusterIdZOp,
-    ClusterRankOp,
-)
-
-
 # Within a warp --------------------------------------------------------------------------------------------------------
 
 
@@ -185,9 +172,14 @@ class ShflSyncOp(IRDLOperation):
         if self.value.type != self.res.type:
             raise VerifyException("nvvm.shfl.sync returns the type of its operand")
 
+    def call(self) -> str:
+        """The intrinsic that moves one word, as `IntrinsicOp.calls` says it."""
+        kind = self.kind.data
+        return f"llvm.nvvm.shfl.sync.{kind}.i32(-1, $value, $offset, {0 if kind == 'up' else 31})"
+
 
 @op_definition
-class VoteSyncOp(IRDLOperation):
+class VoteSyncOp(IntrinsicOp):
     """A vote over the warp: `ballot` returns an i32 of the predicates, `any` and `all` an i1."""
 
     name = "nvvm.vote.sync"
@@ -202,9 +194,12 @@ class VoteSyncOp(IRDLOperation):
         if self.res.type != (i32 if self.kind.data == "ballot" else i1):
             raise VerifyException(f"nvvm.vote.sync {self.kind.data} cannot return {self.res.type}")
 
+    def calls(self) -> str:
+        return f"llvm.nvvm.vote.{self.kind.data}.sync(-1, $pred)"
+
 
 @op_definition
-class ReduxSyncOp(IRDLOperation):
+class ReduxSyncOp(IntrinsicOp):
     """Reduction of an i32 over the warp in one instruction (sm_80)."""
 
     name = "nvvm.redux.sync"
@@ -217,17 +212,23 @@ class ReduxSyncOp(IRDLOperation):
     def verify_(self) -> None:
         one_of(self, "kind", self.KINDS)
 
+    def calls(self) -> str:
+        return f"llvm.nvvm.redux.sync.{self.kind.data}($value, -1)"
+
 
 @op_definition
-class BarWarpSyncOp(IRDLOperation):
+class BarWarpSyncOp(IntrinsicOp):
     """Waits for all threads of the warp."""
 
     name = "nvvm.bar.warp.sync"
     assembly_format = "attr-dict"
 
+    def calls(self) -> str:
+        return "llvm.nvvm.bar.warp.sync(-1)"
+
 
 @op_definition
-class ElectSyncOp(IRDLOperation):
+class ElectSyncOp(IntrinsicOp):
     """True in exactly one thread of the warp (sm_90)."""
 
     name = "nvvm.elect.sync"
@@ -236,6 +237,11 @@ class ElectSyncOp(IRDLOperation):
 
     def __init__(self) -> None:
         super().__init__(result_types=[i1])
+
+    RETURNS_FIRST: ClassVar = ("i32",)
+
+    def calls(self) -> str:
+        return "llvm.nvvm.elect.sync(-1)"
 
 
 # Lane by lane ---------------------------------------------------------------------------------------------------------
@@ -278,7 +284,7 @@ class InlinePtxOp(IRDLOperation):
 
 
 @op_definition
-class BarrierOp(IRDLOperation):
+class BarrierOp(IntrinsicOp):
     """Waits for the threads of the block, or for the `number_of_threads` that use barrier `barrier_id` (1 to 15).
 
     With `divergent`, warps may wait at different instructions for each other (PTX `barrier.sync` instead of `bar.sync`).
@@ -296,9 +302,16 @@ class BarrierOp(IRDLOperation):
         if self.number_of_threads is not None and self.number_of_threads.value.data % 32:
             raise VerifyException("nvvm.barrier: the number of threads must be a multiple of the warp size")
 
+    def calls(self) -> str:
+        number = self.barrier_id.value.data if self.barrier_id is not None else 0
+        name = f"llvm.nvvm.barrier.cta.sync{'' if self.divergent else '.aligned'}"
+        if self.number_of_threads is None:
+            return f"{name}.all({number})"
+        return f"{name}.count({number}, {self.number_of_threads.value.data})"
+
 
 @op_definition
-class NamedBarrierOp(IRDLOperation):
+class NamedBarrierOp(PtxOp):
     """Threads of a warp for which `predicate` holds meet `number_of_threads` at barrier `number`: they wait, or only arrive (`arrives`)."""
 
     name = "nvvm.barrier.named"
@@ -308,9 +321,14 @@ class NamedBarrierOp(IRDLOperation):
     number_of_threads = prop_def(IntegerAttr)
     arrives = opt_prop_def(UnitAttr)
 
+    CLOBBERS: ClassVar = ("~{memory}",)
+
+    def ptx(self) -> str:
+        return f"@$predicate bar.{'arrive' if self.arrives else 'sync'} $number, {self.number_of_threads.value.data};"
+
 
 @op_definition
-class SetMaxRegisterOp(IRDLOperation):
+class SetMaxRegisterOp(IntrinsicOp):
     """Every thread of the warp group has `count` registers from now on (PTX `setmaxnreg`); `action` is `inc` or `dec`."""
 
     name = "nvvm.setmaxregister"
@@ -324,6 +342,9 @@ class SetMaxRegisterOp(IRDLOperation):
         count = self.count.value.data
         if count % 8 or not 24 <= count <= 256:
             raise VerifyException("nvvm.setmaxregister: registers are a multiple of 8 from 24 to 256")
+
+    def calls(self) -> str:
+        return f"llvm.nvvm.setmaxnreg.{self.action.data}.sync.aligned.u32({self.count.value.data})"
 
 
 NVVM = Dialect("nvvm", *declared("nvvm", globals(), vars(nvvm_tma), vars(nvvm_cluster)))

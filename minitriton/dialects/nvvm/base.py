@@ -1,21 +1,144 @@
-"""What the `nvvm` ops share: pointer types, and checks of their properties."""
+"""What the `nvvm` ops share: how they say which instruction they are, the registers of their values, checks of their properties.
+
+An op says it once, in its declaration: `PtxOp.ptx` gives the text of inline PTX, `IntrinsicOp.calls` the call of an LLVM intrinsic. `$name` in such a
+text stands for the registers of the operand or result `name`; who writes LLVM IR (`codegen.text.nvvm`) numbers them and finds their constraints.
+
+    "@$pred mbarrier.init.shared::cta.b64 [$barrier], 1;"    ->    asm sideeffect "@$1 mbarrier.init.shared::cta.b64 [$0], 1;", "r,b"(ptr ..., i1 ...)
+    "llvm.nvvm.redux.sync.add($value, -1)"                   ->    call i32 @llvm.nvvm.redux.sync.add(i32 %v3, i32 -1)
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import IntAttr, StringAttr, VectorType
+from xdsl.dialects.builtin import FixedBitwidthType, Float32Type, Float64Type, IntAttr, StringAttr, VectorType
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation
+from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
 GLOBAL = LLVMPointerType(IntAttr(1))
 SHARED = LLVMPointerType(IntAttr(3))
 
 
+class PtxOp(IRDLOperation, ABC):
+    """An op that is inline PTX. Its registers are numbered: results first, then operands in the order of their declaration."""
+
+    ORDER: ClassVar[tuple[str, ...]] = ()
+    """The operands in another order."""
+
+    TIED: ClassVar[bool] = False
+    """Each result is in the registers of the first operand: what the text does to the one it does to the other."""
+
+    CLOBBERS: ClassVar[tuple[str, ...]] = ()
+    """What the text changes beside its registers, as constraints."""
+
+    @abstractmethod
+    def ptx(self) -> str:
+        """The text. `$name` is a register, or several with commas between them; `$name.1` the second of them."""
+
+    @property
+    def writes_early(self) -> bool:
+        """Whether the text writes results before it has read all operands, so that they may not share registers."""
+        return False
+
+    @property
+    def immediate(self) -> frozenset[str]:
+        """Operands that are constants and stand in the text as numbers."""
+        return frozenset()
+
+
+class IntrinsicOp(IRDLOperation, ABC):
+    """An op that is a call of an LLVM intrinsic."""
+
+    RETURNS_FIRST: ClassVar[tuple[str, ...]] = ()
+    """LLVM types of what the intrinsic returns before the result of the op, and nobody wants."""
+
+    @abstractmethod
+    def calls(self) -> str:
+        """`name(argument, ...)`, several with newlines between them; an argument is `$name` or a 32-bit number. A vector is passed, and returned, lane by lane."""
+
+
+# Registers --------------------------------------------------------------------------------------------------------------
+
+
 def lanes(type_: Attribute) -> int:
     """Registers of a value: the lanes of a vector, 1 for a scalar."""
-    return type_.get_shape()[0] if isinstance(type_, VectorType) else 1
+    return type_.shape.data[0].data if isinstance(type_, VectorType) else 1
+
+
+def lane_type(type_: Attribute) -> Attribute:
+    """The type of one lane."""
+    return type_.element_type if isinstance(type_, VectorType) else type_
+
+
+class Words:
+    """How one access of `width` elements is cut into the words of a PTX vector instruction.
+
+    4 x f16  ->  2 words of 32 bits, constraint r        2 x i8  ->  one of 16 bits, constraint h        4 x f32  ->  4, constraint f
+    """
+
+    __slots__ = ("bits", "constraint", "count", "type")
+
+    def __init__(self, element: Attribute, width: int):
+        size = _bits(element)
+        total = size * width
+        self.bits, self.count = size, width
+        if isinstance(element, LLVMPointerType):
+            self.type, self.constraint = _pointer(element), "r" if element == SHARED else "l"
+        elif size == 1:
+            self.type, self.constraint = "i1", "b"
+        elif size >= 32:
+            self.type = {Float32Type: "float", Float64Type: "double"}.get(type(element), f"i{size}")
+            self.constraint = {"float": "f", "double": "d", "i64": "l"}.get(self.type, "r")
+        elif total >= 32:
+            self.bits, self.count, self.type, self.constraint = 32, total // 32, "i32", "r"
+        else:
+            self.bits, self.count, self.type, self.constraint = total, 1, "i16", "h"
+
+    @property
+    def vector(self) -> str:
+        """The modifier of the instruction."""
+        return f".v{self.count}" if self.count > 1 else ""
+
+    def listed(self, name: str) -> str:
+        """The registers `name` as the operand of a vector instruction."""
+        return f"{{ ${name} }}" if self.count > 1 else f"${name}"
+
+
+def vector(registers: Sequence[str]) -> str:
+    """Registers as the operand of a vector instruction."""
+    return f"{{ {', '.join(registers)} }}" if len(registers) > 1 else registers[0]
+
+
+_words: dict[tuple[int, int], tuple[Attribute, Words]] = {}
+
+
+def words_of(type_: Attribute, width: int = 0) -> Words:
+    """The words of an access to `width` elements of `type_`, or to all of them."""
+    element = lane_type(type_)
+    key = (id(element), width or lanes(type_))
+    found = _words.get(key)
+    if found is None:
+        found = _words[key] = (element, Words(element, key[1]))
+    return found[1]
+
+
+def _bits(element: Attribute) -> int:
+    if isinstance(element, LLVMPointerType):
+        return 32 if element == SHARED else 64
+    assert isinstance(element, FixedBitwidthType)
+    return element.bitwidth
+
+
+def _pointer(type_: LLVMPointerType) -> str:
+    space = getattr(type_.addr_space, "data", 0)
+    return f"ptr addrspace({space})" if space else "ptr"
+
+
+# Checks -----------------------------------------------------------------------------------------------------------------
 
 
 def one_of(op: Operation, name: str, allowed: Sequence[str]) -> None:

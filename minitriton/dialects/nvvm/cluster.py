@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntAttr, i32
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.irdl import IRDLOperation, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
-from minitriton.dialects.nvvm.base import SHARED
+from minitriton.dialects.nvvm.base import SHARED, IntrinsicOp
 from minitriton.dialects.op_definition import op_definition
 
 SHARED_CLUSTER = LLVMPointerType(IntAttr(7))
@@ -14,15 +14,18 @@ SHARED_CLUSTER = LLVMPointerType(IntAttr(7))
 
 
 @op_definition
-class ClusterBarrierOp(IRDLOperation):
+class ClusterBarrierOp(IntrinsicOp):
     """Waits for all threads of the cluster; what they wrote before is seen after (`barrier.cluster.arrive`, `.wait`)."""
 
     name = "nvvm.cluster.barrier"
     assembly_format = "attr-dict"
 
+    def calls(self) -> str:
+        return "llvm.nvvm.barrier.cluster.arrive.aligned()\nllvm.nvvm.barrier.cluster.wait.aligned()"
+
 
 @op_definition
-class MapaOp(IRDLOperation):
+class MapaOp(IntrinsicOp):
     """The place of `ptr` in the shared memory of the CTA with number `rank` in the cluster (PTX `mapa`)."""
 
     name = "nvvm.mapa"
@@ -30,3 +33,6 @@ class MapaOp(IRDLOperation):
     ptr = operand_def(SHARED)
     rank = operand_def(i32)
     res = result_def(SHARED_CLUSTER)
+
+    def calls(self) -> str:
+        return "llvm.nvvm.mapa.shared.cluster($ptr, $rank)"

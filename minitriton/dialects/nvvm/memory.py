@@ -9,7 +9,6 @@ from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
-    IRDLOperation,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -20,7 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.nvvm.base import GLOBAL, SHARED, lanes, one_of
+from minitriton.dialects.nvvm.base import GLOBAL, SHARED, IntrinsicOp, PtxOp, lanes, one_of, vector, words_of
 from minitriton.dialects.op_definition import op_definition
 
 # Global memory --------------------------------------------------------------------------------------------------------
@@ -35,8 +34,16 @@ def _check_vectors(op: Operation, registers: int, width: int, pointers: int, mas
         raise VerifyException(f"{op.name}: needs no mask or one for each pointer, got {masks}")
 
 
+def _modifiers(op: LoadGlobalOp | StoreGlobalOp) -> tuple[str, str]:
+    """How an access treats the caches: what stands in the instruction's name, and behind its operands."""
+    text = f".{op.cache.data}" if op.cache is not None and op.cache.data else ""
+    if op.evict is not None and op.evict.data:
+        text += f".L1::{op.evict.data}"
+    return (text, "") if op.policy is None else (f"{text}.L2::cache_hint", ", $policy")
+
+
 @op_definition
-class LoadGlobalOp(IRDLOperation):
+class LoadGlobalOp(PtxOp):
     """Loads `vector_width` consecutive elements from each pointer; where a mask is false the registers hold `other`.
 
     `other` is a vector, or a scalar for all. Without it a masked-off element is 0. `cache` is `ca`, `cg`, `cv` or empty, `evict` is `evict_first`,
@@ -65,9 +72,23 @@ class LoadGlobalOp(IRDLOperation):
             if self.other.type not in (self.res.type, element):
                 raise VerifyException("nvvm.ld.global: `other` must have the type of the result or of its elements")
 
+    ORDER: ClassVar = ("pointers", "masks", "policy", "other")
+
+    def ptx(self) -> str:
+        """Of one access: its pointer, its mask, and what its registers hold where that is false."""
+        words = words_of(self.res.type, self.vector_width.value.data)
+        volatile = ".volatile" if self.is_volatile else ""
+        modifiers, hint = _modifiers(self)
+        load = f"ld{volatile}.global{modifiers}{words.vector}.b{words.bits} {words.listed('res')}, [ $pointers + 0 ]{hint};"
+        if not self.masks:
+            return load
+        move = f"mov.b{max(16, words.bits)}"
+        fill = (f"{move} $res.{i}, $other.{i};\n\t" for i in range(words.count))
+        return f"{''.join(fill)}@$masks {load}"
+
 
 @op_definition
-class StoreGlobalOp(IRDLOperation):
+class StoreGlobalOp(PtxOp):
     """Stores `vector_width` consecutive elements of `value` to each pointer whose mask is true (PTX `st.global`)."""
 
     name = "nvvm.st.global"
@@ -86,9 +107,18 @@ class StoreGlobalOp(IRDLOperation):
         count = lanes(self.value.type)
         _check_vectors(self, count, self.vector_width.value.data, len(self.pointers), len(self.masks))
 
+    def ptx(self) -> str:
+        """Of one access."""
+        words = words_of(self.value.type, self.vector_width.value.data)
+        modifiers, hint = _modifiers(self)
+        when = "@$masks " if self.masks else ""
+        return (
+            f"{when}st.global{modifiers}{words.vector}.b{words.bits} [ $pointers + 0 ], {words.listed('value')}{hint};"
+        )
+
 
 @op_definition
-class CreatePolicyOp(IRDLOperation):
+class CreatePolicyOp(PtxOp):
     """An L2 eviction policy for `ld.global`/`st.global` (PTX `createpolicy.fractional`)."""
 
     name = "nvvm.createpolicy"
@@ -100,9 +130,12 @@ class CreatePolicyOp(IRDLOperation):
     def verify_(self) -> None:
         one_of(self, "kind", self.KINDS)
 
+    def ptx(self) -> str:
+        return f"createpolicy.fractional.L2::{self.kind.data}.b64 $res, 1.0;"
+
 
 @op_definition
-class AtomicOp(IRDLOperation):
+class AtomicOp(PtxOp):
     """`atom` on global memory: `operation` as PTX spells it (`add.f32`, `cas.b32`, ...), with semantics and scope.
 
     `values` are the operands after the address (one, or two for `cas`); where `mask` is false nothing happens and the
@@ -127,9 +160,26 @@ class AtomicOp(IRDLOperation):
         one_of(self, "sem", self.SEMANTICS)
         one_of(self, "scope", self.SCOPES)
 
+    @property
+    def writes_early(self) -> bool:
+        return self.mask is not None
+
+    def ptx(self) -> str:
+        words = words_of(self.res.type)
+        operation, sem, scope = self.operation.data, self.sem.data, self.scope.data
+        order = f"{sem}.{scope}" if operation.startswith("cas") else f"{scope}.{sem}"
+        count = words.count
+        registers = [f"$values.{i}" for i in range(len(self.values) * count)]
+        sources = ", ".join(vector(registers[i : i + count]) for i in range(0, len(registers), count))
+        atom = f"atom.global.{order}.{operation} {words.listed('res')}, [ $ptr + 0 ], {sources};"
+        if self.mask is None:
+            return atom
+        zeros = (f"mov.b{max(16, words.bits)} $res.{i}, 0x0;\n\t" for i in range(words.count))
+        return f"{''.join(zeros)}@$mask {atom}"
+
 
 @op_definition
-class RedOp(IRDLOperation):
+class RedOp(PtxOp):
     """`red` on global memory: an atomic whose old value nobody wants, which the thread does not wait for."""
 
     name = "nvvm.red"
@@ -146,9 +196,14 @@ class RedOp(IRDLOperation):
         one_of(self, "sem", self.SEMANTICS)
         one_of(self, "scope", AtomicOp.SCOPES)
 
+    def ptx(self) -> str:
+        when = "@$mask " if self.mask is not None else ""
+        source = words_of(self.value.type).listed("value")
+        return f"{when}red.{self.sem.data}.{self.scope.data}.global.{self.operation.data} [ $ptr + 0 ], {source};"
+
 
 @op_definition
-class FenceOp(IRDLOperation):
+class FenceOp(PtxOp):
     """`fence.acq_rel`: what the thread did before comes before what it does after, for the threads of `scope`."""
 
     name = "nvvm.fence"
@@ -158,12 +213,15 @@ class FenceOp(IRDLOperation):
     def verify_(self) -> None:
         one_of(self, "scope", AtomicOp.SCOPES)
 
+    def ptx(self) -> str:
+        return f"fence.acq_rel.{self.scope.data};"
+
 
 # Shared memory --------------------------------------------------------------------------------------------------------
 
 
 @op_definition
-class StoreSharedOp(IRDLOperation):
+class StoreSharedOp(PtxOp):
     """Stores a value or a short vector (at most 128 bits) to shared memory where `mask` is true."""
 
     name = "nvvm.st.shared"
@@ -172,9 +230,13 @@ class StoreSharedOp(IRDLOperation):
     ptr = operand_def(SHARED)
     mask = operand_def(i1)
 
+    def ptx(self) -> str:
+        words = words_of(self.value.type)
+        return f"@$mask st.shared{words.vector}.b{words.bits} [ $ptr + 0 ], {words.listed('value')};"
+
 
 @op_definition
-class LoadSharedOp(IRDLOperation):
+class LoadSharedOp(PtxOp):
     """Loads a value or a short vector (at most 128 bits) from shared memory where `mask` is true, else anything."""
 
     name = "nvvm.ld.shared"
@@ -183,9 +245,13 @@ class LoadSharedOp(IRDLOperation):
     mask = operand_def(i1)
     res = result_def(AnyAttr())
 
+    def ptx(self) -> str:
+        words = words_of(self.res.type)
+        return f"@$mask ld.shared{words.vector}.b{words.bits} {words.listed('res')}, [ $ptr + 0 ];"
+
 
 @op_definition
-class CpAsyncOp(IRDLOperation):
+class CpAsyncOp(PtxOp):
     """Starts a copy of `size` (4, 8, 16) bytes from global to shared memory (PTX `cp.async`).
 
     Where `src_size` is given only that many bytes are read and the rest is zero; where `mask` is false nothing is copied.
@@ -209,21 +275,33 @@ class CpAsyncOp(IRDLOperation):
         if self.modifier.data == "cg" and self.size.value.data != 16:
             raise VerifyException("nvvm.cp.async with cg copies 16 bytes")
 
+    def ptx(self) -> str:
+        size = f"0x{self.size.value.data:x}"
+        when = "@$mask " if self.mask is not None else ""
+        read = "$src_size" if self.src_size is not None else size
+        return f"{when}cp.async.{self.modifier.data}.shared.global [ $dst + 0 ], [ $src + 0 ], {size}, {read};"
+
 
 @op_definition
-class CpAsyncCommitGroupOp(IRDLOperation):
+class CpAsyncCommitGroupOp(IntrinsicOp):
     """Makes a group of the thread's copies started since the last one."""
 
     name = "nvvm.cp.async.commit.group"
     assembly_format = "attr-dict"
 
+    def calls(self) -> str:
+        return "llvm.nvvm.cp.async.commit.group()"
+
 
 @op_definition
-class CpAsyncWaitGroupOp(IRDLOperation):
+class CpAsyncWaitGroupOp(IntrinsicOp):
     """Waits until at most `n` of the thread's groups of copies are unfinished."""
 
     name = "nvvm.cp.async.wait.group"
     n = prop_def(IntegerAttr)
+
+    def calls(self) -> str:
+        return f"llvm.nvvm.cp.async.wait.group({self.n.value.data})"
 
 
 def _check_matrices(op: Operation, type_: Attribute) -> None:
@@ -233,7 +311,7 @@ def _check_matrices(op: Operation, type_: Attribute) -> None:
 
 
 @op_definition
-class LdMatrixOp(IRDLOperation):
+class LdMatrixOp(IntrinsicOp):
     """Loads 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `ldmatrix`)."""
 
     name = "nvvm.ldmatrix"
@@ -245,9 +323,13 @@ class LdMatrixOp(IRDLOperation):
     def verify_(self) -> None:
         _check_matrices(self, self.res.type)
 
+    def calls(self) -> str:
+        trans = ".trans" if self.transposed else ""
+        return f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{lanes(self.res.type)}{trans}.b16.p3($ptr)"
+
 
 @op_definition
-class StMatrixOp(IRDLOperation):
+class StMatrixOp(IntrinsicOp):
     """Stores 1, 2 or 4 matrices of 8x8 16-bit elements, one i32 each (PTX `stmatrix`, sm_90)."""
 
     name = "nvvm.stmatrix"
@@ -259,12 +341,16 @@ class StMatrixOp(IRDLOperation):
     def verify_(self) -> None:
         _check_matrices(self, self.value.type)
 
+    def calls(self) -> str:
+        trans = ".trans" if self.transposed else ""
+        return f"llvm.nvvm.stmatrix.sync.aligned.m8n8.x{lanes(self.value.type)}{trans}.b16.p3($ptr, $value)"
+
 
 # Tensor cores ---------------------------------------------------------------------------------------------------------
 
 
 @op_definition
-class MmaSyncOp(IRDLOperation):
+class MmaSyncOp(PtxOp):
     """`a b + c` of a warp on tensor cores (PTX `mma.sync`): 4, 2 words of a and b, as many registers of d as of c.
 
     Of f64, a and b are as many numbers as the shape has for a thread.
@@ -287,9 +373,15 @@ class MmaSyncOp(IRDLOperation):
         if self.c.type != self.d.type:
             raise VerifyException("nvvm.mma.sync returns the type of c")
 
+    def ptx(self) -> str:
+        types = self.types.data
+        saturated = ".satfinite" if types.startswith("s32") else ""
+        opcode = f"mma.sync.aligned.{self.shape.data}.row.col{saturated}.{types}"
+        return f"{opcode} {{ $d }}, {{ $a }}, {{ $b }}, {{ $c }};"
+
 
 @op_definition
-class WgmmaOp(IRDLOperation):
+class WgmmaOp(PtxOp):
     """Starts `a b + c` of a warp group on tensor cores (PTX `wgmma.mma_async`, sm_90), one step along k after the other.
 
     `b` is the descriptor of a matrix in shared memory, `b_offsets` what is added to it for each step (in 16 bytes); `a` likewise,
@@ -323,17 +415,53 @@ class WgmmaOp(IRDLOperation):
                 "nvvm.wgmma.mma_async needs a descriptor of a and an offset for each step, or 4 words"
             )
 
+    ORDER: ClassVar = ("c", "b", "a", "use_c")
+    TIED: ClassVar = True
+
+    def ptx(self) -> str:
+        """All steps in one text: LLVM then sees one call instead of one for each step, each with as many operands as there are accumulators.
+
+        It begins with `wgmma.fence`: what LLVM writes to its registers (a zero, a copy) it writes before the text, and so before the fence.
+        """
+        opcode = f"wgmma.mma_async.sync.aligned.{self.shape.data}.{self.types.data}"
+        a_offsets = self.a_offsets.get_values()
+        text = "{\n.reg .b64 a, b;\nwgmma.fence.sync.aligned;\n"
+        scale = "1" if self.use_c is None else "$use_c"
+        for step, b_offset in enumerate(self.b_offsets.get_values()):
+            left = "a"
+            if a_offsets:
+                text += f"add.s64 a, $a, {a_offsets[step]};\n"
+            else:
+                left = "{" + ", ".join(f"$a.{4 * step + i}" for i in range(4)) + "}"
+            text += f"add.s64 b, $b, {b_offset};\n"
+            text += f"{opcode} {{$d}}, {left}, b, {scale}{self._signs()};\n"
+            scale = "1"
+        return text + "}"
+
+    def _signs(self) -> str:
+        """The signs of a and b, and whether they are transposed, where the type has these operands."""
+        types = self.types.data
+        if types.startswith("s32"):
+            return ""
+        if not types.endswith("16"):
+            return ", 1, 1"
+        trans_b = int(self.trans_b is not None)
+        return f", 1, 1, {int(self.trans_a is not None)}, {trans_b}" if len(self.a_offsets) else f", 1, 1, {trans_b}"
+
 
 @op_definition
-class WgmmaCommitGroupOp(IRDLOperation):
+class WgmmaCommitGroupOp(PtxOp):
     """Makes a group of the products started since the last one."""
 
     name = "nvvm.wgmma.commit_group"
     assembly_format = "attr-dict"
 
+    def ptx(self) -> str:
+        return "wgmma.commit_group.sync.aligned;"
+
 
 @op_definition
-class WgmmaWaitGroupOp(IRDLOperation):
+class WgmmaWaitGroupOp(PtxOp):
     """Waits until at most `n` groups are unfinished; the results are the operands, ready to be read."""
 
     name = "nvvm.wgmma.wait_group"
@@ -342,11 +470,20 @@ class WgmmaWaitGroupOp(IRDLOperation):
     outputs = var_result_def(AnyAttr())
     n = prop_def(IntegerAttr)
 
+    TIED: ClassVar = True
+
+    def ptx(self) -> str:
+        """The operands pass through it, so that no use of a result can move before it."""
+        return f"wgmma.wait_group.sync.aligned {self.n.value.data};"
+
 
 @op_definition
-class FenceProxyAsyncOp(IRDLOperation):
+class FenceProxyAsyncOp(PtxOp):
     """Makes shared memory that threads wrote visible to wgmma and TMA (`fence.proxy.async.shared`)."""
 
     name = "nvvm.fence.proxy.async.shared"
 
     cluster = opt_prop_def(UnitAttr)
+
+    def ptx(self) -> str:
+        return f"fence.proxy.async.shared::{'cluster' if self.cluster else 'cta'};"

@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i1, i32
-from xdsl.irdl import AnyAttr, IRDLOperation, operand_def, opt_operand_def, opt_prop_def, prop_def, var_operand_def
+from xdsl.irdl import AnyAttr, operand_def, opt_operand_def, opt_prop_def, prop_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.nvvm.base import GLOBAL, SHARED, one_of
+from minitriton.dialects.nvvm.base import GLOBAL, SHARED, PtxOp, one_of, words_of
 from minitriton.dialects.op_definition import op_definition
+from minitriton.target.tensor_map import SIZE as TENSOR_MAP_BYTES
 
 
 @op_definition
-class MBarrierOp(IRDLOperation):
+class MBarrierOp(PtxOp):
     """An operation on an mbarrier in shared memory.
 
     `init` sets the number of arrivals it waits for, `inval` ends its life, `arrive` arrives (`amount` times),
@@ -34,9 +35,22 @@ class MBarrierOp(IRDLOperation):
     def verify_(self) -> None:
         one_of(self, "kind", self.KINDS)
 
+    def ptx(self) -> str:
+        kind, amount = self.kind.data, 1 if self.amount is None else self.amount.value.data
+        match kind:
+            case "init":
+                return f"@$pred mbarrier.init.shared::cta.b64 [$barrier], {amount};"
+            case "inval":
+                return "@$pred mbarrier.inval.shared::cta.b64 [$barrier];"
+            case "arrive":
+                times = f", {amount}" if amount > 1 else ""
+                return f"@$pred mbarrier.arrive.shared::cta.b64 _, [$barrier]{times};"
+            case _:
+                return f"@$pred mbarrier.{kind}.shared.b64 _, [$barrier], {amount};"
+
 
 @op_definition
-class MBarrierWaitOp(IRDLOperation):
+class MBarrierWaitOp(PtxOp):
     """Waits until the phase of parity `phase` is complete (`mbarrier.try_wait.parity` in a loop)."""
 
     name = "nvvm.mbarrier.wait"
@@ -45,9 +59,18 @@ class MBarrierWaitOp(IRDLOperation):
     phase = operand_def(i32)
     pred = opt_operand_def(i1)
 
+    def ptx(self) -> str:
+        skip, done = ("", "") if self.pred is None else ("@!$pred bra.uni done;\n", "done:")
+        return (
+            "{\n.reg .pred complete;\n"
+            f"{skip}again:\n"
+            "mbarrier.try_wait.parity.shared.b64 complete, [$barrier], $phase;\n"
+            f"@!complete bra.uni again;\n{done}\n}}"
+        )
+
 
 @op_definition
-class CpAsyncMBarrierArriveOp(IRDLOperation):
+class CpAsyncMBarrierArriveOp(PtxOp):
     """Arrives at an mbarrier when the thread's earlier `cp.async` copies are complete."""
 
     name = "nvvm.cp.async.mbarrier.arrive"
@@ -55,9 +78,12 @@ class CpAsyncMBarrierArriveOp(IRDLOperation):
     barrier = operand_def(SHARED)
     noinc = opt_prop_def(UnitAttr)
 
+    def ptx(self) -> str:
+        return f"cp.async.mbarrier.arrive{'.noinc' if self.noinc else ''}.shared::cta.b64 [$barrier];"
+
 
 @op_definition
-class TensorLoadOp(IRDLOperation):
+class TensorLoadOp(PtxOp):
     """Starts a copy of a box of a tensor to shared memory (`cp.async.bulk.tensor`); `coordinates` fastest first."""
 
     name = "nvvm.cp.async.bulk.tensor.load"
@@ -72,9 +98,13 @@ class TensorLoadOp(IRDLOperation):
         if not 1 <= len(self.coordinates) <= 5:
             raise VerifyException("a tensor copy has 1 to 5 coordinates")
 
+    def ptx(self) -> str:
+        copy = f"cp.async.bulk.tensor.{len(self.coordinates)}d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        return f"@$pred {copy} [$dst], [$descriptor, {{$coordinates}}], [$barrier];"
+
 
 @op_definition
-class TensorStoreOp(IRDLOperation):
+class TensorStoreOp(PtxOp):
     """Starts a copy of a box from shared memory to a tensor; with `reduce`, combines it with what is there."""
 
     name = "nvvm.cp.async.bulk.tensor.store"
@@ -85,25 +115,36 @@ class TensorStoreOp(IRDLOperation):
     pred = operand_def(i1)
     reduce = opt_prop_def(StringAttr)
 
+    def ptx(self) -> str:
+        reduce, kind = ("", "") if self.reduce is None else (".reduce", f".{self.reduce.data}")
+        copy = f"cp{reduce}.async.bulk.tensor.{len(self.coordinates)}d.global.shared::cta{kind}.bulk_group"
+        return f"@$pred {copy} [$descriptor, {{$coordinates}}], [$src];"
+
 
 @op_definition
-class BulkCommitGroupOp(IRDLOperation):
+class BulkCommitGroupOp(PtxOp):
     """Makes a group of the thread's bulk copies started since the last one."""
 
     name = "nvvm.cp.async.bulk.commit.group"
     assembly_format = "attr-dict"
 
+    def ptx(self) -> str:
+        return "cp.async.bulk.commit_group;"
+
 
 @op_definition
-class BulkWaitGroupOp(IRDLOperation):
+class BulkWaitGroupOp(PtxOp):
     """Waits until at most `n` groups of bulk copies have still to read their source."""
 
     name = "nvvm.cp.async.bulk.wait_group.read"
     n = prop_def(IntegerAttr)
 
+    def ptx(self) -> str:
+        return f"cp.async.bulk.wait_group.read {self.n.value.data};"
+
 
 @op_definition
-class TensormapReplaceOp(IRDLOperation):
+class TensormapReplaceOp(PtxOp):
     """Sets one field of a tensor map in shared memory; `ordinal` tells which dimension of it."""
 
     name = "nvvm.tensormap.replace"
@@ -113,10 +154,23 @@ class TensormapReplaceOp(IRDLOperation):
     pred = operand_def(i1)
     field = prop_def(StringAttr)
     ordinal = opt_prop_def(IntegerAttr)
+    FIELDS_OF_NUMBERS: ClassVar = ("elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
+    """Fields whose value is part of the instruction."""
+
+    ORDER: ClassVar = ("map", "pred", "value")
+
+    @property
+    def immediate(self) -> frozenset[str]:
+        return frozenset({"value"} if self.field.data in self.FIELDS_OF_NUMBERS else ())
+
+    def ptx(self) -> str:
+        ordinal = "" if self.ordinal is None else f"{self.ordinal.value.data}, "
+        width = words_of(self.value.type).bits
+        return f"@$pred tensormap.replace.tile.{self.field.data}.shared::cta.b1024.b{width} [$map], {ordinal}$value;"
 
 
 @op_definition
-class TensormapPublishOp(IRDLOperation):
+class TensormapPublishOp(PtxOp):
     """Copies a tensor map from shared to global memory and releases it to the TMA unit; by a whole warp."""
 
     name = "nvvm.tensormap.cp_fenceproxy"
@@ -125,9 +179,13 @@ class TensormapPublishOp(IRDLOperation):
     src = operand_def(SHARED)
     pred = operand_def(i1)
 
+    def ptx(self) -> str:
+        copy = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned"
+        return f"@$pred {copy} [$dst], [$src], {TENSOR_MAP_BYTES};"
+
 
 @op_definition
-class TensormapAcquireOp(IRDLOperation):
+class TensormapAcquireOp(PtxOp):
     """Makes a tensor map in global memory that was written on the device visible to the TMA unit."""
 
     name = "nvvm.fence.proxy.tensormap.acquire"
@@ -135,18 +193,31 @@ class TensormapAcquireOp(IRDLOperation):
     map = operand_def(GLOBAL)
     pred = operand_def(i1)
 
+    def ptx(self) -> str:
+        """The empty group of bulk copies makes ptxas (12.8) keep the order of the fence and later copies."""
+        return (
+            f"@$pred fence.proxy.tensormap::generic.acquire.gpu [$map], {TENSOR_MAP_BYTES};\n\t"
+            "@$pred cp.async.bulk.commit_group;\n\t@$pred cp.async.bulk.wait_group.read 0;"
+        )
+
 
 @op_definition
-class ClusterArriveOp(IRDLOperation):
+class ClusterArriveOp(PtxOp):
     """Arrives at the cluster's barrier."""
 
     name = "nvvm.cluster.arrive"
     relaxed = opt_prop_def(UnitAttr)
 
+    def ptx(self) -> str:
+        return f"barrier.cluster.arrive{'.relaxed' if self.relaxed else ''}.aligned;"
+
 
 @op_definition
-class ClusterWaitOp(IRDLOperation):
+class ClusterWaitOp(PtxOp):
     """Waits for all threads of the cluster to arrive."""
 
     name = "nvvm.cluster.wait"
     assembly_format = "attr-dict"
+
+    def ptx(self) -> str:
+        return "barrier.cluster.wait.aligned;"

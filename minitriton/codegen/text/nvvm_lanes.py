@@ -1,115 +1,48 @@
-"""Writes the ops of the `nvvm` dialect that act on registers: special registers, barriers, shuffles, calls for every lane."""
+"""Writes the ops of the `nvvm` dialect that go lane by lane: shuffles, calls for every lane, inline PTX of the user's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from xdsl.dialects import llvm as L
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from minitriton.analysis.locations import source_location
 from minitriton.codegen.text.inline_ptx_check import check_inline_ptx
+from minitriton.codegen.text.nvvm import call_parts
 from minitriton.codegen.text.values import type_text
 from minitriton.codegen.text.words import inserted, vector_text
-from minitriton.codegen.text.writer import FunctionWriter, asm, data_of, escaped, integer_of, writes
+from minitriton.codegen.text.writer import FunctionWriter, escaped, writes
 from minitriton.codegen.types import F32, I32, bit_width, lane_type, lanes
 from minitriton.dialects import nvvm
-from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.errors import LoweringError
-
-# Special registers, barriers ------------------------------------------------------------------------------------------
-
-_SREG_INTRINSICS = {cls.name: f"llvm.{cls.name}" for cls in nvvm.SPECIAL_REGISTERS}
-
-
-@writes(*_SREG_INTRINSICS)
-def _special_register(w: FunctionWriter, op: Operation) -> None:
-    intrinsic = _SREG_INTRINSICS[op.name]
-    w.module.declare(intrinsic, "i32", "")
-    w.emit(f"{w.define(op.results[0])} = call i32 @{intrinsic}()")
-
-
-@writes("nvvm.setmaxregister")
-def _set_max_register(w: FunctionWriter, op: Operation) -> None:
-    name = f"llvm.nvvm.setmaxnreg.{data_of(op, 'action')}.sync.aligned.u32"
-    w.module.declare(name, "void", "i32")
-    w.emit(f"call void @{name}(i32 {integer_of(op, 'count')})")
-
-
-@writes("nvvm.barrier")
-def _barrier(w: FunctionWriter, op: Operation) -> None:
-    number = integer_of(op, "barrier_id")
-    threads = integer_of(op, "number_of_threads")
-    aligned = "" if "divergent" in op.properties else ".aligned"
-    if threads:
-        w.module.declare(f"llvm.nvvm.barrier.cta.sync{aligned}.count", "void", "i32, i32")
-        w.emit(f"call void @llvm.nvvm.barrier.cta.sync{aligned}.count(i32 {number}, i32 {threads})")
-    else:
-        w.module.declare(f"llvm.nvvm.barrier.cta.sync{aligned}.all", "void", "i32")
-        w.emit(f"call void @llvm.nvvm.barrier.cta.sync{aligned}.all(i32 {number})")
-
-
-@writes("nvvm.barrier.named")
-def _named_barrier(w: FunctionWriter, op: Operation) -> None:
-    kind = "arrive" if "arrives" in op.properties else "sync"
-    text = f"@$1 bar.{kind} $0, {integer_of(op, 'number_of_threads')};"
-    asm(w, "void", text, "r,b,~{memory}", [w.typed(operand) for operand in operand_values(op)])
-
-
-@writes("nvvm.bar.warp.sync")
-def _bar_warp_sync(w: FunctionWriter, op: Operation) -> None:
-    w.module.declare("llvm.nvvm.bar.warp.sync", "void", "i32")
-    w.emit("call void @llvm.nvvm.bar.warp.sync(i32 -1)")
-
-
-@writes("nvvm.elect.sync")
-def _elect_sync(w: FunctionWriter, op: Operation) -> None:
-    w.module.declare("llvm.nvvm.elect.sync", "{ i32, i1 }", "i32")
-    pair = w.let("call { i32, i1 } @llvm.nvvm.elect.sync(i32 -1)")
-    w.emit(f"{w.define(op.results[0])} = extractvalue {{ i32, i1 }} {pair}, 1")
-
-
-@writes("nvvm.vote.sync")
-def _vote_sync(w: FunctionWriter, op: Operation) -> None:
-    result = type_text(op.results[0].type)
-    intrinsic = f"llvm.nvvm.vote.{data_of(op, 'kind')}.sync"
-    w.module.declare(intrinsic, result, "i32, i1")
-    w.emit(f"{w.define(op.results[0])} = call {result} @{intrinsic}(i32 -1, {w.typed(operand_at(op, 0))})")
-
-
-@writes("nvvm.redux.sync")
-def _redux_sync(w: FunctionWriter, op: Operation) -> None:
-    intrinsic = f"llvm.nvvm.redux.sync.{data_of(op, 'kind')}"
-    w.module.declare(intrinsic, "i32", "i32, i32")
-    w.emit(f"{w.define(op.results[0])} = call i32 @{intrinsic}({w.typed(operand_at(op, 0))}, i32 -1)")
 
 
 @writes("nvvm.shfl.sync")
-def _shfl_sync(w: FunctionWriter, op: Operation) -> None:
+def _shfl_sync(w: FunctionWriter, op: nvvm.ShflSyncOp) -> None:
     """Lane by lane; two shuffles for 64 bits, narrow lanes in the low bits of a word."""
-    value, offset = operand_values(op)
-    kind = data_of(op, "kind")
-    intrinsic = f"llvm.nvvm.shfl.sync.{kind}.i32"
+    value = op.value
+    intrinsic, arguments = call_parts(op.call())
     w.module.declare(intrinsic, "i32", "i32, i32, i32, i32")
-    clamp = 0 if kind == "up" else 31
-    offset_text = w.names[offset]
+    typed = ", ".join(f"i32 {each}" for each in arguments).replace("$offset", w.names[op.offset])
+    call = f"call i32 @{intrinsic}({typed})"
 
     def shuffled(word: str) -> str:
-        return w.let(f"call i32 @{intrinsic}(i32 -1, i32 {word}, i32 {offset_text}, i32 {clamp})")
+        return w.let(call.replace("$value", word))
 
     element = lane_type(value.type)
     count = lanes(value.type)
     type_ = type_text(value.type)
     name = w.names[value]
     if count == 1:
-        w.names[op.results[0]] = _shuffled_element(w, element, name, shuffled)
+        w.names[op.res] = _shuffled_element(w, element, name, shuffled)
         return
     result = "poison"
     for lane in range(count):
         one = w.let(f"extractelement {type_} {name}, i32 {lane}")
         moved = _shuffled_element(w, element, one, shuffled)
         result = w.let(f"insertelement {type_} {result}, {type_text(element)} {moved}, i32 {lane}")
-    w.names[op.results[0]] = result
+    w.names[op.res] = result
 
 
 def _shuffled_element(w: FunctionWriter, element: Attribute, name: str, shuffled: Callable[[str], str]) -> str:
@@ -137,16 +70,16 @@ def _shuffled_element(w: FunctionWriter, element: Attribute, name: str, shuffled
 
 
 @writes("nvvm.each_lane")
-def _eachlane_text(w: FunctionWriter, op: Operation) -> None:
-    callee = data_of(op, "callee")
-    result = op.results[0]
+def _each_lane(w: FunctionWriter, op: nvvm.EachLaneOp) -> None:
+    callee = op.callee.data
+    result = op.res
     element = type_text(lane_type(result.type))
-    w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in operand_values(op)))
+    w.module.declare(callee, element, ", ".join(type_text(lane_type(v.type)) for v in op.args))
     count = lanes(result.type)
     if count == 1:
-        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, operand_values(op)))})")
+        w.names[result] = w.let(f"call {element} @{callee}({', '.join(map(w.typed, op.args))})")
         return
-    operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in operand_values(op)]
+    operands = [(type_text(lane_type(v.type)), w.typed(v)) for v in op.args]
     vector = "poison"
     type_ = type_text(result.type)
     for lane in range(count):
@@ -187,20 +120,20 @@ class _Packed:
 
 
 @writes("nvvm.inline_ptx")
-def _inline_ptx(w: FunctionWriter, op: Operation) -> None:
-    packed = integer_of(op, "packed", 1)
-    inputs = [(_Packed(v.type, packed), w.names[v], type_text(v.type)) for v in operand_values(op)]
+def _inline_ptx(w: FunctionWriter, op: nvvm.InlinePtxOp) -> None:
+    packed = op.packed.value.data
+    inputs = [(_Packed(v.type, packed), w.names[v], type_text(v.type)) for v in op.args]
     outputs = [_Packed(r.type, packed) for r in op.results]
-    count = lanes((*operand_values(op), *op.results)[0].type)
+    count = lanes((*op.args, *op.results)[0].type)
     types = [o.type for o in outputs for _ in range(o.registers)]
-    text, constraints = data_of(op, "asm_string"), data_of(op, "constraints")
+    text, constraints = op.asm_string.data, op.constraints.data
     try:
         check_inline_ptx(text, constraints, len(types), sum(p.registers for p, _, _ in inputs))
     except LoweringError as error:
         error.location = source_location(op.location)
         raise
     fields = types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
-    effects = "" if "pure" in op.properties else " sideeffect"
+    effects = "" if op.pure else " sideeffect"
     w.module.asm_attributes_used = True
     head = f'call {fields} asm{effects} "{escaped(text)}", "{escaped(constraints)}"'
     pieces: list[list[str]] = [[] for _ in outputs]
