@@ -50,6 +50,27 @@ TOLERANCES: dict[str, Tolerance] = {
     "log_sum_exp": Tolerance((_EXP,), 6, of_largest=True),
     "distance": Tolerance((_ROOT,), 2),
     "centred_columns": Tolerance((_DIVIDE,), 6, of_largest=True),
+    "gated_linear_attention": Tolerance((_EXP,), 6, of_largest=True),
+    "retention_by_chunks": Tolerance((_EXP,), 8, of_largest=True),
+    "paged_decoding": Tolerance((_DIVIDE, _EXP), 8, of_largest=True),
+    "merge_of_splits": Tolerance((_DIVIDE, _EXP), 12, of_largest=True),
+    "attention_in_a_window": Tolerance((_DIVIDE, _EXP), 8, of_largest=True),
+    "ragged_attention": Tolerance((_DIVIDE, _EXP), 12, of_largest=True),
+    "weighted_keys_and_values": Tolerance((_DIVIDE, _EXP), 10, of_largest=True),
+    "selective_scan": Tolerance((_EXP,), 8, of_largest=True),
+    "kl_divergence": Tolerance((_EXP,), 12, of_largest=True),
+    "geglu": Tolerance((_DIVIDE, _EXP), 8, of_largest=True),
+    "rms_norm_backward": Tolerance((_DIVIDE, _INVERSE_ROOT), 6, of_largest=True),
+    "add_and_norm": Tolerance((_DIVIDE, _INVERSE_ROOT), 2, of_largest=True),
+    "smoothed_cross_entropy": Tolerance((_DIVIDE, _EXP), 6, of_largest=True),
+    "causal_convolution": Tolerance((_DIVIDE, _EXP), 8, of_largest=True),
+    "batch_norm": Tolerance((_DIVIDE, _INVERSE_ROOT), 8, of_largest=True),
+    "triplet_loss": Tolerance((_ROOT,), 16, of_largest=True),
+    "mean_over_lengths": Tolerance((_DIVIDE,), 6, of_largest=True),
+    "gated_group_norm": Tolerance((_DIVIDE, _EXP, _INVERSE_ROOT), 8, of_largest=True),
+    "two_best_experts": Tolerance((_DIVIDE, _EXP), 12, of_largest=True),
+    "nucleus_of_samples": Tolerance((_DIVIDE, _EXP), 6),
+    "greedy_choice": Tolerance((_DIVIDE,), 6),
     "bench_gelu": Tolerance((_DIVIDE, _EXP), 8, of_largest=True),
     "bench_swiglu": Tolerance((_DIVIDE, _EXP), 6),
     "bench_adam": Tolerance((_DIVIDE, _ROOT), 8, of_largest=True),
@@ -63,7 +84,7 @@ TOLERANCES: dict[str, Tolerance] = {
 }
 """Parity kernels that use approximate instructions."""
 
-ANY_ORDER = {"column_sums", "scatter_add_floats"}
+ANY_ORDER = {"column_sums", "scatter_add_floats", "embedding_gradient"}
 """Kernels whose float atomics add in an order that the hardware does not fix: compared within the case's tolerance."""
 
 
