@@ -11,7 +11,6 @@ counts them (PTX ISA, "tensormap.replace"), and the layout of buffers that are c
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, ModuleOp
 from xdsl.dialects.builtin import Signedness as Sign
@@ -24,6 +23,7 @@ from minitriton.errors import IRError
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import Bases, Encoding, NVMMAShared, SwizzledShared
 from minitriton.layouts.nvmma_layout import tma_block_shape
+from minitriton.target.tensor_map import DescriptorCopy
 
 _FLOATS: dict[type[Attribute], int] = {Float16Type: 6, Float32Type: 7, Float64Type: 9, BFloat16Type: 10}
 _INTEGERS = {1: (0, 0), 2: (1, 1), 4: (2, 3), 8: (4, 5)}
@@ -106,7 +106,7 @@ def buffer_encoding(type_: TensorDescType, shape: tuple[int, ...]) -> Encoding:
     return encoding if shape == type_.block_type.get_shape() else encoding_of_rank(encoding, len(shape))
 
 
-def descriptor_metadata(module: ModuleOp) -> list[dict[str, Any]]:
+def descriptor_metadata(module: ModuleOp) -> list[DescriptorCopy]:
     """For each descriptor that the kernel of `module` takes: what the host needs to encode it. Names are Triton's."""
     kernel = next((op for op in module.body.block.ops if isinstance(op, tt.FuncOp) and op.is_public), None)
     types = () if kernel is None else kernel.function_type.inputs.data

@@ -53,7 +53,7 @@ def run(full: bool = False) -> int:
     seconds = time.perf_counter() - start
     for stage, what in _STAGES.items():
         _title(f"{stage}: {what}")
-        _show(_readable(stage, kernel.asm[stage]), full)
+        _show(_readable(stage, str(kernel.asm[stage])), full)
     print(f"\ncompiled for {target.sm} in {seconds * 1e3:.0f} ms; ", end="")
     print(f"{kernel.metadata.shared} bytes of shared memory, {kernel.metadata.num_warps} warps")
     _title("The numbers")
@@ -94,13 +94,13 @@ def _readable(stage: str, text: str) -> str:
     return "\n".join(line.split(", !dbg")[0] for line in text.splitlines() if not line.startswith("\t.loc"))
 
 
-def _report(name: str, result: Any, expected: Any) -> bool:
+def _report(name: str, result: np.ndarray, expected: np.ndarray) -> bool:
     error = float(np.abs(result - expected).max())
     print(f"{name:28} row 0: {result[0, 0]:.7f} {result[0, 1]:.7f} {result[0, 2]:.7f} ...  max error {error:.1e}")
     return error < 1e-6
 
 
-def _on_host(x: Any, expected: Any) -> bool:
+def _on_host(x: np.ndarray, expected: np.ndarray) -> bool:
     """The kernel on both levels that need no GPU, and what the emulator saw."""
     interpreted, emulated = np.zeros_like(x), np.zeros_like(x)
     with _environment("MINITRITON_INTERPRET", "1"):
@@ -110,7 +110,8 @@ def _on_host(x: Any, expected: Any) -> bool:
         kernel = softmax[(ROWS,)](emulated, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
     agree &= _report("PTX (emulator)", emulated, expected)
     _title("What the emulator counted")
-    _show_costs(kernel.last_report)
+    if kernel is not None and kernel.last_report is not None:
+        _show_costs(kernel.last_report)
     return agree
 
 

@@ -7,8 +7,9 @@ first IR. Names and shapes are Triton's. Nothing of the compiler is imported bef
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from minitriton.dialects.bindings import ModuleView
+    from minitriton.frontend.function import JITCallable
 
+
+TypeName: TypeAlias = "str | tuple[TypeName, ...]"
+"""Of a parameter: Triton's name of its type, of a tuple those of its elements."""
+Path: TypeAlias = "tuple[int, ...]"
+"""A parameter's number, then the place in its tuple, and so on."""
+Attributes: TypeAlias = "dict[Path, list[list[str | int]]]"
+"""By path: `[["tt.divisibility", 16]]`."""
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -36,11 +45,11 @@ class DescribedParameter:
 class DescribedFunction:
     """What a launch of a compiled kernel asks of its function, without the function: it can be pickled, and is not compiled again."""
 
-    def __init__(self, fn: Any) -> None:
+    def __init__(self, fn: JITCallable | DescribedFunction) -> None:
         self.__name__: str = fn.__name__
         self.arg_names: list[str] = list(fn.arg_names)
         self.params = [DescribedParameter(p.name, p.is_constexpr) for p in fn.params]
-        self.launch_metadata: Any = None
+        self.launch_metadata: None = None
 
 
 class ASTSource:
@@ -53,13 +62,17 @@ class ASTSource:
     ext = "source"
 
     def __init__(
-        self, fn: Any, signature: dict[str, Any], constexprs: dict[Any, Any] | None = None, attrs: Any = None
+        self,
+        fn: JITCallable | DescribedFunction,
+        signature: Mapping[str, TypeName],
+        constexprs: Mapping[str, object] | Mapping[Path, object] | None = None,
+        attrs: Attributes | None = None,
     ) -> None:
         self.fn = fn
         self.name: str = fn.__name__
         self.entry = self.name
-        self.signature = signature
-        self.constants: dict[tuple[int, ...], Any] = {}
+        self.signature = dict(signature)
+        self.constants: dict[Path, object] = {}
         for key, value in (constexprs or {}).items():
             if isinstance(key, str) and key not in fn.arg_names:
                 raise MinitritonError(
@@ -67,7 +80,7 @@ class ASTSource:
                 )
             path = (fn.arg_names.index(key),) if isinstance(key, str) else key
             self.constants[path] = value
-        self.attrs: dict[tuple[int, ...], Any] = attrs or {}
+        self.attrs: Attributes = attrs or {}
         for name in signature:
             if not isinstance(name, str):
                 raise TypeError("Signature keys must be string")
@@ -80,10 +93,20 @@ class ASTSource:
         other.constants = {path: value for path, value in self.constants.items() if isinstance(value, _PLAIN)}
         return other
 
+    @property
+    def function(self) -> JITCallable:
+        """The kernel. Raises `MinitritonError` where only what a launch asks of it is left."""
+        if isinstance(self.fn, DescribedFunction):
+            raise MinitritonError(
+                f"kernel {self.name!r} was compiled in another process, and its function is not here",
+                help="compile it from its function, by ASTSource(kernel, signature) or kernel.warmup(...)",
+            )
+        return self.fn
+
     def hash(self) -> str:
         """A digest of everything in the source that the result depends on."""
         constants = [(path, key_of(value)) for path, value in sorted(self.constants.items())]
-        text = f"{self.fn.cache_key}-{self.attrs}-{key_of(list(self.signature.items()))}-{constants}"
+        text = f"{self.function.cache_key}-{self.attrs}-{key_of(list(self.signature.items()))}-{constants}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     @overload
@@ -91,12 +114,17 @@ class ASTSource:
 
     @overload
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any, context: Context
+        self, target: GPUTarget, options: CUDAOptions, codegen_fns: object, module_map: object, context: Context
     ) -> ModuleView: ...
 
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any = None, context: Any = None
-    ) -> Any:
+        self,
+        target: GPUTarget,
+        options: CUDAOptions,
+        codegen_fns: Any,
+        module_map: object = None,
+        context: Context | None = None,
+    ) -> ModuleOp | ModuleView:
         """The frontend's TTIR. Raises `CompilationError` with the kernel's line.
 
         Called as Triton's (`target, options, codegen_fns, module_map, context`) it returns a `ModuleView`, whose methods are
@@ -113,16 +141,16 @@ class ASTSource:
         from minitriton.frontend.errors import CompilationError
 
         try:
-            return ast_to_ttir(self.fn, self.signature, self.constants, self.attrs, options, target, context)
+            return ast_to_ttir(self.function, self.signature, self.constants, self.attrs, options, target, context)
         except CompilationError as error:
             if not knobs.compilation.front_end_debugging:
                 _forget_frames(error)
             raise error
 
-    def parse_options(self) -> dict[str, Any]:
+    def parse_options(self) -> dict[str, int]:
         return {}
 
-    def known_metadata(self) -> dict[str, Any]:
+    def known_metadata(self) -> dict[str, int]:
         """Nothing: only the lowering knows how much shared memory the kernel takes."""
         return {}
 
@@ -138,7 +166,7 @@ def _forget_frames(error: BaseException | None) -> None:
         error = error.__cause__
 
 
-def _flatten(types: Any) -> list[str]:
+def _flatten(types: Iterable[TypeName]) -> list[str]:
     out: list[str] = []
     for t in types:
         if isinstance(t, (tuple, list)):

@@ -9,10 +9,10 @@ import contextlib
 import functools
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -22,8 +22,9 @@ from minitriton import knobs
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.shared_memory.advice import shared_memory_advice
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
+from minitriton.compilation.ast_source import ASTSource
 from minitriton.compilation.dumps import reproducer_path
-from minitriton.compilation.ir_source import entry_of_text
+from minitriton.compilation.ir_source import IRSource, entry_of_text
 from minitriton.compilation.overrides import Overrides, overrides_for
 from minitriton.compilation.stages import STAGES, facts_of, split
 from minitriton.dialects.text import parse_module
@@ -42,16 +43,16 @@ class _LoweringFacts(Hook):
 
     target: GPUTarget
     num_stages: int = 3
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, object] = field(default_factory=dict)
 
-    def before(self, step: Step, value: Any) -> None:
-        if Property.LLVM_DIALECT in step.establishes:
+    def before(self, step: Step, value: object) -> None:
+        if Property.LLVM_DIALECT in step.establishes and isinstance(value, ModuleOp):
             self.metadata["tensordesc_meta"] = descriptor_metadata(value)
-        if Property.LLVM_IR in step.establishes:
+        if Property.LLVM_IR in step.establishes and isinstance(value, ModuleOp):
             self.metadata.update(_module_metadata(value))
 
-    def after(self, step: Step, value: Any) -> None:
-        if step.establishes & _KNOWS_SHARED_MEMORY:
+    def after(self, step: Step, value: object) -> None:
+        if step.establishes & _KNOWS_SHARED_MEMORY and isinstance(value, ModuleOp):
             _check_shared_memory(value, self.target, self.num_stages)
 
 
@@ -73,7 +74,7 @@ def _check_shared_memory(module: ModuleOp, target: GPUTarget, num_stages: int) -
     raise error
 
 
-def _module_metadata(module: ModuleOp) -> dict[str, Any]:
+def _module_metadata(module: ModuleOp) -> dict[str, int]:
     def number(name: str) -> int:
         value = module.attributes.get(name)
         return value.value.data if isinstance(value, IntegerAttr) else 0
@@ -94,14 +95,14 @@ def _module_metadata(module: ModuleOp) -> dict[str, Any]:
 class Request:
     """All that a result depends on beside the compiler itself."""
 
-    source: Any
+    source: ASTSource | IRSource
     target: GPUTarget
     options: CUDAOptions
     switches: Switches
     overrides: Overrides
 
 
-def overrides_for_source(source: Any, options: CUDAOptions) -> Overrides:
+def overrides_for_source(source: ASTSource | IRSource, options: CUDAOptions) -> Overrides:
     """Nothing is overridden where nothing can be: the hash of a source is made only if files are looked for."""
     wanted = knobs.compilation.override or options.ir_override is not None
     return overrides_for(source.entry, source.hash(), options) if wanted else Overrides({})
@@ -130,12 +131,16 @@ def environment_switches() -> Switches:
     )
 
 
+Stage: TypeAlias = "Callable[[object, dict[str, object]], object]"
+"""From the representation before a stage, and the metadata known by then, to the one after."""
+
+
 @dataclass(frozen=True)
 class Compiled:
     """What a compile gives: stage → text, the metadata less the kernel's key, and the seconds that each part took."""
 
-    texts: dict[str, Any]
-    metadata: dict[str, Any]
+    texts: Mapping[str, str | bytes]
+    metadata: dict[str, object]
     seconds: dict[str, float]
 
 
@@ -146,7 +151,7 @@ def compile_request(
     folder: Path,
     *,
     until: str | None = None,
-    inspect: Callable[[dict[str, Any]], None] | None = None,
+    inspect: Callable[[dict[str, Stage]], None] | None = None,
 ) -> Compiled:
     """Runs the stages of `request`. `folder` is where their texts will be kept, for places in them (`USE_IR_LOC`); `inspect` may
     replace or add stages before they run. `until` names the last stage wanted. Raises `MinitritonError`s that name the kernel's line.
@@ -161,13 +166,13 @@ def _compile(
     hooks: list[Hook],
     folder: Path,
     until: str | None,
-    inspect: Callable[[dict[str, Any]], None] | None,
+    inspect: Callable[[dict[str, Stage]], None] | None,
 ) -> Compiled:
     source, target, options, overrides = request.source, request.target, request.options, request.overrides
     since = time.perf_counter()
     value = source.make_ir(target, options, context)
     seconds = {"frontend": time.perf_counter() - since}
-    texts: dict[str, Any] = {} if source.ext == "source" else {source.ext: representation_text(value)}
+    texts: dict[str, str] = {} if source.ext == "source" else {source.ext: representation_text(value)}
     facts = _LoweringFacts(target, options.num_stages)
     if source.ext != "ptx":
         parts, facts.metadata["pipeline"] = _checked_parts(
@@ -184,13 +189,11 @@ def _compile(
         for stage, run in stages.items():
             since = time.perf_counter()
             value = overrides.replace(stage, run(value, facts.metadata), options)
-            texts[stage] = representation_text(value)
+            text = texts[stage] = representation_text(value)
             if knobs.compilation.use_ir_loc == stage and isinstance(value, ModuleOp):
                 path = folder / f"{stem_of(source.entry)}.{stage}"
-                value = parse_module(texts[stage], str(path), ignore_locations=True)
+                value = parse_module(text, str(path), ignore_locations=True)
             seconds[stage] = time.perf_counter() - since
-    if "cubin" in overrides.files:
-        texts["cubin"] = overrides.replace("cubin", None, options)
     ptx = texts.get("ptx")
     metadata = {**asdict(options), **facts.metadata, "target": target, "triton_version": "3.6.0"}
     metadata["name"] = source.entry if ptx is None else entry_of_text(ptx, "ptx")[0]
@@ -199,7 +202,8 @@ def _compile(
         metadata["shared"] = None  # Only the lowering knows.
     elif "shared" not in metadata:
         metadata.update({"shared": shared_of_text(str(value)), **source.known_metadata()})
-    return Compiled(texts, metadata, seconds)
+    binary = overrides.cubin()
+    return Compiled(texts if binary is None else {**texts, "cubin": binary}, metadata, seconds)
 
 
 @functools.lru_cache(maxsize=64)
@@ -214,8 +218,8 @@ def _checked_parts(
 
 
 def _run_stage(
-    stage: str, part: Pipeline, context: Context, hooks: list[Hook], value: Any, metadata: dict[str, Any]
-) -> Any:
+    stage: str, part: Pipeline, context: Context, hooks: list[Hook], value: object, metadata: dict[str, object]
+) -> object:
     """What `stage` makes of `value`; `metadata` is there for stages of a program's own."""
     reproducer = reproducer_path(stage)
     if reproducer is not None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
@@ -23,7 +22,7 @@ from minitriton.pass_registry import Step
 class _DumpBefore(Hook):
     """Prints the IR before each pass to standard error, or to the file `MLIR_DUMP_PATH`."""
 
-    def before(self, step: Step, value: Any) -> None:
+    def before(self, step: Step, value: object) -> None:
         text = f"// -----// IR Dump Before {step.name} //----- //\n{representation_text(value)}\n"
         path = knobs.compilation.dump_passes_path
         if path:
@@ -45,7 +44,7 @@ def reproducer_path(stage: str) -> Path | None:
     return Path(f"{prefix}.make_{stage}.repro.mlir") if prefix and stage != "ptx" else None
 
 
-def dump_stages(name: str, source_hash: str, asm: dict[str, Any]) -> None:
+def dump_stages(name: str, source_hash: str, asm: dict[str, str | bytes]) -> None:
     """`TRITON_KERNEL_DUMP=1`: writes every stage below `TRITON_DUMP_DIR` (default `~/.triton/dump`), in a folder that stays
     the same for the same source; the disassembly too where there is a cubin and a disassembler."""
     folder = Path(knobs.cache.dump_dir) / source_hash

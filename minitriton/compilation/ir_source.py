@@ -14,6 +14,7 @@ from typing import Any, overload
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
 
 from minitriton import knobs
 from minitriton.compilation.stages import STAGES
@@ -33,7 +34,7 @@ class IRSource:
     Triton's third argument, the backend, is not needed.
     """
 
-    def __init__(self, path: str | Path, context: Context, backend: Any = None) -> None:
+    def __init__(self, path: str | Path, context: Context, backend: object = None) -> None:
         self.path = Path(path)
         self.ext = self.path.suffix[1:]
         if self.ext not in STAGES:
@@ -80,12 +81,17 @@ class IRSource:
 
     @overload
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any, context: Context
+        self, target: GPUTarget, options: CUDAOptions, codegen_fns: object, module_map: object, context: Context
     ) -> ModuleView | str: ...
 
     def make_ir(
-        self, target: GPUTarget, options: CUDAOptions, codegen_fns: Any, module_map: Any = None, context: Any = None
-    ) -> Any:
+        self,
+        target: GPUTarget,
+        options: CUDAOptions,
+        codegen_fns: Any,
+        module_map: object = None,
+        context: Context | None = None,
+    ) -> ModuleOp | ModuleView | str:
         """The module, or the text of a later stage; as a view where it is called as Triton's."""
         if context is None:
             return self._ir(target, options, codegen_fns)
@@ -105,7 +111,7 @@ class IRSource:
             self.module.attributes.setdefault("ttg.target", StringAttr(target.ttg_target))
         return self.module
 
-    def parse_options(self) -> dict[str, Any]:
+    def parse_options(self) -> dict[str, int]:
         """Options that the IR itself fixes: the number of warps and CTAs."""
         if self.module is not None:
             names = {"ttg.num-warps": "num_warps", "ttg.num-ctas": "num_ctas"}
@@ -128,7 +134,7 @@ class IRSource:
             )
         return threads // 32
 
-    def known_metadata(self) -> dict[str, Any]:
+    def known_metadata(self) -> dict[str, int]:
         """What the text does not say but the `.json` beside it does (Triton's cache and dumps put one there): `shared`."""
         beside = self.path.with_suffix(".json")
         if not beside.exists():
@@ -156,7 +162,7 @@ def _entry_function(module: ModuleOp, file: str) -> tt.FuncOp:
     raise IRError(f"{file}: the module has no public tt.func", help="declare the kernel as `tt.func public @name(...)`")
 
 
-def _type_name(attribute: Any) -> str:
+def _type_name(attribute: Attribute | str) -> str:
     """Triton's name of an IR type: `!tt.ptr<f32>` is `*fp32`, `i32` is `i32`."""
     text = str(attribute)
     pointer = re.match(r"!tt\.ptr<([^,>]+)", text)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
@@ -37,15 +36,22 @@ class Overrides:
         contents = (f"{stage}{hashlib.sha256(path.read_bytes()).hexdigest()}" for stage, path in self.files.items())
         return "-".join(contents)
 
-    def replace(self, stage: str, value: Any, options: CUDAOptions) -> Any:
-        """`value`, or what the file for `stage` holds: a module, text, or the bytes of a cubin."""
+    def _file(self, stage: str) -> Path | None:
         path = self.files.get(stage)
+        if path is not None and self.announced:
+            print(f"\nOverriding kernel with file {path}")
+        return path
+
+    def cubin(self) -> bytes | None:
+        """What the file for the cubin holds, if there is one."""
+        path = self._file("cubin")
+        return None if path is None else path.read_bytes()
+
+    def replace(self, stage: str, value: object, options: CUDAOptions) -> object:
+        """`value`, or what the file for `stage` holds: a module or text."""
+        path = self._file(stage)
         if path is None:
             return value
-        if self.announced:
-            print(f"\nOverriding kernel with file {path}")
-        if stage == "cubin":
-            return path.read_bytes()
         text = path.read_text()
         if stage not in ("ttir", "ttgir"):
             return text

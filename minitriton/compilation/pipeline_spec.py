@@ -75,7 +75,7 @@ def make_step(name: str, options: dict[str, str | None]) -> Step:
         hint = f"did you mean {close[0]!r}?" if close else "`minitriton passes` lists the registered passes"
         raise PipelineError(f"unknown pass {name!r}", help=hint)
     types = _option_types(cls)
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for key, text in options.items():
         field = key.replace("-", "_")
         if field not in types:
@@ -94,7 +94,7 @@ def _option_types(cls: type[Pass] | type[Translation]) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.init}
 
 
-def _convert(name: str, key: str, text: str | None, wanted: Any) -> Any:
+def _convert(name: str, key: str, text: str | None, wanted: Any) -> object:
     """`text` as a value of type `wanted`: bool, int, float, str, a tuple of those, or None."""
     if get_origin(wanted) in (Union, UnionType):
         members = [t for t in get_args(wanted) if t is not NoneType]
@@ -133,7 +133,7 @@ def format_step(step: Step) -> str:
     return step.name + ("{" + " ".join(shown) + "}" if shown else "")
 
 
-def _value_text(value: Any) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

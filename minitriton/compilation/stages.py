@@ -6,8 +6,6 @@ split(pipeline_for(sm_90, options), "ttgir")     →    [("llir", ...), ("ptx", 
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.analysis.operations import ops_in
@@ -49,7 +47,7 @@ def first_facts(ext: str, target: GPUTarget) -> frozenset[Property]:
     return facts | {Property.DESCRIPTORS_LOWERED} if ext == "ttir" and not target.features.has_tma else facts
 
 
-def facts_of(value: Any, ext: str, target: GPUTarget) -> frozenset[Property]:
+def facts_of(value: object, ext: str, target: GPUTarget) -> frozenset[Property]:
     """What holds of `value`, where a compile of `ext` begins: a file of IR may hold what the stages before would have replaced."""
     facts = first_facts(ext, target)
     if ext == "source" or not isinstance(value, ModuleOp):

@@ -29,6 +29,7 @@ from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target.tensor_map import DescriptorCopy
 
 
 @dataclass
@@ -62,7 +63,7 @@ class Recording:
     """Bytes of shared memory a block, once it is known."""
     global_scratch: int = 0
     """Bytes of global memory that each program takes for itself."""
-    descriptors: list[dict[str, Any]] | None = None
+    descriptors: list[DescriptorCopy] | None = None
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes none."""
     steps: list[RecordedStep] = field(default_factory=list)
 

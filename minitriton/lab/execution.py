@@ -35,6 +35,7 @@ from minitriton.pipelines import Switches, emission_steps
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.on_cpu.emulation import emulator_value
 from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target.tensor_map import DescriptorCopy
 
 SCRATCH = 1 << 20
 """Bytes behind a pointer that the PTX takes for its own use."""
@@ -82,7 +83,7 @@ class Launch:
     """Bytes of shared memory a CTA, known from the LLVM dialect on."""
     global_scratch: int = 0
     """Bytes of global memory that each program needs beside its arguments, known from there on too."""
-    descriptors: list[dict[str, Any]] | None = None
+    descriptors: list[DescriptorCopy] | None = None
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes descriptors apart."""
     barriers_seen: bool = False
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""

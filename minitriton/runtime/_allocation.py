@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import NoReturn, Protocol
 
 from minitriton.errors import MinitritonError
 
-Allocator = Callable[[int, int, "int | None"], Any]
+
+class Memory(Protocol):
+    """Memory of the device, there for as long as the object is."""
+
+    def data_ptr(self) -> int: ...
+
+
+Allocator = Callable[[int, int, "int | None"], Memory]
 """`(bytes, alignment, stream)` to an object with `data_ptr()`, kept alive until the launch is enqueued."""
 
 
@@ -22,7 +29,7 @@ class MissingAllocator(MinitritonError, RuntimeError):
 class NullAllocator:
     """The allocator before a program sets one: refuses."""
 
-    def __call__(self, size: int, alignment: int, stream: int | None) -> Any:
+    def __call__(self, size: int, alignment: int, stream: int | None) -> NoReturn:
         raise MissingAllocator(
             f"the kernel needs {size} bytes of global scratch memory, and no allocator is set",
             help="call triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device='cuda'))",

@@ -8,11 +8,14 @@ with ThreadPoolExecutor(8) as pool, AsyncCompileMode(pool):
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, Future, as_completed
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minitriton.runtime.compiled_kernel import CompiledKernel
 
 active_mode: ContextVar[AsyncCompileMode | None] = ContextVar("active_mode", default=None)
 
@@ -20,12 +23,12 @@ active_mode: ContextVar[AsyncCompileMode | None] = ContextVar("active_mode", def
 class FutureKernel:
     """A kernel that is being compiled. `result()` waits for it, and finishes it in the calling thread."""
 
-    def __init__(self, finalize_compile: Callable[[Any], None], future: Future[Any]) -> None:
+    def __init__(self, finalize_compile: Callable[[CompiledKernel], None], future: Future[CompiledKernel]) -> None:
         self.finalize_compile = finalize_compile
         self.future = future
-        self.kernel: Any = None
+        self.kernel: CompiledKernel | None = None
 
-    def result(self, ignore_errors: bool = False) -> Any:
+    def result(self, ignore_errors: bool = False) -> CompiledKernel | None:
         """The compiled kernel. Raises what the compile raised, or returns None then if `ignore_errors`."""
         if self.kernel is None:
             try:
@@ -48,9 +51,11 @@ class AsyncCompileMode:
     def __init__(self, executor: Executor, *, ignore_errors: bool = False) -> None:
         self.executor = executor
         self.ignore_errors = ignore_errors
-        self.future_kernels: dict[Any, FutureKernel] = {}
+        self.future_kernels: dict[Hashable, FutureKernel] = {}
 
-    def submit(self, key: Any, compile_fn: Callable[[], Any], finalize_fn: Callable[[Any], None]) -> FutureKernel:
+    def submit(
+        self, key: Hashable, compile_fn: Callable[[], CompiledKernel], finalize_fn: Callable[[CompiledKernel], None]
+    ) -> FutureKernel:
         """The kernel of `key`, handed to the executor when it is first asked for."""
         known = self.future_kernels.get(key)
         if known is None:

@@ -6,9 +6,9 @@ Where there is no GPU the answers are the emulator's, which launches on host arr
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
 
-from minitriton.runtime.benchmarking import time_launches
+from minitriton.runtime.benchmarking import Clearable, DeviceInterface, Times, time_launches
 from minitriton.runtime.cuda_driver import CudaDriver, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.c_types import c_type
 from minitriton.runtime.launching.loading import current_stream
@@ -71,23 +71,23 @@ class ActiveDriver:
     def set_current_device(self, device: int) -> None:
         _device().set_current_device(device)
 
-    def get_active_torch_device(self) -> Any:
+    def get_active_torch_device(self) -> object:
         import torch  # pyright: ignore[reportMissingImports]
 
         return torch.device("cuda", self.get_current_device()) if has_gpu() else torch.device("cpu")
 
-    def get_device_interface(self) -> Any:
+    def get_device_interface(self) -> DeviceInterface:
         import torch  # pyright: ignore[reportMissingImports]
 
         return torch.cuda
 
-    def get_benchmarker(self) -> Any:
+    def get_benchmarker(self) -> Callable[..., Times]:
         return functools.partial(time_launches, self)
 
-    def get_empty_cache_for_benchmark(self) -> Any:
+    def get_empty_cache_for_benchmark(self) -> Clearable:
         import torch  # pyright: ignore[reportMissingImports]
 
         return torch.empty(256 * 1024 * 1024 // 4, dtype=torch.int, device="cuda")
 
-    def clear_cache(self, cache: Any) -> None:
+    def clear_cache(self, cache: Clearable) -> None:
         cache.zero_()

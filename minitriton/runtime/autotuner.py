@@ -19,14 +19,14 @@ import functools
 import math
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict
 
 from minitriton import knobs
 from minitriton.frontend.errors import CompileTimeAssertionFailure
 from minitriton.runtime import driver
-from minitriton.runtime.benchmarking import time_graph, time_launches
-from minitriton.runtime.caches.autotuning import TimingsFile
+from minitriton.runtime.benchmarking import Times, time_graph, time_launches
+from minitriton.runtime.caches.autotuning import Timings, TimingsFile
 from minitriton.runtime.config import Config
 from minitriton.runtime.errors import AutotunerError, OutOfResources, PTXASError
 from minitriton.runtime.heuristics import Heuristics, heuristics
@@ -44,7 +44,16 @@ _QUANTILES = (0.5, 0.2, 0.8)
 _FAILURES = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 """Errors that rule out one configuration, not the kernel."""
 
-Timings = dict[Config, Any]
+
+class Pruning(TypedDict, total=False):
+    """Which configurations are worth measuring."""
+
+    early_config_prune: Callable[..., list[Config]] | None
+    """`(configs, arguments by name, **keywords)` to those that are left."""
+    perf_model: Callable[..., float] | None
+    """Of all arguments: a time, to compare."""
+    top_k: float
+    """How many of the fastest by the model are left: a number, or a fraction of at most 1.0."""
 
 
 class Autotuner(KernelInterface):
@@ -52,19 +61,19 @@ class Autotuner(KernelInterface):
 
     def __init__(
         self,
-        fn: Any,
+        fn: KernelInterface,
         arg_names: list[str],
         configs: list[Config],
         key: list[str],
         reset_to_zero: list[str] | None = None,
         restore_value: list[str] | None = None,
-        pre_hook: Callable[..., Any] | None = None,
-        post_hook: Callable[..., Any] | None = None,
-        prune_configs_by: dict[str, Any] | None = None,
+        pre_hook: Callable[..., object] | None = None,
+        post_hook: Callable[..., object] | None = None,
+        prune_configs_by: Pruning | None = None,
         warmup: int | None = None,
         rep: int | None = None,
         use_cuda_graph: bool = False,
-        do_bench: Callable[..., Any] | None = None,
+        do_bench: Callable[..., Times] | None = None,
         cache_results: bool = False,
     ) -> None:
         self.fn = fn
@@ -72,7 +81,7 @@ class Autotuner(KernelInterface):
         self.arg_names = arg_names
         self.configs = configs or [Config({})]
         self.keys = key
-        self.cache: dict[tuple[Any, ...], Config] = {}
+        self.cache: dict[tuple[object, ...], Config] = {}
         self.cache_results = (cache_results or knobs.autotuning.cache) and not knobs.runtime.interpret
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
@@ -80,12 +89,12 @@ class Autotuner(KernelInterface):
         self.post_hook = post_hook or self._restore
         self.user_defined_pre_hook = pre_hook is not None
         self.user_defined_post_hook = post_hook is not None
-        prune = prune_configs_by or {}
-        self.early_config_prune: Callable[..., Any] | None = prune.get("early_config_prune")
-        self.perf_model: Callable[..., Any] | None = prune.get("perf_model")
-        self.configs_top_k: int | float = prune.get("top_k", 1.0)
-        self.nargs: dict[str, Any] = {}
-        self.restore_copies: dict[str, Any] = {}
+        prune = prune_configs_by or Pruning()
+        self.early_config_prune = prune.get("early_config_prune")
+        self.perf_model = prune.get("perf_model")
+        self.configs_top_k = prune.get("top_k", 1.0)
+        self.nargs: dict[str, object] = {}
+        self.restore_copies: dict[str, object] = {}
         self.best_config: Config | None = None
         self.configs_timings: Timings = {}
         self.bench_time = 0.0
@@ -95,24 +104,24 @@ class Autotuner(KernelInterface):
             self._given_bench = _deprecated_bench(warmup, rep, use_cuda_graph)
 
     @functools.cached_property
-    def do_bench(self) -> Callable[..., Any]:
+    def do_bench(self) -> Callable[..., Times]:
         """`do_bench(call, quantiles=...)`: the one given, else the device's."""
         if self._given_bench is not None:
             return self._given_bench
         return driver.active.get_benchmarker()
 
-    def _reset_and_keep(self, args: dict[str, Any], reset_only: bool = False) -> None:
+    def _reset_and_keep(self, args: dict[str, object], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
             _zero(args[name])
         if not reset_only:
             self.restore_copies = {name: _copy(args[name]) for name in self.restore_value}
 
-    def _restore(self, args: dict[str, Any], exception: Exception | None) -> None:
+    def _restore(self, args: dict[str, object], exception: Exception | None) -> None:
         for name, kept in self.restore_copies.items():
             _assign(args[name], kept)
         self.restore_copies = {}
 
-    def run(self, *args: Any, **kwargs: Any) -> Any:
+    def run(self, *args: object, **kwargs: Any) -> Any:
         """Chooses a configuration, measuring if this key is new, and launches with it. Returns the compiled kernel."""
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs)
@@ -123,14 +132,14 @@ class Autotuner(KernelInterface):
         self.nargs = {}
         return result
 
-    def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
+    def warmup(self, *args: object, **kwargs: Any) -> list[object]:
         """Compiles every configuration that pruning leaves."""
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         compiled = [self.fn.warmup(*args, **kwargs, **c.all_kwargs()) for c in self.prune_configs(kwargs)]
         self.nargs = {}
         return compiled
 
-    def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
+    def prune_configs(self, kwargs: dict[str, object]) -> list[Config]:
         """The configurations worth measuring. Raises `AutotunerError` if none is left."""
         configs = self.configs
         if self.early_config_prune:
@@ -151,7 +160,7 @@ class Autotuner(KernelInterface):
         model = self.perf_model
         return sorted(configs, key=lambda c: model(**self.nargs, **kwargs, **c.all_kwargs()))[:top_k]
 
-    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
+    def _choose(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Config:
         key = self._key(kwargs)
         if key in self.cache:
             return self.cache[key]
@@ -176,19 +185,21 @@ class Autotuner(KernelInterface):
                 )
         return best
 
-    def _key(self, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _key(self, kwargs: dict[str, object]) -> tuple[object, ...]:
         """The key arguments' values, then the element types of all arrays."""
-        given = {name: value for name, value in {**self.nargs, **kwargs}.items() if name in self.arg_names}
+        given: dict[str, Any] = {
+            name: value for name, value in {**self.nargs, **kwargs}.items() if name in self.arg_names
+        }
         dtypes = [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
         return (*(given[name] for name in self.keys if name in given), *dtypes)
 
-    def _measure(self, configs: list[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timings:
+    def _measure(self, configs: list[Config], args: tuple[object, ...], kwargs: dict[str, object]) -> Timings:
         start = time.perf_counter()
         timings = {config: self._bench(*args, config=config, **kwargs) for config in configs}
         self.bench_time = time.perf_counter() - start
         return timings
 
-    def _bench(self, *args: Any, config: Config, **kwargs: Any) -> Any:
+    def _bench(self, *args: object, config: Config, **kwargs: Any) -> Times:
         """The timing of one configuration; infinite if it does not compile or fit."""
         verbose = knobs.autotuning.print
         if verbose:
@@ -199,10 +210,10 @@ class Autotuner(KernelInterface):
                 f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
                 "Make sure that you don't re-define auto-tuned symbols."
             )
-        launch_args = {**kwargs, **config.all_kwargs()}
+        launch_args: dict[str, Any] = {**kwargs, **config.all_kwargs()}
         named = {**self.nargs, **launch_args}
 
-        def call() -> Any:
+        def call() -> object:
             if config.pre_hook is not None:
                 config.pre_hook(named)
             self.pre_hook(named)
@@ -239,7 +250,7 @@ def _assign(array: Any, contents: Any) -> None:
         array[...] = contents
 
 
-def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool) -> Callable[..., Any]:
+def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool) -> Callable[..., Times]:
     """`autotune`'s measuring by its old parameters."""
     warnings.warn(
         "warmup, rep and use_cuda_graph of autotune are deprecated: pass do_bench instead",
@@ -247,7 +258,7 @@ def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool)
         stacklevel=4,
     )
 
-    def bench(call: Callable[[], Any], quantiles: Any) -> Any:
+    def bench(call: Callable[[], object], quantiles: Sequence[float]) -> Times:
         if use_cuda_graph:
             return time_graph(driver.active, call, rep=100 if rep is None else rep, quantiles=quantiles)
         return time_launches(
@@ -264,17 +275,17 @@ def _deprecated_bench(warmup: int | None, rep: int | None, use_cuda_graph: bool)
 def autotune(
     configs: list[Config],
     key: list[str],
-    prune_configs_by: dict[str, Any] | None = None,
+    prune_configs_by: Pruning | None = None,
     reset_to_zero: list[str] | None = None,
     restore_value: list[str] | None = None,
-    pre_hook: Callable[..., Any] | None = None,
-    post_hook: Callable[..., Any] | None = None,
+    pre_hook: Callable[..., object] | None = None,
+    post_hook: Callable[..., object] | None = None,
     warmup: int | None = None,
     rep: int | None = None,
     use_cuda_graph: bool = False,
-    do_bench: Callable[..., Any] | None = None,
+    do_bench: Callable[..., Times] | None = None,
     cache_results: bool = False,
-) -> Callable[[Any], Autotuner]:
+) -> Callable[[KernelInterface], Autotuner]:
     """Decorator. A change of the arguments named in `key`, or of any array's element type, measures `configs` anew.
 
     `reset_to_zero`, arguments to zero before each run; `restore_value`, arguments to put back after

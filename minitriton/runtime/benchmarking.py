@@ -7,19 +7,57 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self, TypeAlias
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cuda_driver import torch_module
 from minitriton.runtime.on_cpu.emulation_cost import TIMING, estimated_time
 
+Times: TypeAlias = "float | list[float]"
+"""Milliseconds: one figure, or several where several quantiles or all are asked for."""
 
-def _summary(times: list[float], quantiles: Any, return_mode: str) -> Any:
+
+class Event(Protocol):
+    """A point in time on the device, as torch has it."""
+
+    def record(self) -> None: ...
+
+    def elapsed_time(self, end_event: Self, /) -> float: ...
+
+
+class DeviceInterface(Protocol):
+    """What timing asks of torch's module of a device, such as `torch.cuda`."""
+
+    def synchronize(self) -> None: ...
+
+    @property
+    def Event(self) -> Callable[..., Event]: ...
+
+
+class Clearable(Protocol):
+    """Memory that fills the L2 cache when it is written."""
+
+    def zero_(self) -> object: ...
+
+
+class TimingDriver(Protocol):
+    """What timing asks of a driver; `active_driver.ActiveDriver` is one, and programs bring their own."""
+
+    def is_active(self) -> bool: ...
+
+    def get_device_interface(self) -> DeviceInterface: ...
+
+    def get_empty_cache_for_benchmark(self) -> Clearable: ...
+
+    def clear_cache(self, cache: Any, /) -> None: ...
+
+
+def _summary(times: list[float], quantiles: Sequence[float] | None, return_mode: str) -> Times:
     if quantiles is not None:
         found = [_quantile(times, q) for q in quantiles]
         return found[0] if len(found) == 1 else found
-    modes: dict[str, Callable[[list[float]], Any]] = {
+    modes: dict[str, Callable[[list[float]], Times]] = {
         "all": list,
         "min": min,
         "max": max,
@@ -45,7 +83,7 @@ _LEAST_ESTIMATE = 1e-3
 """Milliseconds below which events cannot tell how often to run."""
 
 
-def _with_gpu(active: Any) -> Any:
+def _with_gpu(active: TimingDriver) -> TimingDriver:
     """The driver `active`. Raises `MinitritonError` where it has no GPU to time."""
     torch = torch_module()
     has_cuda = torch is not None and torch.cuda.is_available()
@@ -58,14 +96,14 @@ def _with_gpu(active: Any) -> Any:
 
 
 def time_launches(
-    active: Any,
-    fn: Callable[[], Any],
+    active: TimingDriver,
+    fn: Callable[[], object],
     warmup: float = 25,
     rep: float = 100,
-    grad_to_none: Any = None,
-    quantiles: Any = None,
+    grad_to_none: Sequence[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
     return_mode: str = "mean",
-) -> Any:
+) -> Times:
     """Milliseconds that `fn` takes on the GPU of the driver `active`, its L2 cache cold. `warmup` and `rep` are milliseconds of running.
 
     Under `run_as_triton --cpu`, where there is no GPU, the emulator's estimate of one run (`runtime.on_cpu.emulation_cost`).
@@ -78,7 +116,7 @@ def time_launches(
     device.synchronize()
     cache = driver.get_empty_cache_for_benchmark()
 
-    def event() -> Any:
+    def event() -> Event:
         return device.Event(enable_timing=True)
 
     start, end = event(), event()
@@ -104,13 +142,13 @@ def time_launches(
 
 
 def time_graph(
-    active: Any,
-    fn: Callable[[], Any],
+    active: TimingDriver,
+    fn: Callable[[], object],
     rep: float = 20,
-    grad_to_none: Any = None,
-    quantiles: Any = None,
+    grad_to_none: Sequence[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
     return_mode: str = "mean",
-) -> Any:
+) -> Times:
     """Milliseconds of `fn` replayed from a CUDA graph, so that launch overhead does not count."""
     if TIMING.by_count:
         return _summary([estimated_time(fn)], quantiles, return_mode)

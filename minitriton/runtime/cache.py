@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import minitriton
 from minitriton import knobs
@@ -101,7 +101,13 @@ class KernelCache:
         return self.root / key
 
 
-def get_cache_key(src: Any, backend: Any, backend_options: Any, env_vars: dict[str, str]) -> str:
+class Hashed(Protocol):
+    """What says by a digest what it is."""
+
+    def hash(self) -> str: ...
+
+
+def get_cache_key(src: Hashed, backend: Hashed, backend_options: Hashed, env_vars: dict[str, str]) -> str:
     """Names what a compile depends on, as Triton puts it together. `backend_options` has a `hash()`."""
     return f"{triton_key()}-{src.hash()}-{backend.hash()}-{backend_options.hash()}-{sorted(env_vars.items())}"
 
@@ -112,7 +118,7 @@ _MANAGERS = (
 )  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Triton has its managers of files in this module."""
     if name not in _MANAGERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minitriton import knobs
+from minitriton.compilation.ast_source import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.host.damaged_files import parse_json
 from minitriton.host.html import folded
@@ -14,10 +15,15 @@ from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.cuda_driver import get_driver
 from minitriton.runtime.launching.arguments import lies_on_host
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
+from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launch_hooks import LazyDict
+from minitriton.runtime.launching.launcher import Launcher
 from minitriton.runtime.launching.loading import current_stream, full_grid, given_arguments, load, passed_values
 from minitriton.runtime.stored_kernel import StoredKernel
 from minitriton.target import GPUTarget
+
+if TYPE_CHECKING:
+    from minitriton.compilation.ir_source import IRSource
 
 
 class CompiledKernel(StoredKernel):
@@ -40,34 +46,36 @@ class CompiledKernel(StoredKernel):
         )
 
     @property
-    def run(self) -> Any:
+    def run(self) -> Launcher:
         """The launcher of the current device. Raises `MinitritonError` where there is none."""
         self._init_handles()
         if self.launcher is None:
             get_driver()
+            raise MinitritonError(f"kernel {self.name!r} is not loaded")
         return self.launcher
 
-    def launch_metadata(self, grid: tuple[int, ...], stream: int, *args: Any) -> Any:
+    def launch_metadata(self, grid: tuple[int, ...], stream: int, *args: object) -> LazyDict | None:
         """What launch hooks are told of a launch with these arguments (of all parameters), a `LazyDict`; None if there is no hook."""
         if not knobs.runtime.launch_enter_hook:
             return None
         self._init_handles()
         metadata = LazyDict({"name": self.name, "function": self.function, "stream": stream})
-        extra = getattr(self.src.fn, "launch_metadata", None) if hasattr(self.src, "fn") else None
-        if extra is not None:
-            metadata.add(extra, (grid, self.metadata, dict(zip(self.src.fn.arg_names, args, strict=False))))
+        fn = self.src.fn if isinstance(self.src, ASTSource) else None
+        extra = getattr(fn, "launch_metadata", None)
+        if fn is not None and extra is not None:
+            metadata.add(extra, (grid, self.metadata, dict(zip(fn.arg_names, args, strict=False))))
         return metadata
 
-    def __getitem__(self, grid: tuple[int, ...]) -> Any:
+    def __getitem__(self, grid: Grid) -> Callable[..., None]:
         """`kernel[grid](*args, stream=None)`: launches with all arguments, with those not declared constexpr, or with those not compiled in."""
         return direct_launcher(self, grid)
 
 
-def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
+def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
     """`kernel[grid]` of an already compiled kernel. It takes the arguments in order: all of them, or those of the parameters
     that are not declared constexpr (whether or not a value was compiled in), or only those that a launch passes."""
 
-    def run(*args: Any, stream: int | None = None) -> None:
+    def run(*args: object, stream: int | None = None) -> None:
         arguments = expanded_arguments(given_arguments(kernel, args), kernel.metadata.tensordesc_meta)
         size = full_grid(grid)
         if any(lies_on_host(a) for a in args):
@@ -83,7 +91,7 @@ def direct_launcher(kernel: CompiledKernel, grid: Any) -> Callable[..., None]:
     return run
 
 
-def load_stored(source: Any, key: str) -> CompiledKernel | None:
+def load_stored(source: ASTSource | IRSource, key: str) -> CompiledKernel | None:
     """The cached kernel of `key`; an entry that cannot be understood is removed and counts as absent."""
     files = KernelCache().load(key)
     if files is None:
@@ -91,7 +99,7 @@ def load_stored(source: Any, key: str) -> CompiledKernel | None:
     try:
         metadata: dict[str, Any] = parse_json(files.pop("metadata.json"))
         metadata["target"] = GPUTarget(**metadata["target"])
-        texts: dict[str, Any] = {
+        texts: dict[str, str | bytes] = {
             name.rsplit(".", 1)[1]: data if name.endswith("cubin") else data.decode() for name, data in files.items()
         }
         return CompiledKernel(source, texts, metadata, key, {})

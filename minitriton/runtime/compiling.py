@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from xdsl.context import Context
 
@@ -21,7 +20,13 @@ from minitriton.backends.compiler import Language, make_backend
 from minitriton.codegen.cubin import assembler_settings, chosen_assembler
 from minitriton.codegen.device_library import library_digest
 from minitriton.compilation.ast_source import ASTSource
-from minitriton.compilation.compile_source import Request, compile_request, environment_switches, overrides_for_source
+from minitriton.compilation.compile_source import (
+    Request,
+    Stage,
+    compile_request,
+    environment_switches,
+    overrides_for_source,
+)
 from minitriton.compilation.dumps import dump_stages, environment_hooks
 from minitriton.compilation.ir_source import IRSource
 from minitriton.compilation.stages import STAGES
@@ -39,7 +44,7 @@ from minitriton.target import CUDAOptions, GPUTarget
 def compile(
     src: ASTSource | IRSource | str | Path,
     target: GPUTarget | None = None,
-    options: dict[str, Any] | CUDAOptions | None = None,
+    options: dict[str, object] | CUDAOptions | None = None,
     *,
     hooks: list[Hook] | None = None,
     assemble: bool = True,
@@ -50,7 +55,7 @@ def compile(
     `assemble` has the cubin made too where an assembler is at hand; else it is made when it is first asked for. `until` names a stage
     (`ttir`, `ttgir`, `llir`, `ptx`) behind which nothing is run: such a kernel has `asm` up to there, and is not kept in the cache. A cached result is used unless `hooks` are given or `TRITON_ALWAYS_COMPILE` is set. Raises `MinitritonError`s that name the kernel's line.
     """
-    place = SourceLocation(src.fn.file_name, src.fn.begin_line) if isinstance(src, ASTSource) else None
+    place = SourceLocation(src.function.file_name, src.function.begin_line) if isinstance(src, ASTSource) else None
     what = f"kernel {src.name!r}" if isinstance(src, (ASTSource, IRSource)) else str(src)
     if until is not None and until not in STAGES:
         raise MinitritonError(f"there is no stage {until!r} to stop at", help="its stages: " + ", ".join(STAGES))
@@ -60,7 +65,7 @@ def compile(
 def _compile_or_load(
     src: ASTSource | IRSource | str | Path,
     target: GPUTarget | None,
-    options: dict[str, Any] | CUDAOptions | None,
+    options: dict[str, object] | CUDAOptions | None,
     hooks: list[Hook] | None,
     assemble: bool,
     until: str | None,
@@ -146,7 +151,9 @@ def _foreign_passes(pipeline: Pipeline) -> str:
     return "-".join(hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files if file)
 
 
-def _let_inspect(hook: Callable[..., Any], target: GPUTarget, options: CUDAOptions, stages: dict[str, Any]) -> None:
+def _let_inspect(
+    hook: Callable[..., object], target: GPUTarget, options: CUDAOptions, stages: dict[str, Stage]
+) -> None:
     """Shows `stages` (name → function of the value and the metadata) to a program, which may replace or add some."""
     backend = make_backend(target)
     backend.stages = dict(stages)

@@ -22,7 +22,7 @@ class Config:
         num_stages: int = 3,
         num_ctas: int = 1,
         maxnreg: int | None = None,
-        pre_hook: Callable[[dict[str, Any]], Any] | None = None,
+        pre_hook: Callable[[dict[str, Any]], object] | None = None,
         ir_override: str | None = None,
     ) -> None:
         self.kwargs = kwargs
@@ -45,7 +45,7 @@ class Config:
         shown = {**self.kwargs, **{name: getattr(self, name) for name in _OPTIONS[:-1]}}
         return ", ".join(f"{name}: {value}" for name, value in shown.items())
 
-    def _identity(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[object, ...]:
         return (*self.all_kwargs().items(), self.pre_hook)
 
     def __hash__(self) -> int:

@@ -11,7 +11,7 @@ import functools
 import sys
 import threading
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.host import locks
@@ -53,7 +53,7 @@ _TENSOR_MAP_ALIGNMENT = 64
 class TensorMapAddress(int):
     """The address of a tensor map's bytes in host memory, which it keeps."""
 
-    kept: Any
+    kept: object
 
 
 class DriverError(MinitritonError):
@@ -275,6 +275,6 @@ def has_gpu() -> bool:
     return not isinstance(_looked_for(), MinitritonError)
 
 
-def torch_module() -> Any | None:
+def torch_module() -> ModuleType | None:
     """`torch` if the program has imported it already, else None: minitriton never imports it by itself."""
     return sys.modules.get("torch")

@@ -9,15 +9,16 @@ import sys
 from typing import Any
 
 from minitriton.runtime.active_driver import ActiveDriver
+from minitriton.runtime.benchmarking import TimingDriver as Driver
 from minitriton.runtime.cuda_driver import CudaDriver, get_driver, has_gpu, torch_module
 
 __all__ = ["CudaDriver", "get_driver", "has_gpu", "reset_active", "set_active", "torch_module"]
 
-_default: Any = None
-_active: Any = None
+_default: Driver | None = None
+_active: Driver | None = None
 
 
-def set_active(driver: Any) -> None:
+def set_active(driver: Driver | None) -> None:
     """Makes `driver` what `triton.runtime.driver.active` answers by."""
     global _active
     _active = driver

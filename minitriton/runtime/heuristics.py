@@ -14,24 +14,24 @@ from typing import Any
 
 from minitriton.runtime.kernel_interface import KernelInterface
 
-Heuristic = Callable[[dict[str, Any]], Any]
+Heuristic = Callable[[dict[str, Any]], object]
 
 
 class Heuristics(KernelInterface):
     """A kernel some of whose parameters are functions of the others; each sees what the ones before it computed."""
 
-    def __init__(self, fn: Any, arg_names: list[str], values: dict[str, Heuristic]) -> None:
+    def __init__(self, fn: KernelInterface, arg_names: list[str], values: dict[str, Heuristic]) -> None:
         self.fn = fn
         self.arg_names = arg_names
         self.values = values
 
-    def run(self, *args: Any, **kwargs: Any) -> Any:
+    def run(self, *args: object, **kwargs: Any) -> Any:
         named = dict(zip(self.arg_names, args, strict=False))
         for name, heuristic in self.values.items():
             kwargs[name] = heuristic({**named, **kwargs})
         return self.fn.run(*args, **kwargs)
 
 
-def heuristics(values: dict[str, Heuristic]) -> Callable[[Any], Heuristics]:
+def heuristics(values: dict[str, Heuristic]) -> Callable[[KernelInterface], Heuristics]:
     """Decorator: `values` maps parameter names to functions from the arguments by name to the parameter's value."""
     return lambda fn: Heuristics(fn, fn.arg_names, values)

@@ -6,9 +6,9 @@ Here `@jit` makes a `JITFunction` in any case, which runs on the interpreter whe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Unpack
 
-from minitriton.runtime.jit import JITFunction
+from minitriton.runtime.jit import JITFunction, JITOptions
 
 __all__ = ["InterpretedFunction"]
 
@@ -16,7 +16,7 @@ __all__ = ["InterpretedFunction"]
 class InterpretedFunction(JITFunction):
     """A kernel all launches of which run its TTIR on the interpreter, whatever the environment says."""
 
-    def __init__(self, fn: Callable[..., Any], **options: Any) -> None:
+    def __init__(self, fn: Callable[..., object], **options: Unpack[JITOptions]) -> None:
         super().__init__(fn, **options)
 
     def is_interpreted(self) -> bool:

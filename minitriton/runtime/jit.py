@@ -11,11 +11,11 @@ import importlib
 import math
 import operator
 import pickle
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Unpack, overload
 
 from minitriton import knobs
-from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ast_source import ASTSource, Attributes, TypeName
 from minitriton.errors import MinitritonError, place_of_caller
 from minitriton.frontend.function import HashedConstexprFunction as ConstexprFunction
 from minitriton.frontend.function import JITCallable, KernelParam, constexpr_function
@@ -37,7 +37,8 @@ from minitriton.runtime.launching.arguments import (
 from minitriton.runtime.launching.arguments import specialize as specialization_of
 from minitriton.runtime.launching.compile_hooks import JitFunctionInfo, call_hook, deserialize
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
-from minitriton.runtime.launching.dispatch import Dispatcher, Entry, belongs_on_host, resolve_grid
+from minitriton.runtime.launching.dispatch import Dispatcher, Entry, Path, belongs_on_host, resolve_grid
+from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.launch_hooks import LazyDict, launch_with_hooks
 from minitriton.runtime.launching.loading import current_stream, passed_values
 from minitriton.runtime.launching.native_specialization import native_specialize_impl
@@ -46,6 +47,8 @@ from minitriton.runtime.tensor_wrapper import TensorWrapper, reinterpret
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from minitriton.runtime.compiled_kernel import CompiledKernel
 
 __all__ = [
@@ -58,12 +61,12 @@ __all__ = [
 class MockTensor:
     """Stands for a tensor of `dtype` in `warmup`: any aligned address."""
 
-    def __init__(self, dtype: Any, shape: list[int] | None = None) -> None:
+    def __init__(self, dtype: object, shape: list[int] | None = None) -> None:
         self.dtype = dtype
         self.shape = shape or [1]
 
     @staticmethod
-    def wrap_dtype(arg: Any) -> Any:
+    def wrap_dtype(arg: object) -> object:
         """`arg`, or a `MockTensor` if it is a torch, NumPy or Triton dtype."""
         return MockTensor(arg) if any(cls.__name__ == "dtype" for cls in type(arg).__mro__) else arg
 
@@ -93,15 +96,15 @@ class JITFunction(JITCallable, KernelInterface):
 
     def __init__(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., object],
         *,
-        version: Any = None,
-        do_not_specialize: Any = None,
-        do_not_specialize_on_alignment: Any = None,
+        version: object = None,
+        do_not_specialize: Iterable[int | str] | None = None,
+        do_not_specialize_on_alignment: Iterable[int | str] | None = None,
         debug: bool | None = None,
         noinline: bool | None = None,
         repr: Callable[[Any], str] | None = None,
-        launch_metadata: Callable[..., Any] | None = None,
+        launch_metadata: Callable[..., dict[str, object]] | None = None,
     ) -> None:
         super().__init__(
             fn,
@@ -114,18 +117,18 @@ class JITFunction(JITCallable, KernelInterface):
         self.constexprs = [p.num for p in self.params if p.is_constexpr]
         self.debug = debug
         self.launch_metadata = launch_metadata
-        self.pre_run_hooks: list[Callable[..., Any]] = []
+        self.pre_run_hooks: list[Callable[..., object]] = []
         self._repr = repr
         self._parameters_that_are_options = [
             p.name for p in self.params if p.is_constexpr and p.name in CUDAOptions.__dataclass_fields__
         ]
-        self._dispatch: Callable[..., Any] | None = None
-        self._last_launcher: tuple[Any, Any] = (None, None)
+        self._dispatch: Path | None = None
+        self._last_launcher: tuple[Grid | None, Path] = (None, _nothing_launched)
         self.device_caches = DeviceCaches(self._forget_paths)
-        self._interpreted: dict[Any, Any] = {}
-        self._repeated: dict[Any, tuple[CompiledKernel, tuple[Any, ...]]] = {}
+        self._interpreted: dict[str, ModuleOp] = {}
+        self._repeated: dict[Hashable, tuple[CompiledKernel, tuple[object, ...]]] = {}
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """By its name, as functions are pickled: another process imports it. What has had its function taken away, as torch's
         Inductor does with kernels that it sends to other processes, is pickled with all that it has.
         """
@@ -145,7 +148,7 @@ class JITFunction(JITCallable, KernelInterface):
         other.__dict__.update(self.__dict__)
         return other
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> JITFunction:
+    def __deepcopy__(self, memo: dict[int, object]) -> JITFunction:
         """Itself, as of a function."""
         return self
 
@@ -157,10 +160,10 @@ class JITFunction(JITCallable, KernelInterface):
         """Whether launches run the TTIR on the interpreter."""
         return interpreting()
 
-    def repr(self, specialization: Any) -> str:
+    def repr(self, specialization: object) -> str:
         return self._fn_name if self._repr is None else self._repr(specialization)
 
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+    def __getitem__(self, grid: Grid) -> Path:
         """The launcher for `grid`: a tuple of 1 to 3 integers, or a function from the arguments to one."""
         runtime = knobs.runtime
         if (
@@ -179,7 +182,7 @@ class JITFunction(JITCallable, KernelInterface):
             self._last_launcher = (grid, launcher)
         return launcher
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         raise RuntimeError(
             f"Cannot call @triton.jit'd outside of the scope of a kernel: launch it with {self.__name__}[grid](...)"
         )
@@ -187,7 +190,7 @@ class JITFunction(JITCallable, KernelInterface):
     def __repr__(self) -> str:
         return f"JITFunction({self.__module__}:{self.fn.__qualname__})"
 
-    def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
+    def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
         """Calls `hook(*args, **kwargs)` before every launch."""
         self.pre_run_hooks.append(hook)
         self._forget_paths()
@@ -195,9 +198,9 @@ class JITFunction(JITCallable, KernelInterface):
     def _forget_paths(self) -> None:
         """The next launch looks for its kernel anew."""
         self._dispatch = None
-        self._last_launcher = (None, None)
+        self._last_launcher = (None, _nothing_launched)
 
-    def run(self, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Any:
+    def run(self, *args: object, grid: Grid, warmup: bool = False, **options: object) -> Any:
         """Triton's launch method: `warmup` compiles only. Returns the compiled kernel."""
         if not warmup:
             return self[grid](*args, **options)
@@ -213,14 +216,14 @@ class JITFunction(JITCallable, KernelInterface):
         kernel = kernels[key] = _compile(source, default_target(), options)
         return kernel
 
-    def warmup(self, *args: Any, grid: Any = None, **options: Any) -> CompiledKernel:
+    def warmup(self, *args: object, grid: Grid = (1,), **options: object) -> CompiledKernel:
         """Compiles for these arguments (dtypes may stand for tensors) without launching. Needs no GPU.
 
         In an `AsyncCompileMode` it returns a `FutureKernel` at once.
         """
         return self.run(*args, grid=grid, warmup=True, **options)
 
-    def _make_dispatch(self) -> Callable[..., Any]:
+    def _make_dispatch(self) -> Path:
         """The launch function before the first launch; that launch replaces it by the path of its argument types."""
         dispatcher = Dispatcher(
             names=self.arg_names,
@@ -237,22 +240,24 @@ class JITFunction(JITCallable, KernelInterface):
             self._dispatch = self._with_hooks(first)
             return self._dispatch
 
-        def launch_and_settle(*args: Any, **options: Any) -> Any:
+        def launch_and_settle(*args: object, **options: object) -> CompiledKernel | None:
             result = first(*args, **options)
             self._dispatch = next(iter(dispatcher.paths.values()))
             return result
 
         return launch_and_settle
 
-    def _with_hooks(self, dispatch: Callable[..., Any]) -> Callable[..., Any]:
-        def hooked(grid: Any, *args: Any, **kwargs: Any) -> Any:
+    def _with_hooks(self, dispatch: Path) -> Path:
+        def hooked(grid: Grid, *args: object, **kwargs: object) -> CompiledKernel | None:
             for hook in self.pre_run_hooks:
                 hook(*args, **kwargs)
             return dispatch(grid, *args, **kwargs)
 
         return hooked
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _bind(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
         """All parameters in order, and the compile options that were among the keywords. Raises `TypeError` as a call would."""
         options = {k: kwargs.pop(k) for k in list(kwargs) if k not in self.arg_names}
         try:
@@ -263,7 +268,7 @@ class JITFunction(JITCallable, KernelInterface):
         values = zip(self.params, bound.arguments.values(), strict=True)
         return tuple(v if p.is_constexpr else plain_argument(v) for p, v in values), options
 
-    def _specialize(self, args: tuple[Any, ...]) -> list[Specialization]:
+    def _specialize(self, args: tuple[object, ...]) -> list[Specialization]:
         found: list[Specialization] = []
         for parameter, arg in zip(self.params, args, strict=True):
             if parameter.is_constexpr:
@@ -285,17 +290,17 @@ class JITFunction(JITCallable, KernelInterface):
             found.append((kind, key))
         return found
 
-    def _source(self, specialization: list[Specialization], args: tuple[Any, ...]) -> ASTSource:
+    def _source(self, specialization: list[Specialization], args: tuple[object, ...]) -> ASTSource:
         signature = {p.name: s[0] for p, s in zip(self.params, specialization, strict=True)}
-        constexprs: dict[Any, Any] = {}
-        attrs: dict[Any, Any] = {}
+        constexprs: dict[tuple[int, ...], object] = {}
+        attrs: Attributes = {}
         for index, ((kind, key), arg) in enumerate(zip(specialization, args, strict=True)):
             _collect((index,), kind, key, arg, constexprs, attrs)
         return ASTSource(self, signature, constexprs, attrs)
 
     def source_of_call(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[ASTSource, list[Argument], dict[str, Any]]:
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[ASTSource, list[Argument], dict[str, object]]:
         """What a launch with these arguments compiles, what it passes (tuples taken apart), and the compile options among them."""
         bound, options = self._bind(args, kwargs)
         specialization = self._specialize(bound)
@@ -307,8 +312,8 @@ class JITFunction(JITCallable, KernelInterface):
     def _compile(
         self,
         specialization: list[Specialization],
-        args: tuple[Any, ...],
-        options: dict[str, Any],
+        args: tuple[object, ...],
+        options: dict[str, object],
         device: int,
         is_warmup: bool = False,
         assemble: bool = True,
@@ -349,7 +354,7 @@ class JITFunction(JITCallable, KernelInterface):
         self,
         key: str,
         source: ASTSource,
-        options: dict[str, Any],
+        options: dict[str, object],
         target: GPUTarget,
         device: int,
         is_warmup: bool,
@@ -373,7 +378,7 @@ class JITFunction(JITCallable, KernelInterface):
         finish(kernel)
         return kernel
 
-    def _full_options(self, target: GPUTarget, options: dict[str, Any]) -> CUDAOptions:
+    def _full_options(self, target: GPUTarget, options: dict[str, object]) -> CUDAOptions:
         """All options. Raises, with the line of the launch, for what is none."""
         try:
             return CUDAOptions.for_target(target, **options)
@@ -391,7 +396,7 @@ class JITFunction(JITCallable, KernelInterface):
                     f"Global variable {name} has changed since we compiled this kernel, from {value} to {scope.get(name)}"
                 )
 
-    def _prepare(self, args: tuple[Any, ...], options: dict[str, Any], device: int) -> Entry:
+    def _prepare(self, args: tuple[object, ...], options: dict[str, object], device: int) -> Entry:
         self._refuse_without_memory(args)
         specialization = self._specialize(args)
         kernel = self._compile(specialization, args, dict(options), device)
@@ -403,13 +408,13 @@ class JITFunction(JITCallable, KernelInterface):
         return self._watching_globals(launch) if self.used_global_vals else launch, kernel, launcher.check
 
     def _watching_globals(self, launch: Callable[..., int]) -> Callable[..., int]:
-        def checked(*values: Any) -> int:
+        def checked(*values: object) -> int:
             self._check_globals()
             return launch(*values)
 
         return checked
 
-    def _launch_slowly(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
+    def _launch_slowly(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
         device, stream = current_stream()
         self._refuse_without_memory(args)
         key = launch_key(device, args, self._with_debug(options))
@@ -433,11 +438,13 @@ class JITFunction(JITCallable, KernelInterface):
         launch_with_hooks(lambda: launcher.launch(*size, stream, values), metadata)
         return kernel
 
-    def _launch_on_host(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
+    def _launch_on_host(
+        self, grid: Grid, args: tuple[object, ...], options: dict[str, object]
+    ) -> CompiledKernel | None:
         """Runs over arrays in host memory: the kernel's PTX, or its TTIR where the environment asks for that."""
         return (self._interpret if self.is_interpreted() else self._emulate)(grid, args, options)
 
-    def _emulate(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> CompiledKernel | None:
+    def _emulate(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
         from minitriton.runtime.on_cpu.emulation import run_on_emulator
         from minitriton.runtime.on_cpu.host_arrays import refuse_forgotten_tensors
 
@@ -453,13 +460,13 @@ class JITFunction(JITCallable, KernelInterface):
         launch_with_hooks(lambda: run_on_emulator(kernel, size, arguments), metadata)
         return kernel
 
-    def _refuse_without_memory(self, args: tuple[Any, ...]) -> None:
+    def _refuse_without_memory(self, args: tuple[object, ...]) -> None:
         for parameter, arg in zip(self.params, args, strict=True):
             if not parameter.is_constexpr:
                 refuse_without_memory(parameter.name, arg)
 
     def _runtime_arguments(
-        self, kernel: CompiledKernel, specialization: list[Specialization], args: tuple[Any, ...]
+        self, kernel: CompiledKernel, specialization: list[Specialization], args: tuple[object, ...]
     ) -> list[Argument]:
         """What is passed to the compiled kernel, tuples and descriptors taken apart and what is compiled in left out."""
         found: list[Argument] = []
@@ -468,14 +475,14 @@ class JITFunction(JITCallable, KernelInterface):
         return expanded_arguments(found, kernel.metadata.tensordesc_meta)
 
     def _launch_metadata(
-        self, kernel: CompiledKernel, stream: int, size: tuple[int, int, int], args: tuple[Any, ...]
+        self, kernel: CompiledKernel, stream: int, size: tuple[int, int, int], args: tuple[object, ...]
     ) -> LazyDict:
         metadata = LazyDict({"name": kernel.name, "function": kernel.function, "stream": stream})
         if self.launch_metadata is not None:
             metadata.add(self.launch_metadata, (size, kernel.metadata, dict(zip(self.arg_names, args, strict=True))))
         return metadata
 
-    def _launch_watched(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
+    def _launch_watched(self, grid: Grid, *args: object, **kwargs: object) -> CompiledKernel | None:
         """A launch while hooks or the debug knob are set: nothing of it is generated or remembered but the compiled kernel."""
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
@@ -487,14 +494,14 @@ class JITFunction(JITCallable, KernelInterface):
         on_host = self.is_interpreted() or belongs_on_host(bound)
         return (self._launch_on_host if on_host else self._launch_slowly)(grid, bound, options)
 
-    def _with_debug(self, options: dict[str, Any]) -> dict[str, Any]:
+    def _with_debug(self, options: dict[str, object]) -> dict[str, object]:
         """`options` with what TRITON_DEBUG and the decorator say of debug mode."""
         debug = options.get("debug", self.debug)
         if debug is None or debug is False:
             debug = knobs.runtime.debug
         return {**options, "debug": debug} if debug is not False else options
 
-    def _interpret(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def _interpret(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> None:
         from minitriton.runtime.on_cpu.interpretation import interpretable_module, run_on_interpreter
 
         target = default_target()
@@ -509,6 +516,10 @@ class JITFunction(JITCallable, KernelInterface):
             self._interpreted[key] = module
         self._check_globals()
         run_on_interpreter(module, source, args, resolve_grid(grid, self.arg_names, args), target)
+
+
+def _nothing_launched() -> None:
+    """Stands for the last launcher before there is one."""
 
 
 _name = operator.itemgetter(0)
@@ -532,7 +543,12 @@ def _target_of(device: int) -> GPUTarget:
 
 
 def _collect(
-    path: tuple[int, ...], kind: Any, key: Any, arg: Any, constexprs: dict[Any, Any], attrs: dict[Any, Any]
+    path: tuple[int, ...],
+    kind: TypeName,
+    key: Any,
+    arg: Any,
+    constexprs: dict[tuple[int, ...], object],
+    attrs: Attributes,
 ) -> None:
     if isinstance(kind, tuple):
         for index, (k, s, a) in enumerate(zip(kind, key, arg, strict=True)):
@@ -543,22 +559,36 @@ def _collect(
         attrs[path] = [["tt.divisibility", 16]]
 
 
-@overload
-def jit(fn: Callable[..., Any]) -> JITFunction: ...
+class JITOptions(TypedDict, total=False):
+    """Triton's options of `@jit`."""
+
+    version: object
+    repr: Callable[[Any], str] | None
+    launch_metadata: Callable[..., dict[str, object]] | None
+    do_not_specialize: Iterable[int | str] | None
+    do_not_specialize_on_alignment: Iterable[int | str] | None
+    debug: bool | None
+    noinline: bool | None
 
 
 @overload
-def jit(**options: Any) -> Callable[[Callable[..., Any]], JITFunction]: ...
+def jit(fn: Callable[..., object]) -> JITFunction: ...
 
 
-def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+@overload
+def jit(**options: Unpack[JITOptions]) -> Callable[[Callable[..., object]], JITFunction]: ...
+
+
+def jit(
+    fn: Callable[..., object] | None = None, **options: Unpack[JITOptions]
+) -> JITFunction | Callable[[Callable[..., object]], JITFunction]:
     """Decorator: makes `fn` a kernel, or a function that kernels can call.
 
     Options are Triton's: `version`, `repr`, `launch_metadata`, `do_not_specialize`, `do_not_specialize_on_alignment`, `debug`, `noinline`.
     With `TRITON_INTERPRET=1` or `MINITRITON_INTERPRET=1`, launches run the TTIR on the interpreter, wherever their arrays are.
     """
 
-    def decorate(fn: Callable[..., Any]) -> JITFunction:
+    def decorate(fn: Callable[..., object]) -> JITFunction:
         if not callable(fn):
             raise TypeError(f"@jit decorates functions, not {type(fn).__name__}")
         return JITFunction(fn, **options)
@@ -571,12 +601,12 @@ def interpreting() -> bool:
     return knobs.emulator.interpret or knobs.runtime.interpret
 
 
-def mangle_type(arg: Any, specialize: bool = False) -> str:
+def mangle_type(arg: object, specialize: bool = False) -> TypeName:
     """The type name that `arg` has in a kernel's signature; `constexpr` for a 1, if values are to be specialised on."""
     return specialization_of(arg, False, specialize, True)[0]
 
 
-def get_full_name(fn: Any) -> str:
+def get_full_name(fn: Callable[..., object]) -> str:
     """The module and name of a function."""
     return f"{fn.__module__}.{fn.__qualname__}"
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Self
 
 from minitriton import knobs
 from minitriton.codegen.cubin import assembler_available
+from minitriton.compilation.ast_source import ASTSource
 from minitriton.host.file_names import stem_of
 from minitriton.runtime.cache import KernelCache
 from minitriton.runtime.compiled_parts import AsmDict, make_metadata
 
 if TYPE_CHECKING:
+    from minitriton.compilation.ir_source import IRSource
     from minitriton.emulator import Report
+    from minitriton.runtime.launching.launcher import Launcher
 
 
 _NO_HANDLES = {"module": None, "function": None, "launcher": None}
@@ -27,13 +31,18 @@ class StoredKernel:
     """
 
     def __init__(
-        self, src: Any, texts: dict[str, str], metadata: dict[str, Any], key: str, seconds: dict[str, float]
+        self,
+        src: ASTSource | IRSource,
+        texts: Mapping[str, str | bytes],
+        metadata: dict[str, object],
+        key: str,
+        seconds: dict[str, float],
     ) -> None:
         self.src = src
         self.hash = key
         self.stage_seconds = seconds
         self.metadata = make_metadata(metadata)
-        self.name: str = metadata["name"]
+        self.name = self.metadata.name
         self.asm = AsmDict(texts, self.metadata, seconds)
         self.module: int | None = None
         self.function: int | None = None
@@ -44,7 +53,7 @@ class StoredKernel:
         """What the emulator found and counted in the last launch on host arrays; None if it did not check that launch."""
         self.checked_on_emulator = False
         """Whether any launch on host arrays was checked."""
-        self.launcher: Any = None
+        self.launcher: Launcher | None = None
 
     @property
     def packed_metadata(self) -> tuple[int, int, int]:
@@ -55,14 +64,14 @@ class StoredKernel:
         """The cubin."""
         return self.asm["cubin"]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All but the handles of this process and the function: a copy in another process loads the kernel there."""
         return {**self.__dict__, **_NO_HANDLES, "src": self.src.described()}
 
     def __copy__(self) -> Self:
         return self._copied({})
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         """Texts, numbers and the report are copied; the source is what it was compiled from, as a function is in a copy."""
         own = {
             name: copy.deepcopy(self.__dict__[name], memo)
@@ -70,7 +79,7 @@ class StoredKernel:
         }
         return self._copied(own)
 
-    def _copied(self, own: dict[str, Any]) -> Self:
+    def _copied(self, own: dict[str, object]) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update({**self.__dict__, **_NO_HANDLES, **own})
         return other

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypedDict
 
 SIZE = 128
 MOST_DIMS = 5
@@ -31,6 +32,20 @@ _INTEGERS = ("u8", "u16", "u32", "s32", "u64", "s64")
 _TF32 = 1 << 16
 _SHARED_ALIGNMENT = (16, 256, 512, 1024)
 """By swizzle mode."""
+
+
+class DescriptorCopy(TypedDict):
+    """What the host has to know of a tensor descriptor that becomes a tensor map, as kernels' metadata say it. Names are Triton's."""
+
+    swizzle: int
+    """0 none, 1 to 3 for 32, 64 and 128 bytes."""
+    elem_size: int
+    """Bytes."""
+    elem_type: int
+    """Of the PTX ISA (`tensormap.replace`)."""
+    block_size: list[int]
+    """The box that one copy moves, in elements, outermost dimension first."""
+    fp4_padded: bool
 
 
 @dataclass(frozen=True, slots=True)

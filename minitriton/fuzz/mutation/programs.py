@@ -106,7 +106,9 @@ PROGRAMS = (
 def text_of(number: int, stage: str) -> str:
     """The text of program `number` at a stage; `pipeline` is the text of its passes."""
     program = PROGRAMS[number]
-    options = {name: int(value) for name, _, value in (option.partition("=") for option in program.options)}
+    options: dict[str, object] = {
+        name: int(value) for name, _, value in (option.partition("=") for option in program.options)
+    }
     source = ast_source(globals()[program.kernel], program.signature)
     compiled = compile(source, GPUTarget("cuda", program.arch, 32), options, assemble=False)
-    return compiled.metadata.pipeline if stage == "pipeline" else compiled.asm[stage]
+    return compiled.metadata.pipeline if stage == "pipeline" else str(compiled.asm[stage])

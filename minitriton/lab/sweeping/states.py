@@ -23,6 +23,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.fingerprint import Fingerprints
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass, Property, Step
+from minitriton.target.tensor_map import DescriptorCopy
 
 MODULES_KEPT = 400
 """Modules held in memory; one that was dropped is made again from the state before it."""
@@ -36,7 +37,7 @@ class LaunchFacts:
     shared: int = 0
     global_scratch: int = 0
     maps: str = ""
-    descriptors: list[dict[str, Any]] | None = field(default=None, compare=False)
+    descriptors: list[DescriptorCopy] | None = field(default=None, compare=False)
 
 
 @dataclass(eq=False)

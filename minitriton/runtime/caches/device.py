@@ -7,7 +7,7 @@ is told of a clearing, and drops what it remembers too. A copy tells nobody: it 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 
@@ -15,7 +15,7 @@ def _nobody() -> None:
     """Told of what happens to caches that belong to no kernel."""
 
 
-class Kernels(dict[Any, Any]):
+class Kernels(dict[str, Any]):
     """The kernels on one device."""
 
     _forget: Callable[[], None] = staticmethod(_nobody)
@@ -36,14 +36,18 @@ class Kernels(dict[Any, Any]):
 
     __copy__ = copy
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Kernels, (), None, None, iter(self.items())
 
 
 class DeviceCaches(defaultdict[int, tuple[Kernels]]):
     """Device → `(kernels,)`."""
 
-    def __init__(self, forget: Callable[[], None] | None = None, entries: Any = ()) -> None:
+    def __init__(
+        self,
+        forget: Callable[[], None] | None = None,
+        entries: Iterable[tuple[int, tuple[Kernels]]] | Mapping[int, tuple[Kernels]] = (),
+    ) -> None:
         super().__init__(None, entries)
         self._forget = forget or _nobody
 
@@ -61,5 +65,5 @@ class DeviceCaches(defaultdict[int, tuple[Kernels]]):
     def __copy__(self) -> Self:
         return self.copy()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return DeviceCaches, (), None, None, iter(self.items())

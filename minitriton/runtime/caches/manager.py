@@ -12,7 +12,6 @@ import os
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
 
 from minitriton import knobs
 from minitriton.host.damaged_files import parse_json, read_regular
@@ -30,7 +29,7 @@ class CacheManager(ABC):
         """The path of `filename`, or None if it was not put there."""
 
     @abstractmethod
-    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+    def put(self, data: object, filename: str, binary: bool = True) -> str:
         """Writes `filename` and returns its path."""
 
     @abstractmethod
@@ -67,7 +66,7 @@ class FileCacheManager(CacheManager):
         """The path of `filename`, or None if it was not put there."""
         return str(self._path(filename)) if self.has_file(filename) else None
 
-    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+    def put(self, data: object, filename: str, binary: bool = True) -> str:
         """Writes `filename`, at once visible as a whole, and returns its path."""
         content = data if isinstance(data, bytes) else str(data).encode()
         with tempfile.NamedTemporaryFile(dir=self.cache_dir, delete=False) as file:
@@ -87,16 +86,16 @@ class FileCacheManager(CacheManager):
         return self.put(json.dumps({"child_paths": group}), group_name(filename), binary=False)
 
 
-def get_cache_manager(key: str) -> Any:
+def get_cache_manager(key: str) -> CacheManager:
     """The manager of `key`: of the class that `knobs.cache.manager_class` names, else files."""
     return (knobs.cache.manager_class or FileCacheManager)(key)
 
 
-def get_override_manager(key: str) -> Any:
+def get_override_manager(key: str) -> CacheManager:
     """The manager of the files that `TRITON_KERNEL_OVERRIDE` takes stages of the source `key` from."""
     return (knobs.cache.manager_class or FileCacheManager)(key, override=True)
 
 
-def get_dump_manager(key: str) -> Any:
+def get_dump_manager(key: str) -> CacheManager:
     """The manager of the files that `TRITON_KERNEL_DUMP` writes for the source `key`."""
     return (knobs.cache.manager_class or FileCacheManager)(key, dump=True)

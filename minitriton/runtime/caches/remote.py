@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
@@ -72,7 +71,7 @@ class RemoteCacheManager(CacheManager):
         found = self._backend.get([filename])
         return self._files.put(found[filename], filename) if filename in found else None
 
-    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+    def put(self, data: object, filename: str, binary: bool = True) -> str:
         """Stores `filename`; returns the path of the copy."""
         if not self._is_local:
             self._backend.put(filename, data if isinstance(data, bytes) else str(data).encode())

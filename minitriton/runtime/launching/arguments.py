@@ -14,11 +14,25 @@ import ctypes
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
+from minitriton.compilation.ast_source import TypeName
 from minitriton.errors import MinitritonError
+from minitriton.runtime.launching.host_values import (
+    Descriptor,
+    Exchangeable,
+    Tensor,
+    is_descriptor,
+    is_exchangeable,
+    is_tensor,
+    offers,
+)
 
-Specialization = tuple[Any, Any]
+Specialization: TypeAlias = "tuple[TypeName, object]"
+"""An argument's type, and what a kernel is specialised on of it: see `specialize`."""
+
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -39,10 +53,10 @@ _DTYPE_NAMES = {
 }  # fmt: skip
 """Triton's short name of an element type, by the last part of what its dtype prints (`torch.float32` → `float32`)."""
 
-_known_dtypes: dict[Any, str] = {}
+_known_dtypes: dict[object, str] = {}
 
 
-def dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: object) -> str:
     """Triton's short name of `dtype` (a torch, NumPy, CuPy or Triton dtype, or its name). Raises for unknown ones."""
     try:
         return _known_dtypes[dtype]
@@ -69,21 +83,7 @@ class DeviceArray:
     element: str
 
 
-def offers(arg: Any, name: str) -> bool:
-    """Whether `arg` has an attribute, asked without running code of its class: torch raises for
-    `__cuda_array_interface__` of a tensor that requires a gradient. Only who answers by `__getattr__` is asked itself."""
-    classes = type(arg).__mro__
-    if any(name in cls.__dict__ for cls in classes) or name in getattr(arg, "__dict__", ()):
-        return True
-    if not any("__getattr__" in cls.__dict__ for cls in classes):
-        return False
-    try:
-        return hasattr(arg, name)
-    except Exception:
-        return False
-
-
-def plain_argument(arg: Any) -> Any:
+def plain_argument(arg: Any) -> object:
     """`arg` as launches take it: a NumPy scalar as Python's number, and of a tensor of a class that hooks into torch's functions
     the tensor below, so that what it is can be asked without running those hooks."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
@@ -97,9 +97,9 @@ def plain_argument(arg: Any) -> Any:
         return arg.as_subclass(torch.Tensor)
 
 
-def has_hooks(tensor_class: Any) -> bool:
+def has_hooks(tensor_class: type) -> bool:
     """Whether tensors of this class are told of every function of torch that is called on them."""
-    torch: Any = sys.modules["torch"]
+    torch = sys.modules["torch"]
     if tensor_class is torch.Tensor:
         return False
     told = getattr(tensor_class, "__torch_function__", None)
@@ -108,13 +108,13 @@ def has_hooks(tensor_class: Any) -> bool:
     return _dispatch_hook(tensor_class) is not _dispatch_hook(torch.Tensor)
 
 
-def _dispatch_hook(tensor_class: Any) -> Any:
+def _dispatch_hook(tensor_class: type) -> object:
     return getattr(tensor_class, "__torch_dispatch__", None)
 
 
-def refuse_without_memory(name: str, arg: Any) -> None:
+def refuse_without_memory(name: str, arg: object) -> None:
     """Raises `MinitritonError` for a tensor with elements that lies nowhere, before a launch."""
-    if not offers(arg, "data_ptr") or not offers(arg, "numel"):
+    if not is_tensor(arg) or not offers(arg, "numel"):
         return
     try:
         address = tensor_address(arg)
@@ -126,7 +126,7 @@ def refuse_without_memory(name: str, arg: Any) -> None:
     raise MinitritonError(f"parameter {name!r}: {_no_memory(arg)}", help=_NO_MEMORY_HELP)
 
 
-def tensor_address(arg: Any) -> int:
+def tensor_address(arg: Tensor) -> int:
     """`arg.data_ptr()`. Raises `MinitritonError` where torch says that there is none."""
     try:
         return arg.data_ptr()
@@ -135,7 +135,7 @@ def tensor_address(arg: Any) -> int:
         raise MinitritonError(f"{_no_memory(arg)} ({reason})", help=_NO_MEMORY_HELP) from None
 
 
-def _no_memory(arg: Any) -> str:
+def _no_memory(arg: object) -> str:
     return f"a {type(arg).__name__} has no memory that a kernel could be given"
 
 
@@ -145,12 +145,12 @@ _NO_MEMORY_HELP = (
 )
 
 
-def data_address(arg: Any) -> int:
+def data_address(arg: object) -> int:
     """The address of an array argument's first element. Raises `MinitritonError` for what is no array."""
-    return tensor_address(arg) if offers(arg, "data_ptr") else foreign_array(arg).address
+    return tensor_address(arg) if is_tensor(arg) else foreign_array(arg).address
 
 
-def foreign_array(arg: Any) -> DeviceArray:
+def foreign_array(arg: object) -> DeviceArray:
     """Address and element type of an array that is no torch tensor (CUDA array interface, NumPy's, or DLPack)."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(arg, numpy.ma.MaskedArray):
@@ -165,7 +165,7 @@ def foreign_array(arg: Any) -> DeviceArray:
         dtype = getattr(arg, "dtype", None)
         element = dtype_name(dtype) if dtype is not None else _typestr_name(interface["typestr"])
         return DeviceArray(interface["data"][0], element)
-    if offers(arg, "__dlpack__"):
+    if is_exchangeable(arg):
         return _from_dlpack(arg)
     raise MinitritonError(
         f"cannot pass an argument of type {type(arg).__name__} to a kernel",
@@ -205,7 +205,7 @@ _DLPACK_CPU = 1
 """`kDLCPU` of dlpack.h."""
 
 
-def _from_dlpack(arg: Any) -> DeviceArray:
+def _from_dlpack(arg: Exchangeable) -> DeviceArray:
     capsule = arg.__dlpack__()
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -216,7 +216,7 @@ def _from_dlpack(arg: Any) -> DeviceArray:
     return DeviceArray((tensor.data or 0) + tensor.byte_offset, f"{kind}{1 if tensor.code == 6 else tensor.bits}")
 
 
-def is_array(arg: Any) -> bool:
+def is_array(arg: object) -> bool:
     """Whether `arg` is passed as a pointer."""
     return any(offers(arg, name) for name in _ARRAY_PROTOCOLS)
 
@@ -224,14 +224,14 @@ def is_array(arg: Any) -> bool:
 _ARRAY_PROTOCOLS = ("data_ptr", "__cuda_array_interface__", "__array_interface__", "__dlpack__")
 
 
-def is_host_array(arg: Any) -> bool:
+def is_host_array(arg: object) -> bool:
     """Whether `arg` is an array in host memory: a NumPy array, a CPU tensor, or an array that says so by DLPack."""
     if offers(arg, "data_ptr"):
         device = getattr(arg, "device", None)
         return getattr(device, "type", device) == "cpu"
     if offers(arg, "__cuda_array_interface__"):
         return False
-    if offers(arg, "__dlpack_device__"):
+    if is_exchangeable(arg) and offers(arg, "__dlpack_device__"):
         return arg.__dlpack_device__()[0] == _DLPACK_CPU
     return offers(arg, "__array_interface__")
 
@@ -240,14 +240,14 @@ class IntegerOverflow(MinitritonError, OverflowError):
     """An integer argument of more than 64 bits; also an `OverflowError`, as in Triton."""
 
 
-def lies_on_host(arg: Any) -> bool:
+def lies_on_host(arg: object) -> bool:
     """Whether `arg` is, describes or holds an array in host memory."""
     if isinstance(arg, tuple):
         return any(map(lies_on_host, arg))
-    return is_host_array(arg.base if _is_tensor_descriptor(arg) else arg)
+    return is_host_array(arg.base if is_descriptor(arg) else arg)
 
 
-def specialize(arg: Any, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
+def specialize(arg: object, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
     """Triton's `(type name, specialisation key)` of one argument.
 
     The key is "D" for a number or address divisible by 16, the value itself for a constexpr, else "" or None.
@@ -264,7 +264,7 @@ def specialize(arg: Any, is_const: bool, specialize_value: bool, align: bool) ->
         return ("constexpr", arg)
     if offers(arg, "cache_key"):
         return ("constexpr", arg)
-    if _is_tensor_descriptor(arg):
+    if is_descriptor(arg):
         return _specialize_descriptor(arg)
     if is_array(arg):
         return _specialize_array(arg, is_const, specialize_value, align)
@@ -274,7 +274,7 @@ def specialize(arg: Any, is_const: bool, specialize_value: bool, align: bool) ->
         return _specialize_int(arg, is_const, specialize_value, align)
     if isinstance(arg, float):
         return ("fp32", None)
-    if hasattr(arg, "__index__"):
+    if isinstance(arg, SupportsIndex):
         return _specialize_int(arg.__index__(), is_const, specialize_value, align)
     if hasattr(arg, "__float__"):
         return ("fp32", None)
@@ -298,8 +298,8 @@ def _specialize_int(arg: int, is_const: bool, specialize_value: bool, align: boo
     return (kind, ("D" if align and arg % 16 == 0 else "") if specialize_value else None)
 
 
-def _specialize_array(arg: Any, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
-    if offers(arg, "data_ptr"):
+def _specialize_array(arg: object, is_const: bool, specialize_value: bool, align: bool) -> Specialization:
+    if is_tensor(arg):
         address, element = tensor_address(arg), dtype_name(arg.dtype)
     else:
         array = foreign_array(arg)
@@ -308,26 +308,29 @@ def _specialize_array(arg: Any, is_const: bool, specialize_value: bool, align: b
     return (kind, ("D" if align and address % 16 == 0 else "") if specialize_value else None)
 
 
-def _specialize_tuple(arg: tuple[Any, ...]) -> Specialization:
+def _specialize_tuple(arg: tuple[object, ...]) -> Specialization:
     parts = [specialize(item, False, True, True) for item in arg]
-    types: tuple[Any, ...] = tuple(p[0] for p in parts)
-    keys: tuple[Any, ...] = tuple(p[1] for p in parts)
+    types = tuple(p[0] for p in parts)
+    keys = tuple(p[1] for p in parts)
     if hasattr(arg, "_fields"):
-        return (type(arg)(*types), type(arg)(*keys))
+        return _like(arg, types), _like(arg, keys)
     return (types, keys)
 
 
-def _specialize_descriptor(arg: Any) -> Specialization:
-    layout = f",{arg.layout!r}" if hasattr(arg, "layout") else ""
+def _like(named: tuple[object, ...], items: tuple[_T, ...]) -> tuple[_T, ...]:
+    """`items` as a named tuple of the class of `named`."""
+    make: Any = type(named)
+    return make(*items)
+
+
+def _specialize_descriptor(arg: Descriptor) -> Specialization:
+    given = getattr(arg, "layout", None)
+    layout = "" if given is None else f",{given!r}"
     return (f"tensordesc<{dtype_name(arg.base.dtype)}{list(arg.block_shape)}{layout}>", None)
 
 
-def _is_constexpr_value(arg: Any) -> bool:
+def _is_constexpr_value(arg: object) -> bool:
     return type(arg).__name__ == "constexpr" or (type(arg).__name__ == "dtype" and not hasattr(arg, "itemsize"))
-
-
-def _is_tensor_descriptor(arg: Any) -> bool:
-    return offers(arg, "block_shape") and offers(arg, "base")
 
 
 _HANDLERS: dict[type, Callable[[Any, bool, bool, bool], Specialization]] = {
@@ -339,7 +342,7 @@ _HANDLERS: dict[type, Callable[[Any, bool, bool, bool], Specialization]] = {
 }
 
 
-def runtime_value(arg: Any, type_name: str) -> Any:
+def runtime_value(arg: Any, type_name: str) -> int | float:
     """What is packed for an argument whose type name is `type_name`: an address or a number."""
     if type_name[0] == "*":
         return 0 if arg is None else data_address(arg)
@@ -348,7 +351,7 @@ def runtime_value(arg: Any, type_name: str) -> Any:
     return float(arg)
 
 
-def collect_arguments(name: str, kind: Any, arg: Any, found: list[Argument]) -> None:
+def collect_arguments(name: str, kind: TypeName, arg: Any, found: list[Argument]) -> None:
     """Appends what a launch passes for a parameter of type `kind` given `arg`: tuples taken apart, what is compiled in left out."""
     if isinstance(kind, tuple):
         for index, (k, a) in enumerate(zip(kind, arg, strict=True)):

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from minitriton.compilation.ast_source import ASTSource
+from minitriton.frontend.function import JITCallable
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
 from minitriton.target import CUDAOptions
@@ -26,16 +27,16 @@ class JitFunctionInfo:
 
     module: str
     name: str
-    jit_function: Any
+    jit_function: JITCallable
 
 
 def call_hook(
-    hook: Callable[..., Any] | None, source: ASTSource, options: CUDAOptions, key: str, device: int, is_warmup: bool
+    hook: Callable[..., object] | None, source: ASTSource, options: CUDAOptions, key: str, device: int, is_warmup: bool
 ) -> bool:
     """Whether `hook` asks not to compile."""
     if hook is None:
         return False
-    fn = source.fn
+    fn = source.function
     shown = ", ".join(f"{name}={getattr(options, name)}" for name in _SHOWN)
     parameters = ", ".join(f"{name}: {kind}" for name, kind in source.signature.items())
     told = {
@@ -64,7 +65,7 @@ def call_hook(
 def serialize(source: ASTSource, options: CUDAOptions, key: str) -> str:
     """Everything that a compile of the same function needs, as JSON."""
     data = {
-        "name": source.fn._fn_name,
+        "name": source.function._fn_name,
         "signature": source.signature,
         "constants": [[list(path), _encoded(value)] for path, value in source.constants.items()],
         "attrs": [[list(path), value] for path, value in source.attrs.items()],
@@ -74,7 +75,7 @@ def serialize(source: ASTSource, options: CUDAOptions, key: str) -> str:
     return json.dumps(data, default=lambda value: {"untold": repr(value)})
 
 
-def deserialize(fn: Any, text: str) -> tuple[ASTSource, CUDAOptions, str]:
+def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CUDAOptions, str]:
     """`(source, options, key)` of `fn`. Raises `RuntimeError` if `text` is about another function."""
     data = json.loads(text)
     if data["name"] != fn._fn_name:
@@ -86,13 +87,13 @@ def deserialize(fn: Any, text: str) -> tuple[ASTSource, CUDAOptions, str]:
     return ASTSource(fn, signature, constants, attrs), options, data["key"]
 
 
-def _encoded(value: Any) -> Any:
+def _encoded(value: object) -> object:
     if isinstance(value, dtype):
         return {"dtype": value.name}
     return {"constexpr": _encoded(value.value)} if isinstance(value, constexpr) else value
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: Any) -> object:
     if isinstance(value, dict) and "untold" in value:
         raise RuntimeError(f"the compile-time argument {value['untold']} cannot be made again in another process")
     if isinstance(value, dict):

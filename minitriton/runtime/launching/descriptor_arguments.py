@@ -14,17 +14,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.runtime.launching.arguments import Argument, data_address
-from minitriton.target.tensor_map import ELEMENT_BYTES, TensorMap
+from minitriton.target.tensor_map import ELEMENT_BYTES, DescriptorCopy, TensorMap
 
 TENSOR_MAP_TYPE = "nvTmaDesc"
 """The type name of a tensor map passed by value."""
-
-Metadata = dict[str, Any]
-"""What the compiler says of a descriptor that becomes a tensor map: `analysis.tensor_descriptors.descriptor_metadata`."""
 
 _DESCRIPTOR = re.compile(r"tensordesc<([^\[>]*)\[([^\]]*)\]")
 _L2_128_BYTES = 2
@@ -39,7 +35,7 @@ def is_descriptor_type(type_name: str) -> bool:
 class HostTensorMap:
     """A tensor map to be: `map` describes all but where `base`, an array, lies."""
 
-    base: Any
+    base: object
     map: TensorMap
 
     def placed(self) -> TensorMap:
@@ -47,7 +43,7 @@ class HostTensorMap:
         return replace(self.map, address=data_address(self.base))
 
 
-def expanded_types(types: Iterable[str], metadata: Sequence[Metadata] | None) -> list[str]:
+def expanded_types(types: Iterable[str], metadata: Sequence[DescriptorCopy] | None) -> list[str]:
     """The type names of the parameters that PTX has for parameters of `types`."""
     found: list[str] = []
     descriptors = iter(metadata or ())
@@ -60,7 +56,7 @@ def expanded_types(types: Iterable[str], metadata: Sequence[Metadata] | None) ->
     return found
 
 
-def expanded_arguments(arguments: Iterable[Argument], metadata: Sequence[Metadata] | None) -> list[Argument]:
+def expanded_arguments(arguments: Iterable[Argument], metadata: Sequence[DescriptorCopy] | None) -> list[Argument]:
     """The arguments that PTX has parameters for."""
     found: list[Argument] = []
     descriptors = iter(metadata or ())
@@ -78,20 +74,21 @@ def _element_and_rank(type_name: str) -> tuple[str, int]:
     return match[1], match[2].count(",") + 1
 
 
-def _part_types(element: str, rank: int, metadata: Metadata | None) -> list[str]:
+def _part_types(element: str, rank: int, metadata: DescriptorCopy | None) -> list[str]:
     first = [TENSOR_MAP_TYPE] if metadata is not None else ["*" + element, *["i64"] * (2 * rank), "i1"]
     return [*first, *["i32"] * rank, *["i64"] * rank]
 
 
-def _parts(argument: Argument, metadata: Metadata | None) -> list[Argument]:
+def _parts(argument: Argument, metadata: DescriptorCopy | None) -> list[Argument]:
     name, desc = argument.name, argument.value
     element, rank = _element_and_rank(argument.type_name)
     sizes, strides = [int(size) for size in desc.shape], [int(stride) for stride in desc.strides]
     if metadata is None:
-        first: list[Any] = [desc.base, *sizes, *strides, desc.padding == "nan"]
+        first: list[object] = [desc.base, *sizes, *strides, desc.padding == "nan"]
         names = [name, *_numbered(name, "shape", rank), *_numbered(name, "strides", rank), f"{name}.padding"]
     else:
-        first, names = [_tensor_map(argument, metadata)], [name]
+        first = [_tensor_map(argument, metadata)]
+        names = [name]
     names += [*_numbered(name, "shape", rank), *_numbered(name, "strides", rank)]
     types = _part_types(element, rank, metadata)
     return [Argument(*part) for part in zip(names, types, [*first, *sizes, *strides], strict=True)]
@@ -101,7 +98,7 @@ def _numbered(name: str, what: str, rank: int) -> list[str]:
     return [f"{name}.{what}[{dim}]" for dim in range(rank)]
 
 
-def _tensor_map(argument: Argument, metadata: Metadata) -> HostTensorMap:
+def _tensor_map(argument: Argument, metadata: DescriptorCopy) -> HostTensorMap:
     desc = argument.value
     if metadata["elem_type"] >= len(_ELEMENTS):
         raise MinitritonError(f"parameter {argument.name!r}: this target's copies cannot unpack fp4")

@@ -22,7 +22,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minitriton.errors import MinitritonError
 from minitriton.identity import PLAIN, key_of
@@ -36,7 +36,11 @@ from minitriton.runtime.launching.arguments import (
     plain_argument,
     refuse_without_memory,
 )
+from minitriton.runtime.launching.host_values import Grid
 from minitriton.runtime.launching.loading import full_grid, make_current, stream_functions
+
+if TYPE_CHECKING:
+    from minitriton.runtime.compiled_kernel import CompiledKernel
 
 _INT_CLASS = (
     "((1 if {n} == 1 else 0 if {n} & 15 else 16) "
@@ -47,9 +51,15 @@ _INT_CLASS = (
 _PLAIN = PLAIN | {dtype}
 """Classes of compile-time values that are told apart by `==` and the class."""
 
-Entry = tuple[Callable[..., int], Any, Callable[[int, tuple[int, ...]], None]]
+Entry: TypeAlias = "tuple[Callable[..., int], CompiledKernel, Callable[[int, tuple[int, int, int]], None]]"
 """`(launch, kernel, check)`: `launch(x, y, z, stream, *values)` takes the values of all non-constexpr parameters and
 returns a CUresult, which `check(code, grid)` turns into an error."""
+
+
+Launch: TypeAlias = "Callable[[Grid, tuple[object, ...], dict[str, object]], CompiledKernel | None]"
+"""A launch of a grid with arguments and options; None where hooks keep it from being compiled."""
+Path: TypeAlias = "Callable[..., CompiledKernel | None]"
+"""A generated launch: `path(grid, *args, **options)`."""
 
 
 @dataclass
@@ -64,15 +74,15 @@ class Dispatcher:
 
     names: list[str]
     constexprs: frozenset[str]
-    defaults: dict[str, Any]
-    prepare: Callable[[tuple[Any, ...], dict[str, Any], int], Entry]
-    on_host: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-    slow: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    defaults: dict[str, object]
+    prepare: Callable[[tuple[object, ...], dict[str, object], int], Entry]
+    on_host: Launch
+    slow: Launch
     always_on_host: bool = False
     kernel: str = "kernel"
-    paths: dict[tuple[type, ...], Callable[..., Any]] = field(default_factory=dict)
+    paths: dict[tuple[type, ...], Path] = field(default_factory=dict)
 
-    def general(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def general(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
         """Takes the path of these argument types, generating it at first."""
         args = self.plain(args)
         types = tuple(map(type, args))
@@ -81,14 +91,14 @@ class Dispatcher:
             path = self.paths[types] = self._generate(types)
         return path(grid, *args, **options)
 
-    def plain(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def plain(self, args: tuple[object, ...]) -> tuple[Any, ...]:
         """The arguments, those of run-time parameters as launches take them."""
         return tuple(
             a if n in self.constexprs or a.__class__ in _PLAIN else plain_argument(a)
             for n, a in zip(self.names, args, strict=True)
         )
 
-    def refusal(self, error: RuntimeError, args: tuple[Any, ...]) -> Exception:
+    def refusal(self, error: RuntimeError, args: tuple[object, ...]) -> Exception:
         """The error for arguments of which one had no address, or `error` itself if that is not the reason."""
         for name, arg in zip(self.names, args, strict=True):
             try:
@@ -97,7 +107,7 @@ class Dispatcher:
                 return refused
         return error
 
-    def first(self) -> Callable[..., Any]:
+    def first(self) -> Path:
         """`dispatch(grid, *args, **options)` before any arguments have been seen."""
         body = f"    return _mt_dispatcher.general(_mt_grid, ({self._listed}), _mt_options)"
         return self._define("dispatch", body, {"_mt_dispatcher": self})
@@ -106,7 +116,7 @@ class Dispatcher:
     def _listed(self) -> str:
         return "".join(f"{n}, " for n in self.names)
 
-    def _define(self, name: str, body: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    def _define(self, name: str, body: str, scope: dict[str, Any]) -> Path:
         """A function with the kernel's parameters and defaults after the grid, and options. Its own names begin with
         `_mt_`, so that no parameter of a kernel can be one of them."""
         header = "".join(f"{n}=_mt_default_{n}, " if n in self.defaults else f"{n}, " for n in self.names)
@@ -116,7 +126,7 @@ class Dispatcher:
         scope[name].__qualname__ = f"{self.kernel}[grid]"
         return scope[name]
 
-    def _generate(self, types: tuple[type, ...]) -> Callable[..., Any]:
+    def _generate(self, types: tuple[type, ...]) -> Path:
         tensor_type = getattr(sys.modules.get("torch"), "Tensor", ())
         code = _Code()
         for name, kind in zip(self.names, types, strict=True):
@@ -189,12 +199,14 @@ class Dispatcher:
     return _mt_entry[1]
 """
 
-    def _by_place(self) -> Callable[..., Any]:
+    def _by_place(self) -> Path:
         """Decides per call: host arrays stay on the CPU, everything else takes the slow launch."""
         body = f"    return _mt_by_place(_mt_grid, ({self._listed}), _mt_options)"
         return self._define("path", body, {"_mt_by_place": self._launch_by_place})
 
-    def _launch_by_place(self, grid: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def _launch_by_place(
+        self, grid: Grid, args: tuple[object, ...], options: dict[str, object]
+    ) -> CompiledKernel | None:
         args = self.plain(args)
         on_host = self.always_on_host or belongs_on_host(args)
         return (self.on_host if on_host else self.slow)(grid, args, options)
@@ -212,7 +224,7 @@ class _Code:
     addresses: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
 
-    def add(self, name: str, kind: type, is_constexpr: bool, tensor_type: Any) -> bool:
+    def add(self, name: str, kind: type, is_constexpr: bool, tensor_type: type | tuple[()]) -> bool:
         """Adds one parameter; False where its type has no fast form."""
         if is_constexpr:
             self.key.extend([f"{name} if {name}.__class__ in _mt_plain else _mt_key_of({name})", f"{name}.__class__"])
@@ -242,13 +254,13 @@ class _Code:
         self.passed.append(variable)
 
 
-def belongs_on_host(args: tuple[Any, ...]) -> bool:
+def belongs_on_host(args: tuple[object, ...]) -> bool:
     """Whether a launch with these arguments runs on the CPU: one is an array in host memory, or no GPU is there and none is
     an array of a device."""
     return any(map(lies_on_host, args)) or not (has_gpu() or any(map(is_array, args)))
 
 
-def resolve_grid(grid: Any, names: list[str], args: tuple[Any, ...]) -> tuple[int, int, int]:
+def resolve_grid(grid: Grid, names: list[str], args: tuple[object, ...]) -> tuple[int, int, int]:
     """`grid` as three integers; a callable is given the arguments by name, as Triton does."""
     if callable(grid):
         grid = grid(dict(zip(names, args, strict=True)))

@@ -7,30 +7,35 @@ Where all parameters are pointers and numbers, a call does no more than read the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from minitriton.compilation.ast_source import TypeName
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cuda_driver import NO_CONTEXT
 from minitriton.runtime.launching.arguments import Argument
-from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
+from minitriton.runtime.launching.descriptor_arguments import expanded_arguments, is_descriptor_type
 from minitriton.runtime.launching.launcher import Launcher
+from minitriton.target.tensor_map import DescriptorCopy
 
-PassedValues = Callable[[Sequence[Argument]], tuple[Any, ...]]
+PassedValues = Callable[[Sequence[Argument]], tuple[object, ...]]
 """From arguments to what `Launcher.launch` takes."""
 
 
 def generic_call(
-    launcher: Launcher, signature: dict[str, Any], descriptors: Any, passed_values: PassedValues
+    launcher: Launcher,
+    signature: Mapping[str, TypeName] | Mapping[int, str],
+    descriptors: list[DescriptorCopy] | None,
+    passed_values: PassedValues,
 ) -> Callable[..., None]:
     """`call(x, y, z, stream, *arguments)`. `signature` is the kernel's, parameter → type, `descriptors` its `tensordesc_meta`."""
-    types = list(signature.values())
-    if any(isinstance(t, tuple) or t.startswith("tensordesc") for t in types):
+    types = [t for t in signature.values() if not isinstance(t, tuple)]
+    if len(types) < len(signature) or any(map(is_descriptor_type, types)):
         return _call_by_parts(launcher, signature, descriptors, passed_values)
     pointers = tuple(t.startswith("*") for t in types)
     launch = launcher.positional(tuple(i for i, t in enumerate(types) if t == "constexpr"))
 
-    def call(x: int, y: int, z: int, stream: int, *arguments: Any) -> None:
+    def call(x: int, y: int, z: int, stream: int, *arguments: object) -> None:
         if len(arguments) != len(pointers):
             raise _wrong_number(launcher, signature, len(arguments))
         values = [_address(a) if p else a for a, p in zip(arguments, pointers, strict=True)]
@@ -50,9 +55,12 @@ def _address(value: Any) -> int:
 
 
 def _call_by_parts(
-    launcher: Launcher, signature: dict[str, Any], descriptors: Any, passed_values: PassedValues
+    launcher: Launcher,
+    signature: Mapping[str, TypeName] | Mapping[int, str],
+    descriptors: list[DescriptorCopy] | None,
+    passed_values: PassedValues,
 ) -> Callable[..., None]:
-    def call(x: int, y: int, z: int, stream: int, *arguments: Any) -> None:
+    def call(x: int, y: int, z: int, stream: int, *arguments: object) -> None:
         if len(arguments) != len(signature):
             raise _wrong_number(launcher, signature, len(arguments))
         parts: list[Argument] = []
@@ -63,7 +71,7 @@ def _call_by_parts(
     return call
 
 
-def _collect(name: str, type_name: Any, value: Any, parts: list[Argument]) -> None:
+def _collect(name: str, type_name: TypeName, value: Any, parts: list[Argument]) -> None:
     """The runtime arguments in a parameter, tuples taken apart."""
     if isinstance(type_name, tuple):
         for index, (element_type, element) in enumerate(zip(type_name, value, strict=True)):
@@ -72,7 +80,9 @@ def _collect(name: str, type_name: Any, value: Any, parts: list[Argument]) -> No
         parts.append(Argument(name, type_name, value))
 
 
-def _wrong_number(launcher: Launcher, signature: dict[str, Any], given: int) -> MinitritonError:
+def _wrong_number(
+    launcher: Launcher, signature: Mapping[str, TypeName] | Mapping[int, str], given: int
+) -> MinitritonError:
     return MinitritonError(
         f"kernel {launcher.name!r} has {len(signature)} parameters ({', '.join(map(str, signature))}), got {given} arguments",
         help="pass all of them in order, those that are compiled in too",

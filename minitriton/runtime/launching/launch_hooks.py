@@ -7,7 +7,6 @@ def enter(metadata):
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from minitriton import knobs
 
@@ -15,15 +14,15 @@ from minitriton import knobs
 class LazyDict:
     """A dictionary that is completed when it is read."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: dict[str, object]) -> None:
         self.data = data
-        self.extras: list[tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]] = []
+        self.extras: list[tuple[Callable[..., dict[str, object]], tuple[object, ...]]] = []
 
-    def add(self, func: Callable[..., dict[str, Any]], args: tuple[Any, ...]) -> None:
+    def add(self, func: Callable[..., dict[str, object]], args: tuple[object, ...]) -> None:
         """Has `get` add what `func(*args)` returns."""
         self.extras.append((func, args))
 
-    def get(self) -> dict[str, Any]:
+    def get(self) -> dict[str, object]:
         for func, args in self.extras:
             self.data = {**self.data, **func(*args)}
         self.extras.clear()

@@ -99,11 +99,11 @@ class Launcher:
         z: int,
         stream: int,
         function: int | None,
-        packed_metadata: Any,
-        launch_metadata: Any,
-        launch_enter_hook: Callable[[Any], None] | None,
-        launch_exit_hook: Callable[[Any], None] | None,
-        *arguments: Any,
+        packed_metadata: object,
+        launch_metadata: object,
+        launch_enter_hook: Callable[[object], None] | None,
+        launch_exit_hook: Callable[[object], None] | None,
+        *arguments: object,
     ) -> None:
         """Triton's way to launch a compiled kernel, which code generators write: `kernel.run(grid x, y, z, stream, kernel.function,
         kernel.packed_metadata, None or metadata for the hooks, the hooks, *arguments)`.
@@ -119,11 +119,11 @@ class Launcher:
         if launch_exit_hook:
             launch_exit_hook(launch_metadata)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """What it launches is loaded in this process: a pickled one is None, and its kernel loads itself anew."""
         return _nothing, ()
 
-    def launch(self, x: int, y: int, z: int, stream: int, values: tuple[Any, ...]) -> None:
+    def launch(self, x: int, y: int, z: int, stream: int, values: tuple[object, ...]) -> None:
         """Enqueues one launch on `stream` (a CUstream as an integer). `values`: addresses and numbers, in order.
 
         Raises `MinitritonError` that names the kernel if a value does not fit its type or the driver refuses.
@@ -176,7 +176,7 @@ class Launcher:
         if not halves:
             return launch
 
-        def launch_with_halves(x: int, y: int, z: int, stream: int, *values: Any) -> int:
+        def launch_with_halves(x: int, y: int, z: int, stream: int, *values: object) -> int:
             given = [v for i, v in enumerate(values) if i not in skipped]
             encoded = list(self._encoded(tuple(given)))
             for position in skipped:
@@ -189,7 +189,7 @@ class Launcher:
         """`launch` with the address of newly allocated scratch memory after the other values."""
         size, alignment = self.shape.scratch_bytes * self.shape.num_ctas, self.shape.scratch_alignment
 
-        def launch_with_scratch(x: int, y: int, z: int, stream: int, *values: Any) -> int:
+        def launch_with_scratch(x: int, y: int, z: int, stream: int, *values: object) -> int:
             buffer = current_allocator()(size * x * y * z, alignment, stream)
             return launch(x, y, z, stream, *values, buffer.data_ptr())
 
@@ -204,7 +204,7 @@ class Launcher:
             help = "an earlier kernel on this device failed: run with CUDA_LAUNCH_BLOCKING=1 to see which; " + help
         self.driver.check(f"launching kernel {self.name!r}", code, help=help)
 
-    def _encoded(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _encoded(self, values: tuple[Any, ...]) -> tuple[object, ...]:
         """`values` with half-precision numbers as their bits."""
         return tuple(half_bits(v, t) if t in ("fp16", "bf16") else v for v, t in zip(values, self.types, strict=True))
 
@@ -245,13 +245,13 @@ offset 48 (CUDA 12.8 and 13.0, `cuobjdump -elf`, EIATTR_PARAM_CBANK and EIATTR_K
 def _by_clusters(launch: Callable[..., int], num_ctas: int) -> Callable[..., int]:
     """`launch` for a grid of programs, each of which is `num_ctas` blocks along x."""
 
-    def launch_by_clusters(x: int, *others: Any) -> int:
+    def launch_by_clusters(x: int, *others: object) -> int:
         return launch(x * num_ctas, *others)
 
     return launch_by_clusters
 
 
-def _launch_attributes(shape: LaunchShape) -> Any:
+def _launch_attributes(shape: LaunchShape) -> ctypes.Array[ctypes.c_char]:
     values: list[tuple[int, ...]] = []
     if shape.cooperative:
         values.append((_ATTRIBUTE_COOPERATIVE, 1))

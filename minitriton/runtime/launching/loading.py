@@ -14,6 +14,7 @@ from minitriton import knobs
 from minitriton.codegen.cubin import assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import blocks_on_sm
+from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.errors import MinitritonError, OutOfResources
 from minitriton.runtime.cuda_driver import CudaDriver, TensorMapAddress, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.arguments import (
@@ -77,9 +78,9 @@ def load(kernel: StoredKernel) -> None:
 
 def _few_programs(kernel: StoredKernel, driver: CudaDriver, device: int) -> FewPrograms | None:
     """The kernel with more registers, where it has such a cubin, for as many blocks as run at once with these."""
-    cubin = kernel.asm.get("few_cubin")
-    if cubin is None:
+    if "few_cubin" not in kernel.asm:
         return None
+    cubin = kernel.asm["few_cubin"]
     metadata = kernel.metadata
     loaded = driver.load(kernel.name, cubin, metadata.shared, device)
     if metadata.num_ctas > _MOST_PORTABLE_CTAS:
@@ -128,9 +129,9 @@ def stream_functions() -> tuple[Callable[[], int], Callable[[int], int]]:
     return driver.current_device, lambda device: 0
 
 
-def full_grid(grid: Any) -> tuple[int, int, int]:
+def full_grid(grid: object) -> tuple[int, int, int]:
     """`grid` with the missing dimensions filled in by 1. Raises `MinitritonError` for what is no grid."""
-    given = grid if isinstance(grid, (tuple, list)) else (grid,)
+    given: list[Any] = [*grid] if isinstance(grid, (tuple, list)) else [grid]
     if not 1 <= len(given) <= 3:
         raise MinitritonError(f"a grid has 1 to 3 dimensions, not {len(given)}", help=_GRID_HELP)
     try:
@@ -149,12 +150,15 @@ _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _GRID_HELP = "write kernel[(x, y, z)](...) with 1 to 3 integers, or a function of the arguments that returns them"
 
 
-def given_arguments(kernel: StoredKernel, args: tuple[Any, ...]) -> list[Argument]:
+def given_arguments(kernel: StoredKernel, args: tuple[object, ...]) -> list[Argument]:
     """What the launch passes of `args`. Raises `MinitritonError` where their number fits none of the ways to call."""
     source = kernel.src
-    kinds = source.signature.values() if source.ext == "source" else source.runtime_parameters()
+    kinds: Iterable[TypeName]
+    if isinstance(source, ASTSource):
+        kinds, constexprs = source.signature.values(), {p.name for p in source.fn.params if p.is_constexpr}
+    else:
+        kinds, constexprs = source.runtime_parameters(), set[str]()
     parameters = list(zip(map(str, source.signature), kinds, strict=True))
-    constexprs = {p.name for p in source.fn.params if p.is_constexpr} if source.ext == "source" else set()
     declared = [p for p in parameters if p[0] not in constexprs]
     passed = [p for p in declared if p[1] != "constexpr"]
     flat = [(n, t) for name, kind in passed for n, t in _flattened(name, kind)]
@@ -173,7 +177,7 @@ def given_arguments(kernel: StoredKernel, args: tuple[Any, ...]) -> list[Argumen
     )
 
 
-def passed_values(arguments: Iterable[Argument]) -> tuple[Any, ...]:
+def passed_values(arguments: Iterable[Argument]) -> tuple[object, ...]:
     """What a `Launcher` takes for `arguments`: addresses and numbers; for a tensor map the address of its bytes, which it keeps."""
     return tuple(
         _encoded(a.name, a.value) if a.type_name == TENSOR_MAP_TYPE else runtime_value(a.value, a.type_name)
@@ -196,7 +200,7 @@ def _encoded(name: str, given: HostTensorMap) -> TensorMapAddress:
     return found
 
 
-def _flattened(name: str, kind: Any) -> list[tuple[str, Any]]:
+def _flattened(name: str, kind: TypeName) -> list[tuple[str, str]]:
     """The names and types of the arguments of a parameter, tuples taken apart and what is compiled in left out."""
     if isinstance(kind, tuple):
         return [part for i, k in enumerate(kind) for part in _flattened(f"{name}[{i}]", k)]

@@ -202,7 +202,7 @@ class _State(ctypes.Structure):
 
 
 @functools.cache
-def _machine_code() -> tuple[Any, int]:
+def _machine_code() -> tuple[object, int]:
     """The execution engine (kept alive) and the address of `launch` in it."""
     import llvmlite.binding as llvm
 
@@ -221,7 +221,7 @@ def _machine_code() -> tuple[Any, int]:
 class _StateAddress(int):
     """The address of a kernel's state, which it keeps alive; the built-in function holds it as its `self`."""
 
-    kept: tuple[Any, ...]
+    kept: tuple[object, ...]
 
 
 def native_launch(
@@ -231,7 +231,7 @@ def native_launch(
     offsets: list[int],
     parameter_bytes: int,
     template: bytes,
-    keep: Any = None,
+    keep: object = None,
     few: tuple[int, int] = (0, 0),
 ) -> Callable[..., int]:
     """The launch function of one kernel. `codes` are `struct` codes of its parameters, `offsets` their places in bytes;

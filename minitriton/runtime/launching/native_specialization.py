@@ -5,15 +5,21 @@ native_specialize_impl(CUDABackend, 48, False, True, True)    →    ("i32", "D"
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 from minitriton.errors import MinitritonError
-from minitriton.runtime.launching.arguments import is_array, specialize
+from minitriton.runtime.launching.arguments import Specialization, is_array, specialize
+
+
+class TensorSpecializing(Protocol):
+    """A backend that says itself what kernels are specialised on of a tensor."""
+
+    def get_tensor_specialization(self, arg: object, *, align: bool) -> object: ...
 
 
 def native_specialize_impl(
-    backend: Any, arg: Any, is_const: bool, specialize_value: bool, align: bool
-) -> tuple[Any, Any]:
+    backend: TensorSpecializing, arg: object, is_const: bool, specialize_value: bool, align: bool
+) -> Specialization:
     """`(type name, specialisation key)` of one argument; a backend that specialises otherwise is asked for the key.
 
     Raises `TypeError` for what no kernel takes.

@@ -12,9 +12,9 @@ For launches with tensor descriptors, whose arguments have no generated path: ta
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 from minitriton.language.dtypes import dtype
+from minitriton.runtime.launching.host_values import is_descriptor, is_tensor
 
 MOST_REPEATED = 256
 """Launches of a kernel that are remembered; then all are forgotten."""
@@ -22,19 +22,19 @@ MOST_REPEATED = 256
 _BY_VALUE = frozenset({int, bool, str, type(None), dtype})
 
 
-def launch_key(device: int, args: tuple[Any, ...], options: dict[str, Any]) -> Hashable | None:
+def launch_key(device: int, args: tuple[object, ...], options: dict[str, object]) -> Hashable | None:
     """What a launch is known by again."""
-    parts: list[Any] = [device, *options.items()]
+    parts: list[object] = [device, *options.items()]
     has_descriptor = False
     for arg in args:
         kind = type(arg)
         if kind in _BY_VALUE:
             parts.append((kind, arg))
-        elif kind is float:
+        elif isinstance(arg, float) and kind is float:
             parts.append(arg.hex())
-        elif hasattr(arg, "data_ptr"):
+        elif is_tensor(arg):
             parts.append((kind, arg.data_ptr(), arg.dtype))
-        elif hasattr(arg, "block_shape") and hasattr(arg.base, "data_ptr"):
+        elif is_descriptor(arg) and is_tensor(arg.base):
             has_descriptor = True
             sizes = (tuple(arg.shape), tuple(arg.strides), tuple(arg.block_shape))
             parts.append((kind, arg.base.data_ptr(), arg.base.dtype, sizes, arg.padding))

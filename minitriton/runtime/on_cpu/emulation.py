@@ -11,7 +11,7 @@ from __future__ import annotations
 import linecache
 import struct
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from minitriton.runtime.on_cpu.host_arrays import host_view
 
 if TYPE_CHECKING:
     from minitriton.emulator import Finding, Report
+    from minitriton.emulator.kernel_arguments import Value
     from minitriton.runtime.stored_kernel import StoredKernel
 
 TO_INTERPRETER = "MINITRITON_INTERPRET=1 runs the kernel's TTIR on the interpreter instead"
@@ -124,7 +125,7 @@ def _complain(report: Report) -> None:
         warnings.warn(str(finding).partition("\n")[0], RuntimeWarning, stacklevel=2)
 
 
-def emulator_value(argument: Argument) -> Any:
+def emulator_value(argument: Argument) -> Value:
     """What the emulator takes: an array, or the bytes of a number."""
     type_name, value = argument.type_name, argument.value
     if type_name == TENSOR_MAP_TYPE:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minitriton import knobs
 
@@ -50,7 +50,7 @@ class Timing:
 TIMING = Timing()
 
 
-def estimated_time(call: Callable[[], Any]) -> float:
+def estimated_time(call: Callable[[], object]) -> float:
     """Milliseconds of the launches that `call()` makes, by the emulator's counts; by the wall clock if it makes none."""
     with knobs.emulator.scope():
         knobs.emulator.check = "1"
@@ -61,7 +61,7 @@ def estimated_time(call: Callable[[], Any]) -> float:
     return TIMING.milliseconds - before
 
 
-def instructions_issued(call: Callable[[], Any], quantiles: Sequence[float]) -> list[float]:
+def instructions_issued(call: Callable[[], object], quantiles: Sequence[float]) -> list[float]:
     """Warp-level instructions of the kernel that `call()` launches once and returns, for every quantile; 0 where it was not
     the emulator that ran it."""
     with knobs.emulator.scope():

@@ -10,7 +10,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
-from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pipelines import ttir_passes
 from minitriton.runtime.launching.arguments import is_array
@@ -31,20 +31,20 @@ def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOpti
 
 
 def run_on_interpreter(
-    module: ModuleOp, source: ASTSource, args: tuple[Any, ...], grid: tuple[int, int, int], target: GPUTarget
+    module: ModuleOp, source: ASTSource, args: tuple[object, ...], grid: tuple[int, int, int], target: GPUTarget
 ) -> None:
     """Runs `module` over `grid`. Raises `MinitritonError` for device arrays and for accesses outside of every array."""
     from minitriton.emulator.inline_assembly import evaluate
     from minitriton.interpreter import interpret
 
-    values: list[Any] = []
+    values: list[object] = []
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
     capability, seconds = target.arch, knobs.emulator.seconds
     interpret(module, source.name, values, grid, inline_assembly=evaluate, capability=capability, seconds=seconds)
 
 
-def _collect(kind: Any, arg: Any, values: list[Any]) -> None:
+def _collect(kind: TypeName, arg: Any, values: list[object]) -> None:
     if isinstance(kind, tuple):
         for k, a in zip(kind, arg, strict=True):
             _collect(k, a, values)
