@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +117,7 @@ def run_diff(given: argparse.Namespace) -> int:
         raise MinitritonError(f"--pass takes NAME or NAME:N, not {given.pass_name!r}") from None
     difference = recording.difference(index)
     if given.json:
-        print(json.dumps({"pass": recording.steps[index].text, "rows": [asdict(row) for row in difference.rows]}))
+        print(json.dumps({"pass": recording.steps[index].text, "rows": [row._asdict() for row in difference.rows]}))
     elif not recording.steps[index].changed:
         print(f"{recording.steps[index].text} changed nothing")
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,10 @@ class Opened:
     recording: Recording
     tables: Tables
     inspected: dict[int, dict[str, Any]] = field(default_factory=dict)
+    ended: float = 0.0
+    """When the compile ended, in seconds since 1970."""
+    seconds: float = 0.0
+    """That it took, with what was recorded of it."""
     ran: Ran | None = None
     cubin: bytes | None = None
 
@@ -42,12 +47,14 @@ class Compiles:
         """The compile of `asked`, made or remembered."""
         found = self._opened.get(asked)
         if found is None:
+            start = time.perf_counter()
             program = open_program(asked)
             recording = record(
                 program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=True
             )
             recording.own_pipeline = str(program.own_pipeline())
             found = self._opened[asked] = Opened(program, recording, Tables(sorted(recording.sources)))
+            found.ended, found.seconds = time.time(), time.perf_counter() - start
             while len(self._opened) > _KEPT:
                 self._opened.popitem(last=False)
         self._opened.move_to_end(asked)

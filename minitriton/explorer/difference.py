@@ -15,8 +15,10 @@ import difflib
 from bisect import bisect_left
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
-from minitriton.explorer.snapshot import Line, Snapshot
+from minitriton.explorer.line import Line
+from minitriton.explorer.snapshot import Snapshot
 
 
 class Kind(StrEnum):
@@ -29,8 +31,7 @@ class Kind(StrEnum):
     ADDED = "added"
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One row: indices of lines on either side, None where there is none. Of a moved op, `other` is its line on the other side."""
 
     kind: Kind
@@ -64,10 +65,13 @@ class Difference:
 def compare(before: Snapshot, after: Snapshot) -> Difference:
     """How `after` differs from `before`."""
     left, right = before.lines, after.lines
-    by_op = {line.op: at for at, line in enumerate(right) if line.op}
-    pairs = {at: by_op[line.op] for at, line in enumerate(left) if line.op in by_op}
+    begin, end = _common_ends(left, right)
+    by_op = {right[at].op: at for at in range(begin, len(right) - end) if right[at].op}
+    pairs = {at: by_op[left[at].op] for at in range(begin, len(left) - end) if left[at].op in by_op}
     standing = _longest_increasing(pairs)
     moved = {a: b for a, b in pairs.items() if a not in standing}
+    standing |= {at: at for at in range(begin)}
+    standing |= {len(left) - at: len(right) - at for at in range(1, end + 1)}
     _match_between(left, right, standing, moved)
     moved_back = {b: a for a, b in moved.items()}
     rows: list[Row] = []
@@ -81,6 +85,14 @@ def compare(before: Snapshot, after: Snapshot) -> Difference:
     return Difference(before, after, tuple(rows))
 
 
+def _common_ends(left: tuple[Line, ...], right: tuple[Line, ...]) -> tuple[int, int]:
+    """How many lines at the beginning, and how many at the end, are alike in all that is known of them."""
+    most = min(len(left), len(right))
+    begin = next((at for at in range(most) if left[at] != right[at]), most)
+    end = next((at for at in range(most - begin) if left[-1 - at] != right[-1 - at]), most - begin)
+    return begin, end
+
+
 def _match_between(
     left: tuple[Line, ...], right: tuple[Line, ...], standing: dict[int, int], moved: dict[int, int]
 ) -> None:
@@ -90,7 +102,8 @@ def _match_between(
     for a, b in [*sorted(standing.items()), (len(left), len(right))]:
         free_left = [k for k in range(i, a) if k not in moved]
         free_right = [k for k in range(j, b) if k not in taken]
-        standing.update(_alike_pairs(left, right, free_left, free_right))
+        if free_left and free_right:
+            standing.update(_alike_pairs(left, right, free_left, free_right))
         i, j = a + 1, b + 1
 
 

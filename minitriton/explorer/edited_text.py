@@ -17,7 +17,8 @@ from xdsl.ir import Operation
 
 from minitriton.dialects.text import parse_module
 from minitriton.errors import MinitritonError
-from minitriton.explorer.snapshot import Identities, Snapshot
+from minitriton.explorer.identities import Identities
+from minitriton.explorer.snapshot import Snapshot
 
 _NAME = "edited"
 

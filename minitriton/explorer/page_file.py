@@ -9,6 +9,7 @@ import json
 from importlib import resources
 from typing import Any
 
+from minitriton.explorer.packing import packed
 from minitriton.explorer.payload import payload
 from minitriton.explorer.recording import Recording
 
@@ -20,7 +21,7 @@ def html(recording: Recording) -> str:
 
 def file_page(compiles: list[dict[str, Any]]) -> str:
     """The page with everything inside: `compiles` as `kept_answers.compile_with_answers` makes them."""
-    return _page({"compiles": compiles}, "'none'")
+    return _page({"compiles": [packed(one) for one in compiles]}, "'none'")
 
 
 def live_page(asked: list[dict[str, Any]], token: str) -> str:

@@ -24,7 +24,8 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import EditedState
 from minitriton.explorer.difference import Difference, compare
 from minitriton.explorer.edited_text import parse_edited
-from minitriton.explorer.snapshot import Identities, Snapshot, fingerprint, snapshot
+from minitriton.explorer.identities import Identities
+from minitriton.explorer.snapshot import Snapshot, Snapshots
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for
@@ -142,12 +143,12 @@ def record(
 
 class _Watch(Hook):
     def __init__(self, recording: Recording, facts: frozenset[Property], keep: bool) -> None:
-        self.recording, self.facts, self.keep = recording, facts, keep
+        self.recording, self.facts = recording, facts
         self.identities = Identities()
+        self.snapshots = Snapshots(self.identities, keep=keep)
         self.start = 0.0
         self.step: Step | None = None
         self.text = ""
-        self.fingerprint: list[tuple[Any, ...]] | None = None
 
     def begin(self, value: Any, seconds: float) -> None:
         first = self._snapshot(value)
@@ -156,19 +157,7 @@ class _Watch(Hook):
         self.text = first.text
 
     def _snapshot(self, value: Any) -> Snapshot:
-        """The state `value`; the one before, as it is, where a pass has left the module alone."""
-        level = level_of(self.facts)
-        print_of_value = fingerprint(value) if isinstance(value, ModuleOp) else None
-        last = self.recording.steps[-1].after if self.recording.steps else None
-        if (
-            last is not None
-            and last.level == level
-            and print_of_value is not None
-            and print_of_value == self.fingerprint
-        ):
-            return last
-        self.fingerprint = print_of_value
-        return snapshot(value, level, self.identities, keep=self.keep)
+        return self.snapshots.take(value, level_of(self.facts))
 
     def before(self, step: Step, value: Any) -> None:
         self.step = step

@@ -137,6 +137,10 @@ def serve(asked: list[Asked], *, port: int = DEFAULT_PORT, browser: bool = True,
     guard = Guard(actual, token)
     with listening, contextlib.ExitStack() as stack:
         workers = {name: stack.enter_context(Worker()) for name in ("answering", *sorted(set(_PROCESSES.values())))}
+        for one in asked:
+            # Compiled by the time that the page asks for it, and begun before this process imports its own libraries.
+            question = {"asked": one.plain()}
+            threading.Thread(target=workers["answering"].ask, args=("compile", question), daemon=True).start()
         app = application(guard, asked, workers)
         import uvicorn
 
@@ -155,10 +159,6 @@ def serve(asked: list[Asked], *, port: int = DEFAULT_PORT, browser: bool = True,
             f"{address}\nIt runs kernels' code for whoever has this address, on this machine only. Ctrl-C ends it.",
             flush=True,
         )
-        for one in asked:
-            # Compiled by the time that the page asks for it.
-            question = {"asked": one.plain()}
-            threading.Thread(target=workers["answering"].ask, args=("compile", question), daemon=True).start()
         server = Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
         if browser:
             threading.Timer(0.3, webbrowser.open, [address]).start()

@@ -18,129 +18,11 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.locations import user_location
-from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
-from minitriton.dialects.printing.printer import TritonPrinter
+from minitriton.explorer.identities import Identities, StableNames
+from minitriton.explorer.line import Line
 from minitriton.explorer.llvm_places import Callers, LLVMPlaces, Place
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of text. `op`: the number of the op that begins on it, 0 for none. `source`: the user's file and line."""
-
-    text: str
-    op: int = 0
-    source: tuple[str, int] | None = None
-    defines: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
-    number: int = 0
-    """Of LLVM IR and PTX, the line's number from 1 in the whole text, some lines of which are not shown."""
-
-
-class Identities:
-    """Numbers of ops and names of values, the same for as long as the object lives; keeps what it has numbered alive."""
-
-    def __init__(self) -> None:
-        self._ops: dict[int, tuple[int, Operation]] = {}
-        self._by_number: dict[int, Operation] = {}
-        self._last = 0
-        self._last_name = -1
-        self.callers: dict[Place, list[Place]] = {}
-        """Of lines of the language's library, the user's lines that they were inlined at, as the last LLVM IR says."""
-        self._values: dict[int, tuple[str, SSAValue]] = {}
-        self._taken: set[str] = set()
-
-    def number(self, op: Operation) -> int:
-        """The number of `op`, from 1."""
-        found = self._ops.get(id(op))
-        if found is None:
-            self._last += 1
-            found = self._ops[id(op)] = (self._last, op)
-            self._by_number[self._last] = op
-        return found[0]
-
-    def op(self, number: int) -> Operation:
-        """The op that has `number`."""
-        return self._by_number[number]
-
-    def adopt(self, op: Operation, number: int, names: tuple[str, ...]) -> None:
-        """Makes `op` the one that has `number` (0: a new one), and gives what it defines these names."""
-        if number:
-            self._ops[id(op)] = (number, op)
-            self._by_number[number] = op
-        for value, name in zip(defined_by(op), names, strict=False):
-            self._values[id(value)] = (name.partition("#")[0], value)
-
-    def name(self, value: SSAValue, wanted: str) -> str:
-        """The name of `value`: `wanted` when it is first met; where that is taken the next free number, or `wanted` with a suffix."""
-        known = self._values.get(id(value))
-        if known is not None:
-            return known[0]
-        name, count = wanted, 0
-        while name in self._taken:
-            count += 1
-            name = str(self._last_name + count) if wanted.isdigit() else f"{wanted}_{count}"
-        if name.isdigit():
-            self._last_name = max(self._last_name, int(name))
-        self._taken.add(name)
-        self._values[id(value)] = (name, value)
-        return name
-
-
-def defined_by(op: Operation) -> tuple[SSAValue, ...]:
-    """The results of an op, and the arguments of its blocks."""
-    return (*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args))
-
-
-class _StableNames(ValueNames):
-    """MLIR's names for values met for the first time, and the names they had before for the others."""
-
-    def __init__(self, root: Operation, identities: Identities) -> None:
-        super().__init__(root)
-        for value, name in list(self.values.items()):
-            self.values[value] = _numbered(identities, value, name)
-        for op in self.groups:
-            self.groups[op] = [f"{self.values[op.results[0]].partition('#')[0]}:{len(op.results)}"]
-
-
-def _numbered(identities: Identities, value: SSAValue, name: str) -> str:
-    """The lasting name of `value`; results that share a name stay together (`12#0`, `12#1`)."""
-    base, mark, index = name.partition("#")
-    if not mark:
-        return identities.name(value, name)
-    first = value.owner.results[0] if isinstance(value.owner, Operation) else value
-    return f"{identities.name(first, base)}#{index}"
-
-
-_MARK = re.compile("\x01(\\d+)\x01")
-"""Stands before each op in marked text: a character that printed IR escapes, around the op's place in `marked`."""
-
-
-class _MarkingPrinter(TritonPrinter):
-    """Marks where each op begins."""
-
-    def __init__(self, names: ValueNames, aliases: AliasTable) -> None:
-        super().__init__(names, aliases, locations=False)
-        self.marked: list[Operation] = []
-
-    def print_op(self, op: Operation) -> None:
-        self.parts.append(f"\x01{len(self.marked)}\x01")
-        self.marked.append(op)
-        super().print_op(op)
-
-
-def _lines_of_module(module: ModuleOp, names: ValueNames, identities: Identities) -> list[Line]:
-    """`module` as lines, the definitions of its aliases first."""
-    aliases = AliasTable()
-    printer = _MarkingPrinter(names, aliases)
-    printer.print_op(module)
-    lines: list[Line] = []
-    for text in aliases.finish(printer.text).rstrip("\n").split("\n"):
-        mark = _MARK.search(text)
-        bare = _MARK.sub("", text)
-        lines.append(Line(bare) if mark is None else _line_of_op(bare, printer.marked[int(mark[1])], names, identities))
-    return lines
+from minitriton.explorer.module_lines import ModuleLines, Row, ops_of, rows_of
 
 
 @dataclass(frozen=True)
@@ -155,19 +37,8 @@ class KeptModule:
 def _kept(module: ModuleOp, names: ValueNames, identities: Identities) -> KeptModule:
     mapped: dict[SSAValue, SSAValue] = {}
     copy = module.clone(mapped)
-    ops = {identities.number(old): new for old, new in zip(module.walk(), copy.walk(), strict=True)}
+    ops = {identities.number(old): new for old, new in zip(ops_of(module), ops_of(copy), strict=True)}
     return KeptModule(copy, {names.name_of(old): new for old, new in mapped.items()}, ops)
-
-
-def _line_of_op(text: str, op: Operation, names: ValueNames, identities: Identities) -> Line:
-    place = user_location(op.location)
-    return Line(
-        text,
-        identities.number(op),
-        (place.file, place.line) if place is not None else None,
-        tuple(names.name_of(value) for value in defined_by(op)),
-        tuple(names.name_of(value) for value in op.operands),
-    )
 
 
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)")
@@ -226,28 +97,38 @@ class Snapshot:
         return "\n".join(line.text for line in self.lines)
 
 
-def fingerprint(module: ModuleOp) -> list[tuple[Any, ...]]:
-    """What the text of `module` is made from, op by op: equal for a module that a pass left alone, and cheaper than its text."""
-    return [
-        (
-            op, op.parent, tuple(op.operands), tuple(op.attributes.items()), tuple(op.properties.items()),
-            tuple(value.type for value in defined_by(op)), tuple(op.successors),
-        )
-        for op in module.walk()
-    ]  # fmt: skip
+class Snapshots:
+    """Takes the states of one compile, one after the other. `keep`: with a copy of each module of TTIR or TTGIR."""
+
+    def __init__(self, identities: Identities, *, keep: bool = False) -> None:
+        self.identities = identities
+        self._keep = keep
+        self._lines = ModuleLines(identities)
+        self._last: tuple[Snapshot, list[Row]] | None = None
+
+    def take(self, value: Any, level: str) -> Snapshot:
+        """The state `value`: a module, or what prints as LLVM IR or PTX; the state before, as it is, where a pass has left the
+        module alone."""
+        if not isinstance(value, ModuleOp):
+            self._last = None
+            text = str(value)
+            if level != "ptx":
+                self.identities.callers = LLVMPlaces(text).callers
+            return snapshot_of_text(text, level, self.identities.callers)
+        rows = rows_of(value)
+        if self._last is not None and self._last[0].level == level and self._last[1] == rows:
+            return self._last[0]
+        names = StableNames(value, self.identities)
+        lines = self._lines.lines(value, names, rows)
+        kept = _kept(value, names, self.identities) if self._keep and level in ("ttir", "ttgir") else None
+        taken = Snapshot(level, tuple(lines), len(rows), kept)
+        self._last = taken, rows
+        return taken
 
 
 def snapshot(value: Any, level: str, identities: Identities, *, keep: bool = False) -> Snapshot:
-    """The state `value`: a module, or what prints as LLVM IR or PTX. `keep`: with a copy of a module of TTIR or TTGIR."""
-    if isinstance(value, ModuleOp):
-        names = _StableNames(value, identities)
-        lines = _lines_of_module(value, names, identities)
-        kept = _kept(value, names, identities) if keep and level in ("ttir", "ttgir") else None
-        return Snapshot(level, tuple(lines), sum(1 for _ in value.walk()), kept)
-    text = str(value)
-    if level != "ptx":
-        identities.callers = LLVMPlaces(text).callers
-    return snapshot_of_text(text, level, identities.callers)
+    """The state `value` by itself."""
+    return Snapshots(identities, keep=keep).take(value, level)
 
 
 def snapshot_of_text(text: str, level: str, callers: dict[Place, list[Place]]) -> Snapshot:

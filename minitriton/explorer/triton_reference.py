@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.explorer.line import Line
 from minitriton.explorer.program import Program
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
-from minitriton.explorer.snapshot import Line, Snapshot, snapshot_of_text
+from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
 
 _SECONDS = 120
 _HEAD = re.compile(r"^// -----// IR Dump Before (\S+) \(([\w-]+)\).*//----- //\s*$", re.MULTILINE)

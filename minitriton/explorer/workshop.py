@@ -40,7 +40,8 @@ def compiled(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     if given.get("again"):
         workshop.forget(asked)
     opened = workshop.opened(asked)
-    return {**payload(opened.recording), **about(opened.program)}
+    took = {"ended": opened.ended, "seconds": round(opened.seconds, 3)}
+    return {**payload(opened.recording), **about(opened.program), "took": took}
 
 
 def about(program: Program) -> dict[str, Any]:

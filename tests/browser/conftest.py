@@ -13,28 +13,18 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-QUIET = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--window-size=1600,900",
-)  # fmt: skip
-
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
+    if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
         if os.environ.get("MINITRITON_BROWSER") == "required":
             raise RuntimeError("no chromium and chromedriver: install Debian's chromium and chromium-driver")
         pytest.skip("needs chromium and chromedriver")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (*QUIET, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    session = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    yield session
-    session.quit()
+    pytest.importorskip("selenium", reason="needs selenium")
+    from chromium import chromium
+
+    with chromium(tmp_path_factory.mktemp("profile")) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

@@ -83,7 +83,7 @@ def test_a_click_on_a_line_marks_its_place_in_the_source_and_beyond(opened: Any)
     load = next(line for line in opened.find_elements(By.CSS_SELECTOR, "#after .k-changed") if "tt.load" in line.text)
     load.click()
     wait_for(lambda: any("tl.load" in line for line in lines(opened, "source", "marked")))
-    assert "line=" in opened.current_url
+    wait_for(lambda: "line=" in opened.current_url)
     choose(opened, "emit-ptx")
     wait_for(lambda: any("ld.global" in line for line in lines(opened, "after", "marked")))
 
@@ -99,6 +99,7 @@ def test_a_line_of_the_source_leads_to_the_ptx(opened: Any) -> None:
 
 def test_a_link_leads_back_to_the_same_view(opened: Any) -> None:
     choose(opened, "tritongpu-remove-layout")
+    wait_for(lambda: "step=" in opened.current_url)
     link, shown = opened.current_url, title(opened)
     opened.get("about:blank")
     opened.get(link)

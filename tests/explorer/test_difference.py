@@ -8,8 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.dialects import arith
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.explorer.difference import Kind, compare
+from minitriton.explorer.identities import Identities
 from minitriton.explorer.llvm_places import LLVMPlaces
-from minitriton.explorer.snapshot import Identities, lines_of_llvm_ir, lines_of_ptx, snapshot
+from minitriton.explorer.snapshot import lines_of_llvm_ir, lines_of_ptx, snapshot
 
 PROGRAM = """
 tt.func @f(%a: i32, %b: i32, %p: !tt.ptr<i32>) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from xdsl.context import Context
@@ -97,3 +98,25 @@ def test_the_command_lists_passes_and_shows_one(capsys: pytest.CaptureFixture[st
 def test_a_pass_that_did_not_run_is_named(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", KERNEL, *wrong]) == 1
     assert "--pass" in (error := capsys.readouterr().err) or "passes: inline" in error
+
+
+@pytest.mark.parametrize("kernel", ["log_sum_exp", "exact_attention", "tensor_while", "product_of_clusters"])
+def test_what_is_remembered_of_ops_gives_the_text_that_printing_anew_gives(
+    kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from minitriton.explorer.module_lines import ModuleLines
+
+    states = 0
+    remembering = ModuleLines.lines
+
+    def both(self: ModuleLines, module: Any, names: Any, rows: Any) -> Any:
+        nonlocal states
+        found = remembering(self, module, names, rows)
+        assert found == remembering(ModuleLines(self._identities), module, names, rows)
+        states += 1
+        return found
+
+    monkeypatch.setattr(ModuleLines, "lines", both)
+    subject = corpus.subject(kernel)
+    record(subject.source, subject.target, subject.options)
+    assert states > 8

@@ -1,6 +1,6 @@
 // Where answers come from: the server that serves the page, or the page itself.
-import type { Asked, Buffers, Compile, Failure, Inspection, Kept, Pattern, Problem, Run, Sass, Verdicts } from "./payload";
-import { isFailure } from "./payload";
+import type { Asked, Buffers, Compile, Failure, Inspection, Kept, Packed, Pattern, Problem, Run, Sass, Verdicts } from "./payload";
+import { isFailure, unpacked } from "./payload";
 
 /** What went wrong, as the compiler says it. */
 export class Trouble extends Error {
@@ -70,24 +70,28 @@ export class Server implements Answers {
 
   constructor(private readonly token: string) {}
 
-  compile = (asked: Asked, again = false): Promise<Compile> => this.ask("compile", { asked, again });
+  compile = async (asked: Asked, again = false): Promise<Compile> => unpacked(await this.ask<Packed>("compile", { asked, again }));
   inspect = (compile: Compile, step: number): Promise<Inspection> => this.once(compile, "inspect", { step });
   sass = (compile: Compile): Promise<Sass> => this.once(compile, "sass", {});
   check = (compile: Compile): Promise<Verdicts> => this.once(compile, "check", {});
   buffers = (compile: Compile): Promise<Buffers> => this.once(compile, "buffers", {});
-  triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {});
+  triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {}, (found: Packed) => unpacked(found));
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
   lessons = (): Promise<Lessons> => this.ask("lessons", {});
   exercise = (name: string, asked: Asked, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
 
-  private once<T>(compile: Compile, name: string, given: object): Promise<T> {
+  private once<T, A = T>(compile: Compile, name: string, given: object, made = (found: A): T => found as unknown as T): Promise<T> {
     const answers = this.known.get(compile) ?? new Map<string, Promise<unknown>>();
     this.known.set(compile, answers);
     const key = `${name} ${JSON.stringify(given)}`;
-    const found = answers.get(key) ?? this.ask<T>(name, { asked: compile.asked, ...given });
+    const known = answers.get(key);
+    if (known) return known as Promise<T>;
+    const found = this.ask<A>(name, { asked: compile.asked, ...given }).then(made);
     answers.set(key, found);
-    return found as Promise<T>;
+    // What failed may succeed when it is asked for again: a worker that died is followed by another.
+    found.catch(() => answers.delete(key));
+    return found;
   }
 
   private async ask<T>(name: string, given: object): Promise<T> {

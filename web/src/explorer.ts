@@ -8,18 +8,18 @@ import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
 import { LearnTab } from "./learn";
 import { PassList } from "./passes";
-import type { Asked, Compile } from "./payload";
+import { hasFacts, unpacked, type Asked, type Compile, type Packed } from "./payload";
 import { Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { WhatIfTab } from "./whatif";
 
 /** What stands in the page: all of it, or what to ask the server for. */
-type Given = { compiles: Compile[] } | { token: string; asked: Asked[] };
+type Given = { compiles: Packed[] } | { token: string; asked: Asked[] };
 
 async function start(): Promise<void> {
   const given = JSON.parse(element("data").textContent ?? "") as Given;
   const answers: Answers = "token" in given ? new Server(given.token) : new File();
-  const compiles = "compiles" in given ? given.compiles : await Promise.all(given.asked.map((asked) => answers.compile(asked)));
+  const compiles = "compiles" in given ? given.compiles.map(unpacked) : await Promise.all(given.asked.map((asked) => answers.compile(asked)));
   for (const one of compiles) one.label ??= `${one.kernel}, sm_${one.arch}`;
   const session = new Session(answers, compiles);
   const linked = new URLSearchParams(location.hash.slice(1)).get("state");
@@ -37,6 +37,7 @@ async function start(): Promise<void> {
   build(session);
   if (firstTrouble) trouble(firstTrouble);
   document.body.dataset.ready = "true";
+  performance.mark("ready", { detail: compiles[0]!.took });
 }
 
 /** The state that a link holds: JSON, deflated, in letters of a URL. */
@@ -101,10 +102,11 @@ function build(session: Session): void {
       heat = null;
       passes.showVerdicts([]);
       checkSoon();
+      void learnFacts(session);
     }
     if (isOther || before.step !== view.step || before.left.state !== view.left.state || before.left.compile !== view.left.compile || before.right.state !== view.right.state || before.right.compile !== view.right.compile) showStep();
     sides.mark();
-    inspector.show();
+    void inspector.show().then(() => performance.mark("shown"));
   });
 
   const check = element("check") as HTMLButtonElement;
@@ -160,8 +162,27 @@ function build(session: Session): void {
   Object.assign(session.view, change.step !== undefined ? session.aroundStep(session.view.compile, change.step) : {}, change);
   showStep();
   sides.mark();
-  inspector.show();
+  void inspector.show().then(() => learnFacts(session));
   checkSoon();
+}
+
+/** Asks for the facts of every state while nobody clicks, so that a click need not wait for them: the shown state's first. */
+async function learnFacts(session: Session): Promise<void> {
+  if (!session.answers.live) return;
+  const compile = session.compile;
+  const { step } = session.view;
+  const all = compile.steps.flatMap((one, at) => ((one.changed || at === 0) && hasFacts(compile.states[one.state]!) ? [at] : []));
+  all.sort((a, b) => Math.abs(a - step) - Math.abs(b - step));
+  for (const at of all) {
+    if (session.compile !== compile) return;
+    await new Promise((next) => requestIdleCallback(next, { timeout: 1000 }));
+    try {
+      await session.answers.inspect(compile, at);
+    } catch {
+      // Who clicks there is told why.
+      return;
+    }
+  }
 }
 
 /** States that cost something to make: machine code, and what Triton makes of the same kernel. */

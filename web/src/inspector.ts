@@ -44,12 +44,17 @@ export class Inspector {
     if (tab) this.session.choose({ tab: tab.name });
   }
 
-  show(): void {
+  /** Ends when what was asked for is shown. */
+  async show(): Promise<void> {
     const chosen = this.tabs.find((tab) => tab.name === this.session.view.tab) ?? this.tabs[0]!;
     for (const tab of this.tabs) {
       element(`panel-${tab.name}`).hidden = tab !== chosen;
       element(`tab-${tab.name}`).setAttribute("aria-selected", String(tab === chosen));
     }
-    Promise.resolve(chosen.show()).catch(this.onTrouble);
+    try {
+      await chosen.show();
+    } catch (error) {
+      this.onTrouble(error);
+    }
   }
 }

@@ -2,8 +2,8 @@
 import { HighlightStyle, syntaxHighlighting, type Language } from "@codemirror/language";
 import { standardKeymap } from "@codemirror/commands";
 import { search, searchKeymap } from "@codemirror/search";
-import { EditorState, RangeSetBuilder, StateEffect, StateField, type Extension } from "@codemirror/state";
-import { Decoration, EditorView, gutter, GutterMarker, keymap, type DecorationSet } from "@codemirror/view";
+import { EditorState, RangeSetBuilder, StateEffect, Text, type Extension } from "@codemirror/state";
+import { Decoration, EditorView, gutter, GutterMarker, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 /** One shown line: its text, number in its own text (null for filler), and class. */
@@ -21,7 +21,7 @@ interface Marks {
 
 const NO_MARKS: Marks = { lines: new Set(), hovered: new Set(), word: null };
 
-const setMarks = StateEffect.define<Marks>();
+const setMarks = StateEffect.define<null>();
 const setHeat = StateEffect.define<null>();
 
 /** What stands beside a line: a short text, how hot it is from 0 to 1, and all of it for a pointer that rests there. */
@@ -103,10 +103,12 @@ export class Pane {
   /** Marks lines (by their own numbers) and every use of a word; scrolls to the first of them if none is in sight. */
   mark(numbers: readonly number[], word: string | null, scroll: boolean): void {
     const lines = new Set(numbers.flatMap((number) => this.byNumber.get(number) ?? []));
-    this.marks = { lines, hovered: new Set(), word };
-    this.view.dispatch({ effects: setMarks.of(this.marks) });
+    if (lines.size === 0 && word === null && this.marks === NO_MARKS) return;
+    this.marks = lines.size === 0 && word === null ? NO_MARKS : { lines, hovered: new Set(), word };
+    const effects: StateEffect<unknown>[] = [setMarks.of(null)];
     const first = lines.values().next().value;
-    if (scroll && first !== undefined) this.scrollToLine(first);
+    if (scroll && first !== undefined) effects.push(this.scrolling(first, "center"));
+    this.view.dispatch({ effects });
   }
 
   /** Marks lines lightly, as long as the pointer is on one of them somewhere. */
@@ -114,7 +116,7 @@ export class Pane {
     const hovered = new Set(numbers.flatMap((number) => this.byNumber.get(number) ?? []));
     if (hovered.size === 0 && this.marks.hovered.size === 0) return;
     this.marks = { ...this.marks, hovered };
-    this.view.dispatch({ effects: setMarks.of(this.marks) });
+    this.view.dispatch({ effects: setMarks.of(null) });
   }
 
   /** Puts the keyboard here. */
@@ -141,23 +143,28 @@ export class Pane {
   }
 
   private scrollToLine(at: number, y: "center" | "start" = "center"): void {
-    const line = this.view.state.doc.line(at + 1);
-    this.view.dispatch({ effects: EditorView.scrollIntoView(line.from, { y }) });
+    this.view.dispatch({ effects: this.scrolling(at, y) });
+  }
+
+  private scrolling(at: number, y: "center" | "start"): StateEffect<unknown> {
+    return EditorView.scrollIntoView(this.view.state.doc.line(at + 1).from, { y });
   }
 
   get scroller(): HTMLElement {
     return this.view.scrollDOM;
   }
 
-  private stateFor(shown: Shown[], label: string, onLine: (n: number | null, word: string | null) => void): EditorState {
-    const marks = StateField.define<DecorationSet>({
-      create: (state) => decorations(state, shown, NO_MARKS),
-      update(value, transaction) {
-        const effect = transaction.effects.find((one) => one.is(setMarks));
-        return effect ? decorations(transaction.state, shown, effect.value as Marks) : value;
-      },
-      provide: (field) => EditorView.decorations.from(field),
-    });
+  private stateFor(shown: readonly Shown[], label: string, onLine: (n: number | null, word: string | null) => void): EditorState {
+    const pane = this;
+    const inSight = ViewPlugin.define(
+      (view) => ({
+        decorations: decorations(view, shown, this.marks),
+        update(update) {
+          if (update.viewportChanged || update.transactions.some((one) => one.effects.some((effect) => effect.is(setMarks)))) this.decorations = decorations(update.view, shown, pane.marks);
+        },
+      } as { decorations: DecorationSet; update(update: ViewUpdate): void }),
+      { decorations: (plugin) => plugin.decorations },
+    );
     const extensions: Extension[] = [
       EditorState.readOnly.of(true),
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
@@ -182,7 +189,7 @@ export class Pane {
         },
         lineMarkerChange: (update) => update.transactions.some((one) => one.effects.some((effect) => effect.is(setHeat))),
       }),
-      marks,
+      inSight,
       EditorView.domEventHandlers({
         click: (event, view) => {
           const position = view.posAtCoords({ x: event.clientX, y: event.clientY });
@@ -205,7 +212,7 @@ export class Pane {
         },
       }),
     ];
-    return EditorState.create({ doc: shown.map((line) => line.text).join("\n"), extensions });
+    return EditorState.create({ doc: Text.of(shown.length ? shown.map((line) => line.text) : [""]), extensions });
   }
 }
 
@@ -217,19 +224,22 @@ function wordAt(text: string, column: number): string | null {
   return null;
 }
 
-function decorations(state: EditorState, shown: readonly Shown[], marks: Marks): DecorationSet {
+/** Classes of the lines in sight, and the places of the chosen word on them. */
+function decorations(view: EditorView, shown: readonly Shown[], marks: Marks): DecorationSet {
   const builder = new RangeSetBuilder<Decoration>();
   const word = marks.word === null ? null : new RegExp(`${marks.word.replace(/[$]/g, "\\$&")}(?![\\w$])`, "g");
-  for (let at = 0; at < state.doc.lines; at++) {
-    const line = state.doc.line(at + 1);
+  const { doc } = view.state;
+  const { from, to } = view.viewport;
+  for (let at = doc.lineAt(from).number - 1, last = doc.lineAt(to).number; at < last; at++) {
+    const line = doc.line(at + 1);
     const classes = [`k-${shown[at]?.kind ?? "same"}`];
     if (marks.lines.has(at)) classes.push("marked");
     if (marks.hovered.has(at)) classes.push("hovered");
     builder.add(line.from, line.from, Decoration.line({ class: classes.join(" ") }));
     if (word === null) continue;
     for (const found of line.text.matchAll(word)) {
-      const from = line.from + found.index;
-      builder.add(from, from + found[0].length, Decoration.mark({ class: "word" }));
+      const start = line.from + found.index;
+      builder.add(start, start + found[0].length, Decoration.mark({ class: "word" }));
     }
   }
   return builder.finish();

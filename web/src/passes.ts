@@ -1,7 +1,7 @@
 // The list of passes: time, lines that changed, verdict; found by name, those that changed nothing folded away.
 import { element, make } from "./dom";
 import type { Session } from "./session";
-import type { Step, Verdict } from "./payload";
+import type { Compile, Step, Verdict } from "./payload";
 
 const MARKS = { changed: "~", moved: "↕", removed: "−", added: "+" } as const;
 
@@ -10,6 +10,8 @@ export class PassList {
   private readonly filter = element("filter") as HTMLInputElement;
   private readonly unchanged = element("unchanged") as HTMLInputElement;
   private verdicts: (Verdict | null)[] = [];
+  /** What the list was made from. */
+  private listed: { compile: Compile | null; verdicts: (Verdict | null)[]; seen: number[] } = { compile: null, verdicts: [], seen: [] };
 
   constructor(
     private readonly session: Session,
@@ -29,14 +31,19 @@ export class PassList {
 
   show(): void {
     const wanted = this.filter.value.trim().toLowerCase();
-    const { steps } = this.session.compile;
-    this.list.replaceChildren(
-      ...steps.flatMap((one, at) => {
-        const seen = one.changed || one.edit || one.error !== null || this.unchanged.checked || at === this.session.view.step || this.verdicts[at]?.ok === false;
-        return seen && `${one.text} ${one.doc}`.toLowerCase().includes(wanted) ? [this.row(one, at)] : [];
-      }),
-    );
-    document.getElementById(`step-${this.session.view.step}`)?.scrollIntoView({ block: "nearest" });
+    const { compile, view } = this.session;
+    const seen = compile.steps.flatMap((one, at) => {
+      const isSeen = one.changed || one.edit || one.error !== null || this.unchanged.checked || at === view.step || this.verdicts[at]?.ok === false;
+      return isSeen && `${one.text} ${one.doc}`.toLowerCase().includes(wanted) ? [at] : [];
+    });
+    const { compile: shownCompile, verdicts, seen: before } = this.listed;
+    if (shownCompile !== compile || verdicts !== this.verdicts || before.join() !== seen.join()) {
+      this.listed = { compile, verdicts: this.verdicts, seen };
+      this.list.replaceChildren(...seen.map((at) => this.row(compile.steps[at]!, at)));
+    }
+    for (const item of this.list.children) item.setAttribute("aria-selected", String(item.id === `step-${view.step}`));
+    // With the frame, when the page is laid out anyway.
+    requestAnimationFrame(() => document.getElementById(`step-${this.session.view.step}`)?.scrollIntoView({ block: "nearest" }));
   }
 
   next(direction: 1 | -1): void {
@@ -65,7 +72,7 @@ export class PassList {
     const verdict = this.verdicts[at];
     const item = make(
       `li.${one.changed || one.edit ? "step" : "idle"}${one.error === null && verdict?.ok !== false ? "" : ".failed"}`,
-      { id: `step-${at}`, role: "option", "aria-selected": String(at === this.session.view.step), title: one.text },
+      { id: `step-${at}`, role: "option", title: one.text },
       make("span.name", {}, one.name),
       verdict ? make(`span.verdict.${verdict.ok ? "holds" : "broken"}`, { title: verdict.why || verdict.verdict }, sign(verdict)) : make("span.verdict", {}, ""),
       make("span.ms", {}, `${one.ms.toFixed(one.ms < 10 ? 2 : 0)} ms`),

@@ -17,6 +17,36 @@ export interface State {
   number?: number[];
 }
 
+/** What packing.py makes of states and rows: lines that states name by their index, rows in runs. */
+interface PackedState {
+  level: string;
+  ops: number | null;
+  at: number[];
+  number?: number[];
+}
+type Lines = Omit<State, "level" | "ops" | "number">;
+type RowRun = [kind: Kind, left: number | null, right: number | null, other: number | null, count: number];
+export type Packed = Omit<Compile, "states" | "steps"> & { lines: Lines; states: PackedState[]; steps: (Omit<Step, "rows"> & { rows: RowRun[] })[] };
+
+export function unpacked({ lines, ...packed }: Packed): Compile {
+  return { ...packed, states: packed.states.map((one) => stateOf(one, lines)), steps: packed.steps.map((one) => ({ ...one, rows: one.rows.flatMap(rowsOf) })) };
+}
+
+function stateOf({ at, ...state }: PackedState, lines: Lines): State {
+  const found: State = { ...state, text: at.map((one) => lines.text[one]!), op: at.map((one) => lines.op[one]!), file: at.map((one) => lines.file[one]!), line: at.map((one) => lines.line[one]!), defines: {}, uses: {} };
+  at.forEach((one, number) => {
+    const [defines, uses] = [lines.defines[one], lines.uses[one]];
+    if (defines) found.defines[number] = defines;
+    if (uses) found.uses[number] = uses;
+  });
+  return found;
+}
+
+function rowsOf([kind, left, right, other, count]: RowRun): Row[] {
+  const on = (line: number | null, by: number): number | null => (line === null ? null : line + by);
+  return Array.from({ length: count }, (_, by) => [kind, on(left, by), on(right, by), other]);
+}
+
 export interface Step {
   name: string;
   text: string;
@@ -55,6 +85,8 @@ export interface Compile {
   asked?: Asked;
   code?: string;
   command?: string;
+  /** When the compile ended, in seconds since 1970, and how many it took. */
+  took?: { ended: number; seconds: number };
   options?: Record<string, number>;
   label?: string;
   kept?: Kept;
@@ -243,6 +275,11 @@ export interface Place {
 export function placeOf(state: State, at: number): Place | null {
   const file = state.file[at] ?? -1;
   return file < 0 ? null : { file, line: state.line[at] ?? 0 };
+}
+
+/** Whether the analyses know something of a state. */
+export function hasFacts(state: State): boolean {
+  return state.level === "ttir" || state.level === "ttgir";
 }
 
 export function samePlace(a: Place | null, b: Place | null): boolean {

@@ -1,6 +1,6 @@
 // What is looked at: compiles, two states of them side by side, a place, a value; with the address that leads back to it.
 import type { Answers } from "./answers";
-import { placeOf, stepOf, type Asked, type Compile, type Inspection, type Place, type State } from "./payload";
+import { hasFacts, placeOf, stepOf, type Asked, type Compile, type Inspection, type Place, type State } from "./payload";
 
 /** A state of a compile, by their numbers. */
 export interface Shown {
@@ -23,6 +23,7 @@ export type Change = Partial<Omit<View, "left" | "right">> & { left?: Shown; rig
 
 export class Session {
   readonly view: View;
+  private writing = 0;
   private readonly watchers: ((before: View) => void)[] = [];
 
   constructor(
@@ -47,7 +48,9 @@ export class Session {
     const step = Math.min(change.step ?? this.view.step, this.compiles[compile]!.steps.length - 1);
     Object.assign(this.view, isStep || (change.step !== undefined && !change.left) ? this.aroundStep(compile, step) : {}, change, { step });
     for (const watcher of this.watchers) watcher(before);
-    history.replaceState(null, "", this.hash());
+    clearTimeout(this.writing);
+    // After the frame: the browser takes some milliseconds over an address.
+    this.writing = window.setTimeout(() => history.replaceState(null, "", this.hash()), 50);
   }
 
   /** The states before and after a step. */
@@ -89,8 +92,7 @@ export class Session {
   async inspected(shown: Shown): Promise<{ inspection: Inspection; step: number } | null> {
     const compile = this.compileOf(shown);
     for (let state = shown.state; state >= 0; state--) {
-      const level = compile.states[state]?.level;
-      if (level !== "ttir" && level !== "ttgir") continue;
+      if (!hasFacts(compile.states[state]!)) continue;
       const step = stepOf(compile, state);
       return step < 0 ? null : { inspection: await this.answers.inspect(compile, step), step };
     }

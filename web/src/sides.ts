@@ -15,6 +15,8 @@ export class Sides {
   private readonly selects = { left: element("before-title") as HTMLSelectElement, right: element("after-title") as HTMLSelectElement };
   private aligned = true;
   private shownFile = "";
+  /** The states that the lists of states have. */
+  private listed = "";
 
   constructor(
     private readonly session: Session,
@@ -63,20 +65,26 @@ export class Sides {
   }
 
   private fillSelects(): void {
+    const listed = `${this.session.view.compile} ${this.session.compiles.map((one) => `${one.label} ${one.states.length}`).join("\n")}`;
     for (const side of ["left", "right"] as const) {
       const shown = this.session.view[side];
       const select = this.selects[side];
-      select.replaceChildren();
-      this.session.compiles.forEach((compile, at) => {
-        const group = make("optgroup", { label: compile.label ?? compile.kernel }) as HTMLOptGroupElement;
-        compile.states.forEach((_, state) => group.append(new Option(titleOf(compile, state), `${at}.${state}`)));
-        if (at === this.session.view.compile) for (const one of this.more) group.append(new Option(one.text, one.value));
-        select.append(group);
-      });
+      if (listed !== this.listed) this.fillSelect(select);
       select.value = `${shown.compile}.${shown.state}`;
       select.title = `${side === "left" ? "before" : "after"}: ${titleOf(this.session.compileOf(shown), shown.state)}${size(this.session.stateOf(shown))}`;
       element(side === "left" ? "before-size" : "after-size").textContent = size(this.session.stateOf(shown));
     }
+    this.listed = listed;
+  }
+
+  private fillSelect(select: HTMLSelectElement): void {
+    select.replaceChildren();
+    this.session.compiles.forEach((compile, at) => {
+      const group = make("optgroup", { label: compile.label ?? compile.kernel }) as HTMLOptGroupElement;
+      compile.states.forEach((_, state) => group.append(new Option(titleOf(compile, state), `${at}.${state}`)));
+      if (at === this.session.view.compile) for (const one of this.more) group.append(new Option(one.text, one.value));
+      select.append(group);
+    });
   }
 
   private async chosen(side: "left" | "right"): Promise<void> {

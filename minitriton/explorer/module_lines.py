@@ -1,0 +1,164 @@
+"""The lines of a module, state after state: an op that is what it was in the state before is not printed again.
+
+    printed = ModuleLines(identities)
+    printed.lines(module, names, rows_of(module))       list[Line], the definitions of aliases first
+
+Of 73 passes over an attention each leaves most ops alone, and printing is what recording a compile costs. What an op's text is made
+from is its row (`rows_of`), the names of its values, which last, and the aliases of its attributes, which are numbered in the order in
+which a whole module meets them. So each op's text is kept with the attributes that it met, and these are met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation
+
+from minitriton.analysis.locations import user_location
+from minitriton.dialects.printing.aliases import AliasTable, Met
+from minitriton.dialects.printing.names import ValueNames
+from minitriton.dialects.printing.printer import TritonPrinter
+from minitriton.explorer.identities import Identities, defined_by
+from minitriton.explorer.line import Line
+
+Row = tuple[Any, ...]
+
+_MARK = "\x01"
+"""Stands before each op, around its place in `marked`: a character that printed IR escapes."""
+
+
+def ops_of(op: Operation) -> Iterator[Operation]:
+    """`op` and all within it, in the order of `Operation.walk`, which takes a generator an op."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                if inner.regions:
+                    yield from ops_of(inner)
+                else:
+                    yield inner
+
+
+def rows_of(module: ModuleOp) -> list[Row]:
+    """What the text of `module` is made from, op by op: equal for a module that a pass left alone, and cheaper than its text."""
+    return [
+        (
+            op, op.parent, tuple(op.operands), tuple(op.attributes.items()), tuple(op.properties.items()),
+            tuple(value.type for value in (defined_by(op) if op.regions else op.results)), tuple(op.successors),
+        )
+        for op in ops_of(module)
+    ]  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Printed:
+    """The text of an op without regions. `around`: the indent, the dialect and the types of operands that it was printed with.
+    `met`: its attributes that have aliases or mention some, in the order in which they are met, each with its place in `parts`
+    (None: it is not printed there)."""
+
+    row: Row
+    around: Row
+    parts: list[str] = field(default_factory=list)
+    met: list[tuple[int | None, Attribute]] = field(default_factory=list)
+
+
+class ModuleLines:
+    """Prints the states of one module, with what is remembered of those before."""
+
+    def __init__(self, identities: Identities) -> None:
+        self._identities = identities
+        # By the op's `id`: a row keeps its op alive, and hashing an op is a call of Python's.
+        self._printed: dict[int, _Printed] = {}
+        self._lines: dict[int, tuple[Row, Attribute, Line]] = {}
+
+    def lines(self, module: ModuleOp, names: ValueNames, rows: list[Row]) -> list[Line]:
+        """`module` as lines; `rows` are those of `rows_of`."""
+        aliases = AliasTable()
+        by_op = {id(row[0]): row for row in rows}
+        printer = _Printer(names, aliases, by_op, self._printed)
+        printer.print_op(module)
+        lines: list[Line] = []
+        for text in aliases.finish(printer.text).rstrip("\n").split("\n"):
+            if _MARK not in text:
+                lines.append(Line(text))
+                continue
+            # Of several ops on a line, as a constant within the op that takes it, the first is the line's.
+            before, number, *after = text.split(_MARK)
+            op = printer.marked[int(number)]
+            lines.append(self._line(before + "".join(after[::2]), op, by_op[id(op)], names))
+        return lines
+
+    def _line(self, text: str, op: Operation, row: Row, names: ValueNames) -> Line:
+        known = self._lines.get(id(op))
+        if known is not None and known[0] == row and known[1] is op.location and known[2].text == text:
+            return known[2]
+        place = user_location(op.location)
+        made = Line(
+            text,
+            self._identities.number(op),
+            (place.file, place.line) if place is not None else None,
+            tuple(names.name_of(value) for value in defined_by(op)),
+            tuple(names.name_of(value) for value in op.operands),
+        )
+        if not op.regions:
+            self._lines[id(op)] = row, op.location, made
+        return made
+
+
+class _Printer(TritonPrinter):
+    """Marks where each op begins, and takes what is known of those that are what they were."""
+
+    def __init__(
+        self, names: ValueNames, aliases: AliasTable, rows: dict[int, Row], printed: dict[int, _Printed]
+    ) -> None:
+        super().__init__(names, aliases, locations=False)
+        self.marked: list[Operation] = []
+        self._rows = rows
+        self._printed = printed
+        self._making: _Printed | None = None
+
+    def print_op(self, op: Operation) -> None:
+        self.parts.append(f"{_MARK}{len(self.marked)}{_MARK}")
+        self.marked.append(op)
+        row = self._rows[id(op)]
+        if op.regions or row[-1]:
+            super().print_op(op)
+            return
+        around = (self._indent, self._default_dialects[-1], *[value.type for value in row[2]])
+        known = self._printed.get(id(op))
+        if known is None or known.row != row or known.around != around:
+            known = self._printed[id(op)] = self._print_leaf(op, _Printed(row, around))
+        else:
+            for place, attribute in known.met:
+                met = self.meet(attribute)
+                if place is not None:
+                    known.parts[place] = met.text
+        self.parts += known.parts
+
+    def _print_leaf(self, op: Operation, made: _Printed) -> _Printed:
+        outer, self.parts = self.parts, made.parts
+        self._making = made
+        super().print_op(op)
+        self._making = None
+        self.parts = outer
+        return made
+
+    def meet(self, attribute: Attribute, deferrable: bool = False) -> Met:
+        met = super().meet(attribute, deferrable)
+        made = self._making
+        if made is not None and self.parts is made.parts and met.depth:
+            made.met.append((None, attribute))
+        return met
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        place = len(self.parts)
+        super().print_attribute(attribute)
+        made = self._making
+        # What was appended as one part is the attribute by its alias, or what mentions one: another state may number it anew.
+        if made is None or self.parts is not made.parts or len(self.parts) != place + 1 or not made.met:
+            return
+        if made.met[-1] == (None, attribute):
+            made.met[-1] = place, attribute

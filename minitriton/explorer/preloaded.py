@@ -1,0 +1,20 @@
+"""What a worker needs, imported once for all of them: the process that forks workers imports this module, and nothing else does.
+
+Imports take a second of processor time; a worker that is forked afterwards begins at once, also the one that follows one that died.
+"""
+
+import gc
+import importlib
+import signal
+
+# Ctrl-C in the terminal is for the server, which then ends its workers.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+for module in (
+    "minitriton.explorer.workshop", "minitriton.frontend.code_generator", "minitriton.runtime.jit",
+    "minitriton.passes.all_passes", "minitriton.codegen.all_passes", "minitriton.explorer.sass",
+):  # fmt: skip
+    importlib.import_module(module)
+
+# Nothing of this becomes garbage, and pages that no collection writes to stay shared.
+gc.freeze()
