@@ -43,11 +43,12 @@ def serve() -> Iterator[Serve]:
 
 
 @pytest.fixture
-def page(browser: Any) -> Iterator[Page]:
-    """The page; no error may be said in the console, and no request may leave the machine."""
+def page(browser: Any, serve: Serve) -> Iterator[Page]:
+    """The page, left before its server ends; no error may be said in the console, and no request may leave the machine."""
     browser.get_log("browser")
     browser.get_log("performance")
     yield Page(browser)
+    browser.get("about:blank")
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [one["params"] for one in asked if one["method"] == "Network.requestWillBeSent"]
