@@ -155,15 +155,16 @@ def _opened_folders(sources: list[str]) -> list[str | None]:
 
 
 def _write_page(path: Path, asked: list[Asked]) -> int:
-    from minitriton.explorer.kept_answers import compile_with_answers, say
+    from minitriton.explorer.kept_answers import compile_with_answers, lessons_with_answers, say
     from minitriton.explorer.page_file import file_page
     from minitriton.explorer.workshop import Workshop
 
     workshop = Workshop()
     compiles = [compile_with_answers(workshop, one, say) for one in asked]
+    lessons = lessons_with_answers(workshop, say)
     say("writing")
     try:
-        path.write_text(file_page(compiles))
+        path.write_text(file_page(compiles, lessons))
     except OSError as error:
         raise MinitritonError(
             f"cannot write {path}: {error.strerror}", help="name a file in a folder that is there"

@@ -19,9 +19,10 @@ def html(recording: Recording) -> str:
     return file_page([payload(recording)])
 
 
-def file_page(compiles: list[dict[str, Any]]) -> str:
-    """The page with everything inside: `compiles` as `kept_answers.compile_with_answers` makes them."""
-    return _page({"compiles": [packed(one) for one in compiles]}, "'none'")
+def file_page(compiles: list[dict[str, Any]], lessons: str | None = None) -> str:
+    """The page with everything inside: `compiles` and `lessons` as `kept_answers` makes them."""
+    given = {"compiles": [packed(one) for one in compiles], **({"lessons": lessons} if lessons else {})}
+    return _page(given, "'none'")
 
 
 def live_page(asked: list[dict[str, Any]], token: str) -> str:

@@ -118,19 +118,44 @@ export class Server implements Answers {
 
 const NEEDS_SERVER = "this page is a file: what compiles or runs something anew needs the server, `minitriton explore` without --html";
 
+/** The tour's kernels, with their answers, beside the lessons. */
+type KeptLessons = Lessons & { compiles: Compile[] };
+
 /** Answers that a file holds. */
 export class File implements Answers {
   readonly live = false;
+  private opened: Promise<KeptLessons> | null = null;
+  private readonly byTriton = new WeakMap<Compile, Promise<Compile>>();
 
-  compile = (): Promise<Compile> => refused(NEEDS_SERVER);
-  triton = (): Promise<Compile> => refused(NEEDS_SERVER);
-  lessons = (): Promise<Lessons> => refused(NEEDS_SERVER);
+  constructor(private readonly deflatedLessons: string | undefined) {}
+
+  /** Of what the tour opens only. */
+  compile = async (asked: Asked): Promise<Compile> => {
+    const { compiles } = await this.lessons();
+    const found = compiles.find((one) => one.asked?.source === asked.source && one.asked.signature === asked.signature);
+    return found ?? refused(NEEDS_SERVER);
+  };
+  lessons = (): Promise<KeptLessons> => (this.opened ??= this.inflatedLessons());
   exercise = (): Promise<ExerciseResult> => refused(NEEDS_SERVER);
   run = (compile: Compile): Promise<Run> => kept(compile, (of) => of.run);
   sass = (compile: Compile): Promise<Sass> => kept(compile, (of) => of.sass);
   check = (compile: Compile): Promise<Verdicts> => kept(compile, (of) => of.check);
   buffers = (compile: Compile): Promise<Buffers> => kept(compile, (of) => of.buffers);
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => kept(compile, (of) => of.patterns?.[`${step}:${op}`]);
+
+  private async inflatedLessons(): Promise<KeptLessons> {
+    if (!this.deflatedLessons) return refused("this file was written without the tour");
+    const found = await inflated<Lessons & { compiles: Packed[] }>(this.deflatedLessons);
+    return { ...found, compiles: found.compiles.map(unpacked) };
+  }
+
+  triton(compile: Compile): Promise<Compile> {
+    const text = compile.kept?.triton;
+    if (!text) return refused("this file was written without Triton's side of this kernel");
+    const found = this.byTriton.get(compile) ?? inflated<Packed | Failure>(text).then((one) => (isFailure(one) ? Promise.reject(new Trouble(one.error)) : unpacked(one)));
+    this.byTriton.set(compile, found);
+    return found;
+  }
 
   inspect(compile: Compile, step: number): Promise<Inspection> {
     const found = compile.kept;
@@ -145,6 +170,13 @@ export class File implements Answers {
     }
     return Promise.resolve({ values, accesses: last?.accesses ?? {}, movements: last?.movements ?? {}, types: found.types, layouts: found.layouts });
   }
+}
+
+/** What minitriton/explorer/kept_answers.py deflated. */
+async function inflated<T>(text: string): Promise<T> {
+  const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text()) as T;
 }
 
 function refused<T>(text: string): Promise<T> {

@@ -14,11 +14,11 @@ import { Sides } from "./sides";
 import { WhatIfTab } from "./whatif";
 
 /** What stands in the page: all of it, or what to ask the server for. */
-type Given = { compiles: Packed[] } | { token: string; asked: Asked[] };
+type Given = { compiles: Packed[]; lessons?: string } | { token: string; asked: Asked[] };
 
 async function start(): Promise<void> {
   const given = JSON.parse(element("data").textContent ?? "") as Given;
-  const answers: Answers = "token" in given ? new Server(given.token) : new File();
+  const answers: Answers = "token" in given ? new Server(given.token) : new File(given.lessons);
   const compiles = "compiles" in given ? given.compiles.map(unpacked) : await Promise.all(given.asked.map((asked) => answers.compile(asked)));
   for (const one of compiles) one.label ??= `${one.kernel}, sm_${one.arch}`;
   const session = new Session(answers, compiles);
@@ -213,7 +213,7 @@ function extraStates(session: Session): { text: string; value: string; load: () 
     return { compile: at, state: step >= 0 ? made.steps[step]!.state : Math.max(0, last) };
   };
   const found = [{ text: "sass: the machine code", value: "sass", load: sass }];
-  if (session.answers.live) found.push({ text: "Triton 3.6.0, at this pass", value: "triton", load: triton });
+  if (session.answers.live || session.compiles.some((one) => one.kept?.triton)) found.push({ text: "Triton 3.6.0, at this pass", value: "triton", load: triton });
   return found;
 }
 

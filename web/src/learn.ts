@@ -20,10 +20,6 @@ export class LearnTab {
   ) {}
 
   async show(): Promise<void> {
-    if (!this.session.answers.live) {
-      this.into.replaceChildren(make("p.hint", {}, "The tour and the exercises compile kernels: they need the server, minitriton explore without --html."));
-      return;
-    }
     this.lessons ??= await this.session.answers.lessons();
     if (this.walk) this.showStop(this.walk.walk, this.walk.stop);
     else if (this.exercise) this.showExercise(this.exercise);
@@ -35,10 +31,11 @@ export class LearnTab {
     this.into.replaceChildren(
       make("section.card", { id: "tour" }, make("h4", {}, "Tour: from Python to PTX"), ...lessons.tour.map((walk) => make("p", {}, button(walk.title, "begin", () => void this.go(walk, 0))))),
       make("section.card", { id: "exercises" }, make("h4", {}, `Exercises, ${this.solved.size} of ${lessons.exercises.length} solved`), ...lessons.exercises.map((one) => {
+        if (!this.session.answers.live) return make("p", { title: one.task }, `${one.title} `, make("small", {}, grades[one.grade] ?? ""));
         const made = button(`${this.solved.has(one.name) ? "✓ " : ""}${one.title}`, one.task, () => void this.begin(one));
         made.dataset.exercise = one.name;
         return make("p", {}, made, make("small", {}, ` ${grades[one.grade] ?? ""}`));
-      })),
+      }), ...(this.session.answers.live ? [] : [make("p.hint", {}, "Answers are compiled, and checked on the emulator: that needs the server, minitriton explore without --html.")])),
     );
   }
 

@@ -102,6 +102,8 @@ export interface Kept {
   check?: Verdicts | Failure;
   buffers?: Buffers | Failure;
   patterns?: Record<string, Pattern>;
+  /** What Triton makes of the program, a compile or a failure, deflated. */
+  triton?: string;
 }
 
 export interface Failure {

@@ -91,6 +91,8 @@ export class Session {
   /** What is known of the state that is shown, or of the last one before it about which something is. */
   async inspected(shown: Shown): Promise<{ inspection: Inspection; step: number } | null> {
     const compile = this.compileOf(shown);
+    // Of what Triton made only the text is here.
+    if (!compile.asked && !compile.kept) return null;
     for (let state = shown.state; state >= 0; state--) {
       if (!hasFacts(compile.states[state]!)) continue;
       const step = stepOf(compile, state);

@@ -1,0 +1,90 @@
+"""The file that `--html` writes: the tour and Triton's side are in it, opened from disk, without a server and without a request."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("selenium")
+
+from driving import Page, wait_for
+
+from minitriton.cli import main
+
+SOFTMAX = (
+    "examples/kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=256",
+    "--arg", "n_rows=3", "--arg", "in_stride=256", "--arg", "out_stride=256", "--arg", "n_cols=240",
+)  # fmt: skip
+needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton's wheel")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("file") / "softmax.html"
+    assert main(["explore", *SOFTMAX, "--html", str(path)]) == 0
+    return path
+
+
+@pytest.fixture
+def page(browser: Any, file: Path) -> Iterator[Page]:
+    browser.get_log("browser")
+    browser.get_log("performance")
+    page = Page(browser)
+    page.open(file.as_uri())
+    yield page
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+    assert [url for url in sent if url.startswith(("http", "ws"))] == []
+
+
+def shoot(page: Page, name: str) -> None:
+    folder = os.environ.get("MINITRITON_SCREENSHOTS")
+    if folder:
+        page.shoot(Path(folder) / f"{name}.png")
+
+
+def test_it_is_small(file: Path) -> None:
+    assert file.stat().st_size < 2_500_000
+
+
+def test_the_tour_is_walked_from_disk(page: Page) -> None:
+    page.press("6")
+    walks = wait_for(lambda: page.all("#tour button"))
+    assert len(walks) == 5 and not page.all("#exercises button")
+    next(walk for walk in walks if "matrix product" in walk.text).click()
+    titles = []
+    while True:
+        titles.append(wait_for(lambda seen=tuple(titles): (t := page.text("#lesson b")) not in seen and t))
+        if "Tensor cores" in titles[-1]:
+            wait_for(lambda: page.all("#layout canvas"))
+            assert "warp_group_dot" in " ".join(page.lines("after", "marked") or [page.text("#after")])
+            shoot(page, "file-tour")
+        following = [one for one in page.all("#lesson button") if one.text == "next"]
+        if not following:
+            break
+        following[0].click()
+    assert len(titles) == 6
+
+
+@needs_triton
+def test_tritons_passes_stand_beside_ours(page: Page) -> None:
+    page.choose("tritongpu-coalesce")
+    page.select("before", "Triton 3.6.0")
+    wait_for(lambda: "ttg.convert_layout" in page.text("#before"))
+    assert "ttg.convert_layout" in page.text("#after")
+    page.click_line("after", "tt.load")
+    wait_for(lambda: "16 bytes" in page.text("#panel-facts") or "at a time" in page.text("#panel-facts"))
+    assert not page.one("#banner").is_displayed()
+    shoot(page, "file-triton")
+
+
+def test_what_compiles_anew_says_how(page: Page) -> None:
+    page.press("5")
+    assert "minitriton explore" in wait_for(lambda: page.text("#panel-whatif"))
