@@ -9,13 +9,15 @@ export function compare(left: State, right: State, related: boolean): Row[] {
   matchBetween(left, right, standing, moved);
   const back = new Map([...moved].map(([a, b]) => [b, a]));
   const rows: Row[] = [];
+  const names = new Names();
+  const isSame = (a: string, b: string): boolean => a === b || (!related && names.agree(a, b));
   let i = 0;
   let j = 0;
   const ends: [number, number][] = [...standing].sort((a, b) => a[0] - b[0]);
   for (const [a, b] of [...ends, [left.text.length, right.text.length] as [number, number]]) {
     for (; i < a; i++) rows.push([moved.has(i) ? "moved" : "removed", i, null, moved.get(i) ?? null]);
     for (; j < b; j++) rows.push([back.has(j) ? "moved" : "added", null, j, back.get(j) ?? null]);
-    if (a < left.text.length) rows.push([left.text[a] === right.text[b] ? "same" : "changed", a, b, null]);
+    if (a < left.text.length) rows.push([isSame(left.text[a]!, right.text[b]!) ? "same" : "changed", a, b, null]);
     i = a + 1;
     j = b + 1;
   }
@@ -90,7 +92,26 @@ function alike(left: State, right: State, a: number[], b: number[]): [number, nu
   return pairs;
 }
 
-const bare = (text: string): string => text.trim().replace(/%[\w#]+(:\d+)?/g, "%");
+const VALUE = /%[\w#]+(:\d+)?/g;
+
+/** What two compiles call the same values, learned line by line: lines that differ in nothing but such names are the same. */
+class Names {
+  private readonly there = new Map<string, string>();
+  private readonly back = new Map<string, string>();
+
+  agree(left: string, right: string): boolean {
+    if (bare(left) !== bare(right)) return false;
+    const [a, b] = [left.match(VALUE) ?? [], right.match(VALUE) ?? []];
+    if (a.some((one, at) => (this.there.get(one) ?? b[at]) !== b[at] || (this.back.get(b[at]!) ?? one) !== one)) return false;
+    a.forEach((one, at) => {
+      this.there.set(one, b[at]!);
+      this.back.set(b[at]!, one);
+    });
+    return true;
+  }
+}
+
+const bare = (text: string): string => text.trim().replace(VALUE, "%");
 const name = (text: string): string => (text.split(" = ").at(-1)?.trim().split(/[\s(]/)[0] ?? "") || text.trim();
 
 const MOST_CELLS = 4e6;
