@@ -26,6 +26,7 @@ from minitriton.codegen.debug_variables import VariableInfo
 from minitriton.codegen.text import llvm_ops, nvvm, nvvm_global, nvvm_lanes  # noqa: F401  (fill the table)
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter, Writer
+from minitriton.dialects.attribute_values import integer, plain_text
 from minitriton.errors import LoweringError
 
 
@@ -71,10 +72,10 @@ _FLUSHING = re.compile(r"(@llvm\.nvvm\.[\w.]+)\.ftz(?=\.[fd]\()")
 
 def _global(op: Operation) -> str:
     properties = op.properties
-    name = properties["sym_name"].data  # pyright: ignore[reportAttributeAccessIssue]
-    space = properties["addr_space"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    name = plain_text(properties["sym_name"])
+    space = integer(properties["addr_space"])
     type_ = properties["global_type"]
-    linkage = properties["linkage"].linkage.data  # pyright: ignore[reportAttributeAccessIssue]
+    linkage = _linkage(op)
     where = f"addrspace({space}) " if space else ""
     kind = "constant" if "constant" in properties else "global"
     value = properties.get("value")
@@ -86,12 +87,18 @@ def _global(op: Operation) -> str:
     elif linkage != "external":
         text += " zeroinitializer"
     alignment = properties.get("alignment")
-    return text if alignment is None else f"{text}, align {alignment.value.data}"  # pyright: ignore[reportAttributeAccessIssue]
+    return text if alignment is None else f"{text}, align {integer(alignment)}"
+
+
+def _linkage(op: Operation) -> str:
+    linkage = op.properties["linkage"]
+    assert isinstance(linkage, L.LinkageAttr)
+    return linkage.linkage.data
 
 
 def _write_function(module: ModuleWriter, op: Operation, out: list[str]) -> None:
     w = FunctionWriter(module)
-    name = op.properties["sym_name"].data  # pyright: ignore[reportAttributeAccessIssue]
+    name = plain_text(op.properties["sym_name"])
     signature = op.properties["function_type"]
     assert isinstance(signature, L.LLVMFunctionType)
     blocks = list(op.regions[0].blocks)
@@ -103,7 +110,7 @@ def _write_function(module: ModuleWriter, op: Operation, out: list[str]) -> None
         w.labels[block] = f"b{number}"
     parameters = _parameters(w, op, blocks[0])
     kernel = "nvvm.kernel" in op.attributes
-    linkage = "" if op.properties["linkage"].linkage.data == "external" else "internal "  # pyright: ignore[reportAttributeAccessIssue]
+    linkage = "" if _linkage(op) == "external" else "internal "
     convention = "ptx_kernel " if kernel else ""
     subprogram = module.debug.enter(name, op.location)
     out.append(

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
+    AnyFloat,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IntegerAttr,
+    IntegerType,
     LocationAttr,
     StringAttr,
     VectorType,
@@ -72,14 +74,16 @@ def make(
 def constant_attr(type_: Attribute, value: int | float) -> Attribute:
     """The attribute of a scalar constant, or of a vector of equal lanes. Integers wrap around."""
     if isinstance(type_, VectorType):
-        return DenseIntOrFPElementsAttr.from_list(type_, [value])  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return DenseIntOrFPElementsAttr.from_list(type_, [value])
     if isinstance(value, float):
-        return FloatAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        assert isinstance(type_, AnyFloat)
+        return FloatAttr(value, type_)
     width = bit_width(type_)
     wrapped = value & ((1 << width) - 1)
     if wrapped >> (width - 1):
         wrapped -= 1 << width
-    return IntegerAttr(wrapped, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    assert isinstance(type_, IntegerType)
+    return IntegerAttr(wrapped, type_)
 
 
 def mangled(type_: Attribute) -> str:

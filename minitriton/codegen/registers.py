@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 from xdsl.dialects.builtin import LocationAttr, VectorType
 from xdsl.ir import Attribute, Block, SSAValue
@@ -95,7 +96,7 @@ def vector(b: Builder, registers: Registers, count: int) -> SSAValue:
     return registers if isinstance(registers.type, VectorType) else b.splat(registers, count)
 
 
-def is_splat(registers: Registers) -> bool:
+def is_splat(registers: Registers) -> TypeGuard[SSAValue]:
     """Whether all registers are one scalar."""
     return isinstance(registers, SSAValue) and not isinstance(registers.type, VectorType)
 

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
@@ -60,7 +60,10 @@ class ValueView(_View[SSAValue]):
     def get_loc(self) -> LocationAttr:
         """Where the value comes from."""
         owner = self.shown.owner
-        return owner.location if isinstance(owner, Operation) else self.shown.location  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(owner, Operation):
+            return owner.location
+        assert isinstance(self.shown, BlockArgument)
+        return self.shown.location
 
     def replace_all_uses_with(self, other: ValueView) -> None:
         """Has every user take `other`."""

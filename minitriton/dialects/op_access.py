@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import cast
+from typing import TypeVar, cast
 
-from xdsl.ir import Attribute, Operation, SSAValue, Use
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue, Use
+
+OpT = TypeVar("OpT", bound=Operation)
 
 operand_values = cast(Callable[[Operation], tuple[SSAValue, ...]], attrgetter("_operands"))
 """All operands of an op, as they are now."""
@@ -31,9 +33,14 @@ def operand_at(op: Operation, index: int) -> SSAValue:
 
 def operand_use(op: Operation, index: int) -> Use:
     """The use of operand `index` by `op`."""
-    return op._operand_uses[index]  # pyright: ignore[reportPrivateUsage]
+    return op._operand_uses[index]
 
 
 def set_type(value: SSAValue, type_: Attribute) -> None:
     """Changes the type of `value` where it stands; its uses stay."""
-    value._type = type_  # pyright: ignore[reportPrivateUsage]
+    value._type = type_
+
+
+def defining(value: SSAValue, *classes: type[OpT]) -> OpT | None:
+    """The op that defines `value`, if it is of one of these very classes."""
+    return cast(OpT, value.op) if type(value) is OpResult and value.op.__class__ in classes else None

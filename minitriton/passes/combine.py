@@ -16,10 +16,12 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.attribute_values import integer, is_true
+from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.op_access import defining, operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
 from minitriton.rewriting.greedy import apply_patterns_greedily
@@ -32,25 +34,17 @@ _KEPT_ON_ADDPTR = ("tt.divisibility", "tt.contiguity", "tt.constancy")
 _SMALLEST_DOT = 16
 
 
-def _defining(value: SSAValue, cls: type[Operation]) -> Operation | None:
-    return value.op if isinstance(value, OpResult) and value.op.__class__ is cls else None
-
-
-def _integer(attr: Attribute | None) -> int | None:
-    return attr.value.data if attr is not None else None  # pyright: ignore[reportAttributeAccessIssue]
-
-
 def _add_into_dot(imprecise_sum_allowed: bool) -> Callable[[Operation, Rewriter], bool]:
     def rewrite(op: Operation, rewriter: Rewriter) -> bool:
         lhs, rhs = operand_values(op)
-        dot, other = _defining(rhs, tt.DotOp), lhs
+        dot, other = defining(rhs, tt.DotOp), lhs
         if dot is None:
-            dot, other = _defining(lhs, tt.DotOp), rhs
+            dot, other = defining(lhs, tt.DotOp), rhs
         if dot is None or not dot.results[0].has_one_use():
             return False
         if number_of(constant_attr(operand_at(dot, 2))) != 0:
             return False
-        if not imprecise_sum_allowed and _integer(dot.properties.get("maxNumImpreciseAcc")):
+        if not imprecise_sum_allowed and is_true(dot.properties.get("maxNumImpreciseAcc")):
             return False
         dot.operands[2] = other
         rewriter.move_before(dot, op)
@@ -68,15 +62,14 @@ patterns.pattern(arith.AddfOp)(_add_into_dot(imprecise_sum_allowed=False))
 def select_of_masked_load(op: Operation, rewriter: Rewriter) -> bool:
     """select(c, load(p, splat c, _), other) = load(p, splat c, other)"""
     condition, true, false = operand_values(op)
-    load = _defining(true, tt.LoadOp)
+    load = defining(true, tt.LoadOp)
     if not isinstance(load, tt.LoadOp) or load.mask is None:
         return False
-    splat = _defining(load.mask, tt.SplatOp)
+    splat = defining(load.mask, tt.SplatOp)
     if splat is None or operand_at(splat, 0) is not condition:
         return False
     properties = dict(load.properties)
-    sizes = properties["operandSegmentSizes"]
-    properties["operandSegmentSizes"] = sizes.__class__.from_list(sizes.elt_type, [1, 1, 1])  # pyright: ignore
+    properties["operandSegmentSizes"] = i32_array((1, 1, 1))
     new = tt.LoadOp.create(
         operands=[load.ptr, load.mask, false], result_types=[op.results[0].type], properties=properties
     )
@@ -85,7 +78,7 @@ def select_of_masked_load(op: Operation, rewriter: Rewriter) -> bool:
 
 
 def _offset_constant(value: SSAValue) -> int | None:
-    splat = _defining(value, tt.SplatOp)
+    splat = defining(value, tt.SplatOp)
     return int_constant(value if splat is None else operand_at(splat, 0))
 
 
@@ -105,7 +98,7 @@ def _sum_fits(first: SSAValue, second: SSAValue) -> bool:
 @patterns.pattern(tt.AddPtrOp, benefit=2)
 def merge_offsets(op: Operation, rewriter: Rewriter) -> bool:
     """(p + i) + j = p + (i + j)"""
-    inner = _defining(operand_at(op, 0), tt.AddPtrOp)
+    inner = defining(operand_at(op, 0), tt.AddPtrOp)
     if inner is None or not _sum_fits(operand_at(inner, 1), operand_at(op, 1)):
         return False
     rewriter.at(op, inner)
@@ -133,14 +126,14 @@ def _is_f32_sum(op: Operation) -> bool:
 @patterns.pattern(tt.ReduceOp)
 def sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
     """sum(broadcast(expand_dims(x, 2)) * broadcast(expand_dims(y, 0))) = dot(x, y, 0)"""
-    product = _defining(operand_at(op, 0), arith.MulfOp)
+    product = defining(operand_at(op, 0), arith.MulfOp)
     if product is None or not _is_f32_sum(op):
         return False
     factors: list[Operation] = []
     for value, axis in zip(operand_values(product), (2, 0), strict=True):
-        broadcast = _defining(value, tt.BroadcastOp)
-        expanded = None if broadcast is None else _defining(operand_at(broadcast, 0), tt.ExpandDimsOp)
-        if expanded is None or _integer(expanded.properties["axis"]) != axis:
+        broadcast = defining(value, tt.BroadcastOp)
+        expanded = None if broadcast is None else defining(operand_at(broadcast, 0), tt.ExpandDimsOp)
+        if expanded is None or integer(expanded.properties["axis"]) != axis:
             return False
         factors.append(expanded)
     full = operand_at(product, 0).type
@@ -174,7 +167,7 @@ def reorder_before_reduction(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(tt.ReshapeOp)
 def load_fewer_dimensions(op: Operation, rewriter: Rewriter) -> bool:
     """A descriptor load gives the shape without leading dimensions of size 1 directly."""
-    load = _defining(operand_at(op, 0), tt.DescriptorLoadOp)
+    load = defining(operand_at(op, 0), tt.DescriptorLoadOp)
     if load is None or not load.results[0].has_one_use():
         return False
     loaded, result_type = load.results[0].type, op.results[0].type

@@ -208,7 +208,7 @@ def _constant(converter: _Converter, op: arith.ConstantOp) -> None:
 def _expand_dims(converter: _Converter, op: tt.ExpandDimsOp) -> None:
     if _has_layouts(op.results):
         return
-    axis = op.axis.value.data  # pyright: ignore[reportAttributeAccessIssue]
+    axis = op.axis.value.data
     source = _source_layout(op)
     if not isinstance(source, Blocked):
         raise PassError("tt.expand_dims of a tensor that has a layout must be blocked")
@@ -322,7 +322,7 @@ def _split(converter: _Converter, op: tt.SplitOp) -> None:
 @_RULES.add(tt.TransOp)
 def _trans(converter: _Converter, op: tt.TransOp) -> None:
     if not _has_layouts(op.results):
-        order = op.order.get_values()  # pyright: ignore[reportAttributeAccessIssue]
+        order = op.order.get_values()
         layout = inference.trans_dst(_source_layout(op), shape_of(op.operands[0]), order)
         converter.set_result_layout(op.results[0], cast(DistributedEncoding, layout))
 
@@ -335,7 +335,7 @@ def _broadcast(converter: _Converter, op: tt.BroadcastOp) -> None:
 
 @_RULES.add(tt.ReduceOp)
 def _reduce(converter: _Converter, op: tt.ReduceOp) -> None:
-    axis = op.axis.value.data  # pyright: ignore[reportAttributeAccessIssue]
+    axis = op.axis.value.data
     for result in op.results:
         if isinstance(result.type, TensorType) and layout_of_value(result) is None:
             converter.set_result_layout(result, Slice(axis, _source_layout(op)))

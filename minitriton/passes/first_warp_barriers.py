@@ -35,6 +35,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.ring_positions import ring_position
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, num_ctas, num_warps
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.op_access import operand_values
@@ -126,7 +127,7 @@ class _Loop:
 
     def _is_waited_for(self, dot: Operation) -> tuple[int, int] | None:
         """How many iterations later, and behind which op, `dot` is known to be over; None if that is not known."""
-        if not dot.properties["isAsync"].value.data:  # pyright: ignore
+        if not is_true(dot.properties["isAsync"]):
             return 0, self.index[dot]
         started = 0
         start = self.index[dot] + 1
@@ -189,8 +190,7 @@ class _Loop:
 
 def _length(ring: SSAValue) -> int | None:
     type_ = ring.type
-    is_ring = isinstance(ring, OpResult) and isinstance(type_, ttg.MemDescType)
-    return type_.get_shape()[0] if is_ring else None  # pyright: ignore[reportAttributeAccessIssue]
+    return type_.get_shape()[0] if isinstance(ring, OpResult) and isinstance(type_, ttg.MemDescType) else None
 
 
 def _place(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:

@@ -79,7 +79,7 @@ def divide_unsigned(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -
     """divsi x, d = divui x, d and remsi x, d = remui x, d where neither is negative"""
     if not all(ranges.get(operand).is_non_negative for operand in op.operands):
         return None
-    return at.value(_UNSIGNED[op.__class__](*op.operands))  # pyright: ignore[reportCallIssue]
+    return at.value(_UNSIGNED[op.__class__](*op.operands))
 
 
 def remainder_of_less(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue | None:

@@ -22,6 +22,7 @@ from xdsl.traits import IsTerminator
 
 from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
+from minitriton.dialects.facts.gpu_traits import i32_array
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -94,9 +95,7 @@ class _Hoister:
             mask = self._before_loop(arith.AndIOp(mask, load.mask))
             load.operands[1] = mask
             return
-        sizes = load.properties["operandSegmentSizes"]
-        counts = [1, 1, int(load.other is not None)]
-        load.properties["operandSegmentSizes"] = sizes.__class__.from_list(sizes.elt_type, counts)  # pyright: ignore
+        load.properties["operandSegmentSizes"] = i32_array((1, 1, int(load.other is not None)))
         load.operands = [operand_at(load, 0), mask, *operand_values(load)[1:]]
 
     def _before_loop(self, op: Operation) -> SSAValue:

@@ -112,8 +112,8 @@ class LoopAwareCse(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = eliminate_common_subexpressions(op)
-        for loop in [inner for inner in ops_in_inner_first(op) if inner.__class__ is scf.ForOp]:
-            changed |= merge_equal_arguments(loop)  # pyright: ignore[reportArgumentType]
+        for loop in [inner for inner in ops_in_inner_first(op) if isinstance(inner, scf.ForOp)]:
+            changed |= merge_equal_arguments(loop)
         if changed:
             eliminate_common_subexpressions(op)
         apply_patterns_greedily(op, _LOOP_PATTERNS)

@@ -138,8 +138,8 @@ def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
         end, new_step, is_rest = _static_bounds(loop, count, factor)
     rest: scf.ForOp | None = None
     if is_rest:
-        rest = clone_op(loop, {})  # pyright: ignore[reportAssignmentType]
-        assert isinstance(rest, scf.ForOp) and loop.parent is not None
+        rest = clone_op(loop, {})
+        assert loop.parent is not None
         loop.parent.insert_op_after(rest, loop)
         for old, new in zip(loop.results, rest.results, strict=True):
             old.replace_all_uses_with(new)
@@ -164,10 +164,10 @@ class LoopUnroll(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         marked: list[tuple[scf.ForOp, int]] = []
         for loop in ops_in_inner_first(op):
-            if loop.__class__ is scf.ForOp:
+            if isinstance(loop, scf.ForOp):
                 factor = loop.attributes.get(UNROLL_FACTOR)
                 if isinstance(factor, IntegerAttr) and factor.value.data > 1:
-                    marked.append((loop, factor.value.data))  # pyright: ignore[reportArgumentType]
+                    marked.append((loop, factor.value.data))
         for loop, factor in marked:
             del loop.attributes[UNROLL_FACTOR]
             rest = unroll(loop, factor)

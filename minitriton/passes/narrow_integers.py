@@ -92,7 +92,7 @@ def narrow_bits(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SS
         return None
     if not isinstance(op, arith.MuliOp) and not all(_is_from_32(operand) for operand in op.operands):
         return None
-    low = op.__class__(*(low_half(operand, at) for operand in op.operands))  # pyright: ignore[reportCallIssue]
+    low = op.__class__(*(low_half(operand, at) for operand in op.operands))
     return _extended(at.value(low), op, ranges, at)
 
 
@@ -120,7 +120,7 @@ def narrow_division(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -
         return None
     else:
         cls = op.__class__
-    return _extended(at.value(cls(*(low_half(operand, at) for operand in op.operands))), op, ranges, at)  # pyright: ignore
+    return _extended(at.value(cls(*(low_half(operand, at) for operand in op.operands))), op, ranges, at)
 
 
 def fits_but_for_one(op: Operation, ranges: IntegerRangeAnalysis) -> bool:

@@ -19,7 +19,7 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import tt_shape
-from minitriton.rewriting.constants import constant_attr, number_attr, number_of
+from minitriton.rewriting.constants import constant_attr, element_type, number_attr, number_of
 from minitriton.rewriting.effects import is_memory_effect_free
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -82,8 +82,7 @@ def move_broadcast_after(op: Operation, rewriter: Rewriter) -> bool:
         return False
     operands = [_at_shape(producer, source, rewriter) for producer in producers]
     types: list[Attribute] = [
-        TensorType(result.type.element_type, source.shape, source.encoding)  # pyright: ignore
-        for result in op.results
+        TensorType(element_type(result.type), source.shape, source.encoding) for result in op.results
     ]
     new = rewriter.insert(_again(op, operands, types))
     for old, result in zip(op.results, new.results, strict=True):
@@ -121,7 +120,7 @@ def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
             type = producer.results[0].type
             assert number is not None and isinstance(type, TensorType)
             operands.append(rewriter.constant(number_attr(type.element_type, number)))
-    types: list[Attribute] = [result.type.element_type for result in op.results]  # pyright: ignore
+    types: list[Attribute] = [element_type(result.type) for result in op.results]
     new = rewriter.insert(_again(op, operands, types))
     for old, result in zip(op.results, new.results, strict=True):
         splat = rewriter.insert(tt.SplatOp(result, old.type))

@@ -54,7 +54,7 @@ def _buffer_type(desc: SSAValue, tensor: TensorType, *, mutable: bool) -> ttg.Me
 
 
 def _int(rewriter: Rewriter, value: int, type_: object = i32) -> SSAValue:
-    return rewriter.constant(int_attr(type_, value))  # pyright: ignore[reportArgumentType]
+    return rewriter.constant(int_attr(type_, value))
 
 
 def _coordinates(

@@ -26,6 +26,7 @@ from xdsl.ir import OpResult, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
+from minitriton.dialects.op_access import defining
 from minitriton.layouts.encodings import Blocked, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout
@@ -59,8 +60,8 @@ def _load_of(value: SSAValue) -> tt.LoadOp | None:
     """The load through pointers that `value` is, used for nothing else; conversions seen through."""
     while isinstance(value, OpResult) and isinstance(value.op, ttg.ConvertLayoutOp) and _is_used_once(value):
         value = value.op.src
-    is_load = isinstance(value, OpResult) and isinstance(value.op, tt.LoadOp) and _is_used_once(value)
-    return value.op if is_load else None  # pyright: ignore[reportReturnType, reportAttributeAccessIssue]
+    load = defining(value, tt.LoadOp)
+    return load if load is not None and _is_used_once(value) else None
 
 
 def _is_used_once(value: SSAValue) -> bool:

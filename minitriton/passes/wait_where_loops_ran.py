@@ -27,6 +27,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, ttng
+from minitriton.dialects.attribute_values import integer
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 
@@ -86,7 +87,7 @@ def _guard(wait: Operation, loop: scf.ForOp) -> None:
         new.name_hint = result.name_hint
         result.replace_all_uses_with(new)
     values: list[SSAValue] = [_inside(value, choice, loop) for value in wait.operands]
-    inside = ttng.WarpGroupDotWaitOp(values, pendings=wait.properties["pendings"].value.data)  # pyright: ignore
+    inside = ttng.WarpGroupDotWaitOp(values, pendings=integer(wait.properties["pendings"]))
     ended = dict(zip(values, inside.results, strict=True))
     loop.detach()
     end = scf.YieldOp(*(ended.get(result, result) for result in loop.results))

@@ -17,16 +17,19 @@ from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     BytesAttr,
     DenseIntOrFPElementsAttr,
+    FixedBitwidthType,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
+    PackableType,
     TensorType,
     VectorType,
 )
-from xdsl.ir import Attribute, OpResult, SSAValue
+from xdsl.ir import Attribute, OpResult, SSAValue, TypedAttribute
 
 from minitriton.dialects.arith import ConstantOp
 from minitriton.rewriting.floats import round_to
@@ -36,10 +39,8 @@ INDEX_WIDTH = 64
 
 def constant_attr(value: SSAValue) -> Attribute | None:
     """The attribute of the `arith.constant` that defines `value`, or None."""
-    if value.__class__ is OpResult:
-        op = value.op  # pyright: ignore[reportAttributeAccessIssue]
-        if op.__class__ is ConstantOp:
-            return op.properties["value"]
+    if type(value) is OpResult and value.op.__class__ is ConstantOp:
+        return value.op.properties["value"]
     return None
 
 
@@ -57,18 +58,23 @@ def number_of(attr: Attribute | None) -> int | float | None:
     """The number that an integer, float or splat attribute stands for (integers signed, `i1` as 0 or -1), or None."""
     if attr is None:
         return None
-    cls = attr.__class__
-    if cls is IntegerAttr or cls is FloatAttr:
-        return attr.value.data  # pyright: ignore[reportAttributeAccessIssue]
-    if cls is DenseIntOrFPElementsAttr:
-        return _splat_number(attr)  # pyright: ignore[reportArgumentType]
+    if type(attr) is IntegerAttr or type(attr) is FloatAttr:
+        return attr.value.data
+    if type(attr) is DenseIntOrFPElementsAttr:
+        return _splat_number(attr)
     return None
 
 
 @lru_cache(maxsize=4096)
 def _splat_number(attr: DenseIntOrFPElementsAttr) -> int | float | None:
     element = splat_bytes(attr)
-    return None if element is None else attr.type.element_type.unpack(element, 1)[0]  # pyright: ignore
+    return None if element is None else packable(attr.type.element_type).unpack(element, 1)[0]
+
+
+def packable(type: Attribute) -> PackableType[Any]:
+    """A type of numbers, which knows their bytes."""
+    assert isinstance(type, PackableType)
+    return type
 
 
 def int_constant(value: SSAValue) -> int | None:
@@ -77,7 +83,7 @@ def int_constant(value: SSAValue) -> int | None:
     if attr is None:
         return None
     number = number_of(attr)
-    return number if number.__class__ is int else None  # pyright: ignore[reportReturnType]
+    return number if type(number) is int else None
 
 
 def float_constant(value: SSAValue) -> float | None:
@@ -86,7 +92,7 @@ def float_constant(value: SSAValue) -> float | None:
     if attr is None:
         return None
     number = number_of(attr)
-    return number if number.__class__ is float else None  # pyright: ignore[reportReturnType]
+    return number if type(number) is float else None
 
 
 def element_type(type: Attribute) -> Attribute:
@@ -97,11 +103,12 @@ def element_type(type: Attribute) -> Attribute:
 def width_of(type: Attribute) -> int:
     """Bits of an integer (or index, or float) type or of the elements of a tensor of these."""
     scalar = element_type(type)
-    if scalar.__class__ is IntegerType:
-        return scalar.width.data  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(scalar, IntegerType):
+        return scalar.width.data
     if isinstance(scalar, IndexType):
         return INDEX_WIDTH
-    return scalar.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(scalar, FixedBitwidthType)
+    return scalar.bitwidth
 
 
 def to_signed(value: int, width: int) -> int:
@@ -120,23 +127,27 @@ def int_attr(type: Attribute, value: int) -> Attribute:
     """`value` (wrapped to the type's width) as attribute of an integer type or a tensor of one."""
     scalar = element_type(type)
     wrapped = to_signed(value, width_of(scalar))
-    if scalar is type:
-        return IntegerAttr(wrapped, type)  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return DenseIntOrFPElementsAttr(type, BytesAttr(scalar.pack((wrapped,))))  # pyright: ignore
+    if isinstance(type, IntegerType | IndexType):
+        return IntegerAttr(wrapped, type)
+    return _splat(type, wrapped)
+
+
+def _splat(type: Attribute, number: int | float) -> DenseIntOrFPElementsAttr:
+    """An attribute of a tensor or vector that stores one element for all."""
+    assert isinstance(type, TensorType | VectorType)
+    return DenseIntOrFPElementsAttr(type, BytesAttr(packable(type.element_type).pack((number,))))
 
 
 def float_attr(type: Attribute, value: float) -> Attribute:
     """`value` (rounded to the type) as attribute of a float type or a tensor of one."""
     scalar = element_type(type)
-    return _float_attr(type, scalar, struct.pack("<d", round_to(value, scalar)))
+    return _float_attr(type, struct.pack("<d", round_to(value, scalar)))
 
 
 @lru_cache(maxsize=4096)
-def _float_attr(type: Attribute, scalar: Any, bits: bytes) -> Attribute:
+def _float_attr(type: Attribute, bits: bytes) -> Attribute:
     value = struct.unpack("<d", bits)[0]
-    if scalar is type:
-        return FloatAttr(value, scalar)
-    return DenseIntOrFPElementsAttr(type, BytesAttr(scalar.pack((value,))))  # pyright: ignore[reportArgumentType]
+    return FloatAttr(value, type) if isinstance(type, AnyFloat) else _splat(type, value)
 
 
 def number_attr(type: Attribute, value: int | float) -> Attribute:
@@ -152,16 +163,17 @@ def splat_to(attr: Attribute, type: Attribute) -> Attribute | None:
 
 def constant_key(attr: Attribute) -> Hashable:
     """Equal exactly for attributes that denote the same constant, bit for bit and type for type."""
-    cls = attr.__class__
-    if cls is FloatAttr:
-        return (attr.type, struct.pack("<d", attr.value.data))  # pyright: ignore[reportAttributeAccessIssue]
-    if cls is DenseIntOrFPElementsAttr:
-        element = splat_bytes(attr)  # pyright: ignore[reportArgumentType]
-        return attr if element is None else (attr.type, element)  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(attr, FloatAttr):
+        return (attr.type, struct.pack("<d", attr.value.data))
+    if isinstance(attr, DenseIntOrFPElementsAttr):
+        element = splat_bytes(attr)
+        return attr if element is None else (attr.type, element)
     return attr
 
 
 def constant_op(attr: Attribute, type: Attribute | None = None) -> ConstantOp:
     """A new, unattached `arith.constant` of value `attr`."""
-    result_type = type if type is not None else attr.get_type()  # pyright: ignore[reportAttributeAccessIssue]
-    return ConstantOp.create(result_types=(result_type,), properties={"value": attr})
+    if type is None:
+        assert isinstance(attr, TypedAttribute)
+        type = attr.get_type()
+    return ConstantOp.create(result_types=(type,), properties={"value": attr})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr, NoneAttr
 
@@ -13,7 +14,8 @@ def fused(*locations: LocationAttr) -> LocationAttr:
     parts: dict[LocationAttr, None] = {}
     for location in locations:
         if isinstance(location, FusedLoc) and isinstance(location.metadata, NoneAttr):
-            parts.update(dict.fromkeys(location.locations.data))  # pyright: ignore
+            inner = cast(ArrayAttr[LocationAttr], location.locations)
+            parts.update(dict.fromkeys(inner.data))
         elif location != UNKNOWN_LOC:
             parts[location] = None
     if not parts:

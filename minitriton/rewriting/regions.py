@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.op_access import OpT, operand_values
 from minitriton.rewriting.effects import would_be_trivially_dead
 
 
@@ -183,8 +183,8 @@ def drop_arguments(block: Block, dead: list[int]) -> None:
         predecessor.erase_op(branch)
 
 
-def _without(values: object, dead: list[int]) -> list[SSAValue]:
-    return [value for index, value in enumerate(values) if index not in dead]  # pyright: ignore[reportArgumentType]
+def _without(values: Iterable[SSAValue], dead: list[int]) -> list[SSAValue]:
+    return [value for index, value in enumerate(values) if index not in dead]
 
 
 def _erase_dead_ops(block: Block, live: set[SSAValue]) -> None:
@@ -196,7 +196,7 @@ def _erase_dead_ops(block: Block, live: set[SSAValue]) -> None:
         op.drop_all_references()
 
 
-def clone_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
+def clone_op(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
     """A copy of `op` (regions included) whose operands are looked up in `values`; its results are added to `values`."""
     get = values.get
     copy = op.__class__.create(

@@ -60,7 +60,7 @@ class Rewriter:
     def _add_operands_of_erased(self, op: Operation) -> None:
         """An operand left with at most one other user may now be dead, or fold into that user."""
         for operand in operand_values(op):
-            if operand.__class__ is not OpResult:
+            if type(operand) is not OpResult:
                 continue
             other: Operation | None = None
             use = operand.first_use
@@ -72,7 +72,7 @@ class Rewriter:
                     other = user
                 use = next_use(use)
             else:
-                self.add(operand.op)  # pyright: ignore[reportAttributeAccessIssue]
+                self.add(operand.op)
 
     # Changes
 

@@ -225,9 +225,10 @@ def forward_in_order(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     forwarded = operand_values(condition)[1:]
     if len(forwarded) != len(before.args) or tuple(forwarded) == before.args or len(set(forwarded)) != len(forwarded):
         return False
-    if any(not isinstance(value, BlockArgument) or value.block is not before for value in forwarded):
+    carried = [value for value in forwarded if isinstance(value, BlockArgument) and value.block is before]
+    if len(carried) != len(forwarded):
         return False
-    old_position = {value.index: index for index, value in enumerate(forwarded)}  # pyright: ignore
+    old_position = {value.index: index for index, value in enumerate(carried)}
     order = [old_position[index] for index in range(len(before.args))]
     condition.operands = [operand_at(condition, 0), *before.args]
     rewriter.modified(condition)

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Unrea
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import tt
+from minitriton.dialects.attribute_values import integers
 from minitriton.dialects.facts.gpu_traits import i32_array
 from minitriton.dialects.op_access import operand_values
 from minitriton.rewriting.steady_values import drop_steady
@@ -195,7 +196,7 @@ class ValueExpansion:
         if sizes is not None:
             counts: list[int] = []
             start = 0
-            for size in sizes.get_values():  # pyright: ignore[reportAttributeAccessIssue]
+            for size in integers(sizes):
                 counts.append(len(self._flat(operand_values(op)[start : start + size])))
                 start += size
             properties["operandSegmentSizes"] = i32_array(tuple(counts))

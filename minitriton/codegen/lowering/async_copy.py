@@ -33,7 +33,7 @@ MIN_COPY_BITS = 32
 
 @lowers(ttg.AsyncCopyGlobalToLocalOp)
 def async_copy(f: FunctionLowering, op: ttg.AsyncCopyGlobalToLocalOp) -> None:
-    source, target, mask = op.src, op.destination, op.mask  # pyright: ignore[reportAttributeAccessIssue]
+    source, target, mask = op.src, op.destination, op.mask
     view = f.values[target]
     assert isinstance(view, SharedView)
     plan, offset = _plan(f, op, source, target, mask, view)

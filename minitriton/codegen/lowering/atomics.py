@@ -26,6 +26,7 @@ from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import TensorFacts
 from minitriton.codegen.types import BF16, I16, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm, tt
+from minitriton.dialects.attribute_values import word
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 from minitriton.rewriting.effects import recursive_effects
@@ -74,8 +75,8 @@ def _widths(f: FunctionLowering, op: Operation, kind: str, element: Attribute, a
 
 @lowers(tt.AtomicRMWOp)
 def atomic_rmw(f: FunctionLowering, op: tt.AtomicRMWOp) -> None:
-    pointer, value, mask = op.ptr, op.val, op.mask  # pyright: ignore[reportAttributeAccessIssue]
-    kind = str(op.atomic_rmw_op.data)  # pyright: ignore[reportAttributeAccessIssue]
+    pointer, value, mask = op.ptr, op.val, op.mask
+    kind = str(op.atomic_rmw_op.data)
     element = f.element_type(value)
     accesses = Accesses(f, pointer, mask, max(8, bit_width(element)))
     _widths(f, op, kind, element, accesses)
@@ -169,7 +170,7 @@ def _may_read_after(op: Operation) -> bool:
 
 
 def _name(op: Operation, name: str) -> str:
-    text = str(op.properties[name].data)  # pyright: ignore[reportAttributeAccessIssue]
+    text = word(op.properties[name])
     return {"system": "sys"}.get(text, text)
 
 

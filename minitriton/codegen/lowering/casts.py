@@ -17,7 +17,19 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.lowering.elementwise import Emit, apply, each_lane, inline_ptx, operands_of
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
-from minitriton.codegen.types import BF16, F16, F32, I8, I16, bit_width, element_type, lanes, scalar_type, vector_type
+from minitriton.codegen.types import (
+    BF16,
+    F16,
+    F32,
+    I8,
+    I16,
+    bit_width,
+    element_type,
+    lane_type,
+    lanes,
+    scalar_type,
+    vector_type,
+)
 from minitriton.dialects import arith, tt
 from minitriton.dialects import llvm as ours
 
@@ -26,7 +38,7 @@ _FLOAT_WIDTH = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64}
 
 def resized(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
     """A float as another kind of float, to nearest even."""
-    source = value.type.element_type if lanes(value.type) > 1 else value.type  # pyright: ignore[reportAttributeAccessIssue]
+    source = lane_type(value.type)
     if source is element:
         return value
     before, after = bit_width(source), bit_width(element)
@@ -147,7 +159,7 @@ def _towards_zero(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
 
 def _as_f16_towards_zero(b: Builder, value: SSAValue) -> SSAValue:
     """As f16, towards zero: rounding to nearest afterwards is then not done twice."""
-    element = value.type.element_type if lanes(value.type) > 1 else value.type  # pyright: ignore[reportAttributeAccessIssue]
+    element = lane_type(value.type)
     return value if element is F16 else _towards_zero(b, resized(b, value, F32), F16)
 
 
@@ -166,7 +178,7 @@ def _read_e5m2(b: Builder, value: SSAValue) -> SSAValue:
 
 
 def _write_native(b: Builder, value: SSAValue, kind: str) -> SSAValue:
-    element = value.type.element_type if lanes(value.type) > 1 else value.type  # pyright: ignore[reportAttributeAccessIssue]
+    element = lane_type(value.type)
     if element is F16:
         return inline_ptx(b, f"cvt.rn.satfinite.{kind}.f16x2 $0, $1;", "=h,r", 2, (value,), (I8,))[0]
     return inline_ptx(b, f"cvt.rn.satfinite.{kind}.f32 $0, $2, $1;", "=h,f,f", 2, (resized(b, value, F32),), (I8,))[0]

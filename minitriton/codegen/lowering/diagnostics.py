@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.locations import source_location
@@ -19,6 +19,7 @@ from minitriton.codegen.lowering.program import program_id
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import F32, F64, I16, I32, I64, PTR, VOID, bit_width, struct_type
 from minitriton.dialects import llvm, tt
+from minitriton.dialects.attribute_values import is_true
 
 MAX_ARGUMENTS = 32
 """What `vprintf` takes; more are printed wrong."""
@@ -33,8 +34,8 @@ def print_(f: FunctionLowering, op: tt.PrintOp) -> None:
     if not op.operands:
         _printf(f, where + prefix.data, programs)
         return
-    hexadecimal = _flag(op.properties.get("hex"))
-    signs = op.is_signed.get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    hexadecimal = is_true(op.properties.get("hex"))
+    signs = op.is_signed.get_values()
     for number, operand in enumerate(op.operands):
         label = prefix.data + (f"(operand {number}) " if len(op.operands) > 1 else "")
         indices, widths = _indices(f, operand)
@@ -44,10 +45,6 @@ def print_(f: FunctionLowering, op: tt.PrintOp) -> None:
             promoted, text = _promoted(f, value, hexadecimal, bool(signs[number]))
             index = [registers.element(f.b, of_dim, register) for of_dim in indices[:shown]]
             _printf(f, f"{where} idx ({coordinates}){label}{text}", [*programs, *index, promoted])
-
-
-def _flag(attr: Attribute | None) -> bool:
-    return isinstance(attr, IntegerAttr) and bool(attr.value.data)
 
 
 def _indices(f: FunctionLowering, operand: SSAValue) -> tuple[list[registers.Registers], list[int]]:

@@ -46,8 +46,9 @@ def width(reps: Sequence[Registers]) -> int:
 def apply(f: FunctionLowering, reps: Sequence[Registers], emit: Emit) -> Registers:
     """Applies a lane-by-lane op at once: to the scalars if all operands are splats, else to the vectors."""
     count = width(reps)
-    if count == 1 and not any(isinstance(rep, Expression) for rep in reps):
-        return emit(f.b, reps)  # pyright: ignore[reportArgumentType]
+    scalars = [rep for rep in reps if isinstance(rep, SSAValue)]
+    if count == 1 and len(scalars) == len(reps):
+        return emit(f.b, scalars)
     return emit(f.b, [registers.vector(f.b, rep, count) for rep in reps])
 
 
@@ -168,7 +169,7 @@ def add(f: FunctionLowering, op: arith.AddiOp) -> None:
 def _moved_range(f: FunctionLowering, op: Operation, reps: Sequence[Registers]) -> Range | None:
     for rep, other, operand in ((reps[0], reps[1], op.operands[1]), (reps[1], reps[0], op.operands[0])):
         if isinstance(rep, Range) and registers.is_splat(other):
-            return rep.plus(f.b, other, f.module.divisibility(operand))  # pyright: ignore[reportArgumentType]
+            return rep.plus(f.b, other, f.module.divisibility(operand))
     return None
 
 
@@ -262,7 +263,7 @@ def select(f: FunctionLowering, op: arith.SelectOp) -> None:
     if registers.is_splat(condition) and not all(registers.is_splat(rep) for rep in reps):
         count = width(reps)
         chosen = [registers.vector(f.b, rep, count) for rep in (first, second)]
-        f.values[result] = f.b.select(condition, *chosen)  # pyright: ignore[reportArgumentType]
+        f.values[result] = f.b.select(condition, *chosen)
         return
     emit: Emit = lambda b, v: b.select(v[0], v[1], v[2])  # noqa: E731
     f.values[result] = (

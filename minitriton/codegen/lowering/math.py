@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
@@ -130,10 +130,10 @@ def clampf(f: FunctionLowering, op: tt.ClampFOp) -> None:
 def _opposite(low: registers.Registers, high: registers.Registers) -> bool:
     values: list[float] = []
     for rep in (low, high):
-        owner = rep.owner if registers.is_splat(rep) else None  # pyright: ignore[reportAttributeAccessIssue]
-        if not isinstance(owner, L.ConstantOp):
+        owner = rep.owner if registers.is_splat(rep) else None
+        if not isinstance(owner, L.ConstantOp) or not isinstance(owner.value, IntegerAttr | FloatAttr):
             return False
-        values.append(owner.value.value.data)  # pyright: ignore[reportAttributeAccessIssue]
+        values.append(owner.value.value.data)
     return values[0] == -values[1] and values[1] >= 0
 
 

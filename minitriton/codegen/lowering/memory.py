@@ -26,6 +26,7 @@ from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
+from minitriton.dialects.attribute_values import is_true, word
 
 MAX_VECTOR_BITS = 128
 _UNIT = UnitAttr()
@@ -82,7 +83,7 @@ def cache_hint(op: Operation) -> tuple[str, str]:
 
 def _enum(op: Operation, name: str) -> str:
     attr = op.properties.get(name)
-    return "none" if attr is None else str(attr.data)  # pyright: ignore[reportAttributeAccessIssue]
+    return "none" if attr is None else word(attr)
 
 
 def memory_type(element: Attribute) -> Attribute:
@@ -110,13 +111,13 @@ def _hints(cache: str, evict: str) -> dict[str, StringAttr]:
 @lowers(tt.LoadOp)
 def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     """Predicated `ld.global` if there is a mask or a hint, else plain loads."""
-    pointer, mask, other = _operands(op)
+    pointer, mask, other = op.ptr, op.mask, op.other
     result = op.results[0]
     element = f.element_type(result)
     kept = memory_type(element)
     accesses = Accesses(f, pointer, mask, bit_width(kept))
     cache, evict = cache_hint(op)
-    volatile = _is_true(op.properties.get("isVolatile"))
+    volatile = is_true(op.properties.get("isVolatile"))
     whole = None if mask is None or volatile else _whole_vectors(f, op, accesses, bit_width(kept))
     if whole is not None:
         _finish_load(f, op, whole, _split_load(f, op, whole, kept))
@@ -177,9 +178,9 @@ class _SplitMask:
         ]
 
 
-def _split_load(f: FunctionLowering, op: Operation, accesses: Accesses, kept: Attribute) -> SSAValue:
+def _split_load(f: FunctionLowering, op: tt.LoadOp, accesses: Accesses, kept: Attribute) -> SSAValue:
     """Whole vectors, then in a branch the elements of those that the mask cuts."""
-    pointer, mask, other = _operands(op)
+    pointer, mask, other = op.ptr, op.mask, op.other
     assert mask is not None
     split = _SplitMask(f, mask, accesses, None)
     type_ = vector_type(kept, accesses.loaded)
@@ -193,14 +194,6 @@ def _split_load(f: FunctionLowering, op: Operation, accesses: Accesses, kept: At
     f.b.branch(after, (_hinted_load(f, op, type_, 1, addresses, split.elements(), [vector]),))
     f.b.move_to(after)
     return after.args[0]
-
-
-def _is_true(attr: Attribute | None) -> bool:
-    return isinstance(attr, IntegerAttr) and attr.value.data != 0
-
-
-def _operands(op: Operation) -> tuple[SSAValue, SSAValue | None, SSAValue | None]:
-    return op.ptr, op.mask, op.other  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def from_memory(f: FunctionLowering, vector: SSAValue, element: Attribute) -> SSAValue:
@@ -254,7 +247,7 @@ def _hinted_load(
         "operandSegmentSizes": segments(len(addresses), len(masks), len(others), len(policies)),
         **_hints(cache, evict),
     }
-    if _is_true(op.properties.get("isVolatile")):
+    if is_true(op.properties.get("isVolatile")):
         properties["is_volatile"] = _UNIT
     return f.b.value(nvvm.LoadGlobalOp, (*addresses, *masks, *others, *policies), type_, properties)
 
@@ -262,7 +255,7 @@ def _hinted_load(
 @lowers(tt.StoreOp)
 def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     """`st.global`, by one of the threads that hold the same element."""
-    pointer, value, mask = op.ptr, op.value, op.mask  # pyright: ignore[reportAttributeAccessIssue]
+    pointer, value, mask = op.ptr, op.value, op.mask
     data = to_memory(f, f.vector(value))
     bits = bit_width(lane_type(data.type))
     accesses = Accesses(f, pointer, mask, bits)
@@ -284,9 +277,10 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     _hinted_store(f, op, data, accesses.width, addresses, masks)
 
 
-def _split_store(f: FunctionLowering, op: Operation, accesses: Accesses, data: SSAValue, own: SSAValue | None) -> None:
+def _split_store(f: FunctionLowering, op: tt.StoreOp, accesses: Accesses, data: SSAValue, own: SSAValue | None) -> None:
     """Whole vectors, then in a branch the elements of those that the mask cuts."""
-    pointer, mask = op.ptr, op.mask  # pyright: ignore[reportAttributeAccessIssue]
+    pointer, mask = op.ptr, op.mask
+    assert mask is not None
     split = _SplitMask(f, mask, accesses, own)
     addresses = [registers.element(f.b, f.values[pointer], start) for start in accesses.starts]
     _hinted_store(f, op, data, accesses.width, addresses, split.whole)

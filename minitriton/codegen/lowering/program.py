@@ -15,6 +15,7 @@ from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import I8, I32, I64
 from minitriton.dialects import nvvm, tt, ttg
+from minitriton.dialects.attribute_values import word
 
 _BLOCK_ID = (nvvm.BlockIdXOp, nvvm.BlockIdYOp, nvvm.BlockIdZOp)
 _CLUSTER_ID = (nvvm.ClusterIdXOp, nvvm.ClusterIdYOp, nvvm.ClusterIdZOp)
@@ -25,7 +26,7 @@ def _axis(op: Operation) -> int:
     attr = op.properties["axis"]
     if isinstance(attr, IntegerAttr):
         return attr.value.data
-    return "xyz".index(str(attr.data))  # pyright: ignore[reportAttributeAccessIssue]
+    return "xyz".index(word(attr))
 
 
 def program_id(f: FunctionLowering, axis: int) -> SSAValue:

@@ -137,7 +137,7 @@ def memdesc_index(f: FunctionLowering, op: ttg.MemDescIndexOp) -> None:
 @lowers(ttg.MemDescSubsliceOp)
 def memdesc_subslice(f: FunctionLowering, op: ttg.MemDescSubsliceOp) -> None:
     view = _view(f, op.operands[0])
-    moved = op.offsets.get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    moved = op.offsets.get_values()
     offsets = tuple(a + b for a, b in zip(view.offsets, moved, strict=True))
     f.values[op.results[0]] = SharedView(view.base, offsets)
 
@@ -145,7 +145,7 @@ def memdesc_subslice(f: FunctionLowering, op: ttg.MemDescSubsliceOp) -> None:
 @lowers(ttg.MemDescTransOp)
 def memdesc_trans(f: FunctionLowering, op: ttg.MemDescTransOp) -> None:
     view = _view(f, op.operands[0])
-    order = op.order.get_values()  # pyright: ignore[reportAttributeAccessIssue]
+    order = op.order.get_values()
     f.values[op.results[0]] = SharedView(view.base, tuple(view.offsets[dim] for dim in order))
 
 

@@ -149,7 +149,7 @@ def return_(f: FunctionLowering, op: tt.ReturnOp) -> None:
 @lowers(tt.CallOp)
 def call(f: FunctionLowering, op: tt.CallOp) -> None:
     """The callee's shared memory begins where the allocation placed it in the caller's."""
-    callee = op.callee.string_value()  # pyright: ignore[reportAttributeAccessIssue]
+    callee = op.callee.string_value()
     offset = f.module.allocation.offset(op)
     scratch = placed_global_scratch(f, op)
     arguments = [

@@ -90,7 +90,7 @@ def arrive_barrier(f: FunctionLowering, op: ttng.ArriveBarrierOp) -> None:
 
 @lowers(ttng.WaitBarrierOp)
 def wait_barrier(f: FunctionLowering, op: ttng.WaitBarrierOp) -> None:
-    pred: SSAValue | None = op.pred  # pyright: ignore[reportAttributeAccessIssue]
+    pred: SSAValue | None = op.pred
     operands = [_address(f, op.operands[0]), f.scalar(op.operands[1])]
     if pred is not None and not _is_true_constant(f.scalar(pred)):
         operands.append(f.scalar(pred))
@@ -223,7 +223,7 @@ def copy_to_global(f: FunctionLowering, op: ttng.AsyncTMACopyLocalToGlobalOp) ->
 
 @lowers(ttng.AsyncTMAReduceOp)
 def reduce_to_global(f: FunctionLowering, op: ttng.AsyncTMAReduceOp) -> None:
-    kind = str(op.kind.data)  # pyright: ignore[reportAttributeAccessIssue]
+    kind = str(op.kind.data)
     _copy_to_global(f, op, {"reduce": string_attr(kind)})
 
 

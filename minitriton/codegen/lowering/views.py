@@ -90,7 +90,7 @@ def broadcast(f: FunctionLowering, op: tt.BroadcastOp) -> None:
 
 @lowers(tt.TransOp)
 def trans(f: FunctionLowering, op: tt.TransOp) -> None:
-    order = tuple(op.order.get_values())  # pyright: ignore[reportAttributeAccessIssue]
+    order = tuple(op.order.get_values())
     inverse = [order.index(dim) for dim in range(len(order))]
     _rename(f, op, lambda c: tuple(c[inverse[dim]] for dim in range(len(c))))
 

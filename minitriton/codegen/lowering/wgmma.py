@@ -28,6 +28,7 @@ from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type,
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.layouts.to_linear import to_linear_layout
@@ -165,7 +166,7 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
     most = most.value.data if isinstance(most, IntegerAttr) else 0
     if bits != 8 or lane_type(total.type) is not F32 or most > depth:
         value = group(range(0, depth, step), total, condition)
-        if not _is_true(op.properties.get("isAsync")):
+        if not is_true(op.properties.get("isAsync")):
             value = _wait(f, [value], 0)[0]
     else:
         length = max(-(-most // step) * step, step)
@@ -215,10 +216,6 @@ class _Left:
         return self.f.b.permute(self.base, words)
 
 
-def _is_true(attr: Attribute | None) -> bool:
-    return isinstance(attr, IntegerAttr) and attr.value.data != 0
-
-
 def _is_zero(value: SSAValue) -> bool:
     """Whether a tensor is a constant of zeros, and of no negative ones."""
     attr = value.owner.properties.get("value") if isinstance(value.owner, ConstantOp) else None
@@ -245,5 +242,5 @@ def warp_group_dot_wait(f: FunctionLowering, op: ttng.WarpGroupDotWaitOp) -> Non
 
 @lowers(ttng.FenceAsyncSharedOp)
 def fence_async_shared(f: FunctionLowering, op: ttng.FenceAsyncSharedOp) -> None:
-    properties = {"cluster": _UNIT} if _is_true(op.properties.get("bCluster")) else {}
+    properties = {"cluster": _UNIT} if is_true(op.properties.get("bCluster")) else {}
     f.b.operation(nvvm.FenceProxyAsyncOp, (), (), properties)

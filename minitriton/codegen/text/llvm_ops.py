@@ -10,9 +10,10 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from minitriton.codegen.text.loop_annotations import loop_properties
-from minitriton.codegen.text.values import constant_text, integer, integers, plain_text, symbol_text, type_text
+from minitriton.codegen.text.values import constant_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.attribute_values import integer, integers, plain_text
 from minitriton.dialects.op_access import operand_at, operand_values
 
 # Values without an instruction ----------------------------------------------------------------------------------------

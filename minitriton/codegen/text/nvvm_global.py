@@ -94,9 +94,10 @@ def _replicated(text: str, bits: int, word_bits: int) -> int:
     elif text.startswith("0x"):
         number = struct.unpack("<d", struct.pack("<Q", int(text, 16)))[0]
         pattern = struct.unpack("<I", struct.pack("<f", number))[0] if bits == 32 else int(text, 16)
+    elif text in ("true", "false"):
+        pattern = int(text == "true")
     else:
-        pattern = {"true": 1, "false": 0}.get(text)  # pyright: ignore[reportAssignmentType]
-        pattern = int(text) & ((1 << bits) - 1) if pattern is None else pattern
+        pattern = int(text) & ((1 << bits) - 1)
     value = 0
     for shift in range(0, word_bits, bits):
         value |= pattern << shift

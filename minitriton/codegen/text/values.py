@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import re
 import struct
-from functools import lru_cache
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
@@ -19,8 +17,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    StringAttr,
-    SymbolRefAttr,
     VectorType,
 )
 from xdsl.dialects.llvm import LLVMArrayType, LLVMFunctionType, LLVMPointerType, LLVMStructType, LLVMVoidType
@@ -136,34 +132,3 @@ def escaped(name: str) -> str:
 def string_text(data: str) -> str:
     """A string constant; `data` has one character per byte."""
     return 'c"' + "".join(c if " " <= c <= "~" and c not in '"\\' else f"\\{ord(c):02X}" for c in data) + '"'
-
-
-# Attributes -----------------------------------------------------------------------------------------------------------
-
-
-def integers(attr: Attribute) -> tuple[int, ...]:
-    """The numbers of a dense array of integers, decoded once for each different one."""
-    assert isinstance(attr, DenseArrayBase) and isinstance(attr.elt_type, IntegerType)
-    return _decoded(attr.elt_type.width.data, attr.data.data)
-
-
-_FORMATS = {8: "b", 32: "i", 64: "q"}
-
-
-@lru_cache(maxsize=4096)
-def _decoded(width: int, data: bytes) -> tuple[int, ...]:
-    return struct.unpack(f"<{len(data) * 8 // width}{_FORMATS[width]}", data)
-
-
-def integer(attr: Attribute) -> int:
-    """The number of an integer attribute."""
-    assert isinstance(attr, IntegerAttr)
-    return attr.value.data
-
-
-def plain_text(attr: Attribute) -> str:
-    """The text of a string attribute, or the name that a symbol reference names."""
-    if isinstance(attr, SymbolRefAttr):
-        return attr.string_value()
-    assert isinstance(attr, StringAttr)
-    return attr.data

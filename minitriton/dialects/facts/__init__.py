@@ -55,8 +55,8 @@ class Fact(OpTrait):
 def give(op_class: type[Operation], *facts: Fact) -> None:
     """Facts of an op that another package declares."""
     _given[op_class] = (*_given.get(op_class, ()), *facts)
-    for kind in Fact._kinds:  # pyright: ignore[reportPrivateUsage]
-        kind._known.pop(op_class, None)  # pyright: ignore[reportPrivateUsage]
+    for kind in Fact._kinds:
+        kind._known.pop(op_class, None)
 
 
 # What an op computes ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,9 @@ Alias analysis and barrier insertion ask for this; the ops themselves know nothi
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
 
@@ -57,8 +59,16 @@ def _values(op: Operation, fields: Iterable[str]) -> Iterable[SSAValue]:
             yield from value
 
 
+class EffectsOfEach(MemoryEffect):
+    """Effects that depend on the op, and on what the trait was made with: `get_effects` is asked of the trait, not of its class."""
+
+    @abstractmethod
+    def get_effects(self, op: Operation) -> AbstractSet[EffectInstance] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """What `op` does; None if that is not known."""
+
+
 @dataclass(frozen=True)
-class OperandEffects(MemoryEffect):
+class OperandEffects(EffectsOfEach):
     """Effects of an op on the memory behind its operands or results, given by field name and resource."""
 
     reads: tuple[tuple[str, Resource], ...] = ()
@@ -66,7 +76,7 @@ class OperandEffects(MemoryEffect):
     frees: tuple[tuple[str, Resource], ...] = ()
     allocates: tuple[tuple[str, Resource], ...] = ()
 
-    def get_effects(self, op: Operation) -> set[EffectInstance]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def get_effects(self, op: Operation) -> set[EffectInstance]:
         found: set[EffectInstance] = set()
         for kind, entries in (
             (MemoryEffectKind.READ, self.reads),

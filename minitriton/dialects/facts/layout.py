@@ -17,6 +17,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.dialects.attribute_values import integer, integers
 from minitriton.dialects.facts import Fact
 from minitriton.layouts import inference, properties
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, NvidiaMma, Slice
@@ -206,13 +207,12 @@ class AnyIfReordering(AnyLayout):
 
 def axis_of(op: Operation) -> int:
     """The property `axis`."""
-    return op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    return integer(op.properties["axis"])
 
 
 def order_of(op: Operation) -> tuple[int, ...]:
     """The property `order` of a transpose."""
-    order: Any = op.properties["order"]
-    return tuple(order.get_values())
+    return integers(op.properties["order"])
 
 
 def allows_reorder(op: Operation) -> bool:

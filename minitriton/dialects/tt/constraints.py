@@ -111,7 +111,7 @@ def is_integer(type_: Attribute) -> bool:
 
 
 def _integer(width: int) -> Callable[[Attribute], bool]:
-    return lambda type_: is_integer(type_) and type_.width.data == width  # pyright: ignore[reportAttributeAccessIssue]
+    return lambda type_: isinstance(type_, IntegerType) and is_integer(type_) and type_.width.data == width
 
 
 def _is_pointer(type_: Attribute) -> bool:

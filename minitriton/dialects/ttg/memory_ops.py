@@ -23,10 +23,11 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.traits import EffectInstance, MemoryEffectKind, Pure
 
 from minitriton.dialects.facts.gpu_traits import (
     SHARED,
+    EffectsOfEach,
     LocalLoad,
     MemDescView,
     OperandEffects,
@@ -54,10 +55,10 @@ TOKEN = AsyncTokenType()
 
 
 @dataclass(frozen=True)
-class _AllocEffects(MemoryEffect):
+class _AllocEffects(EffectsOfEach):
     """A constant buffer counts as a value until it has its place: two equal ones may be merged, an unused one dropped."""
 
-    def get_effects(self, op: Operation) -> set[EffectInstance]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def get_effects(self, op: Operation) -> set[EffectInstance]:
         result = op.results[0]
         assert isinstance(result.type, MemDescType)
         if not result.type.mutable and ALLOCATION_OFFSET not in op.attributes:

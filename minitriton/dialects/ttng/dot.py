@@ -29,12 +29,12 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+from xdsl.traits import EffectInstance, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import Contraction, HandsOn
-from minitriton.dialects.facts.gpu_traits import FALSE, SHARED, VerifyTensorLayouts, bool_attr, i32_attr
+from minitriton.dialects.facts.gpu_traits import FALSE, SHARED, EffectsOfEach, VerifyTensorLayouts, bool_attr, i32_attr
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, PassesOn
 from minitriton.dialects.facts.synchronization import TensorCoreReads
@@ -46,10 +46,10 @@ from minitriton.layouts.to_linear import shape_per_cta
 
 
 @dataclass(frozen=True)
-class _ReadsBuffers(MemoryEffect):
+class _ReadsBuffers(EffectsOfEach):
     """Reads those of `a` and `b` that lie in shared memory."""
 
-    def get_effects(self, op: Operation) -> set[EffectInstance]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def get_effects(self, op: Operation) -> set[EffectInstance]:
         return {
             EffectInstance(MemoryEffectKind.READ, value, SHARED)
             for value in op.operands[:2]

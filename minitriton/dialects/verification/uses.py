@@ -52,7 +52,7 @@ def _check_block(block: Block, visible: set[SSAValue], refuse: Refuse) -> list[S
     defined: list[SSAValue] = list(block.args)
     visible.update(defined)
     for op in block.ops:
-        for number, operand in enumerate(operand_values(op)):  # pyright: ignore[reportPrivateUsage]
+        for number, operand in enumerate(operand_values(op)):
             if operand not in visible:
                 raise refuse(op, f"operand #{number} does not dominate this use")
         for region in op.regions:

@@ -7,7 +7,7 @@ select (not c), a, b  =>  select c, b, a        select c, 1, 0    =>  extui c
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerType, i1
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import operand_at, operand_values
@@ -100,8 +100,8 @@ def select_of_select(op: Operation, rewriter: Rewriter) -> bool:
     return False
 
 
-def _replace_select(op: Operation, rewriter: Rewriter, *operands: object) -> bool:
-    new = arith.SelectOp.create(operands=operands, result_types=[op.results[0].type])  # pyright: ignore
+def _replace_select(op: Operation, rewriter: Rewriter, *operands: SSAValue) -> bool:
+    new = arith.SelectOp.create(operands=operands, result_types=[op.results[0].type])
     rewriter.replace_with(op, new)
     return True
 

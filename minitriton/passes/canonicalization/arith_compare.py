@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, i1
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import operand_at, operand_values
@@ -48,7 +48,7 @@ _RELATIONS = {
 _ORD, _UNO = 7, 14
 
 
-def _conversion_may_matter(constant: float, float_type: object, width: int, is_signed: bool) -> bool:
+def _conversion_may_matter(constant: float, float_type: Attribute, width: int, is_signed: bool) -> bool:
     bits, greatest = _PRECISION[float_type.__class__]
     if width <= bits:
         return False
@@ -75,14 +75,16 @@ def _fractional(relation: str, is_negative: bool, is_signed: bool) -> str | bool
     return "ge" if is_negative else "gt"
 
 
-def _decide(predicate: int, constant: float, float_type: object, width: int, is_signed: bool) -> bool | tuple[str, int]:
+def _decide(
+    predicate: int, constant: float, float_type: Attribute, width: int, is_signed: bool
+) -> bool | tuple[str, int]:
     """The outcome of the comparison, or the relation and the integer to compare with."""
     if predicate in (_ORD, _UNO):
         return predicate == _ORD
     relation = _RELATIONS[predicate]
     low = -(1 << (width - 1)) if is_signed else 0
     high = (1 << (width - is_signed)) - 1
-    if round_to(float(high), float_type) < constant:  # pyright: ignore[reportArgumentType]
+    if round_to(float(high), float_type) < constant:
         return _outside(relation, is_above=True)
     if float(low) > constant:
         return _outside(relation, is_above=False)

@@ -10,21 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xdsl.dialects.builtin import TensorType, i1
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.folds.arith_choice import INVERTED, NE, ULT, predicate_of
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
 patterns = PatternSet()
-
-
-def defining(value: SSAValue, *classes: type[Operation]) -> Operation | None:
-    """The op of one of these classes that defines `value`."""
-    return value.op if isinstance(value, OpResult) and value.op.__class__ in classes else None
 
 
 def _scalar_constant(value: SSAValue) -> int | None:

@@ -34,11 +34,11 @@ def _through(block: Block, values: Sequence[SSAValue]) -> tuple[Block, list[SSAV
     jump = block.first_op
     if not isinstance(jump, cf.BranchOp) or jump.successor is block:
         return None
-    given = dict(zip(block.args, values, strict=True))
+    given: dict[SSAValue, SSAValue] = dict(zip(block.args, values, strict=True))
     for argument in block.args:
         if any(use.operation is not jump for use in argument.uses):
             return None
-    return jump.successor, [given.get(value, value) for value in jump.arguments]  # pyright: ignore
+    return jump.successor, [given.get(value, value) for value in jump.arguments]
 
 
 @patterns.pattern(cf.BranchOp)

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import tt
+from minitriton.dialects.facts.gpu_traits import i32_array
 from minitriton.dialects.op_access import operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.patterns import PatternSet
@@ -56,10 +57,8 @@ def simplify_masked_store(op: tt.StoreOp, rewriter: Rewriter) -> bool:
 def _unmasked(op: Operation, operands: tuple[SSAValue, ...], dropped: int) -> Operation:
     """`op` with only its first operands; the `dropped` optional ones behind them are absent."""
     properties = dict(op.properties)
-    sizes = properties.get("operandSegmentSizes")
-    if sizes is not None:
-        counts = [1] * len(operands) + [0] * dropped
-        properties["operandSegmentSizes"] = sizes.__class__.from_list(sizes.elt_type, counts)  # pyright: ignore
+    if "operandSegmentSizes" in properties:
+        properties["operandSegmentSizes"] = i32_array((1,) * len(operands) + (0,) * dropped)
     return op.__class__.create(
         operands=operands, result_types=[result.type for result in op.results], properties=properties
     )

@@ -7,23 +7,19 @@ tt.reshape (tt.reshape x)          =>  tt.reshape x
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation
 
 from minitriton.dialects import tt
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
 patterns = PatternSet()
 
 
-def _defining(value: SSAValue, cls: type[Operation]) -> Operation | None:
-    return value.op if isinstance(value, OpResult) and value.op.__class__ is cls else None
-
-
 def _resplat(op: Operation, rewriter: Rewriter) -> bool:
     """shape(splat x) = splat x"""
-    splat = _defining(operand_at(op, 0), tt.SplatOp)
+    splat = defining(operand_at(op, 0), tt.SplatOp)
     if splat is None:
         return False
     rewriter.replace_with(op, tt.SplatOp.create(operands=operand_values(splat), result_types=[op.results[0].type]))
@@ -33,7 +29,7 @@ def _resplat(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(tt.BroadcastOp)
 def broadcast_of_splat(op: Operation, rewriter: Rewriter) -> bool:
     """broadcast(splat x) = splat x"""
-    splat = _defining(operand_at(op, 0), tt.SplatOp)
+    splat = defining(operand_at(op, 0), tt.SplatOp)
     if splat is not None:
         rewriter.at(op, splat)
     return _resplat(op, rewriter)
@@ -42,7 +38,7 @@ def broadcast_of_splat(op: Operation, rewriter: Rewriter) -> bool:
 @patterns.pattern(tt.BroadcastOp)
 def broadcast_of_broadcast(op: Operation, rewriter: Rewriter) -> bool:
     """broadcast(broadcast x) = broadcast x"""
-    inner = _defining(operand_at(op, 0), tt.BroadcastOp)
+    inner = defining(operand_at(op, 0), tt.BroadcastOp)
     if inner is None:
         return False
     rewriter.at(op, inner)
@@ -51,14 +47,14 @@ def broadcast_of_broadcast(op: Operation, rewriter: Rewriter) -> bool:
 
 
 @patterns.pattern(tt.ExpandDimsOp)
-def expand_splat_or_broadcast(op: Operation, rewriter: Rewriter) -> bool:
+def expand_splat_or_broadcast(op: tt.ExpandDimsOp, rewriter: Rewriter) -> bool:
     """expand_dims(splat x) = splat x;  expand_dims(broadcast x) = broadcast(expand_dims x)"""
     if _resplat(op, rewriter):
         return True
-    inner = _defining(operand_at(op, 0), tt.BroadcastOp)
+    inner = defining(operand_at(op, 0), tt.BroadcastOp)
     if inner is None:
         return False
-    axis = op.properties["axis"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    axis = op.axis.value.data
     expanded = rewriter.insert(tt.ExpandDimsOp(operand_at(inner, 0), axis=axis))
     broadcast = tt.BroadcastOp.create(
         operands=expanded.results, result_types=[op.results[0].type], location=inner.location
@@ -72,7 +68,7 @@ def reshape_of_reshape_or_splat(op: Operation, rewriter: Rewriter) -> bool:
     """reshape(reshape x) = reshape x, in any order if either is;  reshape(splat x) = splat x"""
     if "efficient_layout" in op.properties:
         return False
-    inner = _defining(operand_at(op, 0), tt.ReshapeOp)
+    inner = defining(operand_at(op, 0), tt.ReshapeOp)
     if inner is None:
         return _resplat(op, rewriter)
     any_order = "allow_reorder" in op.properties or "allow_reorder" in inner.properties

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.op_access import operand_at
+from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.layout_rules import result_layout
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
 from minitriton.rewriting.patterns import PatternSet
@@ -27,7 +28,7 @@ def split_before_converting(op: Operation, rewriter: Rewriter) -> bool:
     unconverted = operand_at(source.op, 0)
     assert isinstance(unconverted.type, TensorType)
     layout = ttg.layout_of(unconverted.type)
-    if layout is None or result_layout(op, layout) != ttg.layout_of(op.results[0].type):  # pyright: ignore
+    if not isinstance(layout, DistributedEncoding) or result_layout(op, layout) != ttg.layout_of(op.results[0].type):
         return False
     rewriter.replace_with(
         op, tt.SplitOp.create(operands=[unconverted], result_types=[result.type for result in op.results])

@@ -156,7 +156,7 @@ class ConvertScfToCf(Pass):
         for inner in ops_in(op):
             lower = _LOWERINGS.get(inner.__class__)
             if lower is not None:
-                lower(inner)  # pyright: ignore[reportArgumentType]
+                lower(inner)
             elif isinstance(inner, _OTHERS):
                 raise PassError(
                     f"{inner.name} has no lowering to branches", help="Triton kernels use scf.for, scf.if and scf.while"

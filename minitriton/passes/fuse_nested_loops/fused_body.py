@@ -136,7 +136,7 @@ class FusedBody:
         count = 1 + len(section.outputs)
         arguments = loop.regions[0].block.args
         arguments[0].replace_all_uses_with(self.counter)
-        section.replace_outputs_outside(branch, results[1:count])  # pyright: ignore[reportArgumentType]
+        section.replace_outputs_outside(branch, results[1:count])
         for argument, value in zip(arguments[1:], results[count : count + len(loop.results)], strict=True):
             argument.replace_all_uses_with(value)
         if number == 0:

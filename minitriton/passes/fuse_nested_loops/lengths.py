@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import operand_at
 from minitriton.passes.fuse_nested_loops.bounds import bounds_of, cast_integer, copies_of, iterations, unread
-from minitriton.rewriting.constants import INDEX_WIDTH
+from minitriton.rewriting.constants import width_of
 from minitriton.rewriting.insertion import Inserter
 
 
@@ -31,17 +31,13 @@ class InnerLoop:
     """What computes its bounds from the outer counter; empty if they do not depend on it."""
 
 
-def _width(type_: Attribute) -> int:
-    return INDEX_WIDTH if isinstance(type_, IndexType) else type_.width.data  # pyright: ignore
-
-
 class Lengths:
     """The lengths of the loops in `outer` that are fused with it."""
 
     def __init__(self, outer: scf.ForOp, inner: list[InnerLoop]) -> None:
         self.outer = outer
         self.inner = inner
-        self.type = IntegerType(max(_width(operand_at(loop, 0).type) for loop in (outer, *(i.loop for i in inner))))
+        self.type = IntegerType(max(width_of(operand_at(loop, 0).type) for loop in (outer, *(i.loop for i in inner))))
         self.all_invariant = not any(i.sliced for i in inner)
 
     def clamped(self, at: Inserter, length: SSAValue) -> SSAValue:

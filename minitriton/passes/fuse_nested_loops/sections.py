@@ -9,6 +9,7 @@ scf.for %i {
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
@@ -32,7 +33,7 @@ class Section:
             op.parent.detach_op(op)
             block.add_op(op)
 
-    def replace_outputs_outside(self, branch: scf.IfOp, values: list[SSAValue]) -> None:
+    def replace_outputs_outside(self, branch: scf.IfOp, values: Sequence[SSAValue]) -> None:
         """Uses of the outputs become uses of `values`, except in the first region of `branch`, where the ops are now."""
         for output, value in zip(self.outputs, values, strict=True):
             for use in tuple(output.uses):

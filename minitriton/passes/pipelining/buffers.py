@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import FixedBitwidthType, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
@@ -70,10 +70,10 @@ def _wanted_by(user: Operation, value: SSAValue) -> SwizzledShared | None:
         return None
     operand = ttg.layout_of(result.type)
     source = ttg.layout_of(value.type)
-    if not isinstance(operand, DistributedEncoding) or source is None:
+    if not isinstance(operand, DistributedEncoding) or source is None or not isinstance(result.type, TensorType):
         return None
-    shape = tuple(result.type.get_shape())  # pyright: ignore[reportAttributeAccessIssue]
-    bits = bits_of(result.type)  # pyright: ignore[reportArgumentType]
+    shape = tuple(result.type.get_shape())
+    bits = bits_of(result.type)
     if isinstance(operand, DotOperand):
         is_register = isinstance(source, DistributedEncoding)
         order = order_for_memory(source, shape) if is_register else get_order(source, shape)
@@ -177,8 +177,8 @@ def element_bits(load: tt.LoadOp) -> int:
     """Bits of an element that `load` reads."""
     type_ = load.ptr.type
     pointer = type_.element_type if isinstance(type_, TensorType) else type_
-    assert isinstance(pointer, tt.PointerType)
-    return pointer.pointee_type.bitwidth  # pyright: ignore
+    assert isinstance(pointer, tt.PointerType) and isinstance(pointer.pointee_type, FixedBitwidthType)
+    return pointer.pointee_type.bitwidth
 
 
 def is_zero(value: SSAValue) -> bool:

@@ -97,5 +97,5 @@ def _set_mask(op: Operation, group: int, at: Inserter, shape: object, condition:
     operands[start : start + counts[group]] = [_both(at, mask, condition)]
     counts[group] = 1
     assert isinstance(sizes, DenseArrayBase)
-    op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(sizes.elt_type, counts)  # pyright: ignore
+    op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(sizes.elt_type, counts)
     op.operands = operands

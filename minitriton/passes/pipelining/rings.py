@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects import arith, ttg
 from minitriton.dialects.op_access import operand_values, set_type
@@ -24,7 +24,7 @@ from minitriton.layouts.encodings import SharedEncoding
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.pipelining.loops import VIEWS, terminator_of, users_in_body
 from minitriton.passes.pipelining.schedule import Cluster, Schedule
-from minitriton.rewriting.constants import int_attr
+from minitriton.rewriting.constants import constant_op, int_attr
 from minitriton.rewriting.insertion import Inserter
 
 SHARED_MEMORY = ttg.SharedMemorySpaceAttr()
@@ -48,9 +48,9 @@ class Placer:
         """Puts a new op here; its first result."""
         return self.insert(op).results[0]
 
-    def integer(self, type_: object, number: int) -> SSAValue:
+    def integer(self, type_: Attribute, number: int) -> SSAValue:
         """A new integer constant."""
-        return self.value(arith.ConstantOp(int_attr(type_, number)))  # pyright: ignore[reportArgumentType]
+        return self.value(constant_op(int_attr(type_, number)))
 
 
 @dataclass(frozen=True)

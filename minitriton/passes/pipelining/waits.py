@@ -46,7 +46,7 @@ def _commits_since(wait: Operation) -> int:
     if len(operand_values(wait)) != 1:
         return 0
     token = operand_at(wait, 0)
-    block = token.block if isinstance(token, BlockArgument) else token.owner.parent  # pyright: ignore
+    block = token.block if isinstance(token, BlockArgument) else token.owner.parent
     sink: Operation | None = wait
     while sink is not None and sink.parent is not block:
         sink = sink.parent_op()

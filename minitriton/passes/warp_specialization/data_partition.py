@@ -57,7 +57,7 @@ def _repeat_ops(scheme: PartitionScheme) -> None:
             if isinstance(op, ttg.LocalAllocOp) and dim >= 0:
                 type_ = op.result.type
                 part = cut_type(type_, dim, scheme.parts)
-                new = at.insert(ttg.MemDescSubsliceOp(op.result, part, offsets=(0,) * len(type_.get_shape())))  # pyright: ignore
+                new = at.insert(ttg.MemDescSubsliceOp(op.result, part, offsets=(0,) * len(type_.get_shape())))
             elif isinstance(op, ttg.LocalAllocOp):
                 continue
             else:

@@ -17,6 +17,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.op_access import defining
 from minitriton.passes.warp_specialization.task_ids import (
     CannotSpecialize,
     set_tasks,
@@ -131,7 +132,7 @@ class _Task:
         for old, new in zip((body.args[0], *(body.args[index + 1] for index in kept)), inner.args, strict=True):
             self.values[old] = new
             new.location = old.location
-            new._name = old._name  # pyright: ignore[reportPrivateUsage]
+            new._name = old._name
         last = body.last_op
         assert last is not None
         for op in body.ops:
@@ -213,12 +214,12 @@ def _isolate(regions: list[Region]) -> list[SSAValue]:
                     used[operand] = None
     captures: list[SSAValue] = []
     for value in used:
-        is_constant = isinstance(value, OpResult) and isinstance(value.op, arith.ConstantOp)
-        if not is_constant:
+        constant = defining(value, arith.ConstantOp)
+        if constant is None:
             captures.append(value)
         for region in regions:
-            if is_constant:
-                copy = clone_op(value.op, {})  # pyright: ignore
+            if constant is not None:
+                copy = clone_op(constant, {})
                 first = region.block.first_op
                 assert first is not None
                 region.block.insert_op_before(copy, first)
@@ -229,7 +230,7 @@ def _isolate(regions: list[Region]) -> list[SSAValue]:
                 if _stands_in(use.operation, region):
                     use.operation.operands[use.index] = new
             if isinstance(new, BlockArgument):
-                new._name = value._name  # pyright: ignore[reportPrivateUsage]
+                new._name = value._name
     return captures
 
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, to_signed, to_unsigned
 from minitriton.rewriting.folding import Folded, folder
 from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_ints
 
 
-def _defining(value: SSAValue, cls: type[Operation]) -> Operation | None:
-    return value.op if isinstance(value, OpResult) and value.op.__class__ is cls else None
-
-
 def _complements(a: SSAValue, b: SSAValue) -> bool:
     """True if `b` is `xori(a, -1)`."""
-    inverse = _defining(b, arith.XOrIOp)
+    inverse = defining(b, arith.XOrIOp)
     return inverse is not None and operand_at(inverse, 0) is a and int_constant(operand_at(inverse, 1)) == -1
 
 
 def _and_of_and(op: Operation) -> SSAValue | None:
     """a & (a & b) = a & b"""
     for value, other in (operand_values(op), operand_values(op)[::-1]):
-        inner = _defining(value, arith.AndIOp)
+        inner = defining(value, arith.AndIOp)
         if inner is not None and other in operand_values(inner):
             return value
     return None
@@ -74,7 +70,7 @@ def fold_xori(op: Operation) -> Folded:
     if lhs is rhs:
         return int_attr(op.results[0].type, 0)
     for value, other in ((lhs, rhs), (rhs, lhs)):
-        inner = _defining(value, arith.XOrIOp)
+        inner = defining(value, arith.XOrIOp)
         if inner is not None:
             if operand_at(inner, 1) is other:
                 return operand_at(inner, 0)

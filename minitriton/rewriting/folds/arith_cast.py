@@ -84,7 +84,7 @@ def fold_trunci(op: Operation) -> Folded:
 
 def _represents(narrow: Attribute, wide: Attribute) -> bool:
     """True if every number of float type `narrow` is one of `wide`."""
-    a, b = _FLOAT_BITS.get(narrow.__class__), _FLOAT_BITS.get(wide.__class__)  # pyright: ignore
+    a, b = _FLOAT_BITS.get(narrow.__class__), _FLOAT_BITS.get(wide.__class__)
     return a is not None and b is not None and a[0] <= b[0] and a[1] <= b[1]
 
 

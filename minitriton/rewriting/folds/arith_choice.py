@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import arith
+from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
     constant_attr,
@@ -46,7 +47,7 @@ _TRUE_OF_EQUALS = frozenset({EQ, SLE, SGE, ULE, UGE})
 
 def predicate_of(op: Operation) -> int:
     """The number of the predicate of a comparison."""
-    return op.properties["predicate"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    return integer(op.properties["predicate"])
 
 
 @lru_cache(maxsize=32)
@@ -74,7 +75,7 @@ def fold_cmpi(op: Operation) -> Folded:
     if constant is None:
         if constant_attr(lhs) is None or constant_attr(rhs) is not None:
             return None
-        op.properties["predicate"] = predicate_attr(op.properties["predicate"], SWAPPED[predicate])  # pyright: ignore
+        op.properties["predicate"] = predicate_attr(op.properties["predicate"], SWAPPED[predicate])
         op.operands = (rhs, lhs)
         return MODIFIED
     width = width_of(lhs.type)

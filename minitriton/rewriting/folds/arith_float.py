@@ -10,11 +10,11 @@ from minitriton.dialects import arith
 from minitriton.dialects.op_access import operand_at
 from minitriton.rewriting.constants import float_attr, float_constant
 from minitriton.rewriting.folding import Folded, folder
-from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_floats
+from minitriton.rewriting.folds.binary import FloatRule, both, constant_to_the_right, fold_floats
 
 
 def _is_zero(value: float | None, sign: float) -> bool:
-    return value == 0.0 and math.copysign(1.0, value) == sign  # pyright: ignore[reportArgumentType]
+    return value is not None and value == 0.0 and math.copysign(1.0, value) == sign
 
 
 def _divide(a: float, b: float) -> float:
@@ -89,7 +89,7 @@ def fold_remf(op: Operation) -> Folded:
     return fold_floats(op, _remainder)
 
 
-def _propagating(pick: float) -> object:
+def _propagating(pick: float) -> FloatRule:
     """minimum or maximum (`pick` is -1 or 1) where NaN wins and -0.0 < 0.0."""
 
     def rule(a: float, b: float) -> float:
@@ -102,14 +102,14 @@ def _propagating(pick: float) -> object:
     return rule
 
 
-def _ignoring(pick: float) -> object:
+def _ignoring(pick: float) -> FloatRule:
     """minnum or maxnum: a NaN loses."""
     strict = _propagating(pick)
 
     def rule(a: float, b: float) -> float:
         if math.isnan(a):
             return b
-        return a if math.isnan(b) else strict(a, b)  # pyright: ignore[reportCallIssue]
+        return a if math.isnan(b) else strict(a, b)
 
     return rule
 
@@ -133,5 +133,5 @@ def fold_extremum(op: Operation) -> Folded:
     constant = float_constant(rhs)
     if constant is not None and is_neutral(constant):
         return lhs
-    folded = fold_floats(op, rule)  # pyright: ignore[reportArgumentType]
+    folded = fold_floats(op, rule)
     return folded if folded is not None else constant_to_the_right(op)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import constant_attr, float_attr, int_attr, number_of, to_unsigned, width_of
@@ -16,7 +16,8 @@ FloatRule = Callable[[float, float], float]
 
 def both(op: Operation) -> tuple[SSAValue, SSAValue]:
     """The two operands."""
-    return operand_values(op)  # pyright: ignore[reportReturnType]
+    lhs, rhs = operand_values(op)
+    return lhs, rhs
 
 
 def constant_to_the_right(op: Operation) -> Folded:
@@ -31,30 +32,30 @@ def constant_to_the_right(op: Operation) -> Folded:
 def fold_ints(op: Operation, rule: IntRule) -> Folded:
     """Both operands known: `rule(lhs, rhs, width)`, on signed numbers; None where the op has no value."""
     rhs = number_of(constant_attr(operand_at(op, 1)))
-    if rhs.__class__ is not int:
+    if type(rhs) is not int:
         return None
     lhs = number_of(constant_attr(operand_at(op, 0)))
-    if lhs.__class__ is not int:
+    if type(lhs) is not int:
         return None
-    type = op.results[0].type
-    value = rule(lhs, rhs, width_of(type))  # pyright: ignore[reportArgumentType]
-    return None if value is None else int_attr(type, value)
+    result_type = op.results[0].type
+    value = rule(lhs, rhs, width_of(result_type))
+    return None if value is None else int_attr(result_type, value)
 
 
 def fold_floats(op: Operation, rule: FloatRule) -> Folded:
     """Both operands known: `rule(lhs, rhs)`, rounded to the result type."""
     rhs = number_of(constant_attr(operand_at(op, 1)))
-    if rhs.__class__ is not float:
+    if type(rhs) is not float:
         return None
     lhs = number_of(constant_attr(operand_at(op, 0)))
-    if lhs.__class__ is not float:
+    if type(lhs) is not float:
         return None
-    return float_attr(op.results[0].type, rule(lhs, rhs))  # pyright: ignore[reportArgumentType]
+    return float_attr(op.results[0].type, rule(lhs, rhs))
 
 
-def is_one(value: int | float | None, type: object) -> bool:
+def is_one(value: int | float | None, type: Attribute) -> bool:
     """True for the integer 1; the 1 of `i1` is kept as -1."""
-    return value == 1 if value != -1 else width_of(type) == 1  # pyright: ignore[reportArgumentType]
+    return value == 1 if value != -1 else width_of(type) == 1
 
 
 def unsigned(rule: Callable[[int, int], int | None]) -> IntRule:

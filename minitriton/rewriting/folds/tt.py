@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Attribute, Operation, OpResult
 
 from minitriton.dialects import tt
@@ -27,7 +27,7 @@ def permutation_of(op: Operation) -> tuple[int, ...]:
     """The `order` of a transposition."""
     order = op.properties["order"]
     assert isinstance(order, DenseArrayBase)
-    return tuple(order.get_values())  # pyright: ignore[reportReturnType]
+    return tuple(order.get_values())
 
 
 def merge_transpositions(op: Operation, inner: Operation) -> Folded:
@@ -36,7 +36,7 @@ def merge_transpositions(op: Operation, inner: Operation) -> Folded:
     old = op.properties["order"]
     assert isinstance(old, DenseArrayBase)
     merged = [order[axis] for axis in permutation_of(op)]
-    op.properties["order"] = DenseArrayBase.from_list(old.elt_type, merged)  # pyright: ignore
+    op.properties["order"] = DenseArrayBase.from_list(old.elt_type, merged)
     op.operands[0] = operand_at(inner, 0)
     return MODIFIED
 
@@ -60,10 +60,9 @@ def fold_trans(op: Operation) -> Folded:
 
 
 @folder(tt.MakeRangeOp)
-def fold_make_range(op: Operation) -> Folded:
+def fold_make_range(op: tt.MakeRangeOp) -> Folded:
     """make_range(s, s + 1) = dense<s>"""
-    start = op.properties["start"].value.data  # pyright: ignore[reportAttributeAccessIssue]
-    end = op.properties["end"].value.data  # pyright: ignore[reportAttributeAccessIssue]
+    start, end = op.start.value.data, op.end.value.data
     return int_attr(op.results[0].type, start) if start + 1 == end else None
 
 
@@ -94,8 +93,9 @@ def _reshaped(op: Operation) -> Attribute | None:
     if attr is None:
         return None
     splat = splat_to(attr, op.results[0].type)
-    if splat is None and isinstance(attr, DenseIntOrFPElementsAttr):
-        return DenseIntOrFPElementsAttr(op.results[0].type, attr.data)  # pyright: ignore[reportArgumentType]
+    type = op.results[0].type
+    if splat is None and isinstance(attr, DenseIntOrFPElementsAttr) and isinstance(type, TensorType):
+        return DenseIntOrFPElementsAttr(type, attr.data)
     return splat
 
 
@@ -113,10 +113,10 @@ def fold_fp_to_fp(op: Operation) -> Folded:
     if source.type == result_type:
         return source
     value = float_constant(source)
-    if value != 0.0:
+    if value is None or value != 0.0:
         return None
     unsigned_zero = element_type(result_type).name.endswith("fnuz")
-    return float_attr(result_type, 0.0 if unsigned_zero else math.copysign(0.0, value))  # pyright: ignore
+    return float_attr(result_type, 0.0 if unsigned_zero else math.copysign(0.0, value))
 
 
 @folder(tt.AddPtrOp)
