@@ -14,6 +14,7 @@ from array import array
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, Region
 
+from minitriton.dialects.op_access import block_successors, next_op, operand_values
 from minitriton.rewriting.equivalence import OperationKeys
 
 _REGION, _BLOCK, _END = -1, -2, -3
@@ -24,42 +25,53 @@ class Fingerprints:
 
     def __init__(self) -> None:
         self._keys = OperationKeys()
-        self._classes: dict[object, int] = {}
+        self._classes: dict[str, int] = {}
+        self._numbers: dict[int, int] = {}
+        """Of attributes, by their `id`; `_keys` holds them."""
 
     def of(self, module: ModuleOp) -> bytes:
         """The digest of `module`, its own attributes included."""
-        words = array("q")
+        words: list[int] = []
         self._operation(module, words, {}, {})
-        return hashlib.blake2b(words.tobytes(), digest_size=16).digest()
+        return hashlib.blake2b(array("q", words).tobytes(), digest_size=16).digest()
 
-    def _operation(self, op: Operation, words: array[int], values: dict[int, int], blocks: dict[int, int]) -> None:
-        words.append(self._classes.setdefault(op.name, len(self._classes)))
-        words.append(len(op.operands))
-        words.extend(values.setdefault(id(operand), len(values)) for operand in op.operands)
-        number = self._keys.number
-        for result in op.results:
-            words.append(values.setdefault(id(result), len(values)))
-            words.append(number(result.type))
-        self._dictionary(op.properties, words)
-        self._dictionary(op.attributes, words)
-        words.extend(blocks.setdefault(id(block), len(blocks)) for block in op.successors)
+    def _number(self, attribute: Attribute) -> int:
+        number = self._numbers.get(id(attribute))
+        if number is None:
+            number = self._numbers[id(attribute)] = self._keys.number(attribute)
+        return number
+
+    def _operation(self, op: Operation, words: list[int], values: dict[int, int], blocks: dict[int, int]) -> None:
+        classes, numbers = self._classes, self._numbers
+        operands, results, successors = operand_values(op), op.results, block_successors(op)
+        properties, attributes = op.properties, op.attributes
+        words += (
+            classes.setdefault(op.name, len(classes)), len(operands), len(results), len(properties), len(attributes),
+            len(successors),
+        )  # fmt: skip
+        for operand in operands:
+            words.append(values.setdefault(id(operand), len(values)))
+        for result in results:
+            type_ = result.type
+            words += (values.setdefault(id(result), len(values)), numbers.get(id(type_)) or self._number(type_))
+        for dictionary in (properties, attributes):
+            for name in sorted(dictionary) if len(dictionary) > 1 else dictionary:
+                attribute = dictionary[name]
+                words.append(classes.setdefault(name, len(classes)))
+                words.append(numbers.get(id(attribute)) or self._number(attribute))
+        for block in successors:
+            words.append(blocks.setdefault(id(block), len(blocks)))
         for region in op.regions:
             self._region(region, words, values, blocks)
 
-    def _dictionary(self, attributes: dict[str, Attribute], words: array[int]) -> None:
-        words.append(len(attributes))
-        for name in sorted(attributes) if len(attributes) > 1 else attributes:
-            words.append(self._classes.setdefault(name, len(self._classes)))
-            words.append(self._keys.number(attributes[name]))
-
-    def _region(self, region: Region, words: array[int], values: dict[int, int], blocks: dict[int, int]) -> None:
+    def _region(self, region: Region, words: list[int], values: dict[int, int], blocks: dict[int, int]) -> None:
         words.append(_REGION)
         for block in region.blocks:
-            words.append(_BLOCK)
-            words.append(blocks.setdefault(id(block), len(blocks)))
+            words += (_BLOCK, blocks.setdefault(id(block), len(blocks)))
             for argument in block.args:
-                words.append(values.setdefault(id(argument), len(values)))
-                words.append(self._keys.number(argument.type))
-            for op in block.ops:
+                words += (values.setdefault(id(argument), len(values)), self._number(argument.type))
+            op = block.first_op
+            while op is not None:
                 self._operation(op, words, values, blocks)
+                op = next_op(op)
         words.append(_END)

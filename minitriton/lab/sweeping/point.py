@@ -123,9 +123,15 @@ def _parsed(text: str) -> tuple[Step, ...]:
     return Pipeline.parse(text).steps
 
 
-_BETWEEN_STEPS = re.compile(r",(?![^{}]*\})")
-
-
 def parse_steps(text: str) -> Pipeline:
     """`Pipeline.parse(text)`, each different pass of it parsed once a process."""
-    return Pipeline(tuple(step for part in _BETWEEN_STEPS.split(text) for step in _parsed(part)))
+    steps: list[Step] = []
+    begun = ""
+    for part in text.split(","):
+        whole = f"{begun},{part}" if begun else part
+        if "{" in whole and whole.count("{") > whole.count("}"):
+            begun = whole
+            continue
+        begun = ""
+        steps += _parsed(whole)
+    return Pipeline((*steps, *_parsed(begun))) if begun else Pipeline(tuple(steps))

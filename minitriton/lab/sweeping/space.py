@@ -166,9 +166,10 @@ class Space:
         parts: list[Step] = []
         for segment in segments(base.steps):
             movable = list(segment)
-            if self.order and rng.random() < 0.4 and not any(map(is_fixed, movable)):
+            stays = any(map(is_fixed, movable))
+            if self.order and rng.random() < 0.4 and not stays:
                 rng.shuffle(movable)
-            if self.omit and rng.random() < 0.4 and not any(map(is_fixed, movable)):
+            if self.omit and rng.random() < 0.4 and not stays:
                 kept = rng.random()
                 movable = [step for step in movable if rng.random() < kept]
             parts += movable
@@ -274,6 +275,7 @@ def segments(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
     return [tuple(part) for part in parts]
 
 
+@by_identity
 def is_fixed(step: Step) -> bool:
     """Whether `step` leads from one representation to the next, or is no pass over a module."""
     return not isinstance(step, Pass) or bool((step.establishes | step.destroys) & LEVELS)

@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -21,12 +20,17 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.fingerprint import Fingerprints
+from minitriton.lab.sweeping.point import by_identity
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass, Property, Step
+from minitriton.rewriting.copying import copy_of, frozen, parts_of
 from minitriton.target.tensor_map import DescriptorCopy
 
 MODULES_KEPT = 400
-"""Modules held in memory; one that was dropped is made again from the state before it."""
+"""Programs held in memory; one that was dropped is made again from the program before it."""
+
+COPIES_KEPT = 32
+"""Copies held of programs that passes left as they were."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +44,20 @@ class LaunchFacts:
     descriptors: list[DescriptorCopy] | None = field(default=None, compare=False)
 
 
+Digest = bytes | str
+"""What equal programs have in common: of a module its fingerprint, of a text the text."""
+
+
 @dataclass(eq=False)
 class State:
-    """A program at some level, and how it was first reached."""
+    """A program at some level, and what holds of it."""
 
     facts: frozenset[Property]
-    digest: bytes | str
+    digest: Digest
     launch_facts: LaunchFacts = LaunchFacts()
-    origin: tuple[State, Step] | None = None
-    edges: dict[Step, State | Failure] = field(default_factory=dict, repr=False)
-    edge_seconds: dict[Step, float] = field(default_factory=dict, repr=False)
+    edges: dict[int, State | Failure] = field(default_factory=dict, repr=False)
+    """Where steps lead, by their numbers."""
+    edge_seconds: dict[int, float] = field(default_factory=dict, repr=False)
     """What each step from here took when it was run."""
     stage: str = ""
     """The metric that its steps' seconds count for."""
@@ -66,20 +74,43 @@ class Failure:
     error: BaseException
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """What a step made of a program: this depends on the program, not on what else is known to hold."""
+
+    digest: Digest
+    seconds: float
+    launch_facts: LaunchFacts | None
+    """Of a step that lowers; None of one that leaves them as they are."""
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """A program that a pass may change, and its parts before that."""
+
+    module: ModuleOp
+    parts: list[object]
+
+
 class States:
     """The states of one kernel, from the frontend's IR on. `make` gives that IR anew."""
 
     def __init__(self, context: Context, make: Callable[[], ModuleOp], facts: frozenset[Property]) -> None:
         self._context, self._make = context, make
         self._fingerprints = Fingerprints()
-        self._known: dict[Any, State] = {}
-        self._values: OrderedDict[int, Any] = OrderedDict()
+        self._known: dict[tuple[Digest, frozenset[Property], LaunchFacts], State] = {}
+        self._outcomes: dict[tuple[Digest, int], _Outcome | Failure] = {}
+        self._origins: dict[Digest, tuple[Digest, Step]] = {}
+        """How each program but the first was first made."""
+        self._values: OrderedDict[Digest, ModuleOp | str] = OrderedDict()
+        self._copies: OrderedDict[Digest, _Copy] = OrderedDict()
+        """Of programs that passes left as they were."""
         self.steps_run = 0
         self.steps_asked = 0
         module = make()
         self.first = State(facts, self._fingerprints.of(module))
-        self._known[(self.first.digest, facts, LaunchFacts())] = self.first
-        self._keep(self.first, module)
+        self._known[self.first.digest, facts, LaunchFacts()] = self.first
+        self._keep(self.first.digest, module)
 
     def run(self, pipeline: Pipeline) -> State | Failure:
         """The state that `pipeline` ends in, or the step that failed."""
@@ -94,9 +125,10 @@ class States:
     def follow(self, state: State, step: Step) -> State | Failure:
         """Where `step` leads from `state`."""
         self.steps_asked += 1
-        following = state.edges.get(step)
+        number = step_number(step)
+        following = state.edges.get(number)
         if following is None:
-            following = state.edges[step] = self._step(state, step)
+            following = state.edges[number] = self._step(state, step, number)
         return following
 
     def seconds(self, pipeline: Pipeline) -> dict[str, float]:
@@ -105,56 +137,109 @@ class States:
         state: State | Failure = self.first
         for step in pipeline.steps:
             assert isinstance(state, State)
-            found[state.stage] += state.edge_seconds.get(step, 0.0)
-            state = state.edges[step]
+            number = step_number(step)
+            found[state.stage] += state.edge_seconds.get(number, 0.0)
+            state = state.edges[number]
         return found
 
-    def value(self, state: State) -> Any:
+    def value(self, state: State) -> ModuleOp | str:
         """The module or text of `state`: not to be changed."""
-        known = self._values.get(id(state))
+        return self._value(state.digest)
+
+    def _value(self, digest: Digest) -> ModuleOp | str:
+        known = self._values.get(digest)
         if known is not None:
-            self._values.move_to_end(id(state))
+            self._values.move_to_end(digest)
             return known
-        if state.origin is None:
-            value: Any = self._make()
+        if digest not in self._origins:
+            value: ModuleOp | str = self._make()
         else:
-            before, step = state.origin
-            value = self._apply(before, step)
-        self._keep(state, value)
+            before, step = self._origins[digest]
+            value = self._applied(before, step)
+        self._keep(digest, value)
         return value
 
-    def _keep(self, state: State, value: Any) -> None:
-        self._values[id(state)] = value
-        while len(self._values) > MODULES_KEPT:
+    def _keep(self, digest: Digest, value: ModuleOp | str) -> None:
+        self._values[digest] = value
+        if len(self._values) > MODULES_KEPT:
             self._values.popitem(last=False)
 
-    def _apply(self, state: State, step: Step) -> Any:
-        value = self.value(state)
+    def _applied(self, digest: Digest, step: Step) -> ModuleOp | str:
+        """What `step` makes of the program, anew."""
+        value = self._value(digest)
         if not isinstance(step, Pass):
             return step.translate(value)
-        copy = value.clone()
-        step.apply(self._context, copy)
-        return copy
+        assert isinstance(value, ModuleOp)
+        module = copy_of(value)
+        step.apply(self._context, module)
+        return module
 
-    def _step(self, state: State, step: Step) -> State | Failure:
+    def _copied(self, digest: Digest) -> _Copy:
+        """A copy of the program that a pass may change."""
+        known = self._copies.pop(digest, None)
+        if known is not None:
+            return known
+        value = self._value(digest)
+        assert isinstance(value, ModuleOp)
+        module = copy_of(value)
+        return _Copy(module, frozen(parts_of(module)))
+
+    def _step(self, state: State, step: Step, number: int) -> State | Failure:
+        outcome = self._outcomes.get((state.digest, number))
+        if outcome is None:
+            outcome = self._outcomes[state.digest, number] = self._run(state.digest, step)
+        if isinstance(outcome, Failure):
+            return outcome
+        state.edge_seconds[number] = outcome.seconds
+        facts = (state.facts - step.destroys) | step.establishes
+        launch_facts = state.launch_facts if outcome.launch_facts is None else outcome.launch_facts
+        key = (outcome.digest, facts, launch_facts)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = State(facts, outcome.digest, launch_facts)
+        return known
+
+    def _run(self, before: Digest, step: Step) -> _Outcome | Failure:
         self.steps_run += 1
         start = time.perf_counter()
         try:
-            value = self._apply(state, step)
+            if isinstance(step, Pass):
+                copy = self._copied(before)
+                start = time.perf_counter()
+                step.apply(self._context, copy.module)
+                return self._of_module(before, step, copy, time.perf_counter() - start)
+            text = step.translate(self._value(before))
         except Exception as error:
             return Failure(step.name, error)
-        state.edge_seconds[step] = time.perf_counter() - start
-        facts = (state.facts - step.destroys) | step.establishes
-        digest = self._fingerprints.of(value) if isinstance(value, ModuleOp) else str(value)
-        launch_facts = state.launch_facts
-        if Property.LLVM_DIALECT in step.establishes and isinstance(value, ModuleOp):
-            launch_facts = _launch_facts(self.value(state), value)
-        key = (digest, facts, launch_facts)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = State(facts, digest, launch_facts, (state, step))
-            self._keep(known, value)
-        return known
+        self._note(text, before, step, text)
+        return _Outcome(text, time.perf_counter() - start, None)
+
+    def _of_module(self, before: Digest, step: Step, copy: _Copy, seconds: float) -> _Outcome:
+        module = copy.module
+        if parts_of(module) == copy.parts:
+            self._copies[before] = copy
+            if len(self._copies) > COPIES_KEPT:
+                self._copies.popitem(last=False)
+            return _Outcome(before, seconds, None)
+        digest = self._fingerprints.of(module)
+        self._note(digest, before, step, module)
+        lowers = Property.LLVM_DIALECT in step.establishes
+        return _Outcome(digest, seconds, _launch_facts(self._value(before), module) if lowers else None)
+
+    def _note(self, digest: Digest, before: Digest, step: Step, value: ModuleOp | str) -> None:
+        """Keeps a program that is met for the first time."""
+        if digest not in self._origins and digest != self.first.digest:
+            self._origins[digest] = (before, step)
+            self._keep(digest, value)
+
+
+_numbers: dict[tuple[type, Step], int] = {}
+
+
+@by_identity
+def step_number(step: Step) -> int:
+    """Equal for equal steps, in this process; the hash of a step is that of its options, so that most of them are equal."""
+    return _numbers.setdefault((type(step), step), len(_numbers))
 
 
 def _stage(facts: frozenset[Property]) -> str:
@@ -165,7 +250,7 @@ def _stage(facts: frozenset[Property]) -> str:
     return "ttgir_seconds" if Property.ENCODINGS in facts else "ttir_seconds"
 
 
-def _launch_facts(before: ModuleOp, after: ModuleOp) -> LaunchFacts:
+def _launch_facts(before: ModuleOp | str, after: ModuleOp) -> LaunchFacts:
     """Bytes of shared memory and of scratch of the lowered module, and the tensor maps that the kernel takes."""
 
     def number(name: str) -> int:
@@ -173,6 +258,7 @@ def _launch_facts(before: ModuleOp, after: ModuleOp) -> LaunchFacts:
         return value.value.data if isinstance(value, IntegerAttr) else 0
 
     with suppress(MinitritonError):
+        assert isinstance(before, ModuleOp)
         maps = descriptor_metadata(before)
         return LaunchFacts(
             number("ttg.shared"), number("ttg.global_scratch_memory_size"), repr(maps) if maps else "", maps
