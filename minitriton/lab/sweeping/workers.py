@@ -2,7 +2,7 @@
 
 In: batches of one kernel's pipelines. Out: each batch's records, written to the store by the process that made them. A process that
 dies, or takes longer than `limit` seconds over a point, is replaced; its batch is given out again point by point, and a point
-that ends a process a second time is recorded as crashed.
+that ends two processes by itself, or takes too long by itself, is recorded as crashed.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ LOST_AT_START = 5
 _YOUNG_OBJECTS = 20_000
 """Python looks for unreachable objects after so many new ones. With its own 700 that takes 28 % of a process's time, with these 9 %, in as
 much memory (measured 2026-11-22)."""
+
+_TOO_LONG = "no answer within"
+"""Why a process was ended."""
 
 _READY = "ready"
 """What a process says once it can take batches."""
@@ -224,7 +227,7 @@ class Workers:
             assert worker.batch is not None
             if time.monotonic() - worker.since > self.limit * len(worker.batch.pipelines):
                 worker.process.kill()
-                yield self._lost(worker, waiting, f"no answer within {self.limit:g} s")
+                yield self._lost(worker, waiting, _TOO_LONG)
 
     def _lost(self, worker: _Worker, waiting: _Waiting, why: str) -> int:
         """Replaces `worker`; gives its batch out again in single points, or records the point that ends processes."""
@@ -243,10 +246,11 @@ class Workers:
         if not worker.is_ready:
             waiting.put_back([batch])
             return 0
-        if len(batch.pipelines) == 1 and batch.tries:
+        if len(batch.pipelines) == 1 and batch.tries >= (1 if why is _TOO_LONG else 2):
             if batch.measure:
                 return 1
-            record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", why)
+            reason = f"{why} {self.limit:g} s" if why is _TOO_LONG else why
+            record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
             store = Store(self.work.store, self.work.compiler)
             store.add([record])
             store.close()
