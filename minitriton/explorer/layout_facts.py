@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -33,6 +33,16 @@ from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.target.architectures import architecture_of
 
 Bases = dict[str, tuple[tuple[int, ...], ...]]
+
+
+class LayoutPlain(TypedDict):
+    """A `LayoutFact` as JSON can hold it."""
+
+    encoding: str
+    kind: str
+    shape: tuple[int, ...]
+    bases: Bases
+    padding: NotRequired[tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True)
@@ -72,12 +82,15 @@ class LayoutFact:
 
         return layout_html(self)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> LayoutPlain:
         """As JSON can hold it."""
-        return {key: value for key, value in vars(self).items() if value != ()}
+        found = LayoutPlain(encoding=self.encoding, kind=self.kind, shape=self.shape, bases=self.bases)
+        if self.padding:
+            found["padding"] = self.padding
+        return found
 
 
-def layout_fact(encoding: Any, shape: tuple[int, ...]) -> LayoutFact:
+def layout_fact(encoding: DistributedEncoding | SharedEncoding, shape: tuple[int, ...]) -> LayoutFact:
     """The fact of `encoding` on a tensor (or buffer) of `shape`."""
     is_shared = isinstance(encoding, SharedEncoding)
     layout = to_linear_layout(encoding, shape)
@@ -89,7 +102,7 @@ def layout_fact(encoding: Any, shape: tuple[int, ...]) -> LayoutFact:
     return LayoutFact(str(ttg.encoding_attr(encoding)), kind, tuple(shape), bases, padding)
 
 
-def read_encoding(text: str) -> Any:
+def read_encoding(text: str) -> DistributedEncoding | SharedEncoding:
     """The encoding that `#ttg.blocked<{...}>`, or without `#ttg.`, says. Raises `MinitritonError`."""
     from minitriton.dialects.context import make_context
     from minitriton.dialects.parsing.parser import TritonParser

@@ -172,11 +172,24 @@ def exercise(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     return {"ok": found.ok, "said": list(found.said)}
 
 
+def layout(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+    """Encodings that are being written (`encodings`), on a `shape` of elements of `bits`, for `arch`."""
+    from minitriton.explorer.drawn_layouts import drawn
+
+    try:
+        shape = tuple(int(size) for size in given["shape"])
+        texts = [str(text) for text in given["encodings"]]
+        bits, arch = int(given["bits"]), int(given["arch"])
+    except (KeyError, TypeError, ValueError):
+        raise MinitritonError("a layout needs encodings, shape, bits and arch") from None
+    return {**drawn(texts, shape, bits, arch)}
+
+
 Service = Callable[[Workshop, dict[str, Any]], dict[str, Any]]
 
 SERVICES: dict[str, Service] = {
     "compile": compiled, "inspect": inspected, "run": run, "sass": sass, "check": check,
-    "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern,
+    "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
 }  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def test_the_tour_is_walked_from_disk(page: Page) -> None:
         titles.append(wait_for(lambda seen=tuple(titles): (t := page.text("#lesson b")) not in seen and t))
         if "Tensor cores" in titles[-1]:
             wait_for(lambda: page.all("#layout canvas"))
-            assert "warp_group_dot" in " ".join(page.lines("after", "marked") or [page.text("#after")])
+            assert "warp_group_dot" in " ".join(page.lines("after", "k-added") or [page.text("#after")])
             shoot(page, "file-tour")
         following = [one for one in page.all("#lesson button") if one.text == "next"]
         if not following:
@@ -79,7 +79,7 @@ def test_tritons_passes_stand_beside_ours(page: Page) -> None:
     page.select("before", "Triton 3.6.0")
     wait_for(lambda: "lines alike" in page.text("#before"))
     # Both compilers do the same there; that they name values differently is no difference.
-    assert "lines" in page.text("#before-size") and len(page.lines("after", "changed")) <= 3
+    assert "lines" in page.text("#before-size") and len(page.lines("after", "k-changed")) <= 3
     page.press("f")
     wait_for(lambda: "ttg.convert_layout" in page.text("#before") and "ttg.convert_layout" in page.text("#after"))
     page.click_line("after", "tt.load")

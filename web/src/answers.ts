@@ -1,5 +1,5 @@
 // Where answers come from: the server that serves the page, or the page itself.
-import type { Asked, Buffers, Compile, Failure, Inspection, Kept, Packed, Pattern, Problem, Run, Sass, Verdicts } from "./payload";
+import type { Asked, Buffers, Compile, Failure, Inspection, Kept, Layout, Packed, Pattern, Problem, Run, Sass, Verdicts } from "./payload";
 import { isFailure, unpacked } from "./payload";
 
 /** What went wrong, as the compiler says it. */
@@ -20,6 +20,7 @@ export interface Answers {
   buffers(compile: Compile): Promise<Buffers>;
   pattern(compile: Compile, step: number, op: number): Promise<Pattern>;
   triton(compile: Compile): Promise<Compile>;
+  layout(encodings: readonly string[], shape: readonly number[], bits: number, arch: number): Promise<Drawn>;
   lessons(): Promise<Lessons>;
   exercise(name: string, asked: Asked, text: string): Promise<ExerciseResult>;
 }
@@ -58,6 +59,12 @@ export interface Lessons {
   exercises: Exercise[];
 }
 
+/** Layouts of encodings that are being written, and what the way from the first to the second costs. */
+export interface Drawn {
+  layouts: Layout[];
+  cost: string | null;
+}
+
 export interface ExerciseResult {
   ok: boolean;
   said: string[];
@@ -78,6 +85,7 @@ export class Server implements Answers {
   triton = (compile: Compile): Promise<Compile> => this.once(compile, "triton", {}, (found: Packed) => unpacked(found));
   pattern = (compile: Compile, step: number, op: number): Promise<Pattern> => this.once(compile, "pattern", { step, op });
   run = (compile: Compile, against?: Compile): Promise<Run> => this.once(compile, "run", against?.asked ? { against: against.asked } : {});
+  layout = (encodings: readonly string[], shape: readonly number[], bits: number, arch: number): Promise<Drawn> => this.ask("layout", { encodings, shape, bits, arch });
   lessons = (): Promise<Lessons> => this.ask("lessons", {});
   exercise = (name: string, asked: Asked, text: string): Promise<ExerciseResult> => this.ask("exercise", { name, asked, text });
 
@@ -136,6 +144,7 @@ export class File implements Answers {
     return found ?? refused(NEEDS_SERVER);
   };
   lessons = (): Promise<KeptLessons> => (this.opened ??= this.inflatedLessons());
+  layout = (): Promise<Drawn> => refused(NEEDS_SERVER);
   exercise = (): Promise<ExerciseResult> => refused(NEEDS_SERVER);
   run = (compile: Compile): Promise<Run> => kept(compile, (of) => of.run);
   sass = (compile: Compile): Promise<Sass> => kept(compile, (of) => of.sass);

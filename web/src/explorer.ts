@@ -53,7 +53,7 @@ function build(session: Session): void {
   const sides = new Sides(session, extraStates(session), trouble);
   let heat: HeatMaps | null = null;
   const facts = new FactsTab(session, Inspector.panel("facts"), () => session.choose({ tab: "layout" }));
-  const layout = new LayoutTab(session, Inspector.panel("layout"));
+  const layout = new LayoutTab(session, Inspector.panel("layout"), whatIf);
   const access = new AccessTab(session, Inspector.panel("access"));
   const costs = new CostsTab(session, Inspector.panel("costs"), (maps) => {
     heat = maps;

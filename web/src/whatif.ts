@@ -110,6 +110,19 @@ export class WhatIfTab {
     await this.compile(asked);
   }
 
+  /** Compiles on from `text`, in the place of the state that a step of the shown compile left. */
+  async compileState(step: number, text: string): Promise<boolean> {
+    const compile = this.session.compile;
+    const after = this.passesBefore(compile, step);
+    const asked = { ...askedOf(compile) };
+    asked.states = [...(asked.states ?? []).filter((one) => one.after < after), { after, text }];
+    const isMade = await this.compile(asked);
+    const { steps } = this.session.compile;
+    const edited = steps.map((one) => one.edit).lastIndexOf(true);
+    if (isMade && edited >= 0 && steps.every((one) => one.error === null)) this.session.choose({ step: edited });
+    return isMade;
+  }
+
   /** How many passes a step and those before it are: steps that are edits are none. */
   private passesBefore(compile: Compile, step: number): number {
     return compile.steps.slice(1, step + 1).filter((one) => !one.edit).length;
