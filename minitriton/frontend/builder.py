@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -33,16 +33,18 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.language.dtypes import base_type, block_type, dtype
 from minitriton.language.dtypes import pointer_type as language_pointer
-from minitriton.language.values import tensor
+from minitriton.language.values import Function, base_value, tensor
 from minitriton.rewriting.constants import number_attr
 from minitriton.target import CUDAOptions, GPUTarget
+
+OpT = TypeVar("OpT", bound=Operation)
 
 _SCALARS: dict[str, Attribute] = {
     "int1": i1, "int8": i8, "int16": i16, "int32": i32, "int64": i64,
@@ -115,23 +117,23 @@ class IRBuilder:
         self.place: Place | LocationAttr = UNKNOWN
         self.name: str | None = None
         """The variable that the expression being compiled is assigned to."""
-        self.call_function: Callable[[Any, list[Any], dict[str, Any]], Any] = _no_function
-        self.argument_hints: list[tuple[Any, str, Attribute]] = []
+        self.call_function: Callable[[Function, Sequence[object], dict[str, object]], base_value | None] = _no_function
+        self.argument_hints: list[tuple[BlockArgument, str, Attribute]] = []
         """Promises about block arguments, (argument, name, promise), for the loop they belong to."""
-        self._constants: dict[Block, dict[Any, SSAValue]] = {}
+        self._constants: dict[Block, dict[tuple[str, float, float | bool], SSAValue]] = {}
         self._supported_fp8 = frozenset(options.supported_fp8_dtypes)
 
     @property
     def location(self) -> LocationAttr:
         """Where the ops that are inserted next stand in the source."""
         place = self.place
-        return place.attribute() if place.__class__ is Place else place  # pyright: ignore
+        return place.attribute() if isinstance(place, Place) else place
 
     @location.setter
     def location(self, location: LocationAttr) -> None:
         self.place = location
 
-    def insert(self, op: Operation) -> Operation:
+    def insert(self, op: OpT) -> OpT:
         """Puts `op` at the end of the current block. It is named after the variable being assigned, if any."""
         op.location = self.location if self.name is None else named_location(self.name, self.location)
         self.block.add_op(op)
@@ -212,16 +214,17 @@ class InBlock:
         self.builder.block = self.outer
 
 
-def _no_function(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def _no_function(fn: Function, args: Sequence[object], kwargs: dict[str, object]) -> base_value | None:
     raise NotImplementedError("functions can be called only while a kernel is compiled")
 
 
 def forget_place(constant: SSAValue) -> None:
     """For a constant that stands for several."""
-    constant.owner.location = UNKNOWN  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(constant.owner, Operation):
+        constant.owner.location = UNKNOWN
 
 
-def constant_of(value: tensor) -> Any:
+def constant_of(value: tensor) -> Attribute | None:
     """The attribute of the constant op that makes a value, or None."""
     owner = value.handle.owner
     return owner.properties["value"] if isinstance(owner, ConstantOp) else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import namedtuple
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.context import Context
@@ -21,6 +22,7 @@ from xdsl.dialects.builtin import (
     FileLineColLoc,
     FunctionType,
     IntAttr,
+    LocationAttr,
     ModuleOp,
     StringAttr,
     i32,
@@ -35,11 +37,11 @@ from minitriton.frontend.function import JITCallable
 from minitriton.frontend.functions import CompiledFunctions, flat_types
 from minitriton.frontend.generator.base import rebuild
 from minitriton.frontend.generator.calls import CallVisitor
-from minitriton.frontend.prepared_tree import prepared_tree
+from minitriton.frontend.prepared_tree import PreparedFunction, prepared_tree
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
-from minitriton.language.signatures import str_to_ty
+from minitriton.language.signatures import TypeName, str_to_ty
 from minitriton.language.values import constexpr, tensor
 from minitriton.language.values import tuple as language_tuple
 from minitriton.rewriting.constants import int_attr
@@ -47,6 +49,8 @@ from minitriton.target import CUDAOptions, GPUTarget
 
 _PUBLIC, _PRIVATE = "public", "private"
 Path = tuple[int, ...]
+Promise = Sequence[Any]
+"""The name of an attribute of an argument, and its value: `["tt.divisibility", 16]`."""
 
 
 class CodeGenerator(CallVisitor):
@@ -57,13 +61,12 @@ class CodeGenerator(CallVisitor):
         self.functions = functions
 
     def function(
-        self, name: str, visibility: str, args: list[Any], arg_attrs: list[dict[str, Attribute]]
+        self, name: str, visibility: str, args: Sequence[object], arg_attrs: list[dict[str, Attribute]]
     ) -> tuple[Operation, base_type]:
         """The `tt.func` of the function for arguments like `args` (types stand for run-time values)."""
         tree = prepared_tree(self.fn)
         self._check_parameters(tree)
-        positioned: Any = tree
-        location = positioned.place.attribute()
+        location = tree.place.attribute()
         types = [t for arg in args if (type := _run_time_type(arg)) is not None for t in flat_types(type)]
         entry = Block(arg_types=types)
         region = Region(entry)
@@ -91,7 +94,7 @@ class CodeGenerator(CallVisitor):
         op.location = location
         return op, result_type
 
-    def _check_parameters(self, tree: ast.FunctionDef) -> None:
+    def _check_parameters(self, tree: PreparedFunction) -> None:
         for starred in (tree.args.vararg, tree.args.kwarg):
             if starred is not None:
                 raise self.unsupported(
@@ -107,8 +110,8 @@ class CodeGenerator(CallVisitor):
                     "Remove constexpr designation to skip specialization.",
                 )
 
-    def _bind_parameters(self, args: list[Any], entry: Block, location: Any) -> None:
-        handles: list[Any] = list(entry.args)
+    def _bind_parameters(self, args: Sequence[object], entry: Block, location: LocationAttr) -> None:
+        handles = entry.args
         cursor = 0
         for name, arg in zip(self.fn.arg_names, args, strict=True):
             start = cursor
@@ -137,7 +140,7 @@ CodeGenerator.handlers = {
 CodeGenerator.handlers[ast.List] = CodeGenerator.visit_Tuple
 
 
-def _run_time_type(arg: Any) -> base_type | None:
+def _run_time_type(arg: object) -> base_type | None:
     """The type of an argument that the function takes at run time, None for a compile-time value."""
     if isinstance(arg, base_type):
         return arg
@@ -146,9 +149,9 @@ def _run_time_type(arg: Any) -> base_type | None:
 
 def ast_to_ttir(
     fn: JITCallable,
-    signature: dict[str, Any],
-    constexprs: dict[Any, Any],
-    attrs: dict[Path, list[list[Any]]],
+    signature: Mapping[str, TypeName],
+    constexprs: Mapping[str | Path, object],
+    attrs: Mapping[Path, Sequence[Promise]],
     options: CUDAOptions,
     target: GPUTarget,
     context: Context | None = None,
@@ -158,12 +161,12 @@ def ast_to_ttir(
     `signature`: parameter → type name (`*fp32`, `i32`, `constexpr`, or a tuple of such); `constexprs`: parameter or path →
     value; `attrs`: path → argument attributes. A path is `(parameter, element of a tuple, ...)`.
     """
-    constants: dict[Path, Any] = {
+    constants: dict[Path, object] = {
         (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
     }
     builder = IRBuilder(options, target)
 
-    def compile_function(callee: JITCallable, name: str, args: list[Any]) -> tuple[Operation, base_type]:
+    def compile_function(callee: JITCallable, name: str, args: Sequence[object]) -> tuple[Operation, base_type]:
         generator = CodeGenerator(builder, callee, functions)
         return generator.function(name, _PRIVATE, args, [])
 
@@ -178,13 +181,16 @@ def ast_to_ttir(
 
 
 def _kernel_arguments(
-    fn: JITCallable, signature: dict[str, Any], constants: dict[Path, Any], attrs: dict[Path, list[list[Any]]]
-) -> tuple[list[Any], list[dict[str, Attribute]]]:
+    fn: JITCallable,
+    signature: Mapping[str, TypeName],
+    constants: dict[Path, object],
+    attrs: Mapping[Path, Sequence[Promise]],
+) -> tuple[list[base_type | constexpr], list[dict[str, Attribute]]]:
     """The types (or compile-time values) of the parameters, and the attributes of the run-time ones, tuples flattened."""
-    arguments: list[Any] = []
+    arguments: list[base_type | constexpr] = []
     arg_attrs: list[dict[str, Attribute]] = []
 
-    def build(type: Any, path: Path) -> Any:
+    def build(type: base_type, path: Path) -> base_type | constexpr:
         if path in constants:
             return constexpr(constants[path])
         if isinstance(type, tuple_type):
@@ -206,7 +212,7 @@ def _kernel_arguments(
     return arguments, arg_attrs
 
 
-def _kernel_name(fn: JITCallable, signature: dict[str, Any], constants: dict[Path, Any]) -> str:
+def _kernel_name(fn: JITCallable, signature: Mapping[str, TypeName], constants: dict[Path, object]) -> str:
     named = {fn.arg_names[path[0]]: value for path, value in constants.items() if len(path) == 1}
     proxy = namedtuple("SpecializationProxy", ["constants", "signature"])(named, signature)
     name = fn.repr(proxy).rpartition(".")[2]

@@ -11,8 +11,9 @@ import copy
 import hashlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Protocol, cast
 
+from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import ConstexprFunction
 from minitriton.language.dtypes import base_type
 from minitriton.language.values import constexpr
@@ -26,16 +27,28 @@ class PlainFunction(Exception):
     """A Python function where one of the language must stand."""
 
 
+class Keyed(Protocol):
+    """A function of the language, with the key of all that it depends on and the globals that the key was made with."""
+
+    __name__: str
+
+    @property
+    def cache_key(self) -> str: ...
+
+    @property
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, dict[str, object]]]: ...
+
+
 class DependenciesFinder(ast.NodeVisitor):
     """Walks a function once; `digest` and `used_global_vals` are the result."""
 
     def __init__(
         self,
         name: str,
-        globals: dict[str, Any],
-        nonlocals: dict[str, Any],
+        globals: dict[str, object],
+        nonlocals: dict[str, object],
         source: str,
-        describe: Callable[[ConstexprFunction], Any],
+        describe: Callable[[ConstexprFunction[object]], Keyed],
     ) -> None:
         self.name = name
         self.describe = describe
@@ -43,7 +56,7 @@ class DependenciesFinder(ast.NodeVisitor):
         self.globals = globals
         self.nonlocals = nonlocals
         self.hasher = hashlib.sha256(source.encode())
-        self.used_global_vals: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
+        self.used_global_vals: dict[tuple[str, int], tuple[object, dict[str, object]]] = {}
         self.local_names: set[str] = set()
         self.in_default = False
         self.node: ast.AST | None = None
@@ -53,7 +66,7 @@ class DependenciesFinder(ast.NodeVisitor):
     def digest(self) -> str:
         return self.hasher.hexdigest()
 
-    def _record(self, value: Any, scope: dict[str, Any] | None = None, name: str = "") -> None:
+    def _record(self, value: object, scope: dict[str, object] | None = None, name: str = "") -> None:
         if value is None or type(value) is ModuleType:
             return
         if isinstance(value, base_type):
@@ -65,18 +78,18 @@ class DependenciesFinder(ast.NodeVisitor):
         elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):
             return
         elif getattr(value, "__triton_aggregate__", False):
-            for attribute in value.hash_attrs:  # pyright: ignore
+            for attribute in cast(aggregate_value, value).hash_attrs:
                 self._record(attribute)
         elif getattr(value, "__triton_builtin__", False):
             return
         elif hasattr(value, "cache_key") and hasattr(value, "used_global_vals"):
-            self._record_function(value)
+            self._record_function(cast(Keyed, value))
         elif callable(value) and not isinstance(value, (type, constexpr)):
             raise PlainFunction(f"Unsupported function referenced: {value}")
         elif scope is not None and not self.in_default:
             self.used_global_vals[(name, id(scope))] = (copy.deepcopy(value), scope)
 
-    def _record_function(self, function: Any) -> None:
+    def _record_function(self, function: Keyed) -> None:
         key = function.cache_key
         for shared in self.used_global_vals.keys() & function.used_global_vals.keys():
             mine, theirs = self.used_global_vals[shared][0], function.used_global_vals[shared][0]
@@ -88,7 +101,7 @@ class DependenciesFinder(ast.NodeVisitor):
         self.used_global_vals.update(function.used_global_vals)
         self.hasher.update(f"{key}{getattr(function, 'noinline', False)}".encode())
 
-    def visit_Name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> object:
         if type(node.ctx) is ast.Store:
             return node.id
         if node.id in self.local_names:
@@ -102,10 +115,10 @@ class DependenciesFinder(ast.NodeVisitor):
                 return value
         return None
 
-    def visit_Tuple(self, node: ast.Tuple) -> list[Any]:
+    def visit_Tuple(self, node: ast.Tuple) -> list[object]:
         return [self.visit(element) for element in node.elts]
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> object:
         owner = self.visit(node.value)
         if owner is None or isinstance(owner, list) or getattr(owner, "__name__", "") in _UNHASHED_MODULES:
             return None
@@ -155,5 +168,5 @@ class DependenciesFinder(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def _module_of(value: Any) -> str:
+def _module_of(value: object) -> str:
     return getattr(value, "__module__", None) or ""

@@ -7,7 +7,6 @@ values stand for themselves (no `constexpr` around them) and tuples are Python t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
@@ -26,13 +25,16 @@ from minitriton.frontend.semantic import values as semantic_values
 from minitriton.frontend.semantic.extra import EXTRA_EMITTERS
 from minitriton.language import conditions, descriptors, math, target_info
 from minitriton.language import core as tl
+from minitriton.language.declare import Builtin
 from minitriton.language.dtypes import dtype as language_dtype
-from minitriton.language.values import tensor
+from minitriton.language.values import Operand, tensor
 
-Emitter = Callable[..., Any]
+Emitter = Callable[..., object]
 
 
-def cast(b: IRBuilder, input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> tensor:
+def cast(
+    b: IRBuilder, input: Operand, dtype: object, fp_downcast_rounding: str | None = None, bitcast: bool = False
+) -> tensor:
     """`tl.cast` and `x.to`."""
     if not isinstance(dtype, language_dtype):
         raise LanguageTypeError(f"cannot cast to {dtype!r}: it is not a dtype", "for example x.to(tl.float32)")
@@ -42,7 +44,7 @@ def cast(b: IRBuilder, input: Any, dtype: Any, fp_downcast_rounding: Any = None,
     return semantic_casts.cast(b, value, dtype, fp_downcast_rounding)
 
 
-EMITTERS: dict[Any, Emitter] = {
+EMITTERS: dict[Builtin[..., object], Emitter] = {
     tl.to_tensor: semantic_values.to_tensor,
     tl.program_id: semantic_program.program_id,
     tl.num_programs: semantic_program.num_programs,

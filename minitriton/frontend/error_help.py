@@ -12,7 +12,8 @@ import ast
 import difflib
 import inspect
 from collections.abc import Iterable
-from typing import Any
+
+from minitriton.language.declare import Declaration
 
 _LOOP_EXIT = "compute in every iteration and mask the result with tl.where, or bound the loop by `while condition`"
 _HELPER = "write it as a function of the module, decorated with @triton.jit"
@@ -57,7 +58,7 @@ def help_for(error: Exception, names: Iterable[str]) -> str | None:
     return None
 
 
-def call_help(function: Any, error: Exception) -> str | None:
+def call_help(function: Declaration[..., object], error: Exception) -> str | None:
     """How `function` is called, if `error` says that a call did not fit its parameters."""
     if type(error) is not TypeError:
         return None

@@ -13,7 +13,6 @@ Class names, `src`, `node` and `error_message` are Triton's; line and column aft
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from minitriton.errors import MinitritonError, SourceLocation
 
@@ -26,7 +25,7 @@ class CompilationError(MinitritonError):
     def __init__(
         self,
         src: str | None,
-        node: Any,
+        node: ast.AST | None,
         error_message: str | None = None,
         *,
         location: SourceLocation | None = None,
@@ -40,7 +39,7 @@ class CompilationError(MinitritonError):
     def _excerpt(self) -> str:
         if self.src is None:
             return " <source unavailable>"
-        if not hasattr(self.node, "lineno"):
+        if not isinstance(self.node, (ast.stmt, ast.expr, ast.arg, ast.keyword)):
             return self.src
         lines = self.src.split("\n")[: self.node.lineno][-_EXCERPT_LINES:]
         lines.append(" " * self.node.col_offset + "^")
@@ -56,11 +55,18 @@ class CompilationError(MinitritonError):
             parts.append(self.error_message)
         return "\n".join(parts)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.src, self.node, self.error_message, self.location, self.help)
 
 
-def _rebuild(cls: Any, src: Any, node: Any, message: Any, location: Any, help: Any) -> CompilationError:
+def _rebuild(
+    cls: type[CompilationError],
+    src: str | None,
+    node: ast.AST | None,
+    message: str | None,
+    location: SourceLocation | None,
+    help: str | None,
+) -> CompilationError:
     return cls(src, node, message, location=location, help=help)
 
 

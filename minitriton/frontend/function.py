@@ -18,16 +18,19 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
+from types import FunctionType
+from typing import TypeVar, cast
 
 from minitriton.errors import MinitritonError, SourceLocation
 from minitriton.frontend.dependencies import DependenciesFinder, PlainFunction
-from minitriton.frontend.errors import UnsupportedReference, location_of
+from minitriton.frontend.errors import LanguageTypeError, UnsupportedReference, location_of
 from minitriton.host import locks
 from minitriton.host.deep_stack import on_deep_stack
 from minitriton.identity import loose_key_of
 from minitriton.language.declare import ConstexprFunction, LibraryFunction
 from minitriton.language.dtypes import constexpr_type, dtype, pointer_type
+
+R = TypeVar("R", covariant=True)
 
 _CANONICAL_NAMES = {
     **dict.fromkeys(("bool", "int1", "uint1", "i1", "u1"), "u1"),
@@ -55,7 +58,7 @@ _UNFINISHED = "recursion:"
 _SHORT_NAMES = frozenset(_CANONICAL_NAMES.values())
 
 
-def normalize_annotation(annotation: Any) -> str:
+def normalize_annotation(annotation: object) -> str:
     """The short type name that a parameter's annotation means (`tl.int64` → `i64`, `"const *fp32"` → `*kfp32`)."""
     if isinstance(annotation, str):
         text = annotation.strip()
@@ -101,7 +104,7 @@ class KernelParam:
         return f"KernelParam(name={self.name!r}, annotation={self.annotation!r})"
 
 
-def full_name(fn: Callable[..., Any]) -> str:
+def full_name(fn: Callable[..., object]) -> str:
     """Module and qualified name, of which names in the IR are made."""
     return f"{fn.__module__}.{fn.__qualname__}"
 
@@ -113,13 +116,13 @@ class JITCallable:
 
     def __init__(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., object],
         *,
         do_not_specialize: Iterable[int | str] | None = None,
         do_not_specialize_on_alignment: Iterable[int | str] | None = None,
         noinline: bool | None = None,
     ) -> None:
-        self.fn: Any = fn
+        self.fn: FunctionType = cast(FunctionType, fn)
         self.signature = inspect.signature(fn)
         try:
             self.raw_src, self.starting_line_number = inspect.getsourcelines(fn)
@@ -142,7 +145,7 @@ class JITCallable:
         self.__qualname__ = fn.__qualname__
         self.__globals__ = self.fn.__globals__
         self.__module__ = fn.__module__
-        self.used_global_vals: dict[tuple[str, int], tuple[Any, dict[str, Any]]] = {}
+        self.used_global_vals: dict[tuple[str, int], tuple[object, dict[str, object]]] = {}
         """(name, id of its scope) → (value when the key was made, scope), for globals that are compiled in."""
         self.hash: str | None = None
         self._tree: ast.Module | None = None
@@ -181,7 +184,7 @@ class JITCallable:
                 return self.starting_line_number + index
         return self.starting_line_number
 
-    def get_capture_scope(self) -> dict[str, Any]:
+    def get_capture_scope(self) -> dict[str, object]:
         """What names in the body mean: globals, and variables of enclosing functions."""
         if not self.fn.__code__.co_freevars:
             return self.__globals__
@@ -230,7 +233,7 @@ class JITCallable:
     def type(self) -> constexpr_type:
         return constexpr_type(self)
 
-    def repr(self, specialization: Any) -> str:
+    def repr(self, specialization: object) -> str:
         """The name in the IR of a kernel made of this function."""
         return self._fn_name
 
@@ -255,9 +258,9 @@ def _parameters_named(given: Iterable[int | str] | None, option: str) -> set[int
     )
 
 
-def _enclosing_variables(fn: Callable[..., Any]) -> dict[str, Any]:
+def _enclosing_variables(fn: FunctionType) -> dict[str, object]:
     """The variables of enclosing functions that `fn` uses, those left out that have no value yet."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):
             found[name] = cell.cell_contents
@@ -274,25 +277,27 @@ def _without_decorators(lines: list[str]) -> str:
     return source[start.start() :]
 
 
-def compiled_function(function: Any) -> JITCallable:
-    """The `JITCallable` of a library function (made once), or the argument if it is one already."""
-    if not isinstance(function, LibraryFunction):
+def compiled_function(function: object) -> JITCallable:
+    """The `JITCallable` of a library function (made once), or the argument if it is one already. Raises for any other."""
+    if isinstance(function, JITCallable):
         return function
-    if function.compiled is None:
+    if not isinstance(function, LibraryFunction):
+        raise LanguageTypeError(f"{function!r} is no function of the language", "decorate it with @triton.jit")
+    if not isinstance(function.compiled, JITCallable):
         with locks.FUNCTIONS:
-            if function.compiled is None:
+            if not isinstance(function.compiled, JITCallable):
                 function.compiled = JITCallable(function.fn)
     return function.compiled
 
 
-def described(function: ConstexprFunction) -> JITCallable:
+def described(function: ConstexprFunction[object]) -> JITCallable:
     """The `JITCallable` of a compile-time function, which knows its source and what it uses."""
-    if function.callable is None:
+    if not isinstance(function.callable, JITCallable):
         function.callable = JITCallable(function.fn)
     return function.callable
 
 
-class HashedConstexprFunction(ConstexprFunction):
+class HashedConstexprFunction(ConstexprFunction[R]):
     """A compile-time function as programs have it: `src`, `cache_key`, `hash` and `used_global_vals` are those of kernels.
 
     The key of a kernel that calls it depends on its source and on what it uses, and like a kernel it may call only functions of the
@@ -309,7 +314,7 @@ class HashedConstexprFunction(ConstexprFunction):
         return described(self).cache_key
 
     @property
-    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, dict[str, Any]]]:
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, dict[str, object]]]:
         return described(self).used_global_vals
 
     @property
@@ -325,6 +330,6 @@ class HashedConstexprFunction(ConstexprFunction):
         described(self)._unsafe_update_src(new_src)
 
 
-def constexpr_function(fn: Callable[..., Any]) -> HashedConstexprFunction:
+def constexpr_function(fn: Callable[..., R]) -> HashedConstexprFunction[R]:
     """Makes a Python function callable in kernels, at compile time, on compile-time values."""
     return HashedConstexprFunction(fn)

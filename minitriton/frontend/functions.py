@@ -8,9 +8,8 @@ arguments that print alike) are told apart by what they are, and the later one g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Attribute, Operation
@@ -21,10 +20,11 @@ from minitriton.frontend.function import JITCallable
 from minitriton.frontend.generator.base import is_static
 from minitriton.frontend.semantic.descriptors import descriptor_ir_type
 from minitriton.identity import key_of
-from minitriton.language.aggregates import aggregate_type
+from minitriton.language.aggregates import aggregate_type, aggregate_value
 from minitriton.language.descriptors import tensor_descriptor_type
 from minitriton.language.dtypes import base_type, constexpr_type, tuple_type, void
 from minitriton.language.values import tuple as language_tuple
+from minitriton.language.values import type_of
 
 
 @dataclass
@@ -39,13 +39,13 @@ class FunctionRecord:
 class CompiledFunctions:
     """All functions of one module. `compile(fn, name, args) -> (op, return type)` makes a new one."""
 
-    def __init__(self, compile: Callable[[JITCallable, str, list[Any]], tuple[Operation, base_type]]) -> None:
+    def __init__(self, compile: Callable[[JITCallable, str, Sequence[object]], tuple[Operation, base_type]]) -> None:
         self._compile = compile
-        self._records: dict[Any, FunctionRecord | None] = {}
+        self._records: dict[tuple[object, ...], FunctionRecord | None] = {}
         self._ops: dict[str, Operation] = {}
         self._symbols: dict[str, None] = {}
 
-    def get(self, fn: JITCallable, args: list[Any]) -> FunctionRecord:
+    def get(self, fn: JITCallable, args: Sequence[object]) -> FunctionRecord:
         """The function for `args`, compiled if it is new."""
         name, key = mangled_name(fn, args), (fn, *_identity(args))
         if key not in self._records:
@@ -77,7 +77,7 @@ def flat_types(type: base_type) -> list[Attribute]:
     return [] if isinstance(type, constexpr_type) or type == void else [ir_type(type)]
 
 
-def mangled_name(fn: JITCallable, args: list[Any]) -> str:
+def mangled_name(fn: JITCallable, args: Sequence[object]) -> str:
     """The name of `fn` compiled for `args`, as Triton makes it."""
     types: list[str] = []
     constants: list[str] = []
@@ -88,7 +88,7 @@ def mangled_name(fn: JITCallable, args: list[Any]) -> str:
     return f"{fn._fn_name}__{'_'.join(types)}__{text}"
 
 
-def _mangle(values: Any, path: tuple[int, ...], types: list[str], constants: list[str]) -> None:
+def _mangle(values: Iterable[object], path: tuple[int, ...], types: list[str], constants: list[str]) -> None:
     for i, value in enumerate(values):
         here = (*path, i)
         if isinstance(value, language_tuple):
@@ -96,23 +96,23 @@ def _mangle(values: Any, path: tuple[int, ...], types: list[str], constants: lis
         elif is_static(value):
             constants.append(f"{here}c{value!r}")
         else:
-            types.append(value.type.mangle())
+            types.append(type_of(value).mangle())
 
 
-def _identity(values: Any) -> list[Any]:
+def _identity(values: Iterable[object]) -> list[Hashable]:
     """What tells arguments apart: the types of run-time values (with the classes of aggregates), the keys of the others."""
-    found: list[Any] = []
+    found: list[Hashable] = []
     for value in values:
         if isinstance(value, language_tuple):
             found.append(tuple(_identity(value.values)))
         elif is_static(value):
             found.append(key_of(value))
         else:
-            found.extend((value.type.mangle(), *_classes(value.type)))
+            found.extend((type_of(value).mangle(), *_classes(type_of(value))))
     return found
 
 
-def _classes(type: base_type) -> list[Any]:
+def _classes(type: base_type) -> list[type[aggregate_value]]:
     if isinstance(type, tuple_type):
         return [cls for element in type.types for cls in _classes(element)]
     if not isinstance(type, aggregate_type):

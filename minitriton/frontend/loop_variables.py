@@ -8,7 +8,6 @@ tl.store(p, k)                  tt.store %p, %last
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr
 
@@ -28,14 +27,14 @@ def known_length(loop: language_range) -> int | None:
     return len(builtins.range(start, end, step))
 
 
-def _number(bound: Any) -> int | None:
+def _number(bound: object) -> int | None:
     if isinstance(bound, tensor):
         attribute = constant_of(bound)
         return attribute.value.data if isinstance(attribute, IntegerAttr) else None
     return bound if isinstance(bound, int) else None
 
 
-def value_before(b: IRBuilder, loop: language_range, before: Any, first: tensor) -> tensor | str:
+def value_before(b: IRBuilder, loop: language_range, before: object, first: tensor) -> tensor | str:
     """What the variable of `loop` has if no iteration runs, in the dtype of `first` (its first value); or why it has nothing.
 
     `before`: what the name meant before the loop. Of a loop whose length is not known and whose variable meant nothing before

@@ -20,7 +20,36 @@ from minitriton.frontend.function import JITCallable
 from minitriton.host import locks
 
 
-def prepared_tree(fn: JITCallable) -> ast.FunctionDef:
+class Placed(ast.AST):
+    """A node of a prepared tree that has a line. Nodes stay those of `ast`: the classes here only say what has been added to them."""
+
+    place: Place
+
+
+class PreparedFunction(ast.FunctionDef, Placed):
+    """The `def` of a prepared tree."""
+
+
+class PreparedFor(ast.For, Placed):
+    """A `for` of a prepared tree."""
+
+    assigned: frozenset[str]
+    read_elsewhere: bool
+
+
+class PreparedWhile(ast.While, Placed):
+    """A `while` of a prepared tree."""
+
+    assigned: frozenset[str]
+
+
+class PreparedIf(ast.If, Placed):
+    """An `if` of a prepared tree."""
+
+    has_return: bool
+
+
+def prepared_tree(fn: JITCallable) -> PreparedFunction:
     """The `def` of `fn`, prepared."""
     with locks.FUNCTIONS:
         module: Any = fn.parse()
@@ -30,6 +59,11 @@ def prepared_tree(fn: JITCallable) -> ast.FunctionDef:
             _mark_counters(function)
             module.is_prepared = True
         return function
+
+
+def place_of(node: ast.AST) -> Place:
+    """Where a node of a prepared tree that has a line stands."""
+    return cast(Placed, node).place
 
 
 def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> None:

@@ -14,9 +14,10 @@ In the IR an aggregate is its fields, one after the other.
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
-from minitriton.language.declare import ConstexprFunction
+from minitriton.language.declare import ConstexprFunction, Emits
 from minitriton.language.dtypes import base_type
 from minitriton.language.values import base_value, type_of
 
@@ -28,7 +29,7 @@ class aggregate_type(base_type):
         self.cls = cls
         self.fields = fields
         types = ", ".join(t.mangle() for t in fields.values())
-        self.name = f"{cls.__module__}.{cls.__qualname__}<{types}>"
+        self.name: str = f"{cls.__module__}.{cls.__qualname__}<{types}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, aggregate_type) and self.cls is other.cls and self.name == other.name
@@ -48,14 +49,14 @@ class aggregate_value(base_value):
 
     __triton_aggregate__ = True
     definition: ClassVar[type]
-    fields: ClassVar[dict[str, Any]]
-    hash_attrs: ClassVar[list[Any]]
+    fields: ClassVar[dict[str, type]]
+    hash_attrs: ClassVar[list[object]]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> aggregate_value:
         """Python code that a kernel calls while it compiles makes aggregates too."""
         return cls.constructed(list(args), kwargs, None)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name not in self.fields:
             raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
         if not isinstance(value, self.fields[name]):
@@ -63,11 +64,11 @@ class aggregate_value(base_value):
         super().__setattr__(name, value)
 
     @property
-    def type(self) -> aggregate_type:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def type(self) -> aggregate_type:
         return aggregate_type(self.__class__, {name: type_of(getattr(self, name)) for name in self.fields})
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> aggregate_value:
+    def of(cls, values: dict[str, object]) -> aggregate_value:
         """An aggregate with these fields, its constructor not called."""
         instance = object.__new__(cls)
         for name, value in values.items():
@@ -75,10 +76,10 @@ class aggregate_value(base_value):
         return instance
 
     @classmethod
-    def constructed(cls, args: list[Any], kwargs: dict[str, Any], semantic: Any) -> aggregate_value:
+    def constructed(cls, args: Sequence[object], kwargs: dict[str, object], semantic: Emits | None) -> aggregate_value:
         """An aggregate as its own constructor makes it. `semantic` emits the operations that the constructor calls."""
         instance = object.__new__(cls)
-        init: Any = cls.definition.__init__
+        init: Callable[..., object] = cls.definition.__init__
         if isinstance(init, ConstexprFunction):
             init(instance, *args, **kwargs)
         else:

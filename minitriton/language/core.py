@@ -3,10 +3,15 @@
 Triton keeps types and values in this module too, so they are found here under the same names.
 """
 
+# Declarations have no bodies: what they give is what the frontend emits.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
+import builtins
 import enum
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from minitriton.language.aggregates import _aggregate
 from minitriton.language.declare import builtin, must_use_result
@@ -81,6 +86,14 @@ from minitriton.language.shapes import (
 )
 from minitriton.language.values import (
     CONSTEXPR_0,
+    ConstBool,
+    ConstInt,
+    ConstInts,
+    ConstStr,
+    ConstType,
+    Function,
+    Operand,
+    Overloads,
     base_value,
     const,
     constexpr,
@@ -92,11 +105,15 @@ from minitriton.language.values import (
 )
 
 _unwrap_if_constexpr = unwrap
+
+Reduced = TypeVar("Reduced", tensor, tuple)
+"""One block, or several of one shape whose elements are combined together."""
+
 extern = builtin
 """Triton's other name for `builtin`."""
 
 
-def is_builtin(fn: Any) -> bool:
+def is_builtin(fn: object) -> bool:
     """Whether `fn` is an operation of the language."""
     return getattr(fn, "__triton_builtin__", False) is True
 
@@ -109,116 +126,120 @@ class PropagateNan(enum.Enum):
 
 
 @builtin
-def to_tensor(x: Any) -> Any:
+def to_tensor(x: Operand) -> tensor:
     """`x` as a tensor: a Python number becomes a scalar."""
 
 
 @builtin
-def program_id(axis: Any) -> Any:
+def program_id(axis: ConstInt) -> tensor:
     """The index of this program along `axis` (0, 1 or 2) of the launch grid."""
 
 
 @builtin
-def num_programs(axis: Any) -> Any:
+def num_programs(axis: ConstInt) -> tensor:
     """The number of programs along `axis` of the launch grid."""
 
 
 @builtin
-def arange(start: Any, end: Any) -> Any:
+def arange(start: ConstInt, end: ConstInt) -> tensor:
     """The int32 values of `[start, end)`, whose number is a power of two."""
 
 
 @builtin
-def full(shape: Any, value: Any, dtype: Any) -> Any:
+def full(shape: ConstInts, value: Operand, dtype: ConstType) -> tensor:
     """A block of `shape` filled with `value`."""
 
 
 @member
 @builtin
-def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:
+def cast(
+    input: Operand, dtype: ConstType, fp_downcast_rounding: ConstStr | None = None, bitcast: ConstBool = False
+) -> tensor:
     """`input` as `dtype`: by value, or bit for bit. `fp_downcast_rounding`: "rtne" (default) or "rtz"."""
 
 
 @builtin
 def dot(
-    input: Any,
-    other: Any,
-    acc: Any = None,
-    input_precision: Any = None,
-    allow_tf32: Any = None,
-    max_num_imprecise_acc: Any = None,
-    out_dtype: Any = float32,
-) -> Any:
+    input: tensor,
+    other: tensor,
+    acc: tensor | None = None,
+    input_precision: ConstStr | None = None,
+    allow_tf32: ConstBool | None = None,
+    max_num_imprecise_acc: ConstInt | None = None,
+    out_dtype: ConstType = float32,
+) -> tensor:
     """Matrix product of two blocks of equal rank, plus `acc`. `input_precision` says how f32 inputs may be rounded:
     "tf32" (default), "tf32x3", "ieee", "bf16x3" or "bf16x6"."""
 
 
 @builtin
 def dot_scaled(
-    lhs: Any,
-    lhs_scale: Any,
-    lhs_format: Any,
-    rhs: Any,
-    rhs_scale: Any,
-    rhs_format: Any,
-    acc: Any = None,
-    fast_math: Any = False,
-    lhs_k_pack: Any = True,
-    rhs_k_pack: Any = True,
-    out_dtype: Any = float32,
-) -> Any:
+    lhs: tensor,
+    lhs_scale: tensor | None,
+    lhs_format: ConstStr,
+    rhs: tensor,
+    rhs_scale: tensor | None,
+    rhs_format: ConstStr,
+    acc: tensor | None = None,
+    fast_math: ConstBool = False,
+    lhs_k_pack: ConstBool = True,
+    rhs_k_pack: ConstBool = True,
+    out_dtype: ConstType = float32,
+) -> tensor:
     """Matrix product of blocks in microscaled formats ("e2m1", "e4m3", "e5m2", "bf16", "fp16") with e8m0 scales (uint8)
     for each 32 elements along K. `..._k_pack`: e2m1 is packed along K, else along M or N."""
 
 
 @builtin
-def where(condition: Any, x: Any, y: Any) -> Any:
+def where(condition: Operand, x: Operand, y: Operand) -> tensor:
     """`x` where `condition` holds, else `y`, all broadcast together. Both are computed."""
 
 
 @builtin
-def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+def add(x: Operand, y: Operand, sanitize_overflow: ConstBool = True) -> tensor:
     """`x + y`."""
 
 
 @builtin
-def sub(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+def sub(x: Operand, y: Operand, sanitize_overflow: ConstBool = True) -> tensor:
     """`x - y`."""
 
 
 @builtin
-def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+def mul(x: Operand, y: Operand, sanitize_overflow: ConstBool = True) -> tensor:
     """`x * y`."""
 
 
 @builtin
-def minimum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+def minimum(x: Operand, y: Operand, propagate_nan: PropagateNan | constexpr = PropagateNan.NONE) -> tensor:
     """The smaller of two values, element by element."""
 
 
 @builtin
-def maximum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+def maximum(x: Operand, y: Operand, propagate_nan: PropagateNan | constexpr = PropagateNan.NONE) -> tensor:
     """The larger of two values, element by element."""
 
 
 @builtin
-def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) -> Any:
+def clamp(
+    x: Operand, min: Operand, max: Operand, propagate_nan: PropagateNan | constexpr = PropagateNan.NONE
+) -> tensor:
     """`x` limited to `[min, max]`."""
 
 
 @builtin
-def builtin_max(*args: Any, propagate_nan: Any = None) -> Any:
+def builtin_max(*args: Operand, propagate_nan: PropagateNan | constexpr | None = None) -> Any:
     """Python's `max` of compile-time values, or `maximum` of two or more scalars."""
 
 
 @builtin
-def builtin_min(*args: Any, propagate_nan: Any = None) -> Any:
+def builtin_min(*args: Operand, propagate_nan: PropagateNan | constexpr | None = None) -> Any:
     """Python's `min` of compile-time values, or `minimum` of two or more scalars."""
 
 
 @member
 @builtin
-def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
+def reduce(input: Reduced, axis: ConstInt | None, combine_fn: Function, keep_dims: ConstBool = False) -> Reduced:
     """Combines all elements along `axis` (None: all elements) with the jit function `combine_fn`.
 
     `input` is a block, or a tuple of blocks which `combine_fn` takes and returns together.
@@ -226,90 +247,107 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> An
 
 
 @builtin
-def _promote_bfloat16_to_float32(t: Any) -> Any:
+def _promote_bfloat16_to_float32(t: Operand) -> tensor:
     """`t`, or its value as float32 if it is bfloat16 (for which comparisons do not exist in hardware)."""
 
 
 @builtin
-def _reduce_with_indices(input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
+def _reduce_with_indices(
+    input: tensor, axis: ConstInt | None, combine_fn: Function, keep_dims: ConstBool = False
+) -> builtins.tuple[tensor, tensor]:
     """`reduce` of a block together with each element's index along `axis`."""
 
 
 @member
 @builtin
-def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: Any = False) -> Any:
+def associative_scan(input: Reduced, axis: ConstInt, combine_fn: Function, reverse: ConstBool = False) -> Reduced:
     """All running results of combining the elements along `axis` with the jit function `combine_fn`."""
 
 
 @member
 @builtin
-def histogram(input: Any, num_bins: Any, mask: Any = None) -> Any:
+def histogram(input: tensor, num_bins: ConstInt, mask: Operand | None = None) -> tensor:
     """How often each of 0 .. `num_bins`-1 occurs in a 1-D integer block."""
 
 
 @member
 @builtin
-def gather(src: Any, index: Any, axis: Any) -> Any:
+def gather(src: tensor, index: tensor, axis: ConstInt) -> tensor:
     """The elements of `src` that `index` names along `axis`."""
 
 
 @builtin
-def map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
+def map_elementwise(scalar_fn: Function, *args: Operand, pack: ConstInt = 1) -> Any:
     """Applies a jit function of scalars to each element (or `pack` elements at once) of the broadcast blocks."""
 
 
 @builtin
-def inline_asm_elementwise(asm: Any, constraints: Any, args: Any, dtype: Any, is_pure: Any, pack: Any) -> Any:
+def inline_asm_elementwise(
+    asm: ConstStr,
+    constraints: ConstStr,
+    args: Sequence[Operand] | tuple,
+    dtype: ConstType | Sequence[ConstType] | tuple,
+    is_pure: ConstBool,
+    pack: ConstInt,
+) -> Any:
     """Runs PTX on each `pack` elements of the broadcast blocks. `dtype`: one result type, or a tuple of them."""
 
 
 @builtin
-def extern_elementwise(lib_name: Any, lib_path: Any, args: Any, arg_type_symbol_dict: Any, is_pure: Any) -> Any:
+def extern_elementwise(
+    lib_name: ConstStr,
+    lib_path: ConstStr,
+    args: Sequence[Operand] | tuple,
+    arg_type_symbol_dict: Overloads | constexpr,
+    is_pure: ConstBool,
+) -> tensor:
     """Calls a function of a device library on each element; the table maps argument dtypes to (symbol, result dtype)."""
 
 
 @builtin
-def debug_barrier() -> Any:
+def debug_barrier() -> None:
     """A barrier of all threads of the program."""
 
 
 @builtin
-def multiple_of(input: Any, values: Any) -> Any:
+def multiple_of(input: Operand, values: ConstInts) -> tensor:
     """Promises that the first element of each run along each dimension is divisible by `values`."""
 
 
 @builtin
-def max_contiguous(input: Any, values: Any) -> Any:
+def max_contiguous(input: Operand, values: ConstInts) -> tensor:
     """Promises that runs of `values` elements along each dimension count up by one."""
 
 
 @builtin
-def max_constancy(input: Any, values: Any) -> Any:
+def max_constancy(input: Operand, values: ConstInts) -> tensor:
     """Promises that runs of `values` elements along each dimension are equal."""
 
 
 @builtin
-def assume(cond: Any) -> Any:
+def assume(cond: Operand) -> None:
     """Promises that `cond` holds."""
 
 
 @builtin
-def static_print(*values: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: Any = False) -> Any:
+def static_print(
+    *values: object, sep: str = " ", end: str = "\n", file: object = None, flush: ConstBool = False
+) -> None:
     """Prints while the kernel is compiled."""
 
 
 @builtin
-def static_assert(cond: Any, msg: Any = "") -> Any:
+def static_assert(cond: ConstBool, msg: object = "") -> None:
     """Fails the compilation, with `msg`, unless the compile-time value `cond` is true."""
 
 
 @builtin
-def device_print(prefix: Any, *args: Any, hex: Any = False) -> Any:
+def device_print(prefix: ConstStr, *args: Operand, hex: ConstBool = False) -> None:
     """Prints at run time: `prefix`, a string, then the values of each program's threads."""
 
 
 @builtin
-def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> Any:
+def device_assert(cond: Operand, msg: object = "", mask: Operand | None = None) -> None:
     """Stops the kernel at run time unless `cond` holds. Only compiled with the option `debug`."""
 
 

@@ -16,12 +16,31 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-F = TypeVar("F")
+if TYPE_CHECKING:
+    from minitriton.language.dtypes import constexpr_type
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
 
-class Declaration:
+class Marked(Protocol):
+    """A function that says whether its result may be dropped."""
+
+    _must_use_result: bool | str
+
+
+F = TypeVar("F", bound=Marked)
+
+
+class Emits(Protocol):
+    """The `_semantic` of an operation written by a user: what emits the operations that its body calls."""
+
+    def call(self, function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> Any: ...
+
+
+class Declaration(Generic[P, R]):
     """A function known to the language, by name, signature and documentation."""
 
     __triton_builtin__ = True
@@ -29,15 +48,19 @@ class Declaration:
     __name__: str
     __qualname__: str
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[P, R]) -> None:
         self.fn = fn
         self.__signature__ = inspect.signature(fn)
         functools.update_wrapper(self, fn, updated=())
 
-    def __call__(self, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
-        """Inside an operation written by a user, `_semantic` (which it was given) is what emits."""
-        if _semantic is not None:
-            return _semantic.call(self, args, kwargs)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Inside an operation written by a user, the keyword `_semantic` (which it was given) is what emits."""
+        return self.emitted_by(cast("Emits | None", kwargs.pop("_semantic", None)), *args, **kwargs)
+
+    def emitted_by(self, semantic: Emits | None, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """What a call of it gives inside an operation written by a user, which was given `semantic`. Raises for None."""
+        if semantic is not None:
+            return semantic.call(self, args, kwargs)
         raise ValueError(
             f"Did you forget to add @triton.jit ? (`{self.__name__}` works only inside a function compiled by it)"
         )
@@ -46,76 +69,83 @@ class Declaration:
         return f"<{type(self).__name__} {self.__module__}.{self.__qualname__}>"
 
 
-class Builtin(Declaration):
+class Builtin(Declaration[P, R]):
     """An operation of the language; `frontend.emitters` says what it emits.
 
     A user's own operation has a body, which calls others: `def double(x, _semantic=None): return tl.add(x, x, _semantic=_semantic)`.
     """
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[P, R]) -> None:
         super().__init__(fn)
         self.has_body = "_semantic" in self.__signature__.parameters
 
 
-class LibraryFunction(Declaration):
-    """A function of the standard library, written in the language; `compiled` is where the frontend keeps its own object."""
+class LibraryFunction(Declaration[..., Any]):
+    """A function of the standard library, written in the language; `compiled` is where the frontend keeps its own object.
 
-    compiled: Any = None
+    Its annotations say how a kernel compiles it (`constexpr`), not which Python values fit.
+    """
+
+    compiled: object = None
 
     @property
-    def type(self) -> Any:
+    def type(self) -> constexpr_type:
         from minitriton.language.dtypes import constexpr_type
 
         return constexpr_type(self)
 
 
-class ConstexprFunction:
+class ConstexprFunction(Generic[R]):
     """A Python function that kernels may call with compile-time values; on the host it is the function itself."""
 
     __triton_builtin__ = True
-    callable: Any = None
+    callable: object = None
     """The frontend's object, which knows the source; made when it is first needed."""
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[..., R]) -> None:
         self.fn = fn
         functools.update_wrapper(self, fn, updated=())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> R:
         from minitriton.language.values import unwrap
 
         return self.fn(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> ConstexprFunction[R] | BoundConstexprFunction[R]:
         return self if instance is None else BoundConstexprFunction(instance, self)
 
 
-class BoundConstexprFunction:
+class BoundConstexprFunction(Generic[R]):
     """A `ConstexprFunction` looked up on an object: the object is its first argument, as it is."""
 
-    def __init__(self, instance: Any, function: ConstexprFunction) -> None:
+    def __init__(self, instance: object, function: ConstexprFunction[R]) -> None:
         self.__self__ = instance
         self.__func__ = function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> R:
         return self.__func__.fn(self.__self__, *args, **kwargs)
 
 
-def builtin(fn: Callable[..., Any]) -> Builtin:
+def builtin(fn: Callable[P, R]) -> Builtin[P, R]:
     """Declares `fn` as an operation. Only its name, signature and docstring are used."""
     return Builtin(fn)
 
 
-def library(fn: Callable[..., Any]) -> LibraryFunction:
+def library(fn: Callable[..., object]) -> LibraryFunction:
     """Declares `fn`, a function in the language, as part of the standard library."""
     return LibraryFunction(fn)
 
 
-def constexpr_function(fn: Callable[..., Any]) -> ConstexprFunction:
+def constexpr_function(fn: Callable[..., R]) -> ConstexprFunction[R]:
     """Makes a Python function callable in kernels, at compile time, on compile-time values."""
     return ConstexprFunction(fn)
 
 
-def must_use_result(x: Any, s: bool | str = True) -> Any:
+@overload
+def must_use_result(x: str) -> Callable[[F], F]: ...
+@overload
+def must_use_result(x: F, s: bool | str = True) -> F: ...
+def must_use_result(x: F | str, s: bool | str = True) -> F | Callable[[F], F]:
     """Marks a function `x` whose result must not be dropped, `s` being why; as `@must_use_result("why")` or `@must_use_result`."""
     if isinstance(x, str):
         return lambda fn: must_use_result(fn, x)

@@ -4,15 +4,21 @@ desc = tl.make_tensor_descriptor(ptr, shape=[M, N], strides=[N, 1], block_shape=
 x = desc.load([i, j])
 """
 
+# Declarations have no bodies: what they give is what the frontend emits.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from minitriton.language.declare import builtin
 from minitriton.language.dtypes import base_type, block_type, dtype, tuple_type
-from minitriton.language.values import base_value
+from minitriton.language.values import ConstInts, ConstStr, Indices, Named, Operand, base_value, tensor
 from minitriton.language.values import tuple as language_tuple
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
 
 
 class tensor_descriptor_type(base_type):
@@ -22,7 +28,7 @@ class tensor_descriptor_type(base_type):
         self.block_type = block_type
         self.shape_type = shape_type
         self.strides_type = strides_type
-        self.name = f"tensor_descriptor<{block_type}, {shape_type}, {strides_type}>"
+        self.name: str = f"tensor_descriptor<{block_type}, {shape_type}, {strides_type}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tensor_descriptor_type) and self.name == other.name
@@ -40,13 +46,15 @@ class tensor_descriptor_type(base_type):
 class tensor_descriptor(base_value):
     """A descriptor in a kernel. Methods are `members`; `shape` and `strides` are those of the whole tensor."""
 
-    members: ClassVar[dict[str, Any]] = {}
+    members: ClassVar[dict[str, Named]] = {}
 
-    def __init__(self, handle: Any, shape: Sequence[Any], strides: Sequence[Any], block_type: block_type) -> None:
+    def __init__(
+        self, handle: SSAValue, shape: Sequence[object], strides: Sequence[object], block_type: block_type
+    ) -> None:
         self.handle = handle
         self.shape = language_tuple(shape)
         self.strides = language_tuple(strides)
-        self.type = tensor_descriptor_type(block_type, self.shape.type, self.strides.type)
+        self.type: tensor_descriptor_type = tensor_descriptor_type(block_type, self.shape.type, self.strides.type)
 
     @property
     def block_type(self) -> block_type:
@@ -65,62 +73,69 @@ class tensor_descriptor(base_value):
 
     __repr__ = __str__
 
+    if TYPE_CHECKING:
+        # What the methods give in a kernel, for those who read its types.
+        def load(self, offsets: Indices) -> tensor: ...
+        def store(self, offsets: Indices, value: tensor) -> None: ...
+
 
 tensor_descriptor_base = tensor_descriptor
 
 
 @builtin
-def make_tensor_descriptor(base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero") -> Any:
+def make_tensor_descriptor(
+    base: tensor, shape: Indices, strides: Indices, block_shape: ConstInts, padding_option: ConstStr = "zero"
+) -> tensor_descriptor:
     """A descriptor of the tensor of `shape` and `strides` (the last 1) at pointer `base`. Outside of it reads give zeros or NaNs."""
 
 
 @builtin
-def load_tensor_descriptor(desc: Any, offsets: Any) -> Any:
+def load_tensor_descriptor(desc: tensor_descriptor, offsets: Indices) -> tensor:
     """The block at `offsets`: `desc.load(offsets)`."""
 
 
 @builtin
-def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> Any:
+def store_tensor_descriptor(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
     """Stores a block at `offsets`: `desc.store(offsets, value)`."""
 
 
 @builtin
-def descriptor_atomic_add(desc: Any, offsets: Any, value: Any) -> Any:
+def descriptor_atomic_add(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
     """Adds a block to memory, each element atomically."""
 
 
 @builtin
-def descriptor_atomic_min(desc: Any, offsets: Any, value: Any) -> Any:
+def descriptor_atomic_min(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
     """Takes the minimum with memory, each element atomically."""
 
 
 @builtin
-def descriptor_atomic_max(desc: Any, offsets: Any, value: Any) -> Any:
+def descriptor_atomic_max(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
     """Takes the maximum with memory, each element atomically."""
 
 
 @builtin
-def descriptor_atomic_and(desc: Any, offsets: Any, value: Any) -> Any:
+def descriptor_atomic_and(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
     """Bitwise and with memory, each element atomically."""
 
 
 @builtin
-def descriptor_atomic_or(desc: Any, offsets: Any, value: Any) -> Any:
+def descriptor_atomic_or(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
     """Bitwise or with memory, each element atomically."""
 
 
 @builtin
-def descriptor_atomic_xor(desc: Any, offsets: Any, value: Any) -> Any:
+def descriptor_atomic_xor(desc: tensor_descriptor, offsets: Indices, value: tensor) -> None:
     """Bitwise exclusive or with memory, each element atomically."""
 
 
 @builtin
-def descriptor_gather(desc: Any, x_offsets: Any, y_offset: Any) -> Any:
+def descriptor_gather(desc: tensor_descriptor, x_offsets: tensor, y_offset: Operand) -> tensor:
     """The rows that `x_offsets` names, from column `y_offset` on."""
 
 
 @builtin
-def descriptor_scatter(desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> Any:
+def descriptor_scatter(desc: tensor_descriptor, value: tensor, x_offsets: tensor, y_offset: Operand) -> None:
     """Stores to the rows that `x_offsets` names, from column `y_offset` on."""
 
 

@@ -10,20 +10,32 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+T = TypeVar("T")
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 """The most elements that a block can have."""
 
 
-def _unwrapped(value: Any) -> Any:
-    return value.value if type(value).__name__ == "constexpr" else value
+class Constant(Protocol):
+    """A `constexpr`, seen from the types below it."""
+
+    @property
+    def value(self) -> Any: ...
+
+
+def _unwrapped(value: T | Constant) -> T:
+    return cast(Constant, value).value if type(value).__name__ == "constexpr" else cast(T, value)
 
 
 class base_type:
     """Base of every type that a value in a kernel can have."""
 
-    name: str
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str: ...
 
     def mangle(self) -> str:
         """The type's part in the name of a function that is compiled for it."""
@@ -36,11 +48,11 @@ class base_type:
 class constexpr_type(base_type):
     """The type of one compile-time value."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     @property
-    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def name(self) -> str:
         return f"constexpr_type[{self.value}]"
 
     def __eq__(self, other: object) -> bool:
@@ -80,12 +92,15 @@ class dtype(base_type):
     int_signedness: dtype.SIGNEDNESS
     fp_mantissa_width: int
     exponent_bias: int
+    shape: tuple[int, ...] = ()
+    """The size of each dimension of a block; a scalar has none."""
+    numel: int = 1
 
-    def __init__(self, name: Any) -> None:
+    def __init__(self, name: str | Constant) -> None:
         name = _unwrapped(name)
         if not dtype.is_dtype(name):
             raise TypeError(f"{name!r} is not a dtype of the language")
-        self.name = name
+        self.name: str = name
         self.primitive_bitwidth = _bitwidth(name)
         self.itemsize = self.primitive_bitwidth // 8
         if name in dtype.SINT_TYPES or name in dtype.UINT_TYPES:
@@ -218,7 +233,8 @@ class dtype(base_type):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        other = _unwrapped(other)
+        if not isinstance(other, dtype):
+            other = _unwrapped(other)
         return isinstance(other, dtype) and self.name == other.name
 
     def __hash__(self) -> int:
@@ -257,12 +273,12 @@ def _bitwidth(name: str) -> int:
 class pointer_type(dtype):
     """A pointer to `element_ty` (a scalar, or a block for a block pointer); `const` forbids stores."""
 
-    def __init__(self, element_ty: Any, address_space: int = 1, const: bool = False) -> None:
+    def __init__(self, element_ty: dtype | Constant, address_space: int | Constant = 1, const: bool = False) -> None:
         element_ty = _unwrapped(element_ty)
         if not isinstance(element_ty, dtype):
             raise TypeError(f"element_ty has type `{type(element_ty).__name__}`; expected `dtype`.")
         self.element_ty = element_ty
-        self.address_space = _unwrapped(address_space)
+        self.address_space: int = _unwrapped(address_space)
         self.const = const
         space = "" if address_space == 1 else f", {address_space}"
         self.name = f"{'const_' if const else ''}pointer<{element_ty}{space}>"
@@ -285,9 +301,9 @@ class pointer_type(dtype):
 class block_type(dtype):
     """A block of scalars or pointers; every dimension is a power of two."""
 
-    def __init__(self, element_ty: dtype, shape: Sequence[Any]) -> None:
+    def __init__(self, element_ty: dtype, shape: Sequence[int | Constant]) -> None:
         self.element_ty = element_ty
-        self.shape = tuple(_unwrapped(s) for s in shape)
+        self.shape: tuple[int, ...] = tuple(_unwrapped(s) for s in shape)
         if not self.shape:
             raise TypeError("0d block_type is forbidden")
         self.numel = validate_block_shape(self.shape)
@@ -330,7 +346,7 @@ def block_of(element: dtype, shape: tuple[int, ...]) -> block_type:
     return found
 
 
-def validate_block_shape(shape: Sequence[Any]) -> int:
+def validate_block_shape(shape: Sequence[object]) -> int:
     """The number of elements of a block. Raises for a shape that no block can have."""
     numel = 1
     for i, d in enumerate(shape):
@@ -347,18 +363,18 @@ def validate_block_shape(shape: Sequence[Any]) -> int:
 class tuple_type(base_type):
     """The type of a tuple; `fields` names the elements of a named tuple."""
 
-    def __init__(self, types: Sequence[Any], fields: Sequence[str] | None = None) -> None:
+    def __init__(self, types: Sequence[base_type], fields: Sequence[str] | None = None) -> None:
         self.types = list(types)
         self.fields = list(fields) if fields else [""] * len(self.types)
 
     @property
-    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def name(self) -> str:
         return "[" + ",".join(f"{k}:{v}" for k, v in zip(self.fields, self.types, strict=True)) + "]"
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[base_type]:
         return iter(self.types)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> base_type:
         return self.types[index]
 
     def __eq__(self, other: object) -> bool:

@@ -5,22 +5,22 @@ for k in tl.range(0, K, BK, num_stages=3): ...   →  scf.for ... {tt.num_stages
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
-from minitriton.language.values import base_value, constexpr
+from minitriton.language.values import ConstBool, ConstInt, Operand, base_value, constexpr, tensor
 
 
 class static_range(base_value):
     """A range of compile-time values; the loop's body is repeated for each."""
 
-    def __init__(self, arg1: Any, arg2: Any = None, step: Any = None) -> None:
+    def __init__(self, arg1: constexpr, arg2: constexpr | None = None, step: constexpr | None = None) -> None:
         for what, value in (("start", arg1), ("end", arg2), ("step", step)):
             if value is not None and not isinstance(value, constexpr):
                 raise TypeError(f"{value} used as tl.static_range {what} value is not a constexpr")
         self.step = constexpr(1) if step is None else step
         self.start, self.end = (constexpr(0), arg1) if arg2 is None else (arg1, arg2)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[int]:
         raise RuntimeError("static_range can only be used in @triton.jit'd functions")
 
 
@@ -33,15 +33,15 @@ class range(base_value):
 
     def __init__(
         self,
-        arg1: Any,
-        arg2: Any = None,
-        step: Any = None,
-        num_stages: Any = None,
-        loop_unroll_factor: Any = None,
-        disallow_acc_multi_buffer: Any = False,
-        flatten: Any = False,
-        warp_specialize: Any = False,
-        disable_licm: Any = False,
+        arg1: Operand,
+        arg2: Operand | None = None,
+        step: Operand | None = None,
+        num_stages: ConstInt | None = None,
+        loop_unroll_factor: ConstInt | None = None,
+        disallow_acc_multi_buffer: ConstBool = False,
+        flatten: ConstBool = False,
+        warp_specialize: ConstBool = False,
+        disable_licm: ConstBool = False,
     ) -> None:
         self.step = constexpr(1) if step is None else step
         self.start, self.end = (constexpr(0), arg1) if arg2 is None else (arg1, arg2)
@@ -52,13 +52,13 @@ class range(base_value):
         self.warp_specialize = warp_specialize
         self.disable_licm = disable_licm
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[tensor]:
         raise RuntimeError("tl.range can only be used in @triton.jit'd functions")
 
 
 class condition(base_value):
     """The condition of a `while` loop, with hints to the compiler."""
 
-    def __init__(self, arg1: Any, disable_licm: Any = False) -> None:
+    def __init__(self, arg1: Operand, disable_licm: ConstBool = False) -> None:
         self.condition = arg1
         self.disable_licm = disable_licm

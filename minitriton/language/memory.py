@@ -1,24 +1,25 @@
 """Operations on memory: declarations only, see `declare.py`."""
 
+# Declarations have no bodies: what they give is what the frontend emits.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.language.declare import builtin, must_use_result
-from minitriton.language.values import member
+from minitriton.language.values import ConstBool, ConstInts, ConstStr, Indices, Operand, member, tensor
 
 
 @builtin
 def load(
-    pointer: Any,
-    mask: Any = None,
-    other: Any = None,
-    boundary_check: Any = (),
-    padding_option: Any = "",
-    cache_modifier: Any = "",
-    eviction_policy: Any = "",
-    volatile: Any = False,
-) -> Any:
+    pointer: tensor,
+    mask: Operand | None = None,
+    other: Operand | None = None,
+    boundary_check: ConstInts = (),
+    padding_option: ConstStr = "",
+    cache_modifier: ConstStr = "",
+    eviction_policy: ConstStr = "",
+    volatile: ConstBool = False,
+) -> tensor:
     """Loads what `pointer` (a pointer, a block of pointers, or a block pointer) points at.
 
     Where `mask` is false nothing is read and the result is `other` (undefined without it). For block pointers, `boundary_check`
@@ -30,18 +31,20 @@ def load(
 @member
 @builtin
 def store(
-    pointer: Any,
-    value: Any,
-    mask: Any = None,
-    boundary_check: Any = (),
-    cache_modifier: Any = "",
-    eviction_policy: Any = "",
-) -> Any:
+    pointer: tensor,
+    value: Operand,
+    mask: Operand | None = None,
+    boundary_check: ConstInts = (),
+    cache_modifier: ConstStr = "",
+    eviction_policy: ConstStr = "",
+) -> None:
     """Stores `value`, cast to the pointed-at type, where `mask` holds. `cache_modifier`: ".wb", ".cg", ".cs", ".wt"."""
 
 
 @builtin
-def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any) -> Any:
+def make_block_ptr(
+    base: tensor, shape: Indices, strides: Indices, offsets: Indices, block_shape: ConstInts, order: ConstInts
+) -> tensor:
     """A pointer to a block of `block_shape` at `offsets` of a strided tensor in memory."""
 
 
@@ -50,13 +53,15 @@ def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shap
 )
 @member
 @builtin
-def advance(base: Any, offsets: Any) -> Any:
+def advance(base: tensor, offsets: Indices) -> tensor:
     """The block pointer `base` moved by `offsets` elements."""
 
 
 @member
 @builtin
-def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None) -> Any:
+def atomic_cas(
+    pointer: tensor, cmp: Operand, val: Operand, sem: ConstStr | None = None, scope: ConstStr | None = None
+) -> tensor:
     """Atomic compare-and-swap; returns the old value.
 
     `sem`: "acq_rel" (default), "acquire", "release" or "relaxed"; `scope`: "gpu" (default), "cta" or "sys".
@@ -65,41 +70,83 @@ def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = N
 
 @member
 @builtin
-def atomic_xchg(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
+def atomic_xchg(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+) -> tensor:
     """Atomic exchange; returns the old value. `sem` and `scope` as for `atomic_cas`."""
 
 
 @member
 @builtin
-def atomic_add(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
+def atomic_add(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+) -> tensor:
     """Atomic addition; returns the old value. `sem` and `scope` as for `atomic_cas`."""
 
 
 @member
 @builtin
-def atomic_max(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
+def atomic_max(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+) -> tensor:
     """Atomic maximum; returns the old value. `sem` and `scope` as for `atomic_cas`."""
 
 
 @member
 @builtin
-def atomic_min(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
+def atomic_min(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+) -> tensor:
     """Atomic minimum; returns the old value. `sem` and `scope` as for `atomic_cas`."""
 
 
 @member
 @builtin
-def atomic_and(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
+def atomic_and(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+) -> tensor:
     """Atomic bitwise and; returns the old value. `sem` and `scope` as for `atomic_cas`."""
 
 
 @member
 @builtin
-def atomic_or(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
+def atomic_or(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+) -> tensor:
     """Atomic bitwise or; returns the old value. `sem` and `scope` as for `atomic_cas`."""
 
 
 @member
 @builtin
-def atomic_xor(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
+def atomic_xor(
+    pointer: tensor,
+    val: Operand,
+    mask: Operand | None = None,
+    sem: ConstStr | None = None,
+    scope: ConstStr | None = None,
+) -> tensor:
     """Atomic bitwise exclusive or; returns the old value. `sem` and `scope` as for `atomic_cas`."""

@@ -1,71 +1,72 @@
 """Operations on shapes: declarations only, see `declare.py`."""
 
+# Declarations have no bodies: what they give is what the frontend emits.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.language.declare import builtin
-from minitriton.language.values import member
+from minitriton.language.values import ConstBool, ConstInts, Operand, member, tensor
 
 
 @builtin
-def broadcast(input: Any, other: Any) -> Any:
+def broadcast(input: Operand, other: Operand) -> tuple[tensor, tensor]:
     """Both arguments, broadcast to one shape."""
 
 
 @member
 @builtin
-def broadcast_to(input: Any, *shape: Any) -> Any:
+def broadcast_to(input: Operand, *shape: ConstInts) -> tensor:
     """`input` broadcast to `shape`, given as a list or as arguments."""
 
 
 @member
 @builtin
-def trans(input: Any, *dims: Any) -> Any:
+def trans(input: Operand, *dims: ConstInts) -> tensor:
     """`input` with its dimensions permuted to `dims` (default: the last two swapped)."""
 
 
 @member
 @builtin
-def permute(input: Any, *dims: Any) -> Any:
+def permute(input: Operand, *dims: ConstInts) -> tensor:
     """`input` with its dimensions permuted to `dims`."""
 
 
 @builtin
-def cat(input: Any, other: Any, can_reorder: Any = False) -> Any:
+def cat(input: tensor, other: tensor, can_reorder: ConstBool = False) -> tensor:
     """Two 1-D blocks in one, in any order (so `can_reorder` must be true)."""
 
 
 @builtin
-def join(a: Any, b: Any) -> Any:
+def join(a: Operand, b: Operand) -> tensor:
     """Two blocks stacked along a new last dimension of size 2."""
 
 
 @member
 @builtin
-def split(a: Any) -> Any:
+def split(a: tensor) -> tuple[tensor, tensor]:
     """The two halves of a block along its last dimension, whose size is 2. The inverse of `join`."""
 
 
 @member
 @builtin
-def view(input: Any, *shape: Any) -> Any:
+def view(input: Operand, *shape: ConstInts) -> tensor:
     """`reshape` that may reorder elements. Deprecated: use `reshape(..., can_reorder=True)`."""
 
 
 @member
 @builtin
-def item(input: Any) -> Any:
+def item(input: Operand) -> tensor:
     """The element of a block of one element, as a scalar."""
 
 
 @member
 @builtin
-def reshape(input: Any, *shape: Any, can_reorder: Any = False) -> Any:
+def reshape(input: Operand, *shape: ConstInts, can_reorder: ConstBool = False) -> tensor:
     """The same elements in another shape, given as a list or as arguments."""
 
 
 @member
 @builtin
-def expand_dims(input: Any, axis: Any) -> Any:
+def expand_dims(input: Operand, axis: ConstInts) -> tensor:
     """`input` with new dimensions of size 1 at `axis` (an integer or several) of the result."""

@@ -7,12 +7,12 @@ str_to_ty("tensordesc<fp16[128, 64]>")  descriptor with blocks of 128 x 64
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
 
 from minitriton.errors import MinitritonError
 from minitriton.language import dtypes as dt
 from minitriton.language.descriptors import tensor_descriptor_type
-from minitriton.language.dtypes import block_of, constexpr_type, pointer_type, tuple_type
+from minitriton.language.dtypes import base_type, block_of, constexpr_type, dtype, pointer_type, tuple_type
 
 _SCALARS = {
     **{t.name: t for t in (dt.float8e4nv, dt.float8e4b8, dt.float8e5, dt.float8e5b16, dt.float8e4b15)},
@@ -24,13 +24,14 @@ _SCALARS = {
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d\s,]+)\].*>")
 
 
-def str_to_ty(name: Any, value: Any = None) -> Any:
+TypeName = str | Sequence["TypeName"]
+"""`*fp32`, `i32`, `constexpr`, ..., or the names of a tuple's elements."""
+
+
+def str_to_ty(name: TypeName, value: object = None) -> base_type:
     """The type that a launch signature names, a tuple of types for a tuple. `value` is that of a `constexpr`."""
-    if isinstance(name, (tuple, list)):
+    if not isinstance(name, str):
         return tuple_type([str_to_ty(n, value) for n in name], getattr(type(name), "_fields", None))
-    if name.startswith("*"):
-        const = name.startswith("*k")
-        return pointer_type(str_to_ty(name[2:] if const else name[1:], value), const=const)
     if name.startswith("constexpr"):
         return constexpr_type(value)
     descriptor = _DESCRIPTOR.fullmatch(name)
@@ -38,8 +39,16 @@ def str_to_ty(name: Any, value: Any = None) -> Any:
         shape = tuple(int(size) for size in descriptor[2].split(","))
         rank = len(shape)
         return tensor_descriptor_type(
-            block_of(str_to_ty(descriptor[1]), shape), tuple_type([dt.int32] * rank), tuple_type([dt.int64] * rank)
+            block_of(_dtype(descriptor[1]), shape), tuple_type([dt.int32] * rank), tuple_type([dt.int64] * rank)
         )
+    return _dtype(name)
+
+
+def _dtype(name: str) -> dtype:
+    """The scalar or pointer that `name` means."""
+    if name.startswith("*"):
+        const = name.startswith("*k")
+        return pointer_type(_dtype(name[2:] if const else name[1:]), const=const)
     found = _SCALARS.get(name)
     if found is None:
         raise MinitritonError(

@@ -8,8 +8,6 @@ A block of 2^n elements is seen as an n-cube; comparing along one of its axes is
 
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.language import core
 from minitriton.language.core import CONSTEXPR_0, constexpr
 from minitriton.language.declare import constexpr_function, library
@@ -95,7 +93,7 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = CONSTEXPR_0)
 
 
 @constexpr_function
-def _get_flip_dim(dim: Any, shape: Any) -> int:
+def _get_flip_dim(dim: int | None, shape: tuple[int, ...]) -> int:
     rank = len(shape)
     dim = rank - 1 if dim is None else dim
     if not -rank <= dim < rank:

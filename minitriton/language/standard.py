@@ -8,8 +8,6 @@ sum(x, axis=1)  →  reduce(x, 1, _sum_combine)
 
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.language import core, math
 from minitriton.language.core import constexpr
 from minitriton.language.declare import constexpr_function, library
@@ -115,7 +113,7 @@ def _elementwise_max(a, b):
 
 
 @constexpr_function
-def _comparison_dtype(dtype: dtype_class) -> Any:
+def _comparison_dtype(dtype: dtype_class) -> dtype_class | None:
     """The dtype in which `max` and `min` compare: 32 bits at least."""
     if dtype.primitive_bitwidth >= 32:
         return None
@@ -203,7 +201,7 @@ def _sum_combine(a, b):
 
 
 @constexpr_function
-def _pick_sum_dtype(in_dtype: dtype_class, dtype: Any) -> Any:
+def _pick_sum_dtype(in_dtype: dtype_class, dtype: dtype_class | None) -> dtype_class | None:
     """The dtype in which to add: the one asked for, else 32 bits of the same sign for narrower integers."""
     if dtype is not None:
         return dtype

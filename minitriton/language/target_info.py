@@ -3,38 +3,40 @@
 if tl.target_info.cuda_capability_geq(9, 0): ...
 """
 
+# Declarations have no bodies: what they give is what the frontend emits.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.language.declare import builtin
+from minitriton.language.values import ConstInt, constexpr
 
 
 @builtin
-def current_target() -> Any:
+def current_target() -> constexpr:
     """The target: `.backend`, `.arch`, `.warp_size`."""
 
 
 @builtin
-def is_cuda() -> Any:
+def is_cuda() -> constexpr:
     """Whether the target is an NVIDIA GPU."""
 
 
 @builtin
-def cuda_capability_geq(major: Any, minor: Any = 0) -> Any:
+def cuda_capability_geq(major: ConstInt, minor: ConstInt = 0) -> constexpr:
     """Whether the target has at least compute capability `major`.`minor`."""
 
 
 @builtin
-def is_hip() -> Any:
+def is_hip() -> constexpr:
     """Whether the target is an AMD GPU."""
 
 
 @builtin
-def is_hip_cdna3() -> Any:
+def is_hip_cdna3() -> constexpr:
     """Whether the target is an AMD GPU of the CDNA 3 generation."""
 
 
 @builtin
-def is_hip_cdna4() -> Any:
+def is_hip_cdna4() -> constexpr:
     """Whether the target is an AMD GPU of the CDNA 4 generation."""

@@ -6,10 +6,24 @@ A `tensor` here is a handle: operators and methods on it are found by the fronte
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from minitriton.language.dtypes import base_type, constexpr_type, dtype, slice_type, tuple_type
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+
+class Named(Protocol):
+    """What a method is declared by: see `declare.py`."""
+
+    __name__: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> object: ...
+
+
+D = TypeVar("D", bound=Named)
 
 
 class const:
@@ -19,24 +33,28 @@ class const:
 class base_value:
     """Base of values that exist in the IR or stand beside them."""
 
-    type: Any
+    if TYPE_CHECKING:
+
+        @property
+        def type(self) -> base_type: ...
 
 
 class constexpr(base_value):
     """A compile-time value; also the annotation of parameters and variables that hold one.
 
-    Arithmetic on it gives a `constexpr` again, so that `constexpr(4) * 2` works in host code too.
+    Arithmetic on it gives a `constexpr` again, so that `constexpr(4) * 2` works in host code too. `value` is any object of Python,
+    whose own operators decide.
     """
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         while isinstance(value, constexpr):
             value = value.value
-        self.value = value
+        self.value: Any = value
 
     @property
-    def type(self) -> constexpr_type:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def type(self) -> constexpr_type:
         return constexpr_type(self.value)
 
     def __repr__(self) -> str:
@@ -54,67 +72,67 @@ class constexpr(base_value):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.value)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.value(*args, **kwargs)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         return self.value[unwrap(index)]
 
-    def __add__(self, other: Any) -> constexpr:
+    def __add__(self, other: object) -> constexpr:
         return constexpr(self.value + unwrap(other))
 
-    def __radd__(self, other: Any) -> constexpr:
+    def __radd__(self, other: object) -> constexpr:
         return constexpr(unwrap(other) + self.value)
 
-    def __sub__(self, other: Any) -> constexpr:
+    def __sub__(self, other: object) -> constexpr:
         return constexpr(self.value - unwrap(other))
 
-    def __rsub__(self, other: Any) -> constexpr:
+    def __rsub__(self, other: object) -> constexpr:
         return constexpr(unwrap(other) - self.value)
 
-    def __mul__(self, other: Any) -> constexpr:
+    def __mul__(self, other: object) -> constexpr:
         return constexpr(self.value * unwrap(other))
 
-    def __rmul__(self, other: Any) -> constexpr:
+    def __rmul__(self, other: object) -> constexpr:
         return constexpr(unwrap(other) * self.value)
 
-    def __truediv__(self, other: Any) -> constexpr:
+    def __truediv__(self, other: object) -> constexpr:
         return constexpr(self.value / unwrap(other))
 
-    def __rtruediv__(self, other: Any) -> constexpr:
+    def __rtruediv__(self, other: object) -> constexpr:
         return constexpr(unwrap(other) / self.value)
 
-    def __floordiv__(self, other: Any) -> constexpr:
+    def __floordiv__(self, other: object) -> constexpr:
         return constexpr(self.value // unwrap(other))
 
-    def __rfloordiv__(self, other: Any) -> constexpr:
+    def __rfloordiv__(self, other: object) -> constexpr:
         return constexpr(unwrap(other) // self.value)
 
-    def __mod__(self, other: Any) -> constexpr:
+    def __mod__(self, other: object) -> constexpr:
         return constexpr(self.value % unwrap(other))
 
-    def __rmod__(self, other: Any) -> constexpr:
+    def __rmod__(self, other: object) -> constexpr:
         return constexpr(unwrap(other) % self.value)
 
-    def __pow__(self, other: Any) -> constexpr:
+    def __pow__(self, other: object) -> constexpr:
         return constexpr(self.value ** unwrap(other))
 
-    def __rpow__(self, other: Any) -> constexpr:
+    def __rpow__(self, other: object) -> constexpr:
         return constexpr(unwrap(other) ** self.value)
 
-    def __lshift__(self, other: Any) -> constexpr:
+    def __lshift__(self, other: object) -> constexpr:
         return constexpr(self.value << unwrap(other))
 
-    def __rshift__(self, other: Any) -> constexpr:
+    def __rshift__(self, other: object) -> constexpr:
         return constexpr(self.value >> unwrap(other))
 
-    def __and__(self, other: Any) -> constexpr:
+    def __and__(self, other: object) -> constexpr:
         return constexpr(self.value & unwrap(other))
 
-    def __or__(self, other: Any) -> constexpr:
+    def __or__(self, other: object) -> constexpr:
         return constexpr(self.value | unwrap(other))
 
-    def __xor__(self, other: Any) -> constexpr:
+    def __xor__(self, other: object) -> constexpr:
         return constexpr(self.value ^ unwrap(other))
 
     def __neg__(self) -> constexpr:
@@ -126,28 +144,28 @@ class constexpr(base_value):
     def __invert__(self) -> constexpr:
         return constexpr(~self.value)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return constexpr(self.value == unwrap(other))
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return constexpr(self.value != unwrap(other))
 
-    def __lt__(self, other: Any) -> constexpr:
+    def __lt__(self, other: object) -> constexpr:
         return constexpr(self.value < unwrap(other))
 
-    def __le__(self, other: Any) -> constexpr:
+    def __le__(self, other: object) -> constexpr:
         return constexpr(self.value <= unwrap(other))
 
-    def __gt__(self, other: Any) -> constexpr:
+    def __gt__(self, other: object) -> constexpr:
         return constexpr(self.value > unwrap(other))
 
-    def __ge__(self, other: Any) -> constexpr:
+    def __ge__(self, other: object) -> constexpr:
         return constexpr(self.value >= unwrap(other))
 
-    def logical_and(self, other: Any) -> constexpr:
+    def logical_and(self, other: object) -> constexpr:
         return constexpr(self.value and unwrap(other))
 
-    def logical_or(self, other: Any) -> constexpr:
+    def logical_or(self, other: object) -> constexpr:
         return constexpr(self.value or unwrap(other))
 
 
@@ -179,31 +197,72 @@ class tensor(base_value):
 
     __slots__ = ("dtype", "handle", "type")
 
-    members: ClassVar[dict[str, Any]] = {}
+    members: ClassVar[dict[str, Named]] = {}
     """Method name → the declared function, of which the tensor is the first argument."""
 
-    def __init__(self, handle: Any, type: Any) -> None:
-        self.handle = handle
-        self.type = type
+    def __init__(self, handle: SSAValue, type: dtype) -> None:
+        self.handle: SSAValue = handle
+        self.type: dtype = type  # pyright: ignore[reportIncompatibleMethodOverride] (a slot, where others compute it)
         self.dtype: dtype = type.scalar
 
     @property
     def shape(self) -> tuple:
         """The shape, as a tuple of compile-time values; empty for a scalar."""
-        return tuple([constexpr(s) for s in self.type.shape] if self.type.is_block() else [])
+        return tuple([constexpr(s) for s in self.type.shape])
 
     @property
     def numel(self) -> constexpr:
-        return constexpr(self.type.numel if self.type.is_block() else 1)
+        return constexpr(self.type.numel)
 
     def __str__(self) -> str:
-        shape = self.type.shape if self.type.is_block() else ()
-        return f"{self.dtype}[{', '.join(map(str, shape))}]"
+        return f"{self.dtype}[{', '.join(map(str, self.type.shape))}]"
 
     __repr__ = __str__
 
+    if TYPE_CHECKING:
+        # What the operators give in a kernel, for those who read its types; the frontend emits them.
+        T: tensor
 
-def member(declaration: Any) -> Any:
+        def to(
+            self, dtype: ConstType, fp_downcast_rounding: ConstStr | None = None, bitcast: ConstBool = False
+        ) -> tensor: ...
+        def __add__(self, other: Operand) -> tensor: ...
+        def __radd__(self, other: Operand) -> tensor: ...
+        def __sub__(self, other: Operand) -> tensor: ...
+        def __rsub__(self, other: Operand) -> tensor: ...
+        def __mul__(self, other: Operand) -> tensor: ...
+        def __rmul__(self, other: Operand) -> tensor: ...
+        def __truediv__(self, other: Operand) -> tensor: ...
+        def __rtruediv__(self, other: Operand) -> tensor: ...
+        def __floordiv__(self, other: Operand) -> tensor: ...
+        def __mod__(self, other: Operand) -> tensor: ...
+        def __lshift__(self, other: Operand) -> tensor: ...
+        def __rshift__(self, other: Operand) -> tensor: ...
+        def __and__(self, other: Operand) -> tensor: ...
+        def __or__(self, other: Operand) -> tensor: ...
+        def __xor__(self, other: Operand) -> tensor: ...
+        def __neg__(self) -> tensor: ...
+        def __invert__(self) -> tensor: ...
+        def __lt__(self, other: Operand) -> tensor: ...
+        def __le__(self, other: Operand) -> tensor: ...
+        def __gt__(self, other: Operand) -> tensor: ...
+        def __ge__(self, other: Operand) -> tensor: ...
+        def __getitem__(self, index: object) -> tensor: ...
+
+
+Number = int | float
+"""A number of Python; a bool is one too."""
+
+Operand = tensor | constexpr | Number
+"""What an operation computes with: a tensor, or a number, which it makes one of."""
+
+ConstInt = int | constexpr
+ConstBool = bool | constexpr
+ConstStr = str | constexpr
+"""An integer, a truth value, a text that must be known at compile time."""
+
+
+def member(declaration: D) -> D:
     """Makes a declared function a method of `tensor` too."""
     tensor.members[declaration.__name__] = declaration
     return declaration
@@ -212,22 +271,22 @@ def member(declaration: Any) -> Any:
 class tuple(base_value):
     """A tuple inside a kernel. `fields` of its type name the elements of a named tuple."""
 
-    def __init__(self, args: Sequence[Any], type: Any = None) -> None:
+    def __init__(self, args: Iterable[object], type: tuple_type | Sequence[base_type] | None = None) -> None:
         self.values = list(args)
-        self._type = tuple_type(type) if isinstance(type, (list, builtins.tuple)) else type
+        self._type = type if type is None or isinstance(type, tuple_type) else tuple_type(type)
 
     @property
-    def type(self) -> tuple_type:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def type(self) -> tuple_type:
         if self._type is None:
             self._type = tuple_type([type_of(v) for v in self.values])
         return self._type
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         if isinstance(index, (slice, builtins.slice)):
             return tuple(self.values[unwrap(index.start) : unwrap(index.stop) : unwrap(index.step)])
         return self.values[unwrap(index)]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("_"):
             raise AttributeError(name)
         fields = self.type.fields
@@ -235,24 +294,24 @@ class tuple(base_value):
             raise AttributeError(f"tuple has no field {name!r}; it has: {', '.join(f for f in fields if f) or 'none'}")
         return self.values[fields.index(name)]
 
-    def __add__(self, other: Any) -> tuple:
+    def __add__(self, other: constexpr | Iterable[object]) -> tuple:
         return tuple(self.values + list(other.value if isinstance(other, constexpr) else other))
 
-    def __mul__(self, count: Any) -> tuple:
+    def __mul__(self, count: ConstInt) -> tuple:
         return tuple(self.values * unwrap(count))
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         return (
             unwrap(self) == builtins.tuple(unwrap(other)) if isinstance(other, (tuple, list, builtins.tuple)) else False
         )
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
         return hash(builtins.tuple(self.values))
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return iter(self.values)
 
     def __len__(self) -> int:
@@ -262,17 +321,33 @@ class tuple(base_value):
         return f"({', '.join(map(repr, self.values))})"
 
 
+ConstType = dtype | constexpr
+"""A dtype, as it is or held by a compile-time parameter."""
+
+ConstInts = ConstInt | Sequence[ConstInt] | tuple
+"""Sizes or dimensions, known at compile time: one, or several."""
+
+Indices = Sequence[Operand] | tuple
+"""Offsets, sizes or strides, one for each dimension, which may be known at run time only."""
+
+Function = Callable[..., object]
+"""A function in the language, by which others combine or map elements."""
+
+Overloads = dict[builtins.tuple[dtype, ...], builtins.tuple[str, dtype]]
+"""Dtypes of the arguments → name of a library's function and the dtype of its result."""
+
+
 class slice(base_value):
     """`start:stop:step` inside a subscript."""
 
-    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+    def __init__(self, start: ConstInt | None, stop: ConstInt | None, step: ConstInt | None) -> None:
         self.start = start
         self.stop = stop
         self.step = step
-        self.type = slice_type()
+        self.type: slice_type = slice_type()
 
 
-def type_of(value: Any) -> base_type:
+def type_of(value: object) -> base_type:
     """The type of any value that a kernel can hold; plain Python values count as compile-time values."""
     if isinstance(value, (base_value, builtins.tuple, list)):
         return tuple(value).type if isinstance(value, (builtins.tuple, list)) else value.type

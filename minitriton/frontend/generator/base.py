@@ -6,7 +6,7 @@ Names are looked up among locals, then globals (only those a kernel may use), th
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -29,20 +29,23 @@ from minitriton.language.values import tuple as language_tuple
 
 _ABSENT = object()
 
-BUILTIN_NAMES: dict[str, Any] = {
+Scope = dict[str, object]
+"""What each local variable holds: a value of the IR, or anything that is known while compiling."""
+
+BUILTIN_NAMES: dict[str, object] = {
     f.__name__: f for f in (len, list, range, float, int, bool, str, isinstance, getattr, hasattr, tuple)
 }
 BUILTIN_NAMES.update(print=core.device_print, min=core.builtin_min, max=core.builtin_max)
 
 
-def is_static(value: Any) -> bool:
+def is_static(value: object) -> bool:
     """Whether `value` is known at compile time and takes no part in the IR."""
     return value is None or isinstance(
         value, (constexpr, dtype, JITCallable, LibraryFunction, ConstexprFunction, int, float, str)
     )
 
 
-def flatten(value: Any, into: list[SSAValue]) -> list[SSAValue]:
+def flatten(value: object, into: list[SSAValue]) -> list[SSAValue]:
     """Appends the SSA values that make up `value`."""
     if type(value) is tensor:
         into.append(value.handle)
@@ -59,7 +62,7 @@ def flatten(value: Any, into: list[SSAValue]) -> list[SSAValue]:
     return into
 
 
-def flatten_all(values: Iterable[Any]) -> list[SSAValue]:
+def flatten_all(values: Iterable[object]) -> list[SSAValue]:
     """The SSA values that make up all of `values`, in order."""
     handles: list[SSAValue] = []
     for value in values:
@@ -67,46 +70,52 @@ def flatten_all(values: Iterable[Any]) -> list[SSAValue]:
     return handles
 
 
-def rebuild(type: base_type, handles: list[SSAValue], cursor: int) -> tuple[Any, int]:
+def rebuild(type: base_type, handles: Sequence[SSAValue], cursor: int) -> tuple[base_value, int]:
     """A value of `type` made of the SSA values from `cursor` on, and the position after them."""
+    if isinstance(type, dtype):
+        return tensor(handles[cursor], type), cursor + 1
     if isinstance(type, tuple_type):
-        values = []
-        for element in type.types:
-            value, cursor = rebuild(element, handles, cursor)
-            values.append(value)
-        return language_tuple(values, type), cursor
+        return _rebuilt_tuple(type, handles, cursor)
     if isinstance(type, constexpr_type):
         return constexpr(type.value), cursor
     if isinstance(type, aggregate_type):
-        fields: dict[str, Any] = {}
+        fields: dict[str, object] = {}
         for name, field in type.fields.items():
             fields[name], cursor = rebuild(field, handles, cursor)
         return type.cls.of(fields), cursor
     if isinstance(type, tensor_descriptor_type):
-        shape, after = rebuild(type.shape_type, handles, cursor + 1)
-        strides, after = rebuild(type.strides_type, handles, after)
+        shape, after = _rebuilt_tuple(type.shape_type, handles, cursor + 1)
+        strides, after = _rebuilt_tuple(type.strides_type, handles, after)
         return tensor_descriptor(handles[cursor], shape.values, strides.values, type.block_type), after
-    return tensor(handles[cursor], type), cursor + 1
+    raise TypeError(f"no value of type {type} is made of SSA values")
 
 
-def rebuild_all(types: Iterable[base_type], handles: list[SSAValue]) -> list[Any]:
+def _rebuilt_tuple(type: tuple_type, handles: Sequence[SSAValue], cursor: int) -> tuple[language_tuple, int]:
+    values: list[base_value] = []
+    for element in type.types:
+        value, cursor = rebuild(element, handles, cursor)
+        values.append(value)
+    return language_tuple(values, type), cursor
+
+
+def rebuild_all(types: Iterable[base_type], handles: Sequence[SSAValue]) -> list[base_value]:
     """The values of `types` that `handles` make up."""
-    cursor, values = 0, []
+    cursor = 0
+    values: list[base_value] = []
     for type in types:
         value, cursor = rebuild(type, handles, cursor)
         values.append(value)
     return values
 
 
-def is_ir_value(value: Any) -> bool:
+def is_ir_value(value: object) -> bool:
     """Whether `value` is made of SSA values: a tensor, a descriptor, an aggregate, or a tuple with one of these."""
-    kind = type(value)
-    if kind is language_tuple:
+    if isinstance(value, language_tuple):
         return any(map(is_ir_value, value.values))
-    return kind is tensor or kind is tensor_descriptor or isinstance(value, aggregate_value)
+    return isinstance(value, (tensor, tensor_descriptor, aggregate_value))
 
 
-def copied_scope(scope: dict[str, Any]) -> dict[str, Any]:
+def copied_scope(scope: Scope) -> Scope:
     """A copy of `scope` for a region: aggregates, which methods change in place, are copied too."""
     return {
         name: value.of({field: getattr(value, field) for field in value.fields})
@@ -116,7 +125,7 @@ def copied_scope(scope: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def wrapped(value: Any) -> Any:
+def wrapped(value: object) -> base_value | None:
     """A Python result as kernels see it: tensors, dtypes and functions as they are, tuples of such, the rest as `constexpr`."""
     if type(value) is tensor or value is None or isinstance(value, base_value):
         return value
@@ -130,15 +139,15 @@ def wrapped(value: Any) -> Any:
 class GeneratorBase:
     """Compiles the body of one function into the builder's current block."""
 
-    handlers: ClassVar[dict[type[ast.AST], Callable[..., Any]]] = {}
+    handlers: ClassVar[dict[type[ast.AST], Callable[..., object]]] = {}
     """Visitor of each kind of syntax node; filled by `CodeGenerator`."""
 
     def __init__(self, builder: IRBuilder, fn: JITCallable) -> None:
         self.b = builder
         self.fn = fn
         self.gscope = fn.get_capture_scope()
-        self.lscope: dict[str, Any] = {}
-        self.local_defs: dict[str, Any] = {}
+        self.lscope: Scope = {}
+        self.local_defs: Scope = {}
         self.current: ast.AST = ast.Pass()
         self.region_depth = 0
         """How many structured regions (loops, `scf.if`) surround the current statement; `return` leaves none of them."""
@@ -147,9 +156,9 @@ class GeneratorBase:
         self.return_type: base_type | None = None
         self.lost: dict[str, str] = {}
         """Why a local variable that has no value had to lose it, by name."""
-        self._known_globals: dict[str, Any] = {}
+        self._known_globals: dict[str, object] = {}
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Any) -> object:
         """Compiles one syntax node. Errors leave with the node's place."""
         handler = self.handlers.get(type(node))
         if handler is None:
@@ -193,13 +202,13 @@ class GeneratorBase:
     def location_of(self, node: ast.AST) -> SourceLocation | None:
         return location_of(node, self.fn.file_name, self.fn.begin_line)
 
-    def error(self, node: Any, message: str | None, help: str | None = None) -> CompilationError:
+    def error(self, node: ast.AST, message: str | None, help: str | None = None) -> CompilationError:
         return CompilationError(self.fn.src, node, message, location=self.location_of(node), help=help)
 
-    def unsupported(self, node: Any, message: str, help: str | None = None) -> UnsupportedLanguageConstruct:
+    def unsupported(self, node: ast.AST, message: str, help: str | None = None) -> UnsupportedLanguageConstruct:
         return UnsupportedLanguageConstruct(self.fn.src, node, message, location=self.location_of(node), help=help)
 
-    def lookup(self, name: str) -> Any:
+    def lookup(self, name: str) -> object:
         """What `name` means here."""
         value = self.lscope.get(name, _ABSENT)
         if value is not _ABSENT:
@@ -209,7 +218,7 @@ class GeneratorBase:
             value = self._known_globals[name] = self._lookup_global(name)
         return value
 
-    def _lookup_global(self, name: str) -> Any:
+    def _lookup_global(self, name: str) -> object:
         value = self.gscope.get(name, _ABSENT)
         if value is _ABSENT:
             value = BUILTIN_NAMES.get(name, _ABSENT)
@@ -228,12 +237,12 @@ class GeneratorBase:
             )
         return value
 
-    def bind(self, name: str, value: Any) -> None:
+    def bind(self, name: str, value: object) -> None:
         """Assigns a local variable."""
         self.lscope[name] = value
         self.local_defs[name] = value
 
-    def as_variable(self, value: Any) -> Any:
+    def as_variable(self, value: object) -> object:
         """What a variable holds after `x = value`: numbers become tensors, so that loops and branches can change them."""
         if type(value) is tensor:
             return value
@@ -250,12 +259,12 @@ class GeneratorBase:
         return to_tensor(self.b, value)
 
 
-def is_function(value: Any) -> bool:
+def is_function(value: object) -> bool:
     """Whether `value` is a function that kernels can call at run time."""
     return isinstance(value, (JITCallable, LibraryFunction))
 
 
-def _usable_global(value: Any) -> bool:
+def _usable_global(value: object) -> bool:
     if type(value) is ModuleType or value is None:
         return True
     if isinstance(value, (constexpr, dtype, JITCallable, BoundConstexprFunction)):

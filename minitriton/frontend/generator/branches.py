@@ -7,33 +7,32 @@ if n > 0: return        cf.cond_br %c, ^then, ^rest (structured regions cannot b
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Sequence
 
 from xdsl.dialects import cf, scf
 from xdsl.ir import Block, Operation, Region
 
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import copied_scope, flatten_all, is_ir_value, rebuild_all
+from minitriton.frontend.generator.base import Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
 from minitriton.frontend.generator.statements import StatementVisitor
+from minitriton.frontend.prepared_tree import PreparedIf
 from minitriton.language.aggregates import aggregate_value
-from minitriton.language.values import tensor, unwrap
-
-Scope = dict[str, Any]
+from minitriton.language.values import tensor, type_of, unwrap
 
 
-def type_text(value: Any) -> str:
+def type_text(value: object) -> str:
     """What an error message says of a variable's value."""
     return str(value.type) if isinstance(value, tensor) else repr(value)
 
 
-def _same_values(a: Any, b: Any) -> bool:
+def _same_values(a: object, b: object) -> bool:
     return a is b or (is_ir_value(a) and is_ir_value(b) and flatten_all([a]) == flatten_all([b]))
 
 
 class BranchVisitor(StatementVisitor):
     """Compiles `if`."""
 
-    def visit_If(self, node: Any) -> None:
+    def visit_If(self, node: PreparedIf) -> None:
         condition = self.visit(node.test)
         if type(condition) is not tensor:
             self.run(node.body if self.static_condition(node, condition) else node.orelse)
@@ -71,7 +70,7 @@ class BranchVisitor(StatementVisitor):
             if _same_values(after_then, after_else) or not is_ir_value(value):
                 continue
             for after, which in ((after_then, "then"), (after_else, "else")):
-                if not is_ir_value(after) or after.type != value.type:
+                if not is_ir_value(after) or type_of(after) != type_of(value):
                     raise LanguageTypeError(
                         f"initial value for `{name}` is of type {type_text(value)}, but the {which} block redefines "
                         f"it as {type_text(after)}",
@@ -84,10 +83,10 @@ class BranchVisitor(StatementVisitor):
                 continue
             if not is_ir_value(after_then) or not is_ir_value(after_else):
                 continue
-            if after_then.type != after_else.type:
+            if type_of(after_then) != type_of(after_else):
                 raise LanguageTypeError(
-                    f"Mismatched type for {name} between then block ({after_then.type}) and else block "
-                    f"({after_else.type})",
+                    f"Mismatched type for {name} between then block ({type_of(after_then)}) and else block "
+                    f"({type_of(after_else)})",
                     "cast one of them, or use two names",
                 )
             names.append(name)
@@ -111,7 +110,7 @@ class BranchVisitor(StatementVisitor):
             elif name in before and not is_ir_value(before[name]) and unwrap(a) != unwrap(b):
                 del before[name]
 
-    def _structured_if(self, condition: tensor, node: Any) -> None:
+    def _structured_if(self, condition: tensor, node: PreparedIf) -> None:
         b = self.b
         before, defs, outer, location = self.lscope, self.local_defs, b.block, b.location
         then_region, then_block = b.region()
@@ -143,11 +142,11 @@ class BranchVisitor(StatementVisitor):
         self._leave_branches(before, defs, then, other, names)
         self._bind_results(names, values, op)
 
-    def _bind_results(self, names: list[str], values: list[Any], op: Operation) -> None:
-        for name, value in zip(names, rebuild_all([v.type for v in values], list(op.results)), strict=True):
+    def _bind_results(self, names: list[str], values: Sequence[object], op: Operation) -> None:
+        for name, value in zip(names, rebuild_all(map(type_of, values), list(op.results)), strict=True):
             self.bind(name, value)
 
-    def _branching_if(self, condition: tensor, node: Any) -> None:
+    def _branching_if(self, condition: tensor, node: PreparedIf) -> None:
         b = self.b
         before, defs, region = self.lscope, self.local_defs, b.block.parent
         assert region is not None
@@ -176,5 +175,5 @@ class BranchVisitor(StatementVisitor):
             b.insert(cf.BranchOp(end, *passed))
         b.block = end
         self._leave_branches(before, defs, then, other, names)
-        for name, value in zip(names, rebuild_all([v.type for v in values], list(end.args)), strict=True):
+        for name, value in zip(names, rebuild_all(map(type_of, values), list(end.args)), strict=True):
             self.bind(name, value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from minitriton import knobs
 from minitriton.dialects import tt
@@ -21,12 +21,13 @@ from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
 from minitriton.frontend.generator.base import flatten_all, is_static, rebuild, wrapped
 from minitriton.frontend.generator.expressions import BoundMethod
 from minitriton.frontend.generator.loops import LoopVisitor
+from minitriton.frontend.prepared_tree import place_of
 from minitriton.language import core
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import BoundConstexprFunction, Builtin, ConstexprFunction, LibraryFunction
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import void
-from minitriton.language.values import constexpr, tensor, unwrap
+from minitriton.language.values import Function, base_value, constexpr, tensor, unwrap
 from minitriton.language.values import tuple as language_tuple
 
 
@@ -37,14 +38,14 @@ class Semantic:
         self._generator = generator
         self._node = node
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, function: Function, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         return self._generator.call(self._node, function, list(args), kwargs)
 
 
 _IN_CALL = "in a function called from here"
 
 
-def _where_documented(function: Builtin) -> str:
+def _where_documented(function: Builtin[..., object]) -> str:
     """For the cause of an error: the operation that refused, and the file where its documentation is found under its name."""
     is_core = getattr(core, function.__name__, None) is function
     file = core.__file__ if is_core else function.fn.__code__.co_filename
@@ -57,8 +58,7 @@ class CallVisitor(LoopVisitor):
     functions: CompiledFunctions
 
     def visit_unused_call(self, node: ast.Call) -> None:
-        location: Any = node
-        self.b.place = location.place
+        self.b.place = place_of(node)
         self.current = node
         function = unwrap(self.visit(node.func))
         target = function.function if isinstance(function, BoundMethod) else function
@@ -68,20 +68,19 @@ class CallVisitor(LoopVisitor):
             raise self.error(node, f"{message} {reason}" if isinstance(reason, str) else message)
         self._call_node(node, function)
 
-    def visit_Call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> object:
         return self._call_node(node, unwrap(self.visit(node.func)))
 
-    def _call_node(self, node: ast.Call, function: Any) -> Any:
+    def _call_node(self, node: ast.Call, function: Function | BoundMethod) -> object:
         if function is core.static_assert:
             return self._static_assert(node)
-        kwargs: dict[str, Any] = {}
+        kwargs: dict[str, object] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise self.unsupported(node, "`**` in a call is not supported")
             kwargs[keyword.arg] = self.visit(keyword.value)
-            place: Any = keyword
-            self.b.place = place.place
-        args: list[Any] = []
+            self.b.place = place_of(keyword)
+        args: list[object] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 args.extend(self.unpacked(argument))
@@ -89,12 +88,14 @@ class CallVisitor(LoopVisitor):
                 args.append(self.visit(argument))
         return self.call(node, function, args, kwargs)
 
-    def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def call(
+        self, node: ast.AST, function: Function | BoundMethod, args: Sequence[object], kwargs: dict[str, object]
+    ) -> object:
         """The result of calling any object a kernel can name."""
         if isinstance(function, BoundMethod):
             args = [function.owner, *args]
             function = function.function
-        if type(function) is Builtin:
+        if isinstance(function, Builtin):
             return self._emit(node, function, args, kwargs)
         if isinstance(function, (JITCallable, LibraryFunction)):
             return self.call_function(function, args, kwargs)
@@ -112,7 +113,9 @@ class CallVisitor(LoopVisitor):
             raise self.error(node, str(error)) from error
         return wrapped(result)
 
-    def _call_plain_method(self, node: ast.AST, method: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _call_plain_method(
+        self, node: ast.AST, method: Callable[..., object], args: Sequence[object], kwargs: dict[str, object]
+    ) -> base_value | None:
         """A method of an aggregate that is Python, run while compiling; `_semantic` emits for it if it asks."""
         if isinstance(method, BoundConstexprFunction):
             return wrapped(method(*args, **kwargs))
@@ -120,7 +123,9 @@ class CallVisitor(LoopVisitor):
             kwargs = {**kwargs, "_semantic": Semantic(self, node)}
         return wrapped(method(*args, **kwargs))
 
-    def _emit(self, node: ast.AST, function: Builtin, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _emit(
+        self, node: ast.AST, function: Builtin[..., object], args: Sequence[object], kwargs: dict[str, object]
+    ) -> base_value | None:
         if function is core.static_print:
             return constexpr(print(*map(unwrap, args), **{k: unwrap(v) for k, v in kwargs.items()}))
         try:
@@ -163,7 +168,7 @@ class CallVisitor(LoopVisitor):
                 message = f"<failed to evaluate assertion message: {error!r}>"
         raise CompileTimeAssertionFailure(self.fn.src, node, message, location=self.location_of(node))
 
-    def call_function(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def call_function(self, function: object, args: Sequence[object], kwargs: dict[str, object]) -> base_value | None:
         """Calls a function in the language, compiling it for these argument types if that has not been done."""
         fn = compiled_function(function)
         node = self.current
@@ -195,16 +200,16 @@ class CallVisitor(LoopVisitor):
         raised.message = reason if reason.startswith(_IN_CALL) else f"{_IN_CALL}: {reason}{place}"
         return raised
 
-    def _insert_call(self, record: FunctionRecord, args: list[Any]) -> Any:
+    def _insert_call(self, record: FunctionRecord, args: list[object]) -> base_value | None:
         type = record.return_type
         result_types = record.result_types
         op = self.b.insert(tt.CallOp(record.symbol, flatten_all(args), result_types))
         if type == void:
             return None
-        return rebuild(type, list(op.results), 0)[0]
+        return rebuild(type, op.results, 0)[0]
 
 
-def _argument(value: Any) -> Any:
+def _argument(value: object) -> object:
     """An argument as the callee sees it: what is known at compile time is a `constexpr` (or None)."""
     if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor, aggregate_value)) or value is None:
         return value
@@ -215,7 +220,7 @@ def _argument(value: Any) -> Any:
     return value
 
 
-def _bind(fn: JITCallable, args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+def _bind(fn: JITCallable, args: Sequence[object], kwargs: dict[str, object]) -> list[object]:
     """The arguments in the order of the parameters, defaults filled in. Raises as Python would."""
     params = fn.params
     if len(args) > len(params):

@@ -11,11 +11,13 @@ import ast
 import builtins
 import operator
 import warnings
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TypeGuard
 
 from xdsl.dialects import scf
 
+from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import GeneratorBase, is_function, wrapped
 from minitriton.frontend.semantic import arithmetic
@@ -26,11 +28,14 @@ from minitriton.language import core
 from minitriton.language import dtypes as dt
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
-from minitriton.language.values import base_value, constexpr, tensor, unwrap
+from minitriton.language.values import Function, Operand, base_value, constexpr, tensor, unwrap
 from minitriton.language.values import slice as language_slice
 from minitriton.language.values import tuple as language_tuple
 
-_BINARY: dict[type[ast.operator], tuple[Any, Any]] = {
+PythonOperator = Callable[..., object]
+"""An operator of Python, for compile-time values: it takes whatever objects have it."""
+
+_BINARY: dict[type[ast.operator], tuple[Callable[[IRBuilder, Operand, Operand], tensor] | None, PythonOperator]] = {
     ast.Add: (arithmetic.add, operator.add),
     ast.Sub: (arithmetic.sub, operator.sub),
     ast.Mult: (arithmetic.mul, operator.mul),
@@ -46,7 +51,7 @@ _BINARY: dict[type[ast.operator], tuple[Any, Any]] = {
 }
 """Emitter for tensors and Python's own operator for compile-time values."""
 
-_COMPARISONS: dict[type[ast.cmpop], tuple[str, Any]] = {
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, PythonOperator]] = {
     ast.Eq: ("==", operator.eq),
     ast.NotEq: ("!=", operator.ne),
     ast.Lt: ("<", operator.lt),
@@ -55,7 +60,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, Any]] = {
     ast.GtE: (">=", operator.ge),
 }
 
-_UNARY: dict[type[ast.unaryop], tuple[Any, Any]] = {
+_UNARY: dict[type[ast.unaryop], tuple[Callable[[IRBuilder, tensor], tensor], PythonOperator]] = {
     ast.USub: (arithmetic.minus, operator.neg),
     ast.UAdd: (arithmetic.plus, operator.pos),
     ast.Invert: (arithmetic.invert, operator.invert),
@@ -68,7 +73,7 @@ _CONDITION_TYPES = (bool, int, type(None))
 class BoundMethod:
     """A function looked up on a value, which is its first argument."""
 
-    def __init__(self, owner: Any, function: Any) -> None:
+    def __init__(self, owner: object, function: Function) -> None:
         self.owner = owner
         self.function = function
 
@@ -76,14 +81,14 @@ class BoundMethod:
 class ExpressionVisitor(GeneratorBase):
     """Compiles expressions other than calls."""
 
-    def visit_Constant(self, node: ast.Constant) -> Any:
+    def visit_Constant(self, node: ast.Constant) -> constexpr:
         return constexpr(node.value)
 
-    def visit_Name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> object:
         return node.id if type(node.ctx) is ast.Store else self.lookup(node.id)
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> language_tuple:
-        values: list[Any] = []
+        values: list[object] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
                 values.extend(self.unpacked(element))
@@ -92,7 +97,7 @@ class ExpressionVisitor(GeneratorBase):
                 values.append(constexpr(None) if value is None else value)
         return language_tuple(values)
 
-    def unpacked(self, node: ast.Starred) -> list[Any]:
+    def unpacked(self, node: ast.Starred) -> list[object]:
         """The elements of `*value` in a tuple or a call."""
         value = self.visit(node.value)
         if isinstance(value, constexpr) and isinstance(value.value, (tuple, list)):
@@ -137,25 +142,26 @@ class ExpressionVisitor(GeneratorBase):
             parts.append(f"{{{form}{spec}}}".format(unwrap(evaluated)))
         return constexpr("".join(parts))
 
-    def visit_BinOp(self, node: ast.BinOp) -> Any:
+    def visit_BinOp(self, node: ast.BinOp) -> object:
         lhs, rhs = self.visit(node.left), self.visit(node.right)
         return self.binary(node, lhs, rhs)
 
-    def binary(self, node: ast.BinOp | ast.AugAssign, lhs: Any, rhs: Any) -> Any:
+    def binary(self, node: ast.BinOp | ast.AugAssign, lhs: object, rhs: object) -> object:
         """`lhs op rhs` for the operator of `node`."""
         found = _BINARY.get(type(node.op))
-        if found is None or (found[0] is None and isinstance(lhs, tensor)):
+        emit, static = found or (None, None)
+        dynamic = type(lhs) is tensor or type(rhs) is tensor
+        if static is None or (emit is None and dynamic):
             raise self.unsupported(
                 node, f"AST binary operator '{type(node.op).__name__}' is not (currently) implemented."
             )
-        emit, static = found
-        if type(lhs) is tensor or type(rhs) is tensor:
+        if emit is not None and dynamic:
             return emit(self.b, unwrap(lhs), unwrap(rhs))
         if type(lhs) is language_tuple or type(rhs) is language_tuple:
             return static(*(language_tuple(x.value) if _is_static_tuple(x) else x for x in (lhs, rhs)))
         return wrapped(static(unwrap(lhs), unwrap(rhs)))
 
-    def visit_Compare(self, node: ast.Compare) -> Any:
+    def visit_Compare(self, node: ast.Compare) -> base_value:
         if len(node.ops) != 1:
             raise self.unsupported(
                 node, "simultaneous multiple comparison is not supported", "write `(a < b) & (b < c)`"
@@ -172,7 +178,7 @@ class ExpressionVisitor(GeneratorBase):
             return arithmetic.compare(self.b, symbol, unwrap(lhs), unwrap(rhs))
         return constexpr(static(unwrap(lhs), unwrap(rhs)))
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> base_value:
         operand = self.visit(node.operand)
         emit, static = _UNARY[type(node.op)]
         if type(operand) is tensor:
@@ -184,11 +190,11 @@ class ExpressionVisitor(GeneratorBase):
             )
         return constexpr(static(unwrap(operand)))
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+    def visit_BoolOp(self, node: ast.BoolOp) -> object:
         conjunction = isinstance(node.op, ast.And)
         emit = arithmetic.logical_and if conjunction else arithmetic.logical_or
         dynamic: list[tensor] = []
-        value: Any = None
+        value: object = None
         for operand in node.values:
             value = self.visit(operand)
             if type(value) is not tensor:
@@ -214,7 +220,7 @@ class ExpressionVisitor(GeneratorBase):
             lineno=self.fn.begin_line - 1 + node.lineno,
         )
 
-    def static_condition(self, node: ast.AST, condition: Any) -> bool:
+    def static_condition(self, node: ast.AST, condition: object) -> bool:
         """The value of a compile-time condition."""
         condition = unwrap(condition)
         if type(condition) not in _CONDITION_TYPES:
@@ -226,7 +232,7 @@ class ExpressionVisitor(GeneratorBase):
             )
         return bool(condition)
 
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
+    def visit_IfExp(self, node: ast.IfExp) -> object:
         condition = self.visit(node.test)
         if type(condition) is not tensor:
             return self.visit(node.body if self.static_condition(node, condition) else node.orelse)
@@ -276,10 +282,10 @@ class ExpressionVisitor(GeneratorBase):
             condition = unsplat(self.b, condition)
         return cast(self.b, condition, dt.int1)
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> object:
         return self.attribute(self.visit(node.value), node.attr)
 
-    def attribute(self, owner: Any, name: str) -> Any:
+    def attribute(self, owner: object, name: str) -> object:
         """`owner.name`."""
         if type(owner) is tensor:
             if name == "T":
@@ -298,17 +304,19 @@ class ExpressionVisitor(GeneratorBase):
             return BoundMethod(owner, value)
         return value
 
-    def call(self, node: ast.AST, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def call(
+        self, node: ast.AST, function: Function | BoundMethod, args: Sequence[object], kwargs: dict[str, object]
+    ) -> object:
         raise NotImplementedError
 
-    def visit_Subscript(self, node: ast.Subscript) -> Any:
+    def visit_Subscript(self, node: ast.Subscript) -> object:
         owner, at = self.visit(node.value), self.visit(node.slice)
         if type(owner) is tensor:
             return index(self.b, owner, unwrap(at))
         if type(owner) is language_tuple:
             return owner[at]
         if isinstance(owner, aggregate_value):
-            return self.call(node, self.attribute(owner, "__getitem__"), [at], {})
+            return self.call(node, unwrap(self.attribute(owner, "__getitem__")), [at], {})
         if isinstance(owner, ModuleType):
             raise LanguageTypeError(f"module {owner.__name__} cannot be subscripted")
         key = unwrap(at)
@@ -317,5 +325,5 @@ class ExpressionVisitor(GeneratorBase):
         return wrapped(unwrap(owner)[key])
 
 
-def _is_static_tuple(value: Any) -> bool:
+def _is_static_tuple(value: object) -> TypeGuard[constexpr]:
     return type(value) is constexpr and isinstance(value.value, (tuple, list))

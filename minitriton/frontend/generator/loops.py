@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import UnitAttr, UnregisteredAttr, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from minitriton.frontend.builder import UNKNOWN, ir_type, named_location
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import copied_scope, flatten_all, is_ir_value, rebuild_all
-from minitriton.frontend.generator.branches import BranchVisitor, Scope, type_text
+from minitriton.frontend.generator.base import Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
+from minitriton.frontend.generator.branches import BranchVisitor, type_text
 from minitriton.frontend.loop_variables import value_before
+from minitriton.frontend.prepared_tree import PreparedFor, PreparedWhile
 from minitriton.frontend.semantic.arithmetic import add, sub
 from minitriton.frontend.semantic.casts import resize_integer
 from minitriton.frontend.semantic.values import integer_promotion, scalar_constant, to_tensor
@@ -34,13 +35,21 @@ from minitriton.rewriting.constants import int_attr
 _UNREAD = "it is the variable of a loop"
 """Why a variable that nothing reads after its loop has no value there."""
 
-Hint = tuple[Any, str, Attribute]
+Arguments = Sequence[BlockArgument]
+"""The arguments of a loop's block that carry variables."""
+
+Hint = tuple[BlockArgument, str, Attribute]
 UNIT = UnitAttr()
 LOOP_ANNOTATION = "llvm.loop_annotation"
 KEEP_INVARIANTS = UnregisteredAttr.with_name_and_type(LOOP_ANNOTATION, False)(
     LOOP_ANNOTATION, False, False, "licm = <disable = true, versioningDisable = true>"
 )
 """Tells LLVM not to move loop-invariant code out of a loop."""
+
+
+_range_of: Callable[..., language_range] = language_range
+_static_range_of: Callable[..., static_range] = static_range
+"""The iterators, of whatever a kernel gives them: they refuse what they do not take."""
 
 
 def _placed(hints: list[Hint]) -> dict[str, Attribute]:
@@ -53,7 +62,7 @@ def _placed(hints: list[Hint]) -> dict[str, Attribute]:
 class LoopVisitor(BranchVisitor):
     """Compiles `for` and `while`."""
 
-    def visit_For(self, node: Any) -> None:
+    def visit_For(self, node: PreparedFor) -> None:
         if not isinstance(node.iter, ast.Call) or not isinstance(node.target, ast.Name):
             raise self.unsupported(
                 node, "Only `range` and `static_range` iterators are currently supported", "for i in range(n): ..."
@@ -64,17 +73,16 @@ class LoopVisitor(BranchVisitor):
         args = [self.visit(a) for a in node.iter.args]
         kwargs = {str(k.arg): self.visit(k.value) for k in node.iter.keywords}
         if iterator is static_range:
-            self._unrolled(node, static_range(*args, **kwargs))
+            self._unrolled(node, node.target.id, _static_range_of(*args, **kwargs))
         elif iterator is language_range or iterator is builtins.range:
-            self._loop(node, language_range(*args, **kwargs))
+            self._loop(node, node.target.id, _range_of(*args, **kwargs))
         else:
             raise self.unsupported(
                 node, "Only `range` and `static_range` iterators are currently supported", "for i in range(n): ..."
             )
 
-    def _unrolled(self, node: Any, iterator: static_range) -> None:
-        name = node.target.id
-        before: Any = self.lscope.get(name)
+    def _unrolled(self, node: PreparedFor, name: str, iterator: static_range) -> None:
+        before = self.lscope.get(name)
         counts = builtins.range(unwrap(iterator.start), unwrap(iterator.end), unwrap(iterator.step))
         for i in counts:
             self.lscope[name] = constexpr(i)
@@ -83,8 +91,9 @@ class LoopVisitor(BranchVisitor):
                 return
         if counts and node.read_elsewhere:
             last = self.lscope[name]
-            is_number = isinstance(before, tensor) and type(last) is constexpr
-            self.bind(name, scalar_constant(self.b, unwrap(last), before.dtype) if is_number else last)
+            if isinstance(before, tensor) and type(last) is constexpr:
+                last = scalar_constant(self.b, unwrap(last), before.dtype)
+            self.bind(name, last)
 
     def _bounds(self, loop: language_range) -> tuple[tensor, tensor, tensor, bool]:
         """Lower bound, upper bound and step in the induction variable's dtype; whether the loop counts down."""
@@ -104,7 +113,7 @@ class LoopVisitor(BranchVisitor):
         low, high, step = (tensor(resize_integer(self.b, x.handle, ir_type(type), signed), type) for x in bounds)
         return low, high, step, down
 
-    def _carried(self, node: Any, ignored: str | None) -> list[str]:
+    def _carried(self, node: PreparedFor | PreparedWhile, ignored: str | None) -> list[str]:
         return [
             name
             for name, value in self.lscope.items()
@@ -131,10 +140,9 @@ class LoopVisitor(BranchVisitor):
                     f"cast the new value of {name}, or its initial value",
                 )
 
-    def _loop(self, node: Any, loop: language_range) -> None:
+    def _loop(self, node: PreparedFor, target: str, loop: language_range) -> None:
         b = self.b
         low, high, step, down = self._bounds(loop)
-        target = node.target.id
         location, outer = b.location, b.block
         before, defs = self.lscope, self.local_defs
         names = self._carried(node, target)
@@ -191,19 +199,24 @@ class LoopVisitor(BranchVisitor):
             self.local_defs.pop(name, None)
             self.lost[name] = why or self.lost.get(name, "")
 
-    def _enter_with(self, names: list[str], values: list[Any], arguments: list[Any]) -> None:
-        for name, value in zip(names, rebuild_all([v.type for v in values], arguments), strict=True):
-            for argument in flatten_all([value]):
-                argument.location = named_location(name, UNKNOWN)  # pyright: ignore[reportAttributeAccessIssue]
+    def _enter_with(self, names: list[str], values: Sequence[object], arguments: Sequence[BlockArgument]) -> None:
+        position = 0
+        for name, value in zip(names, rebuild_all(map(type_of, values), arguments), strict=True):
+            end = position + len(flatten_all([value]))
+            for argument in arguments[position:end]:
+                argument.location = named_location(name, UNKNOWN)
+            position = end
             self.bind(name, value)
 
-    def _forget_loop_variables(self, names: list[str], initial: list[Any], arguments: list[Any]) -> list[str]:
+    def _forget_loop_variables(
+        self, names: list[str], initial: Sequence[object], arguments: Sequence[Arguments]
+    ) -> list[str]:
         """Variables that an inner loop counted with: they have no value after it, so this loop does not carry them.
 
         Raises if the body reads one before the inner loop: what it would read in the next iteration is not defined.
         """
         lost: list[str] = []
-        carried = [rebuild_all([v.type for v in initial], list(args)) for args in arguments]
+        carried = [rebuild_all(map(type_of, initial), args) for args in arguments]
         for name, *values in zip(names, *carried, strict=True):
             if name in self.lscope:
                 continue
@@ -216,7 +229,7 @@ class LoopVisitor(BranchVisitor):
             lost.append(name)
         return lost
 
-    def _argument_hints(self, initial: list[SSAValue], arguments: list[Any]) -> list[Hint]:
+    def _argument_hints(self, initial: Sequence[SSAValue], arguments: Sequence[Arguments]) -> list[Hint]:
         """The promises that the loop's body makes about its variables. They hold for the values before the loop too."""
         mine: list[Hint] = []
         rest: list[Hint] = []
@@ -234,7 +247,7 @@ class LoopVisitor(BranchVisitor):
         return mine
 
     def _drop_unchanged(
-        self, names: list[str], initial: list[Any], after: Scope, arguments: list[Any]
+        self, names: list[str], initial: Sequence[object], after: Scope, arguments: Sequence[Arguments]
     ) -> tuple[list[str], dict[SSAValue, SSAValue]]:
         """Replaces the block arguments of variables that the loop did not change by the values before it.
 
@@ -245,6 +258,7 @@ class LoopVisitor(BranchVisitor):
         kept: list[str] = []
         position = 0
         same: dict[SSAValue, SSAValue] = {}
+        unchanged: list[BlockArgument] = []
         carried = [list(args) for args in arguments]
         for name, value in zip(names, initial, strict=True):
             before = flatten_all([value])
@@ -254,11 +268,12 @@ class LoopVisitor(BranchVisitor):
                     for old, new in zip(args[position : position + len(before)], before, strict=True):
                         old.replace_all_uses_with(new)
                         same[old] = new
+                        unchanged.append(old)
             else:
                 kept.append(name)
             position += len(before)
-        for argument in same:
-            argument.block.erase_arg(argument)  # pyright: ignore[reportAttributeAccessIssue]
+        for argument in unchanged:
+            argument.block.erase_arg(argument)
         return kept, same
 
     def _loop_hints(self, loop: language_range) -> dict[str, Attribute]:
@@ -274,7 +289,7 @@ class LoopVisitor(BranchVisitor):
             hints[LOOP_ANNOTATION] = KEEP_INVARIANTS
         return hints
 
-    def visit_While(self, node: Any) -> None:
+    def visit_While(self, node: PreparedWhile) -> None:
         if node.orelse:
             raise self.unsupported(node, "`else` after `while` is not supported")
         b = self.b
@@ -309,7 +324,7 @@ class LoopVisitor(BranchVisitor):
         b.location = location
         b.insert(scf.YieldOp(*(same.get(h, h) for h in flatten_all(after[n] for n in kept))))
         b.block = test_block
-        holding: Any = same.get(holds.handle, holds.handle)
+        holding = same.get(holds.handle, holds.handle)
         b.insert(scf.ConditionOp(holding, *test_block.args))
         inits = flatten_all(before[n] for n in kept)
         op = scf.WhileOp.create(

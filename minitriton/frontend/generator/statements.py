@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from minitriton.dialects import tt
 from minitriton.frontend.errors import LanguageTypeError
@@ -14,7 +13,7 @@ from minitriton.frontend.semantic.values import to_tensor
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
 from minitriton.language.dtypes import tuple_type, void
-from minitriton.language.values import constexpr, tensor, type_of, unwrap
+from minitriton.language.values import base_value, constexpr, tensor, type_of, unwrap
 from minitriton.language.values import tuple as language_tuple
 
 
@@ -45,7 +44,7 @@ class StatementVisitor(ExpressionVisitor):
             raise self.unsupported(node, "simultaneous multiple assignment is not supported", "use two statements")
         self.assign(node.targets[0], self._named_value(node.targets[0], node.value))
 
-    def _named_value(self, target: ast.expr, value: ast.expr) -> Any:
+    def _named_value(self, target: ast.expr, value: ast.expr) -> object:
         """The value of an assignment; the ops it takes are named after the variable."""
         if not isinstance(target, ast.Name):
             return self.as_variable(self.visit(value))
@@ -54,7 +53,7 @@ class StatementVisitor(ExpressionVisitor):
         self.b.name = None
         return result
 
-    def assign(self, target: ast.expr, value: Any) -> None:
+    def assign(self, target: ast.expr, value: object) -> None:
         """Binds `target`, a name or a tuple of targets."""
         if isinstance(target, ast.Name):
             self.bind(target.id, value)
@@ -83,15 +82,19 @@ class StatementVisitor(ExpressionVisitor):
             return
         name = self.visit(node.target)
         value = None if node.value is None else self.visit(node.value)
-        if name in self.lscope:
+        if not isinstance(name, str):
+            self.assign(node.target, value)
+        elif name in self.lscope:
             raise ValueError(f"{name} is already defined. constexpr cannot be reassigned.")
-        # Published kernels annotate what `tl.cdiv` gives of constants, a tensor: Triton takes it for what it is.
-        self.lscope[name] = value if isinstance(value, tensor) else constexpr(value)
+        else:
+            # Published kernels annotate what `tl.cdiv` gives of constants, a tensor: Triton takes it for what it is.
+            self.lscope[name] = value if isinstance(value, tensor) else constexpr(value)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if not isinstance(node.target, ast.Name):
             self.assign(node.target, None)
-        name = node.target.id  # pyright: ignore[reportAttributeAccessIssue]
+            return
+        name = node.target.id
         self.b.name = name
         old = self.lookup(name)
         value = self.binary(node, old, self.visit(node.value))
@@ -116,7 +119,7 @@ class StatementVisitor(ExpressionVisitor):
         self.b.insert(tt.ReturnOp(flatten(value, [])))
         self.terminated = True
 
-    def _returnable(self, value: Any) -> Any:
+    def _returnable(self, value: object) -> base_value | None:
         """What a caller gets: numbers as tensors, since the call is an op."""
         if isinstance(value, language_tuple):
             elements = [self._returnable(v) if unwrap(v) is not None else constexpr(None) for v in value.values]

@@ -8,7 +8,9 @@ x: fp16, y: fp16      x / y   →  in fp32
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt
 from minitriton.frontend.builder import IRBuilder
@@ -23,18 +25,18 @@ from minitriton.frontend.semantic.values import (
 )
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import dtype
-from minitriton.language.values import tensor
+from minitriton.language.values import Operand, tensor
 
 
 def _unexpected(type: dtype, help: str | None = None) -> LanguageTypeError:
     return LanguageTypeError(f"unexpected type {type}", help)
 
 
-def _emit(b: IRBuilder, op: Any, x: tensor, y: tensor) -> tensor:
+def _emit(b: IRBuilder, op: Callable[[SSAValue, SSAValue], Operation], x: tensor, y: tensor) -> tensor:
     return tensor(b.value(op(x.handle, y.handle)), x.type)
 
 
-def add(b: IRBuilder, x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
+def add(b: IRBuilder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """`x + y`: numbers, or a pointer and an integer offset."""
     x, y = binary_operands(b, x, y, pointer_lhs=True, pointer_rhs=True)
     if x.dtype.is_ptr() and y.dtype.is_ptr():
@@ -50,11 +52,11 @@ def add(b: IRBuilder, x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
     if x.dtype.is_floating():
         return _emit(b, arith.AddfOp, x, y)
     if sanitize_overflow:
-        _check_overflow(b, x, y, add)
+        _check_overflow(b, x, y, "add", add)
     return _emit(b, arith.AddiOp, x, y)
 
 
-def sub(b: IRBuilder, x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
+def sub(b: IRBuilder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """`x - y`: numbers, or a pointer and an integer offset."""
     x, y = binary_operands(b, x, y, pointer_lhs=True)
     if x.dtype.is_ptr():
@@ -62,21 +64,23 @@ def sub(b: IRBuilder, x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
     if x.dtype.is_floating():
         return _emit(b, arith.SubfOp, x, y)
     if sanitize_overflow:
-        _check_overflow(b, x, y, sub)
+        _check_overflow(b, x, y, "sub", sub)
     return _emit(b, arith.SubiOp, x, y)
 
 
-def mul(b: IRBuilder, x: Any, y: Any, sanitize_overflow: bool = True) -> tensor:
+def mul(b: IRBuilder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> tensor:
     """`x * y`."""
     x, y = binary_operands(b, x, y)
     if x.dtype.is_floating():
         return _emit(b, arith.MulfOp, x, y)
     if sanitize_overflow:
-        _check_overflow(b, x, y, mul)
+        _check_overflow(b, x, y, "mul", mul)
     return _emit(b, arith.MuliOp, x, y)
 
 
-def _check_overflow(b: IRBuilder, x: tensor, y: tensor, operation: Any) -> None:
+def _check_overflow(
+    b: IRBuilder, x: tensor, y: tensor, name: str, operation: Callable[[IRBuilder, tensor, tensor, bool], tensor]
+) -> None:
     """With `debug`: an assertion that the result in 64 bits fits the dtype."""
     if not (b.options.debug and b.options.sanitize_overflow) or x.dtype.int_bitwidth >= 64:
         return
@@ -86,11 +90,11 @@ def _check_overflow(b: IRBuilder, x: tensor, y: tensor, operation: Any) -> None:
         tensor(b.constant(dt.int64, bound), dt.int64) for bound in (type.get_int_max_value(), type.get_int_min_value())
     )
     below, above = compare(b, "<=", wide, highest), compare(b, ">=", wide, lowest)
-    message = f"int{type.int_bitwidth} overflow detected for operation {operation.__name__}"
+    message = f"int{type.int_bitwidth} overflow detected for operation {name}"
     b.insert(tt.AssertOp(and_(b, below, above).handle, message=message))
 
 
-def truediv(b: IRBuilder, x: Any, y: Any) -> tensor:
+def truediv(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x / y`: integers are divided as fp32, fp16 and bf16 in fp32."""
     x, y = binary_operands(b, x, y, div_or_mod=True)
     if x.dtype.is_int() and y.dtype.is_int():
@@ -100,7 +104,7 @@ def truediv(b: IRBuilder, x: Any, y: Any) -> tensor:
     return _emit(b, arith.DivfOp, x, y)
 
 
-def floordiv(b: IRBuilder, x: Any, y: Any) -> tensor:
+def floordiv(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x // y` of integers, truncated towards zero as in C."""
     x, y = binary_operands(b, x, y, div_or_mod=True)
     if not (x.dtype.is_int() and y.dtype.is_int()):
@@ -108,7 +112,7 @@ def floordiv(b: IRBuilder, x: Any, y: Any) -> tensor:
     return _emit(b, arith.DivSIOp if x.dtype.is_int_signed() else arith.DivUIOp, x, y)
 
 
-def mod(b: IRBuilder, x: Any, y: Any) -> tensor:
+def mod(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x % y`, with the sign of `x` as in C."""
     x, y = binary_operands(b, x, y, div_or_mod=True)
     if x.dtype.is_floating():
@@ -118,7 +122,7 @@ def mod(b: IRBuilder, x: Any, y: Any) -> tensor:
     return _emit(b, arith.RemSIOp if x.dtype.is_int_signed() else arith.RemUIOp, x, y)
 
 
-def fdiv(b: IRBuilder, x: Any, y: Any, ieee_rounding: bool = False) -> tensor:
+def fdiv(b: IRBuilder, x: Operand, y: Operand, ieee_rounding: bool = False) -> tensor:
     """Quotient of floats, without widening."""
     x, y = to_tensor(b, x), to_tensor(b, y)
     if not (x.dtype.is_floating() and y.dtype.is_floating()):
@@ -127,7 +131,7 @@ def fdiv(b: IRBuilder, x: Any, y: Any, ieee_rounding: bool = False) -> tensor:
     return _emit(b, arith.DivfOp, x, y)
 
 
-def bitwise_operands(b: IRBuilder, x: Any, y: Any) -> tuple[tensor, tensor]:
+def bitwise_operands(b: IRBuilder, x: Operand, y: Operand) -> tuple[tensor, tensor]:
     """Both operands as integers of one dtype and shape."""
     x, y = binary_operands(b, x, y)
     if not x.dtype.is_int() or not y.dtype.is_int():
@@ -136,40 +140,40 @@ def bitwise_operands(b: IRBuilder, x: Any, y: Any) -> tuple[tensor, tensor]:
     return cast(b, x, wide), cast(b, y, wide)
 
 
-def and_(b: IRBuilder, x: Any, y: Any) -> tensor:
+def and_(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x & y`."""
     return _emit(b, arith.AndIOp, *bitwise_operands(b, x, y))
 
 
-def or_(b: IRBuilder, x: Any, y: Any) -> tensor:
+def or_(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x | y`."""
     return _emit(b, arith.OrIOp, *bitwise_operands(b, x, y))
 
 
-def xor(b: IRBuilder, x: Any, y: Any) -> tensor:
+def xor(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x ^ y`."""
     return _emit(b, arith.XOrIOp, *bitwise_operands(b, x, y))
 
 
-def shl(b: IRBuilder, x: Any, y: Any) -> tensor:
+def shl(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x << y`."""
     _check_shift(x, y)
     return _emit(b, arith.ShLIOp, *bitwise_operands(b, x, y))
 
 
-def shr(b: IRBuilder, x: Any, y: Any) -> tensor:
+def shr(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x >> y`, keeping the sign of signed integers."""
     _check_shift(x, y)
-    signed = (x if isinstance(x, tensor) else y).dtype.is_int_signed()
+    signed = (x if isinstance(x, tensor) else to_tensor(b, y)).dtype.is_int_signed()
     return _emit(b, arith.ShRSIOp if signed else arith.ShRUIOp, *bitwise_operands(b, x, y))
 
 
-def lshr(b: IRBuilder, x: Any, y: Any) -> tensor:
+def lshr(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """`x >> y`, filling with zeros."""
     return _emit(b, arith.ShRUIOp, *bitwise_operands(b, x, y))
 
 
-def _check_shift(x: Any, y: Any) -> None:
+def _check_shift(x: Operand, y: Operand) -> None:
     if isinstance(x, tensor) and isinstance(y, int) and y >= x.dtype.primitive_bitwidth:
         warnings.warn(
             f"Value {y} exceeds the maximum bitwidth ({x.dtype.primitive_bitwidth}) for type '{x.dtype}'. "
@@ -178,23 +182,23 @@ def _check_shift(x: Any, y: Any) -> None:
         )
 
 
-def as_condition(b: IRBuilder, x: Any) -> tensor:
+def as_condition(b: IRBuilder, x: Operand) -> tensor:
     """An operand of `and`, `or`, `not`: a boolean."""
     x = to_tensor(b, x)
     return x if x.dtype.is_int1() else bitcast(b, x, dt.int1)
 
 
-def logical_and(b: IRBuilder, x: Any, other: Any) -> tensor:
+def logical_and(b: IRBuilder, x: Operand, other: Operand) -> tensor:
     """`x and other` of booleans, both computed."""
     return and_(b, as_condition(b, x), as_condition(b, other))
 
 
-def logical_or(b: IRBuilder, x: Any, other: Any) -> tensor:
+def logical_or(b: IRBuilder, x: Operand, other: Operand) -> tensor:
     """`x or other` of booleans, both computed."""
     return or_(b, as_condition(b, x), as_condition(b, other))
 
 
-def logical_not(b: IRBuilder, x: Any) -> tensor:
+def logical_not(b: IRBuilder, x: Operand) -> tensor:
     """`not x` of a boolean."""
     return invert(b, as_condition(b, x))
 
@@ -223,7 +227,7 @@ _SIGNED_PREDICATES = {"==": "eq", "!=": "ne", "<": "slt", "<=": "sle", ">": "sgt
 _UNSIGNED_PREDICATES = {"==": "eq", "!=": "ne", "<": "ult", "<=": "ule", ">": "ugt", ">=": "uge"}
 
 
-def compare(b: IRBuilder, operator: str, x: Any, y: Any) -> tensor:
+def compare(b: IRBuilder, operator: str, x: Operand, y: Operand) -> tensor:
     """`x operator y`. Unlike in arithmetic, a Python number counts as a tensor of its own dtype."""
     x, y = binary_operands(b, to_tensor(b, x), to_tensor(b, y))
     result = with_scalar(x.type, dt.int1)
@@ -237,7 +241,7 @@ def compare(b: IRBuilder, operator: str, x: Any, y: Any) -> tensor:
     return tensor(b.value(op), result)
 
 
-def where(b: IRBuilder, condition: Any, x: Any, y: Any) -> tensor:
+def where(b: IRBuilder, condition: Operand, x: Operand, y: Operand) -> tensor:
     """`x` where `condition` holds, else `y`."""
     condition = to_tensor(b, condition)
     if not condition.dtype.is_int1():

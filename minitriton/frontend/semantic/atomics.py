@@ -7,38 +7,39 @@ tl.atomic_max(p, x) on fp32  floats of one sign order like their bits: a signed 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.arithmetic import and_, logical_not, lshr, where
-from minitriton.frontend.semantic.casts import bitcast, cast
+from minitriton.frontend.semantic.casts import bitcast, cast, with_scalar
 from minitriton.frontend.semantic.memory import choice
 from minitriton.frontend.semantic.values import broadcast_to_shape, to_tensor
 from minitriton.language import dtypes as dt
-from minitriton.language.dtypes import get_int_dtype, pointer_type
-from minitriton.language.values import tensor
+from minitriton.language.dtypes import dtype, get_int_dtype, pointer_type
+from minitriton.language.values import Operand, tensor
 
 _ORDERS = {"": "acq_rel", "acq_rel": "acq_rel", "acquire": "acquire", "release": "release", "relaxed": "relaxed"}
 _SCOPES = {"": "gpu", "gpu": "gpu", "cta": "cta", "sys": "sys"}
 
 
-def _pointer(ptr: Any) -> Any:
+def _pointed_at(ptr: object) -> dtype:
     """The dtype that `ptr` points at. Raises if nothing can be written there."""
-    if not isinstance(ptr, tensor) or not ptr.dtype.is_ptr():
+    if not isinstance(ptr, tensor) or not isinstance(ptr.dtype, pointer_type):
         raise LanguageValueError(
             f"Pointer argument of store instruction is {ptr.type if isinstance(ptr, tensor) else ptr!r}",
             "atomics take a pointer first",
         )
-    if ptr.dtype.is_const():
+    if ptr.dtype.const:
         raise LanguageValueError("Cannot store to a constant pointer")
-    return ptr.dtype.element_ty  # pyright: ignore[reportAttributeAccessIssue]
+    return ptr.dtype.element_ty
 
 
-def atomic_cas(b: IRBuilder, pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None) -> tensor:
+def atomic_cas(
+    b: IRBuilder, pointer: tensor, cmp: Operand, val: Operand, sem: str | None = None, scope: str | None = None
+) -> tensor:
     """Compare-and-swap."""
-    element = _pointer(pointer)
+    element = _pointed_at(pointer)
     if element.primitive_bitwidth not in (16, 32, 64):
         raise LanguageValueError("atomic_cas only supports elements with width {16, 32, 64}")
     operands = []
@@ -56,16 +57,16 @@ def atomic_cas(b: IRBuilder, pointer: Any, cmp: Any, val: Any, sem: Any = None, 
     return tensor(b.value(op), new.type)
 
 
-def _operands(b: IRBuilder, ptr: Any, val: Any, mask: Any, name: str) -> tuple[tensor, tensor]:
+def _operands(b: IRBuilder, ptr: tensor, val: Operand, mask: Operand | None, name: str) -> tuple[tensor, tensor]:
     """Value and mask in the shape of the pointer, the value in its dtype."""
-    element = _pointer(ptr)
+    element = _pointed_at(ptr)
     if element.name in ("fp16", "bf16") and name != "add":
         raise LanguageValueError(f"atomic_{name} does not support {element}")
     if element.name in ("int16", "uint16") or element.primitive_bitwidth < 16:
         raise LanguageValueError(f"atomic_{name} does not support {element}")
     val = to_tensor(b, val)
     if mask is None:
-        type = ptr.type.with_element_ty(dt.int1) if ptr.type.is_block() else dt.int1
+        type = with_scalar(ptr.type, dt.int1)
         mask = tensor(b.constant(type, True), type)
     mask = to_tensor(b, mask)
     if ptr.type.is_block():
@@ -76,7 +77,7 @@ def _operands(b: IRBuilder, ptr: Any, val: Any, mask: Any, name: str) -> tuple[t
     return cast(b, val, element), mask
 
 
-def _rmw(b: IRBuilder, op: str, ptr: tensor, val: tensor, mask: tensor, sem: Any, scope: Any) -> tensor:
+def _rmw(b: IRBuilder, op: str, ptr: tensor, val: tensor, mask: tensor, sem: str | None, scope: str | None) -> tensor:
     made = tt.AtomicRMWOp(
         ptr.handle,
         val.handle,
@@ -91,7 +92,14 @@ def _rmw(b: IRBuilder, op: str, ptr: tensor, val: tensor, mask: tensor, sem: Any
 def _plain(name: str, op: str, float_op: str | None = None) -> Callable[..., tensor]:
     """The emitter of an atomic that is one `tt.atomic_rmw`."""
 
-    def emit(b: IRBuilder, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> tensor:
+    def emit(
+        b: IRBuilder,
+        pointer: tensor,
+        val: Operand,
+        mask: Operand | None = None,
+        sem: str | None = None,
+        scope: str | None = None,
+    ) -> tensor:
         val, mask = _operands(b, pointer, val, mask, name)
         chosen = float_op if float_op is not None and val.dtype.is_floating() else op
         return _rmw(b, chosen, pointer, val, mask, sem, scope)
@@ -109,7 +117,14 @@ atomic_xor = _plain("xor", "xor")
 def _extreme(name: str, signed_op: str, unsigned_op: str, negative_op: str) -> Callable[..., tensor]:
     """The emitter of `atomic_max` or `atomic_min`. `negative_op`: what does the job on the bits of negative floats."""
 
-    def emit(b: IRBuilder, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> tensor:
+    def emit(
+        b: IRBuilder,
+        pointer: tensor,
+        val: Operand,
+        mask: Operand | None = None,
+        sem: str | None = None,
+        scope: str | None = None,
+    ) -> tensor:
         val, mask = _operands(b, pointer, val, mask, name)
         type = val.dtype
         if type.is_int():

@@ -7,9 +7,8 @@ fp16 → bf16     through fp32          int64 → pointer tt.int_to_ptr
 
 from __future__ import annotations
 
-from typing import Any
-
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.ir import Attribute, SSAValue
 
 from minitriton.dialects import arith, tt
 from minitriton.frontend.builder import IRBuilder
@@ -19,9 +18,9 @@ from minitriton.language.dtypes import dtype
 from minitriton.language.values import tensor
 
 
-def with_scalar(type: Any, scalar: dtype) -> Any:
+def with_scalar(type: dtype, scalar: dtype) -> dtype:
     """`scalar`, or a block of it in the shape of `type`."""
-    return type.with_element_ty(scalar) if type.is_block() else scalar
+    return type.with_element_ty(scalar)
 
 
 def bitcast(b: IRBuilder, value: tensor, to: dtype) -> tensor:
@@ -74,7 +73,7 @@ def cast(b: IRBuilder, value: tensor, to: dtype, rounding: str | None = None) ->
 
 
 def _cast_float(
-    b: IRBuilder, value: tensor, source: dtype, target: dtype, result: Any, narrower: bool, rounding: str | None
+    b: IRBuilder, value: tensor, source: dtype, target: dtype, result: dtype, narrower: bool, rounding: str | None
 ) -> tensor:
     if source.is_fp8e4b15():
         return cast(b, _widen_fp8e4b15(b, value), target)
@@ -102,7 +101,7 @@ def _widen_fp8e4b15(b: IRBuilder, value: tensor) -> tensor:
     words = with_scalar(value.type, dt.uint16)
     word = b.ir_type(words)
 
-    def constant(number: int) -> Any:
+    def constant(number: int) -> SSAValue:
         return b.constant(words, number)
 
     bits = b.op(arith.ExtUIOp, (value.handle,), word)
@@ -119,7 +118,7 @@ def _narrow_to_fp8e4b15(b: IRBuilder, value: tensor) -> tensor:
     words = with_scalar(value.type, dt.uint16)
     bits = bitcast(b, value, dt.uint16).handle
 
-    def constant(number: int) -> Any:
+    def constant(number: int) -> SSAValue:
         return b.constant(words, number)
 
     magnitude = b.value(arith.AndIOp(bits, constant(_FP16_MAGNITUDE)))
@@ -132,13 +131,13 @@ def _narrow_to_fp8e4b15(b: IRBuilder, value: tensor) -> tensor:
     return tensor(b.op(arith.TruncIOp, (high,), b.ir_type(result)), result)
 
 
-def _cast_integer(b: IRBuilder, value: tensor, source: dtype, target: dtype, result: Any) -> tensor:
+def _cast_integer(b: IRBuilder, value: tensor, source: dtype, target: dtype, result: dtype) -> tensor:
     if target.is_bool():
         return nonzero(b, value)
     return tensor(resize_integer(b, value.handle, b.ir_type(result), source.is_int_signed()), result)
 
 
-def resize_integer(b: IRBuilder, handle: Any, to: Any, signed: bool) -> Any:
+def resize_integer(b: IRBuilder, handle: SSAValue, to: Attribute, signed: bool) -> SSAValue:
     """An integer value of the IR widened or narrowed to type `to`; `handle` itself if it has that width."""
     have, want = _width(handle.type), _width(to)
     if have == want:
@@ -147,8 +146,9 @@ def resize_integer(b: IRBuilder, handle: Any, to: Any, signed: bool) -> Any:
     return b.op(op, (handle,), to)
 
 
-def _width(type: Any) -> int:
-    scalar = type if isinstance(type, IntegerType) else type.element_type
+def _width(type: Attribute) -> int:
+    scalar = type.element_type if isinstance(type, TensorType) else type
+    assert isinstance(scalar, IntegerType)
     return scalar.width.data
 
 
@@ -161,7 +161,7 @@ def nonzero(b: IRBuilder, value: tensor) -> tensor:
     return tensor(b.value(arith.CmpiOp(value.handle, zero, predicate="ne")), result)
 
 
-def _cast_pointer(b: IRBuilder, value: tensor, source: dtype, target: dtype, result: Any) -> tensor:
+def _cast_pointer(b: IRBuilder, value: tensor, source: dtype, target: dtype, result: dtype) -> tensor:
     if source.is_ptr() and target.is_int():
         if target.int_bitwidth == 1:
             return nonzero(b, cast(b, value, dt.int64))

@@ -5,11 +5,12 @@ desc.load([i, j])     tt.descriptor_load %desc[%i, %j] : !tt.tensordesc<tensor<6
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
 
 from minitriton.dialects import tt
-from minitriton.dialects.tt.types import TensorDescType
+from minitriton.dialects.tt.types import TensorDescType, tensor_type
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast
@@ -17,8 +18,8 @@ from minitriton.frontend.semantic.memory import PADDINGS, choice, index_values
 from minitriton.frontend.semantic.values import scalar_constant
 from minitriton.language import dtypes as dt
 from minitriton.language.descriptors import tensor_descriptor
-from minitriton.language.dtypes import block_of, block_type, dtype
-from minitriton.language.values import tensor
+from minitriton.language.dtypes import block_of, block_type, dtype, pointer_type
+from minitriton.language.values import Operand, tensor
 
 _descriptor_types: dict[str, TensorDescType] = {}
 
@@ -27,19 +28,26 @@ def descriptor_ir_type(block: block_type) -> TensorDescType:
     """The IR's type of descriptors with these blocks, built once."""
     found = _descriptor_types.get(block.name)
     if found is None:
-        made: Any = ir_type(block)
-        found = _descriptor_types[block.name] = TensorDescType.of_block(made, block.element_ty.is_int_signed())
+        element = ir_type(block.element_ty)
+        found = _descriptor_types[block.name] = TensorDescType.of_block(
+            tensor_type(block.shape, element), block.element_ty.is_int_signed()
+        )
     return found
 
 
-def _scalar(b: IRBuilder, value: Any, type: dtype) -> tensor:
+def _scalar(b: IRBuilder, value: Operand, type: dtype) -> tensor:
     if isinstance(value, tensor) and not value.type.is_block():
         return cast(b, value, type)
     return scalar_constant(b, value, type)
 
 
 def make_tensor_descriptor(
-    b: IRBuilder, base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero"
+    b: IRBuilder,
+    base: tensor,
+    shape: Sequence[Operand],
+    strides: Sequence[Operand],
+    block_shape: Sequence[int],
+    padding_option: str = "zero",
 ) -> tensor_descriptor:
     """A new descriptor."""
     rank = len(shape)
@@ -48,7 +56,7 @@ def make_tensor_descriptor(
     for what, given in (("strides", strides), ("block_shape dimensions", block_shape)):
         if len(given) != rank:
             raise LanguageValueError(f"Expected {rank} {what} but got {len(given)}")
-    if not isinstance(base, tensor) or not base.type.is_ptr():
+    if not isinstance(base, tensor) or not isinstance(base.type, pointer_type):
         raise LanguageTypeError(f"a descriptor is made of a pointer, got {base}")
     element = base.type.element_ty
     size = element.primitive_bitwidth // 8
@@ -75,7 +83,7 @@ def make_tensor_descriptor(
     return tensor_descriptor(b.value(op), sizes, steps, block)
 
 
-def _indices(b: IRBuilder, desc: Any, offsets: Any) -> list[Any]:
+def _indices(b: IRBuilder, desc: object, offsets: Sequence[Operand]) -> list[SSAValue]:
     if not isinstance(desc, tensor_descriptor):
         raise LanguageTypeError(f"expected a tensor descriptor, got {desc}", "make one with tl.make_tensor_descriptor")
     rank = len(desc.block_shape)
@@ -84,19 +92,19 @@ def _indices(b: IRBuilder, desc: Any, offsets: Any) -> list[Any]:
     return index_values(b, offsets, wide=False)
 
 
-def load_tensor_descriptor(b: IRBuilder, desc: Any, offsets: Any) -> tensor:
+def load_tensor_descriptor(b: IRBuilder, desc: tensor_descriptor, offsets: Sequence[Operand]) -> tensor:
     """A block read."""
     indices = _indices(b, desc, offsets)
     return tensor(b.value(tt.DescriptorLoadOp(desc.handle, indices, ir_type(desc.block_type))), desc.block_type)
 
 
-def _block(desc: tensor_descriptor, value: Any) -> tensor:
+def _block(desc: tensor_descriptor, value: object) -> tensor:
     if not isinstance(value, tensor) or not value.type.is_block() or value.type.shape != desc.block_shape:
         raise LanguageValueError(f"expected a block of shape {list(desc.block_shape)}, got {value}")
     return value
 
 
-def store_tensor_descriptor(b: IRBuilder, desc: Any, offsets: Any, value: Any) -> None:
+def store_tensor_descriptor(b: IRBuilder, desc: tensor_descriptor, offsets: Sequence[Operand], value: tensor) -> None:
     """A block written."""
     indices_of = _block(desc, value)
     stored = cast(b, indices_of, desc.dtype)
@@ -106,7 +114,7 @@ def store_tensor_descriptor(b: IRBuilder, desc: Any, offsets: Any, value: Any) -
 def _reduce(kind: str, dtypes: tuple[str, ...]) -> Callable[..., None]:
     """The emitter of an atomic update of a block in memory."""
 
-    def emit(b: IRBuilder, desc: Any, offsets: Any, value: Any) -> None:
+    def emit(b: IRBuilder, desc: tensor_descriptor, offsets: Sequence[Operand], value: tensor) -> None:
         indices = _indices(b, desc, offsets)
         if desc.dtype.name not in dtypes:
             raise LanguageTypeError(f"Unsupported dtype {desc.dtype} for atomic {kind}", f"use {', '.join(dtypes)}")
@@ -136,7 +144,7 @@ descriptor_atomic_or = _reduce("or", _WORDS)
 descriptor_atomic_xor = _reduce("xor", _WORDS)
 
 
-def _check_rows(desc: Any, x_offsets: Any, what: str) -> None:
+def _check_rows(desc: object, x_offsets: object, what: str) -> None:
     if not isinstance(desc, tensor_descriptor) or len(desc.block_shape) != 2 or desc.block_shape[0] != 1:
         raise LanguageValueError(f"descriptor {what} takes a descriptor with blocks of one row, got {desc}")
     if not isinstance(x_offsets, tensor) or not x_offsets.type.is_block() or len(x_offsets.type.shape) != 1:
@@ -150,7 +158,7 @@ def _check_rows(desc: Any, x_offsets: Any, what: str) -> None:
         )
 
 
-def descriptor_gather(b: IRBuilder, desc: Any, x_offsets: Any, y_offset: Any) -> tensor:
+def descriptor_gather(b: IRBuilder, desc: tensor_descriptor, x_offsets: tensor, y_offset: Operand) -> tensor:
     """Rows read."""
     _check_rows(desc, x_offsets, "gather")
     (column,) = index_values(b, y_offset, wide=False)
@@ -158,7 +166,9 @@ def descriptor_gather(b: IRBuilder, desc: Any, x_offsets: Any, y_offset: Any) ->
     return tensor(b.value(tt.DescriptorGatherOp(desc.handle, x_offsets.handle, column, ir_type(result))), result)
 
 
-def descriptor_scatter(b: IRBuilder, desc: Any, value: Any, x_offsets: Any, y_offset: Any) -> None:
+def descriptor_scatter(
+    b: IRBuilder, desc: tensor_descriptor, value: tensor, x_offsets: tensor, y_offset: Operand
+) -> None:
     """Rows written."""
     _check_rows(desc, x_offsets, "scatter")
     (column,) = index_values(b, y_offset, wide=False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 from minitriton import knobs
 from minitriton.dialects import tt
@@ -24,13 +23,13 @@ _OPERANDS = ("int8", "uint8", "fp16", "bf16", "fp32", "fp64")
 
 def dot(
     b: IRBuilder,
-    input: Any,
-    other: Any,
-    acc: Any = None,
-    input_precision: Any = None,
-    allow_tf32: Any = None,
-    max_num_imprecise_acc: Any = None,
-    out_dtype: Any = dt.float32,
+    input: tensor,
+    other: tensor,
+    acc: tensor | None = None,
+    input_precision: str | None = None,
+    allow_tf32: bool | None = None,
+    max_num_imprecise_acc: int | None = None,
+    out_dtype: dtype = dt.float32,
 ) -> tensor:
     """`input @ other + acc`, for blocks of rank 2 or more."""
     if input_precision is not None and allow_tf32 is not None:
@@ -59,7 +58,7 @@ def dot(
     return reshape(b, result, *shape) if len(shape) > 3 else result
 
 
-def _precision(b: IRBuilder, given: Any, allow_tf32: Any) -> str:
+def _precision(b: IRBuilder, given: str | None, allow_tf32: bool | None) -> str:
     if given is None:
         given = knobs.language.fp32_default or None
     if given is None:
@@ -105,7 +104,7 @@ def _result_dtype(operand: dtype, out_dtype: dtype) -> dtype:
 
 
 def _dot(
-    b: IRBuilder, x: tensor, y: tensor, acc: tensor | None, precision: str, max_imprecise: Any, out_dtype: dtype
+    b: IRBuilder, x: tensor, y: tensor, acc: tensor | None, precision: str, max_imprecise: int | None, out_dtype: dtype
 ) -> tensor:
     _check_operands(x, y)
     if x.dtype.is_fp8e4b15() or y.dtype.is_fp8e4b15():

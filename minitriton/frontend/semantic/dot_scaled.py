@@ -5,8 +5,6 @@ tl.dot_scaled(a, a_scale, "e2m1", b, b_scale, "e5m2")    tt.dot_scaled; e2m1 com
 
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
@@ -22,7 +20,7 @@ _FORMATS = {
 """The dtype of each format, and the integer that may hold its bits."""
 
 
-def _operand(b: IRBuilder, x: Any, form: Any, k_packed: bool, side: str) -> tensor:
+def _operand(b: IRBuilder, x: object, form: str, k_packed: bool, side: str) -> tensor:
     if form not in _FORMATS:
         raise LanguageValueError(f"Invalid float format: {form}.", f"use {', '.join(_FORMATS)}")
     if not isinstance(x, tensor) or not x.type.is_block() or len(x.type.shape) not in (2, 3):
@@ -42,7 +40,7 @@ def _check_scale(scale: tensor | None, rows: int, k: int, side: str) -> None:
         return
     group = 16 if scale.dtype.is_fp8e4nv() else 32
     wanted = (rows, k // group)
-    have = scale.type.shape if scale.type.is_block() else ()
+    have = scale.type.shape
     if have != wanted:
         raise LanguageValueError(
             f"{side}_scale must be a tensor of shape {list(wanted)}. Got {[str(size) for size in have]}"
@@ -51,17 +49,17 @@ def _check_scale(scale: tensor | None, rows: int, k: int, side: str) -> None:
 
 def dot_scaled(
     b: IRBuilder,
-    lhs: Any,
-    lhs_scale: Any,
-    lhs_format: Any,
-    rhs: Any,
-    rhs_scale: Any,
-    rhs_format: Any,
-    acc: Any = None,
-    fast_math: Any = False,
-    lhs_k_pack: Any = True,
-    rhs_k_pack: Any = True,
-    out_dtype: Any = dt.float32,
+    lhs: tensor,
+    lhs_scale: tensor | None,
+    lhs_format: str,
+    rhs: tensor,
+    rhs_scale: tensor | None,
+    rhs_format: str,
+    acc: tensor | None = None,
+    fast_math: bool = False,
+    lhs_k_pack: bool = True,
+    rhs_k_pack: bool = True,
+    out_dtype: dt.dtype = dt.float32,
 ) -> tensor:
     """The scaled product, plus `acc`."""
     if out_dtype != dt.float32:

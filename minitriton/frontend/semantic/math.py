@@ -9,7 +9,8 @@ from __future__ import annotations
 import builtins
 import math as pymath
 from collections.abc import Callable
-from typing import Any
+
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, math, tt
 from minitriton.frontend.builder import IRBuilder
@@ -18,7 +19,10 @@ from minitriton.frontend.semantic.casts import cast, with_scalar
 from minitriton.frontend.semantic.values import binary_operands, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.core import PropagateNan
-from minitriton.language.values import tensor
+from minitriton.language.values import Number, Operand, tensor
+
+BinaryOp = Callable[[SSAValue, SSAValue], Operation]
+"""The class of an op of two operands, which gives it."""
 
 _FLOATS = ("fp32", "fp64")
 
@@ -31,10 +35,12 @@ def _require(x: tensor, names: tuple[str, ...]) -> None:
         )
 
 
-def unary(op: Any, names: tuple[str, ...] = _FLOATS) -> Callable[[IRBuilder, Any], tensor]:
+def unary(
+    op: Callable[[SSAValue], Operation], names: tuple[str, ...] = _FLOATS
+) -> Callable[[IRBuilder, Operand], tensor]:
     """The emitter of a function of one value which keeps its type."""
 
-    def emit(b: IRBuilder, x: Any) -> tensor:
+    def emit(b: IRBuilder, x: Operand) -> tensor:
         if isinstance(x, tensor):
             _require(x, names)
         x = to_tensor(b, x)
@@ -57,7 +63,7 @@ ceil = unary(math.CeilOp)
 sqrt_rn = unary(tt.PreciseSqrtOp, ("fp32",))
 
 
-def abs(b: IRBuilder, x: Any) -> tensor:
+def abs(b: IRBuilder, x: Operand) -> tensor:
     """|x|; unsigned integers are themselves."""
     x = to_tensor(b, x)
     if x.dtype.is_fp8e4b15():
@@ -70,26 +76,26 @@ def abs(b: IRBuilder, x: Any) -> tensor:
     return x
 
 
-def _pair(b: IRBuilder, x: Any, y: Any, names: tuple[str, ...]) -> tuple[tensor, tensor]:
+def _pair(b: IRBuilder, x: Operand, y: Operand, names: tuple[str, ...]) -> tuple[tensor, tensor]:
     for value in (x, y):
         if isinstance(value, tensor):
             _require(value, names)
     return binary_operands(b, to_tensor(b, x), to_tensor(b, y))
 
 
-def umulhi(b: IRBuilder, x: Any, y: Any) -> tensor:
+def umulhi(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """Upper half of an integer product."""
     x, y = _pair(b, x, y, ("int32", "int64", "uint32", "uint64"))
     return tensor(b.op(tt.MulhiUIOp, (x.handle, y.handle), x.handle.type), x.type)
 
 
-def div_rn(b: IRBuilder, x: Any, y: Any) -> tensor:
+def div_rn(b: IRBuilder, x: Operand, y: Operand) -> tensor:
     """Correctly rounded quotient."""
     x, y = _pair(b, x, y, ("fp32",))
     return tensor(b.op(tt.PreciseDivFOp, (x.handle, y.handle), x.handle.type), x.type)
 
 
-def fma(b: IRBuilder, x: Any, y: Any, z: Any) -> tensor:
+def fma(b: IRBuilder, x: Operand, y: Operand, z: Operand) -> tensor:
     """`x * y + z`, rounded once."""
     x, y = binary_operands(b, to_tensor(b, x), to_tensor(b, y))
     z, x = binary_operands(b, to_tensor(b, z), x)
@@ -102,7 +108,7 @@ def widen_bf16(b: IRBuilder, x: tensor) -> tensor:
     return cast(b, x, dt.float32) if x.dtype.is_bf16() else x
 
 
-def _extreme(b: IRBuilder, x: Any, y: Any, propagate_nan: PropagateNan, ops: dict[str, Any]) -> tensor:
+def _extreme(b: IRBuilder, x: Operand, y: Operand, propagate_nan: PropagateNan, ops: dict[str, BinaryOp]) -> tensor:
     if not isinstance(propagate_nan, PropagateNan):
         raise LanguageValueError(f"Unexpected propagate_nan {propagate_nan}", "use tl.PropagateNan.NONE or .ALL")
     x, y = binary_operands(b, widen_bf16(b, to_tensor(b, x)), widen_bf16(b, to_tensor(b, y)))
@@ -115,21 +121,33 @@ def _extreme(b: IRBuilder, x: Any, y: Any, propagate_nan: PropagateNan, ops: dic
     return tensor(b.value(op(x.handle, y.handle)), x.type)
 
 
-_MINIMA = {"none": arith.MinnumfOp, "all": arith.MinimumfOp, "signed": arith.MinSIOp, "unsigned": arith.MinUIOp}
-_MAXIMA = {"none": arith.MaxnumfOp, "all": arith.MaximumfOp, "signed": arith.MaxSIOp, "unsigned": arith.MaxUIOp}
+_MINIMA: dict[str, BinaryOp] = {
+    "none": arith.MinnumfOp,
+    "all": arith.MinimumfOp,
+    "signed": arith.MinSIOp,
+    "unsigned": arith.MinUIOp,
+}
+_MAXIMA: dict[str, BinaryOp] = {
+    "none": arith.MaxnumfOp,
+    "all": arith.MaximumfOp,
+    "signed": arith.MaxSIOp,
+    "unsigned": arith.MaxUIOp,
+}
 
 
-def minimum(b: IRBuilder, x: Any, y: Any, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
+def minimum(b: IRBuilder, x: Operand, y: Operand, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
     """The smaller value."""
     return _extreme(b, x, y, propagate_nan, _MINIMA)
 
 
-def maximum(b: IRBuilder, x: Any, y: Any, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
+def maximum(b: IRBuilder, x: Operand, y: Operand, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
     """The larger value."""
     return _extreme(b, x, y, propagate_nan, _MAXIMA)
 
 
-def clamp(b: IRBuilder, x: Any, min: Any, max: Any, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
+def clamp(
+    b: IRBuilder, x: Operand, min: Operand, max: Operand, propagate_nan: PropagateNan = PropagateNan.NONE
+) -> tensor:
     """`x` limited to `[min, max]`."""
     values = [widen_bf16(b, to_tensor(b, value)) for value in (x, min, max)]
     low, high = binary_operands(b, values[1], values[2])
@@ -141,22 +159,29 @@ def clamp(b: IRBuilder, x: Any, min: Any, max: Any, propagate_nan: PropagateNan 
     return tensor(b.value(op), x.type)
 
 
-def builtin_max(b: IRBuilder, *args: Any, propagate_nan: Any = None) -> Any:
+def builtin_max(b: IRBuilder, *args: Operand, propagate_nan: PropagateNan | None = None) -> Operand:
     """Python's `max`."""
     return _builtin_extreme(b, args, propagate_nan, builtins.max, maximum)
 
 
-def builtin_min(b: IRBuilder, *args: Any, propagate_nan: Any = None) -> Any:
+def builtin_min(b: IRBuilder, *args: Operand, propagate_nan: PropagateNan | None = None) -> Operand:
     """Python's `min`."""
     return _builtin_extreme(b, args, propagate_nan, builtins.min, minimum)
 
 
-def _builtin_extreme(b: IRBuilder, args: tuple[Any, ...], propagate_nan: Any, static: Any, dynamic: Any) -> Any:
-    if not any(isinstance(x, tensor) for x in args):
+def _builtin_extreme(
+    b: IRBuilder,
+    args: tuple[Operand, ...],
+    propagate_nan: PropagateNan | None,
+    static: Callable[..., Number],
+    dynamic: Callable[[IRBuilder, Operand, Operand, PropagateNan], tensor],
+) -> Operand:
+    numbers = [x for x in args if not isinstance(x, tensor)]
+    if len(numbers) == len(args):
         # Python and IEEE 754 disagree here, so the answer would depend on when it is computed.
-        if any(x != x or (x == 0 and pymath.copysign(1.0, x) < 0) for x in args):
+        if any(x != x or (x == 0 and pymath.copysign(1.0, x) < 0) for x in numbers):
             raise LanguageValueError(f"min and max of {args} are not defined: one is NaN or -0.0")
-        return static(*args)
+        return static(*numbers)
     if len(args) < 2:
         raise LanguageTypeError("min and max of tensors take two values or more", "tl.max(x, axis) reduces one block")
     result = args[0]

@@ -6,24 +6,37 @@ tl.atomic_max on fp32             two integer atomics: as int32 where the value 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict, TypeVar
+
+from xdsl.ir import SSAValue
 
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
-from minitriton.frontend.semantic.casts import cast, resize_integer
-from minitriton.frontend.semantic.values import broadcast_all, broadcast_pair, broadcast_to_shape, to_tensor
+from minitriton.frontend.semantic.casts import cast, resize_integer, with_scalar
+from minitriton.frontend.semantic.values import broadcast_all, broadcast_pair, broadcast_to_shape, several, to_tensor
 from minitriton.language import dtypes as dt
-from minitriton.language.dtypes import block_of, pointer_type
-from minitriton.language.values import tensor
+from minitriton.language.dtypes import block_of, block_type, dtype, pointer_type
+from minitriton.language.values import Operand, tensor
 
 _LOAD_CACHES = {"": "none", ".ca": "ca", ".cg": "cg", ".cv": "cv"}
 _STORE_CACHES = {"": "none", ".wb": "wb", ".cg": "cg", ".cs": "cs", ".wt": "wt"}
 _EVICTIONS = {"": "evict_normal", "evict_last": "evict_last", "evict_first": "evict_first"}
-PADDINGS = {"": None, "zero": "zero", "nan": "nan"}
+PADDINGS: dict[str, str | None] = {"": None, "zero": "zero", "nan": "nan"}
 
 
-def choice(table: dict[str, Any], given: Any, what: str) -> Any:
+Entry = TypeVar("Entry", bound="str | None")
+
+
+class Caching(TypedDict):
+    """How caches treat an access."""
+
+    cache: str
+    evict: str
+
+
+def choice(table: dict[str, Entry], given: str | None, what: str) -> Entry:
     """The entry of `table` for a string argument. Raises for an unknown one, naming the known."""
     given = given or ""
     if given not in table:
@@ -32,42 +45,45 @@ def choice(table: dict[str, Any], given: Any, what: str) -> Any:
     return table[given]
 
 
-def is_block_pointer(ptr: Any) -> bool:
-    """Whether `ptr` is a scalar pointer to a block, made by `tl.make_block_ptr`."""
-    return ptr.type.is_ptr() and ptr.type.element_ty.is_block()
+def pointed_block(ptr: tensor) -> block_type | None:
+    """The block that `ptr` points at, if it is a block pointer, made by `tl.make_block_ptr`."""
+    type = ptr.type
+    return type.element_ty if isinstance(type, pointer_type) and isinstance(type.element_ty, block_type) else None
 
 
-def _require_pointer(ptr: Any, where: str) -> None:
-    if not isinstance(ptr, tensor) or not ptr.dtype.is_ptr():
-        type = repr(ptr.type) if isinstance(ptr, tensor) else f"{ptr!r}"
-        raise LanguageValueError(
-            f"Unsupported ptr type {type} in `{where}`", "pass a pointer, such as `base + offsets`"
-        )
+def _pointer_type(ptr: object, where: str) -> pointer_type:
+    """The type of a pointer, or of each in a block of them. Raises for what is none."""
+    if isinstance(ptr, tensor) and isinstance(ptr.dtype, pointer_type):
+        return ptr.dtype
+    type = repr(ptr.type) if isinstance(ptr, tensor) else f"{ptr!r}"
+    raise LanguageValueError(f"Unsupported ptr type {type} in `{where}`", "pass a pointer, such as `base + offsets`")
 
 
 def load(
     b: IRBuilder,
-    pointer: Any,
-    mask: Any = None,
-    other: Any = None,
-    boundary_check: Any = (),
-    padding_option: Any = "",
-    cache_modifier: Any = "",
-    eviction_policy: Any = "",
-    volatile: Any = False,
+    pointer: tensor,
+    mask: Operand | None = None,
+    other: Operand | None = None,
+    boundary_check: int | Sequence[int] = (),
+    padding_option: str = "",
+    cache_modifier: str = "",
+    eviction_policy: str = "",
+    volatile: bool = False,
 ) -> tensor:
     """A load through a pointer, a block of pointers, or a block pointer."""
-    modifiers = {
+    caching: Caching = {
         "cache": choice(_LOAD_CACHES, cache_modifier, "Cache modifier"),
         "evict": choice(_EVICTIONS, eviction_policy, "Eviction policy"),
-        "is_volatile": bool(volatile),
     }
     padding = choice(PADDINGS, padding_option, "Padding option")
-    _require_pointer(pointer, "tl.load")
+    kind = _pointer_type(pointer, "tl.load")
     mask = None if mask is None else to_tensor(b, mask)
     other = None if other is None else to_tensor(b, other)
-    if is_block_pointer(pointer):
-        return _load_block(b, pointer, mask, other, boundary_check, padding, modifiers)
+    block = pointed_block(pointer)
+    if block is not None:
+        if mask is not None or other is not None:
+            raise LanguageValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
+        return _load_block(b, pointer, block, boundary_check, padding, volatile, caching)
     if mask is None and other is not None:
         raise LanguageValueError(
             "`other` cannot be provided without `mask`", "say where `other` is taken: mask=offsets < n"
@@ -86,24 +102,20 @@ def load(
     else:
         _require_scalar(mask, "Mask")
         _require_scalar(other, "Other")
-    boolean = pointer.dtype.element_ty == dt.int1  # pyright: ignore[reportAttributeAccessIssue]
-    pointer, element = _storage(b, pointer)
+    pointer, element = _storage(b, pointer, kind)
     _require_mask(mask)
-    result = pointer.type.with_element_ty(element) if pointer.type.is_block() else element
-    if other is not None:
-        other = cast(b, other, element).handle
-    op = tt.LoadOp(pointer.handle, None if mask is None else mask.handle, other, **modifiers)
-    loaded = tensor(b.value(op), result)
-    return cast(b, loaded, dt.int1) if boolean else loaded
+    absent = None if other is None else cast(b, other, element).handle
+    op = tt.LoadOp(pointer.handle, None if mask is None else mask.handle, absent, is_volatile=bool(volatile), **caching)
+    loaded = tensor(b.value(op), with_scalar(pointer.type, element))
+    return cast(b, loaded, dt.int1) if kind.element_ty == dt.int1 else loaded
 
 
-def _storage(b: IRBuilder, pointer: tensor) -> tuple[tensor, Any]:
-    """`pointer` as what memory holds, and that dtype: booleans are bytes."""
-    element = pointer.dtype.element_ty  # pyright: ignore[reportAttributeAccessIssue]
+def _storage(b: IRBuilder, pointer: tensor, kind: pointer_type) -> tuple[tensor, dtype]:
+    """`pointer`, of type `kind`, as what memory holds, and that dtype: booleans are bytes."""
+    element = kind.element_ty
     if element != dt.int1:
         return pointer, element
-    space = pointer.dtype.address_space  # pyright: ignore[reportAttributeAccessIssue]
-    return cast(b, pointer, pointer_type(dt.int8, space)), dt.int8
+    return cast(b, pointer, pointer_type(dt.int8, kind.address_space)), dt.int8
 
 
 def _require_scalar(value: tensor | None, what: str) -> None:
@@ -118,10 +130,10 @@ def _require_mask(mask: tensor | None) -> None:
         )
 
 
-def _boundary_check(check: Any, rank: int) -> tuple[int, ...]:
+def _boundary_check(check: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     if check is None or check == ():
         return ()
-    dims = tuple(check) if isinstance(check, (tuple, list)) else (check,)
+    dims = several(check)
     if any(type(d) is not int or not 0 <= d < rank for d in dims):
         raise LanguageValueError(f"boundary_check names dimensions 0 to {rank - 1}, got {dims}")
     if len(set(dims)) != len(dims):
@@ -130,38 +142,47 @@ def _boundary_check(check: Any, rank: int) -> tuple[int, ...]:
 
 
 def _load_block(
-    b: IRBuilder, pointer: tensor, mask: Any, other: Any, check: Any, padding: Any, modifiers: dict[str, Any]
+    b: IRBuilder,
+    pointer: tensor,
+    result: block_type,
+    check: int | Sequence[int],
+    padding: str | None,
+    volatile: bool,
+    caching: Caching,
 ) -> tensor:
-    if mask is not None or other is not None:
-        raise LanguageValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
-    result = pointer.type.element_ty
     if result.element_ty.is_int() and padding == "nan":
         raise LanguageValueError("Padding option `nan` is not supported for integer block pointers")
     dims = _boundary_check(check, len(result.shape))
-    return tensor(b.value(tt.LoadOp(pointer.handle, boundary_check=dims, padding=padding, **modifiers)), result)
+    return tensor(
+        b.value(tt.LoadOp(pointer.handle, boundary_check=dims, padding=padding, is_volatile=bool(volatile), **caching)),
+        result,
+    )
 
 
 def store(
     b: IRBuilder,
-    pointer: Any,
-    value: Any,
-    mask: Any = None,
-    boundary_check: Any = (),
-    cache_modifier: Any = "",
-    eviction_policy: Any = "",
+    pointer: tensor,
+    value: Operand,
+    mask: Operand | None = None,
+    boundary_check: int | Sequence[int] = (),
+    cache_modifier: str = "",
+    eviction_policy: str = "",
 ) -> None:
     """A store through a pointer, a block of pointers, or a block pointer."""
-    _require_pointer(pointer, "tl.store")
+    kind = _pointer_type(pointer, "tl.store")
     value = to_tensor(b, value)
     mask = None if mask is None else to_tensor(b, mask)
-    modifiers = {
+    caching: Caching = {
         "cache": choice(_STORE_CACHES, cache_modifier, "Cache modifier"),
         "evict": choice(_EVICTIONS, eviction_policy, "Eviction policy"),
     }
-    if pointer.dtype.is_const():
+    if kind.const:
         raise LanguageValueError("Cannot store to a constant pointer")
-    if is_block_pointer(pointer):
-        _store_block(b, pointer, value, mask, boundary_check, modifiers)
+    block = pointed_block(pointer)
+    if block is not None:
+        if mask is not None:
+            raise LanguageValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
+        _store_block(b, pointer, value, block, boundary_check, caching)
         return
     if boundary_check:
         raise LanguageValueError(
@@ -183,18 +204,15 @@ def store(
                 "add offsets to the pointer: `ptr + tl.arange(0, BLOCK)`",
             )
         _require_scalar(mask, "Mask")
-    pointer, element = _storage(b, pointer)
+    pointer, element = _storage(b, pointer, kind)
     _require_mask(mask)
     value = cast(b, value, element)
-    b.insert(tt.StoreOp(pointer.handle, value.handle, None if mask is None else mask.handle, **modifiers))
+    b.insert(tt.StoreOp(pointer.handle, value.handle, None if mask is None else mask.handle, **caching))
 
 
 def _store_block(
-    b: IRBuilder, pointer: tensor, value: tensor, mask: Any, check: Any, modifiers: dict[str, Any]
+    b: IRBuilder, pointer: tensor, value: tensor, block: block_type, check: int | Sequence[int], caching: Caching
 ) -> None:
-    if mask is not None:
-        raise LanguageValueError("`mask` and `other` arguments cannot be specified for loading block pointers")
-    block = pointer.type.element_ty
     if not value.type.is_block():
         value = broadcast_to_shape(b, value, block.shape)
     if block.shape != value.type.shape:
@@ -205,16 +223,15 @@ def _store_block(
             f"cast the value first: .to(tl.{block.element_ty.codegen_name()})",
         )
     dims = _boundary_check(check, len(block.shape))
-    b.insert(tt.StoreOp(pointer.handle, value.handle, boundary_check=dims, **modifiers))
+    b.insert(tt.StoreOp(pointer.handle, value.handle, boundary_check=dims, **caching))
 
 
-def index_values(b: IRBuilder, given: Any, *, wide: bool) -> list[Any]:
+def index_values(b: IRBuilder, given: Operand | Sequence[Operand], *, wide: bool) -> list[SSAValue]:
     """Integers of the IR for a list of sizes or offsets: int64 if `wide`, else int32."""
-    items = given if isinstance(given, (tuple, list)) else (given,)
-    return [_index_value(b, item, wide) for item in items]
+    return [_index_value(b, item, wide) for item in several(given)]
 
 
-def _index_value(b: IRBuilder, item: Any, wide: bool) -> Any:
+def _index_value(b: IRBuilder, item: object, wide: bool) -> SSAValue:
     type = dt.int64 if wide else dt.int32
     if isinstance(item, int):
         if not type.get_int_min_value() <= item <= type.get_int_max_value():
@@ -233,30 +250,36 @@ def _index_value(b: IRBuilder, item: Any, wide: bool) -> Any:
 
 
 def make_block_ptr(
-    b: IRBuilder, base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any
+    b: IRBuilder,
+    base: tensor,
+    shape: Operand | Sequence[Operand],
+    strides: Operand | Sequence[Operand],
+    offsets: Operand | Sequence[Operand],
+    block_shape: int | Sequence[int],
+    order: int | Sequence[int],
 ) -> tensor:
     """A block pointer."""
-    if not isinstance(base, tensor) or not base.type.is_ptr() or base.type.element_ty.is_block():
+    kind = base.type if isinstance(base, tensor) else None
+    if not isinstance(kind, pointer_type) or kind.element_ty.is_block():
         raise LanguageValueError("Expected `base` to be a pointer type (but not a block pointer type or others)")
     sizes = index_values(b, shape, wide=True)
     steps = index_values(b, strides, wide=True)
     starts = index_values(b, offsets, wide=False)
-    block_shape = tuple(block_shape) if isinstance(block_shape, (tuple, list)) else (block_shape,)
-    order = tuple(order) if isinstance(order, (tuple, list)) else (order,)
-    if any(type(size) is not int for size in block_shape):
+    block, permutation = several(block_shape), several(order)
+    if any(type(size) is not int for size in block):
         raise LanguageTypeError("Expected a list of constant integers (`int32_t` range) in `block_shape`")
-    if sorted(order) != list(range(len(order))):
+    if sorted(permutation) != list(range(len(permutation))):
         raise LanguageValueError("Expected a permutation of (0, 1, ..., len(order)-1) in order")
-    if len({len(sizes), len(steps), len(starts), len(block_shape), len(order)}) != 1:
+    if len({len(sizes), len(steps), len(starts), len(block), len(permutation)}) != 1:
         raise LanguageValueError("Expected shape/strides/offsets/block_shape to have the same length")
-    base, element = _storage(b, base)
-    result = pointer_type(block_of(element, block_shape))
-    op = tt.MakeTensorPtrOp(base.handle, sizes, steps, starts, ir_type(result), order=order)
+    base, element = _storage(b, base, kind)
+    result = pointer_type(block_of(element, block))
+    op = tt.MakeTensorPtrOp(base.handle, sizes, steps, starts, ir_type(result), order=permutation)
     return tensor(b.value(op), result)
 
 
-def advance(b: IRBuilder, base: tensor, offsets: Any) -> tensor:
+def advance(b: IRBuilder, base: tensor, offsets: Operand | Sequence[Operand]) -> tensor:
     """A block pointer moved on."""
-    if not is_block_pointer(base):
+    if pointed_block(base) is None:
         raise LanguageValueError(f"tl.advance takes a block pointer, got {base.type!r}", "for a pointer use `+`")
     return tensor(b.value(tt.AdvanceOp(base.handle, index_values(b, offsets, wide=False))), base.type)

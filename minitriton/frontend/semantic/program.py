@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import cast as cast_type
 
 from xdsl.dialects import gpu
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, i32
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, TensorType, i32
+from xdsl.ir import BlockArgument, Operation
 
 from minitriton.dialects import tt
 from minitriton.dialects.llvm import AssumeOp
@@ -16,29 +16,30 @@ from minitriton.dialects.tt.types import tensor_type
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.arithmetic import logical_not, or_
-from minitriton.frontend.semantic.values import binary_operands, to_tensor
+from minitriton.frontend.semantic.values import binary_operands, several, to_tensor
 from minitriton.language import dtypes as dt
-from minitriton.language.values import tensor
+from minitriton.language.values import Operand, Overloads, tensor
 from minitriton.language.values import tuple as language_tuple
+from minitriton.target import GPUTarget
 
 
-def _axis(axis: Any, what: str) -> int:
+def _axis(axis: int, what: str) -> int:
     if axis not in (0, 1, 2):
         raise LanguageValueError(f"{what} axis must be 0, 1, or 2 but got {axis}")
     return axis
 
 
-def program_id(b: IRBuilder, axis: Any) -> tensor:
+def program_id(b: IRBuilder, axis: int) -> tensor:
     """Index of this program."""
     return tensor(b.value(tt.GetProgramIdOp(_axis(axis, "program_id"))), dt.int32)
 
 
-def num_programs(b: IRBuilder, axis: Any) -> tensor:
+def num_programs(b: IRBuilder, axis: int) -> tensor:
     """Number of programs."""
     return tensor(b.value(tt.GetNumProgramsOp(_axis(axis, "num_programs"))), dt.int32)
 
 
-def current_target(b: IRBuilder) -> Any:
+def current_target(b: IRBuilder) -> GPUTarget:
     """The target compiled for."""
     return b.target
 
@@ -48,7 +49,7 @@ def is_cuda(b: IRBuilder) -> bool:
     return b.target.backend == "cuda"
 
 
-def cuda_capability_geq(b: IRBuilder, major: Any, minor: Any = 0) -> bool:
+def cuda_capability_geq(b: IRBuilder, major: int, minor: int = 0) -> bool:
     """At least this compute capability?"""
     return is_cuda(b) and b.target.arch >= major * 10 + minor
 
@@ -68,20 +69,20 @@ _REPEATABLE = frozenset(
 def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tensor]:
     """The emitter of a promise about a value: an attribute on the op that makes it."""
 
-    def emit(b: IRBuilder, input: Any, values: Any) -> tensor:
+    def emit(b: IRBuilder, input: Operand, values: int | Sequence[int]) -> tensor:
         x = to_tensor(b, input)
-        values = list(values) if isinstance(values, (tuple, list)) else [values]
-        for i, v in enumerate(values):
+        numbers = several(values)
+        for i, v in enumerate(numbers):
             if type(v) is not int:
                 raise LanguageTypeError(f"values element {i} must have type `constexpr[int]`, got `{v!r}`")
-        rank = len(x.type.shape) if x.type.is_block() else 0
-        if (max(1, rank) if scalar_allowed else rank) != len(values):
+        rank = len(x.type.shape)
+        if (max(1, rank) if scalar_allowed else rank) != len(numbers):
             raise LanguageValueError(f"Shape of input to {name} does not match the length of values")
         owner = x.handle.owner
-        type_: Any = tensor_type((len(values),), i32)
-        promise = DenseIntOrFPElementsAttr.from_list(type_, values)
+        vector = cast_type("TensorType[IntegerType]", tensor_type((len(numbers),), i32))
+        promise = DenseIntOrFPElementsAttr.from_list(vector, numbers)
         if not isinstance(owner, Operation):
-            if owner is b.block:
+            if owner is b.block and isinstance(x.handle, BlockArgument):
                 b.argument_hints.append((x.handle, attribute, promise))
         elif owner.parent is b.block:
             owner.attributes[attribute] = promise
@@ -100,7 +101,7 @@ max_contiguous = _hint("max_contiguous", "tt.contiguity", False)
 max_constancy = _hint("max_constancy", "tt.constancy", False)
 
 
-def assume(b: IRBuilder, cond: Any) -> None:
+def assume(b: IRBuilder, cond: Operand) -> None:
     """A promise to the optimiser."""
     b.insert(AssumeOp(to_tensor(b, cond).handle))
 
@@ -110,7 +111,7 @@ def debug_barrier(b: IRBuilder) -> None:
     b.insert(gpu.BarrierOp())
 
 
-def device_print(b: IRBuilder, prefix: Any, *args: Any, hex: Any = False) -> None:
+def device_print(b: IRBuilder, prefix: object, *args: Operand, hex: bool = False) -> None:
     """Prints at run time; the prefix is spaced as Triton spaces it."""
     if not isinstance(prefix, str):
         raise LanguageTypeError(f"{prefix} is not string", "the first argument of device_print is its label")
@@ -126,7 +127,7 @@ def device_print(b: IRBuilder, prefix: Any, *args: Any, hex: Any = False) -> Non
     b.insert(tt.PrintOp([x.handle for x in values], prefix=prefix, hex=bool(hex), is_signed=signed))
 
 
-def device_assert(b: IRBuilder, cond: Any, msg: Any = "", mask: Any = None) -> None:
+def device_assert(b: IRBuilder, cond: Operand, msg: object = "", mask: Operand | None = None) -> None:
     """An assertion at run time, with `debug` only."""
     if not b.options.debug:
         return
@@ -146,11 +147,17 @@ def _broadcast_operands(b: IRBuilder, args: list[tensor]) -> list[tensor]:
 
 
 def inline_asm_elementwise(
-    b: IRBuilder, asm: Any, constraints: Any, args: Any, dtype: Any, is_pure: Any, pack: Any
-) -> Any:
+    b: IRBuilder,
+    asm: str,
+    constraints: str,
+    args: Sequence[Operand],
+    dtype: dt.dtype | Sequence[dt.dtype],
+    is_pure: bool,
+    pack: int,
+) -> tensor | language_tuple:
     """PTX applied to each `pack` elements."""
-    several = isinstance(dtype, (tuple, list))
-    types: list[Any] = list(dtype) if several else [dtype]
+    several = not isinstance(dtype, dt.dtype)
+    types = list(dtype) if several else [dtype]
     values = [to_tensor(b, x) for x in args]
     if values:
         values = _broadcast_operands(b, values)
@@ -169,7 +176,7 @@ def inline_asm_elementwise(
 
 
 def extern_elementwise(
-    b: IRBuilder, lib_name: Any, lib_path: Any, args: Any, arg_type_symbol_dict: Any, is_pure: Any
+    b: IRBuilder, lib_name: str, lib_path: str, args: Sequence[Operand], arg_type_symbol_dict: Overloads, is_pure: bool
 ) -> tensor:
     """A function of a device library applied to each element."""
     values = [to_tensor(b, x) for x in args]

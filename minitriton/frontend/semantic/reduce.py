@@ -5,25 +5,24 @@ tl.reduce(x, 0, combine)     "tt.reduce"(%x) ({ ^bb0(%a, %b): %c = tt.call @comb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from xdsl.ir import Region
+from xdsl.ir import Operation, Region, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.math import widen_bf16
 from minitriton.frontend.semantic.shapes import arange, expand_dims, reshape, wrap_axis
-from minitriton.frontend.semantic.values import broadcast_all, broadcast_to_shape, to_tensor
+from minitriton.frontend.semantic.values import broadcast_all, broadcast_to_shape, several, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of
-from minitriton.language.values import tensor
+from minitriton.language.values import Function, Operand, base_value, tensor, type_of
 from minitriton.language.values import tuple as language_tuple
 
 
-def _inputs(given: Any, what: str) -> list[tensor]:
-    inputs = list(given) if isinstance(given, (tuple, list)) else [given]
+def _inputs(given: tensor | Sequence[tensor], what: str) -> list[tensor]:
+    inputs = list(several(given))
     for x in inputs:
         if not isinstance(x, tensor) or not x.type.is_block():
             raise LanguageTypeError(f"{what} takes a block, got {x}", "a scalar has no axis")
@@ -32,31 +31,43 @@ def _inputs(given: Any, what: str) -> list[tensor]:
     return inputs
 
 
-def combine_region(b: IRBuilder, inputs: Sequence[tensor], combine_fn: Any, terminator: Any) -> Region:
+def combine_region(
+    b: IRBuilder, inputs: Sequence[tensor], combine_fn: Function, terminator: Callable[[Sequence[SSAValue]], Operation]
+) -> Region:
     """A region that calls `combine_fn` on two elements of each input."""
     types = [x.dtype for x in inputs] * 2
     region, block = b.region([ir_type(t) for t in types])
     with b.in_block(block):
         args = [tensor(arg, t) for arg, t in zip(block.args, types, strict=True)]
         results = b.call_function(combine_fn, args, {})
-        values = [results] if isinstance(results, tensor) else list(results or ())
-        if [v.type for v in values] != types[: len(inputs)]:
+        values = _results(results)
+        returned = [type_of(v) for v in values]
+        if returned != types[: len(inputs)]:
             raise LanguageTypeError(
-                f"the combining function returns {[str(v.type) for v in values]} for {[str(t) for t in types]}",
+                f"the combining function returns {[str(t) for t in returned]} for {[str(t) for t in types]}",
                 "it must return one value of the same dtype for each input",
             )
-        b.insert(terminator([v.handle for v in values]))
+        b.insert(terminator([v.handle for v in values if isinstance(v, tensor)]))
     return region
 
 
-def reduce(b: IRBuilder, input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
+def _results(given: base_value | None) -> Sequence[object]:
+    """What a function in the language returned, one or several."""
+    if isinstance(given, language_tuple):
+        return given.values
+    return () if given is None else (given,)
+
+
+def reduce(
+    b: IRBuilder, input: tensor | Sequence[tensor], axis: int | None, combine_fn: Function, keep_dims: bool = False
+) -> tensor | tuple[tensor, ...]:
     """Combines all elements along an axis."""
     inputs = _inputs(input, "reduction")
     rank = len(inputs[0].type.shape)
     if axis is None:
         flat = [reshape(b, x, x.type.numel, can_reorder=True) for x in inputs]
         results = _reduce(b, flat, 0, combine_fn)
-        axes: Any = tuple(range(rank))
+        axes = tuple(range(rank))
     else:
         axes = wrap_axis(axis, rank)
         results = _reduce(b, inputs, axes, combine_fn)
@@ -65,7 +76,7 @@ def reduce(b: IRBuilder, input: Any, axis: Any, combine_fn: Any, keep_dims: Any 
     return tuple(results) if isinstance(input, (tuple, list)) else results[0]
 
 
-def _reduce(b: IRBuilder, inputs: list[tensor], axis: int, combine_fn: Any) -> list[tensor]:
+def _reduce(b: IRBuilder, inputs: list[tensor], axis: int, combine_fn: Function) -> list[tensor]:
     region = combine_region(b, inputs, combine_fn, tt.ReduceReturnOp)
     shape = inputs[0].type.shape
     rest = (*shape[:axis], *shape[axis + 1 :])
@@ -74,12 +85,14 @@ def _reduce(b: IRBuilder, inputs: list[tensor], axis: int, combine_fn: Any) -> l
     return [tensor(value, type) for value, type in zip(b.insert(op).results, types, strict=True)]
 
 
-def promote_bfloat16_to_float32(b: IRBuilder, t: Any) -> tensor:
+def promote_bfloat16_to_float32(b: IRBuilder, t: Operand) -> tensor:
     """bf16 as fp32."""
     return widen_bf16(b, to_tensor(b, t))
 
 
-def reduce_with_indices(b: IRBuilder, input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
+def reduce_with_indices(
+    b: IRBuilder, input: tensor | Sequence[tensor], axis: int | None, combine_fn: Function, keep_dims: bool = False
+) -> tensor | tuple[tensor, ...]:
     """`reduce` of a block together with each element's index."""
     (x,) = _inputs(input, "reduction")
     shape = x.type.shape
@@ -93,7 +106,9 @@ def reduce_with_indices(b: IRBuilder, input: Any, axis: Any, combine_fn: Any, ke
     return reduce(b, (x, index), axis, combine_fn, keep_dims)
 
 
-def associative_scan(b: IRBuilder, input: Any, axis: Any, combine_fn: Any, reverse: Any = False) -> Any:
+def associative_scan(
+    b: IRBuilder, input: tensor | Sequence[tensor], axis: int, combine_fn: Function, reverse: bool = False
+) -> tensor | tuple[tensor, ...]:
     """All running results along an axis."""
     inputs = _inputs(input, "scan")
     axis = wrap_axis(axis, len(inputs[0].type.shape))
@@ -103,7 +118,7 @@ def associative_scan(b: IRBuilder, input: Any, axis: Any, combine_fn: Any, rever
     return results if isinstance(input, (tuple, list)) else results[0]
 
 
-def histogram(b: IRBuilder, input: Any, num_bins: Any, mask: Any = None) -> tensor:
+def histogram(b: IRBuilder, input: tensor, num_bins: int, mask: Operand | None = None) -> tensor:
     """How often each small integer occurs."""
     (x,) = _inputs(input, "histogram")
     if len(x.type.shape) != 1:
@@ -119,7 +134,7 @@ def histogram(b: IRBuilder, input: Any, num_bins: Any, mask: Any = None) -> tens
     return tensor(b.value(op), result)
 
 
-def gather(b: IRBuilder, src: Any, index: Any, axis: Any) -> tensor:
+def gather(b: IRBuilder, src: tensor, index: tensor, axis: int) -> tensor:
     """The elements that `index` names along an axis."""
     (src,), (index,) = _inputs(src, "gather"), _inputs(index, "gather")
     if not index.dtype.is_int():
@@ -136,7 +151,7 @@ def gather(b: IRBuilder, src: Any, index: Any, axis: Any) -> tensor:
     return tensor(b.value(op), result)
 
 
-def map_elementwise(b: IRBuilder, scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
+def map_elementwise(b: IRBuilder, scalar_fn: Function, *args: Operand, pack: int = 1) -> tensor | language_tuple:
     """Applies a function of scalars to each element, or to `pack` elements at once."""
     inputs = broadcast_all(b, [to_tensor(b, x) for x in args])
     if not inputs or not inputs[0].type.is_block():
@@ -147,9 +162,9 @@ def map_elementwise(b: IRBuilder, scalar_fn: Any, *args: Any, pack: Any = 1) -> 
         scalars = [tensor(arg, t) for arg, t in zip(block.args, types, strict=True)]
         results = b.call_function(scalar_fn, scalars, {})
         single = isinstance(results, tensor)
-        values = [results] if single else list(results or ())
+        values = [v for v in _results(results) if isinstance(v, tensor)]
         b.insert(tt.MapElementwiseReturnOp([v.handle for v in values]))
-    result_types = [inputs[0].type.with_element_ty(v.type) for v in values[::pack]]
+    result_types = [inputs[0].type.with_element_ty(v.dtype) for v in values[::pack]]
     for offset in range(1, pack):
         if [v.type for v in values[offset::pack]] != [v.type for v in values[::pack]]:
             raise LanguageTypeError("type mismatch in unpacked results")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import cast as cast_type
 
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder, ir_type
@@ -13,6 +14,7 @@ from minitriton.frontend.semantic.values import (
     broadcast_pair,
     broadcast_to_shape,
     representable,
+    several,
     splat,
     to_tensor,
 )
@@ -20,10 +22,14 @@ from minitriton.frontend.semantic.values import expand_dims as insert_dimension
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of, validate_block_shape
 from minitriton.language.dtypes import dtype as language_dtype
-from minitriton.language.values import tensor
+from minitriton.language.values import Operand, tensor
+from minitriton.language.values import slice as language_slice
+
+Size = int | tensor | Sequence[int | tensor]
+"""A size, or all of them, as a kernel may name them: a tensor among them is refused."""
 
 
-def shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
+def shape_argument(shape: Sequence[Size]) -> tuple[int, ...]:
     """A shape given as arguments or as one sequence, checked."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
@@ -38,10 +44,10 @@ def shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
                 f"Shape element {i} must be a power of 2", f"round {size} up and mask the rest of the block"
             )
     validate_block_shape(shape)
-    return shape
+    return cast_type("tuple[int, ...]", shape)
 
 
-def arange(b: IRBuilder, start: Any, end: Any) -> tensor:
+def arange(b: IRBuilder, start: object, end: object) -> tensor:
     """The int32 values of `[start, end)`."""
     if type(start) is not int or type(end) is not int:
         raise LanguageValueError(
@@ -60,7 +66,7 @@ def arange(b: IRBuilder, start: Any, end: Any) -> tensor:
     return tensor(b.value(tt.MakeRangeOp(ir_type(result), start=start, end=end)), result)
 
 
-def full(b: IRBuilder, shape: Any, value: Any, dtype: Any) -> tensor:
+def full(b: IRBuilder, shape: Size, value: Operand, dtype: object) -> tensor:
     """A block filled with one value."""
     shape = shape_argument((shape,))
     if not isinstance(dtype, language_dtype):
@@ -83,7 +89,7 @@ def unsplat(b: IRBuilder, x: tensor) -> tensor:
     return tensor(b.op(tt.UnsplatOp, (x.handle,), ir_type(x.dtype)), x.dtype)
 
 
-def reshape(b: IRBuilder, x: Any, *shape: Any, can_reorder: bool = False) -> tensor:
+def reshape(b: IRBuilder, x: Operand, *shape: Size, can_reorder: bool = False) -> tensor:
     """The same elements in another shape."""
     x = to_tensor(b, x)
     sizes = shape_argument(shape)
@@ -92,8 +98,7 @@ def reshape(b: IRBuilder, x: Any, *shape: Any, can_reorder: bool = False) -> ten
     numel = 1
     for size in sizes:
         numel *= size
-    have = x.type.numel if x.type.is_block() else 1
-    if have != numel:
+    if x.type.numel != numel:
         raise LanguageValueError("reshape() cannot change total number of elements in tensor")
     if not x.type.is_block():
         return splat(b, x, sizes)
@@ -101,23 +106,23 @@ def reshape(b: IRBuilder, x: Any, *shape: Any, can_reorder: bool = False) -> ten
     return tensor(b.value(tt.ReshapeOp(x.handle, ir_type(result), allow_reorder=bool(can_reorder))), result)
 
 
-def view(b: IRBuilder, x: Any, *shape: Any) -> tensor:
+def view(b: IRBuilder, x: Operand, *shape: Size) -> tensor:
     """`reshape` that may reorder."""
     warnings.warn("view is deprecated, please use reshape with can_reorder being true.", stacklevel=2)
     return reshape(b, x, *shape, can_reorder=True)
 
 
-def broadcast(b: IRBuilder, input: Any, other: Any) -> tuple[tensor, tensor]:
+def broadcast(b: IRBuilder, input: Operand, other: Operand) -> tuple[tensor, tensor]:
     """Both broadcast to one shape."""
     return broadcast_pair(b, to_tensor(b, input), to_tensor(b, other))
 
 
-def broadcast_to(b: IRBuilder, x: Any, *shape: Any) -> tensor:
+def broadcast_to(b: IRBuilder, x: Operand, *shape: Size) -> tensor:
     """`x` broadcast to a shape."""
     return broadcast_to_shape(b, to_tensor(b, x), shape_argument(shape))
 
 
-def wrap_axis(axis: Any, rank: int) -> int:
+def wrap_axis(axis: object, rank: int) -> int:
     """A dimension counted from 0, given from either end."""
     if type(axis) is not int:
         raise LanguageTypeError(f"an axis must be a compile-time integer, got {axis!r}")
@@ -126,11 +131,11 @@ def wrap_axis(axis: Any, rank: int) -> int:
     return axis % rank
 
 
-def expand_dims(b: IRBuilder, x: Any, axis: Any) -> tensor:
+def expand_dims(b: IRBuilder, x: Operand, axis: int | Sequence[int]) -> tensor:
     """`x` with dimensions of size 1 at `axis` of the result."""
     x = to_tensor(b, x)
-    axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
-    rank = (len(x.type.shape) if x.type.is_block() else 0) + len(axes)
+    axes = several(axis)
+    rank = len(x.type.shape) + len(axes)
     axes = [wrap_axis(a, rank) for a in axes]
     if len(set(axes)) != len(axes):
         raise LanguageValueError(f"expand_dims received duplicate axes, normalized axes = {axes}")
@@ -139,41 +144,49 @@ def expand_dims(b: IRBuilder, x: Any, axis: Any) -> tensor:
     return x
 
 
-def index(b: IRBuilder, x: tensor, slices: Any) -> tensor:
+_SLICES = (language_slice, slice)
+
+
+def index(b: IRBuilder, x: tensor, slices: object) -> tensor:
     """`x[:, None]`: `None` inserts a dimension, `:` keeps one."""
     for position, one in enumerate(slices if isinstance(slices, (tuple, list)) else (slices,)):
         if one is None:
             x = insert_dimension(b, x, position)
-        elif not (hasattr(one, "start") and one.start is None and one.stop is None and one.step is None):
+        elif not (isinstance(one, _SLICES) and one.start is None and one.stop is None and one.step is None):
             raise LanguageValueError(
                 f"unsupported tensor index: {one!r}", "blocks are indexed only by `:` and `None`; load through pointers"
             )
     return x
 
 
-def permute(b: IRBuilder, x: tensor, *dims: Any) -> tensor:
+def _dimensions(given: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
+    """Dimensions given as arguments or as one sequence."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        return tuple(given[0])
+    return cast_type("tuple[int, ...]", given)
+
+
+def permute(b: IRBuilder, x: tensor, *dims: int | Sequence[int]) -> tensor:
     """`x` with its dimensions in the order `dims`."""
-    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
-        dims = tuple(dims[0])
-    shape: Any = x.type.shape if x.type.is_block() else ()
-    if len(shape) != len(dims):
+    order = _dimensions(dims)
+    shape = x.type.shape
+    if len(shape) != len(order):
         raise LanguageValueError("permute dims must have the same length as input shape")
-    if sorted(dims) != list(range(len(dims))):
-        raise LanguageValueError(f"permute dims must be a permutation of 0, 1, ..., n-1, but were {dims}")
-    result = block_of(x.dtype, tuple(shape[d] for d in dims))
-    return tensor(b.value(tt.TransOp(x.handle, order=dims, result_type=ir_type(result))), result)
+    if sorted(order) != list(range(len(order))):
+        raise LanguageValueError(f"permute dims must be a permutation of 0, 1, ..., n-1, but were {order}")
+    result = block_of(x.dtype, tuple(shape[d] for d in order))
+    return tensor(b.value(tt.TransOp(x.handle, order=order, result_type=ir_type(result))), result)
 
 
-def trans(b: IRBuilder, x: tensor, *dims: Any) -> tensor:
+def trans(b: IRBuilder, x: tensor, *dims: int | Sequence[int]) -> tensor:
     """`permute`, by default of the last two dimensions."""
-    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
-        dims = tuple(dims[0])
-    if not dims:
-        rank = len(x.type.shape) if x.type.is_block() else 0
+    order = _dimensions(dims)
+    if not order:
+        rank = len(x.type.shape)
         if rank < 2:
             raise LanguageValueError("tl.trans invoked with a 0- or 1-dimensional tensor")
-        dims = (*range(rank - 2), rank - 1, rank - 2)
-    return permute(b, x, *dims)
+        order = (*range(rank - 2), rank - 1, rank - 2)
+    return permute(b, x, *order)
 
 
 def cat(b: IRBuilder, input: tensor, other: tensor, can_reorder: bool = False) -> tensor:
@@ -186,7 +199,7 @@ def cat(b: IRBuilder, input: tensor, other: tensor, can_reorder: bool = False) -
     return tensor(b.op(tt.CatOp, (input.handle, other.handle), ir_type(result)), result)
 
 
-def join(builder: IRBuilder, a: Any, b: Any) -> tensor:
+def join(builder: IRBuilder, a: Operand, b: Operand) -> tensor:
     """Two blocks stacked along a new last dimension."""
     x, y = broadcast_pair(builder, to_tensor(builder, a), to_tensor(builder, b))
     if x.dtype != y.dtype:

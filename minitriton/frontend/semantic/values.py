@@ -9,7 +9,9 @@ x: int32, y: uint32              →  uint32 (C's usual conversions)
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
+from typing import cast as cast_type
 
 from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder, constant_of, forget_place, ir_type
@@ -17,8 +19,10 @@ from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of, dtype
-from minitriton.language.values import constexpr, tensor
+from minitriton.language.values import Operand, constexpr, tensor
 from minitriton.rewriting.constants import number_of
+
+T = TypeVar("T")
 
 _SMALLEST_NORMAL_FLOAT32 = 2.0**-126
 _LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
@@ -27,11 +31,11 @@ _LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
 class IncompatibleTypes(LanguageTypeError):
     """Two operand types that no operation takes together."""
 
-    def __init__(self, a: Any, b: Any, help: str | None = None) -> None:
+    def __init__(self, a: dtype, b: dtype, help: str | None = None) -> None:
         super().__init__(f"invalid operands of type {a!r} and {b!r}", help)
 
 
-def to_tensor(b: IRBuilder, x: Any) -> tensor:
+def to_tensor(b: IRBuilder, x: object) -> tensor:
     """`x` as a tensor. Raises for what is neither a tensor nor a number."""
     if type(x) is tensor:
         return x
@@ -40,6 +44,11 @@ def to_tensor(b: IRBuilder, x: Any) -> tensor:
     if not isinstance(x, (bool, int, float)):
         raise LanguageTypeError(f"cannot convert {x} of type {type(x)} to tensor", "use a tensor or a number")
     return scalar_constant(b, x, number_dtype(x))
+
+
+def several(given: T | Sequence[T]) -> tuple[T, ...]:
+    """What a kernel gave, one or a sequence of them, as a tuple."""
+    return tuple(given) if isinstance(given, (tuple, list)) else (cast_type("T", given),)
 
 
 def number_dtype(x: int | float | bool) -> dtype:
@@ -64,12 +73,12 @@ _INTEGER_RANGES = (
 )
 
 
-def scalar_constant(b: IRBuilder, value: Any, type: dtype) -> tensor:
+def scalar_constant(b: IRBuilder, value: object, type: dtype) -> tensor:
     """The number `value` as a scalar of `type`."""
     return tensor(b.constant(type, representable(value, type)), type)
 
 
-def representable(value: Any, type: dtype) -> int | float:
+def representable(value: object, type: dtype) -> int | float:
     """`value`, if it is a number that `type` can hold."""
     if not isinstance(value, (int, float)):
         raise LanguageTypeError(f"cannot convert {value!r} of type {value.__class__} to a value of type {type}")
@@ -122,8 +131,8 @@ def _check_pointer(a: dtype, b: dtype, allowed: bool) -> None:
 
 def binary_operands(
     b: IRBuilder,
-    lhs: Any,
-    rhs: Any,
+    lhs: Operand,
+    rhs: Operand,
     *,
     pointer_lhs: bool = False,
     pointer_rhs: bool = False,
@@ -131,32 +140,41 @@ def binary_operands(
     div_or_mod: bool = False,
 ) -> tuple[tensor, tensor]:
     """Both operands with the dtype and shape in which a binary operation computes. `pointer_...`: may be a pointer."""
-    lhs_number = None if isinstance(lhs, tensor) else _number(lhs)
-    rhs_number = None if isinstance(rhs, tensor) else _number(rhs)
-    lhs_type = lhs.dtype if lhs_number is None else number_dtype(lhs_number)
-    rhs_type = rhs.dtype if rhs_number is None else number_dtype(rhs_number)
+    lhs_number = rhs_number = None
+    if isinstance(lhs, tensor):
+        lhs_type = lhs.dtype
+    else:
+        lhs_number = _number(lhs)
+        lhs_type = number_dtype(lhs_number)
+    if isinstance(rhs, tensor):
+        rhs_type = rhs.dtype
+    else:
+        rhs_number = _number(rhs)
+        rhs_type = number_dtype(rhs_number)
     _check_pointer(lhs_type, rhs_type, pointer_lhs)
     _check_pointer(rhs_type, lhs_type, pointer_rhs)
     if arithmetic and not lhs_type.is_ptr() and not rhs_type.is_ptr():
         found = computation_type(lhs_type, lhs_number is not None, rhs_type, rhs_number is not None, div_or_mod)
         if lhs_number is not None:
             lhs = _fitting_constant(b, lhs_number, found, rhs)
-        elif lhs_type is not found:
+        elif lhs_type is not found and isinstance(lhs, tensor):
             lhs = cast(b, lhs, found)
         if rhs_number is not None:
             rhs = _fitting_constant(b, rhs_number, found, lhs)
-        elif rhs_type is not found:
+        elif rhs_type is not found and isinstance(rhs, tensor):
             rhs = cast(b, rhs, found)
     return broadcast_pair(b, to_tensor(b, lhs), to_tensor(b, rhs))
 
 
-def _number(value: Any) -> int | float:
+def _number(value: object) -> int | float:
+    if isinstance(value, (int, float)):
+        return value
     if isinstance(value, numbers.Number):
-        return value  # pyright: ignore[reportReturnType]
+        return cast_type("int | float", value)
     raise LanguageTypeError(f"cannot compute with {value!r} of type {type(value).__name__}", "use a tensor or a number")
 
 
-def _fitting_constant(b: IRBuilder, value: int | float, type: dtype, other: Any) -> tensor:
+def _fitting_constant(b: IRBuilder, value: int | float, type: dtype, other: Operand) -> tensor:
     """`value` in the dtype and shape that the operation with `other` wants."""
     if type.is_int():
         if value < 0 and type.is_int_unsigned():

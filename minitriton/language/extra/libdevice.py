@@ -5,12 +5,9 @@ A signature is written by letters: `ff:f` takes two float32 and gives one. Symbo
 
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.language import dtypes as dt
 from minitriton.language.declare import Builtin
-
-Overloads = dict[tuple[dt.dtype, ...], tuple[str, dt.dtype]]
+from minitriton.language.values import Operand, Overloads, tensor
 
 _LETTERS = {
     "i": dt.int32, "l": dt.int64, "u": dt.uint32, "w": dt.uint64, "f": dt.float32, "d": dt.float64,
@@ -168,8 +165,8 @@ OVERLOADS = _all_overloads()
 """Function → argument dtypes → symbol and result dtype."""
 
 
-def _declare(name: str) -> Builtin:
-    def function(*args: Any) -> Any: ...
+def _declare(name: str) -> Builtin[..., tensor]:
+    def function(*args: Operand) -> tensor: ...
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
@@ -181,7 +178,7 @@ def _declare(name: str) -> Builtin:
 FUNCTIONS = {name: _declare(name) for name in OVERLOADS}
 
 
-def __getattr__(name: str) -> Builtin:
+def __getattr__(name: str) -> Builtin[..., tensor]:
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     raise AttributeError(f"libdevice has no function {name!r}")

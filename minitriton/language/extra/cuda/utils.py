@@ -1,48 +1,59 @@
 """Special registers of NVIDIA GPUs, and casts to and from fp8e4b15: declarations only."""
 
+# Declarations have no bodies: what they give is what the frontend emits.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.language.core import cast
-from minitriton.language.declare import builtin
+from minitriton.language.declare import Emits, builtin
+from minitriton.language.dtypes import dtype
+from minitriton.language.values import ConstBool, ConstStr, constexpr, tensor
 
 
 @builtin
-def globaltimer() -> Any:
+def globaltimer() -> tensor:
     """The GPU's nanosecond timer, int64."""
 
 
 @builtin
-def smid() -> Any:
+def smid() -> tensor:
     """The number of the multiprocessor that this program runs on."""
 
 
 @builtin
-def num_threads() -> Any:
+def num_threads() -> constexpr:
     """Threads in a program, a compile-time value."""
 
 
 @builtin
-def num_warps() -> Any:
+def num_warps() -> constexpr:
     """Warps in a program, a compile-time value."""
 
 
 @builtin
 def convert_custom_float8(
-    arg: Any, dst_ty: Any, fp_downcast_rounding: Any = None, has_minx2: Any = True, _semantic: Any = None
-) -> Any:
+    arg: tensor,
+    dst_ty: dtype,
+    fp_downcast_rounding: ConstStr | None = None,
+    has_minx2: ConstBool = True,
+    _semantic: Emits | None = None,
+) -> tensor:
     """`arg` as `dst_ty`, one of which is fp8e4b15: what `arg.to(dst_ty)` gives."""
-    return cast(arg, dst_ty, _semantic=_semantic)
+    return cast.emitted_by(_semantic, arg, dst_ty)
 
 
 @builtin
-def convert_custom_float8_sm80(arg: Any, dst_ty: Any, fp_downcast_rounding: Any = None, _semantic: Any = None) -> Any:
+def convert_custom_float8_sm80(
+    arg: tensor, dst_ty: dtype, fp_downcast_rounding: ConstStr | None = None, _semantic: Emits | None = None
+) -> tensor:
     """`convert_custom_float8`."""
-    return cast(arg, dst_ty, _semantic=_semantic)
+    return cast.emitted_by(_semantic, arg, dst_ty)
 
 
 @builtin
-def convert_custom_float8_sm70(arg: Any, dst_ty: Any, fp_downcast_rounding: Any = None, _semantic: Any = None) -> Any:
+def convert_custom_float8_sm70(
+    arg: tensor, dst_ty: dtype, fp_downcast_rounding: ConstStr | None = None, _semantic: Emits | None = None
+) -> tensor:
     """`convert_custom_float8`."""
-    return cast(arg, dst_ty, _semantic=_semantic)
+    return cast.emitted_by(_semantic, arg, dst_ty)
