@@ -8,11 +8,13 @@ Times are the emulator's estimate of the launches between two events, or within 
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Protocol, TypeVar
 
 from minitriton.runtime.on_cpu import emulation_cost
 
@@ -21,12 +23,21 @@ _NAME = "minitriton's PTX emulator"
 _MEMORY = 80 << 30
 
 
+T = TypeVar("T")
+
+
+class Copied(Protocol):
+    """What a copy between the devices is made of: a tensor."""
+
+    def clone(self) -> object: ...
+
+
 def install() -> bool:
     """Maps CUDA devices to the CPU in this process from now on. False where there is no torch, or torch sees a GPU."""
     emulation_cost.TIMING.by_count = True
     try:
-        import torch  # pyright: ignore[reportMissingImports]
-        from torch.overrides import TorchFunctionMode  # pyright: ignore[reportMissingImports]
+        torch = importlib.import_module("torch")
+        overrides = importlib.import_module("torch.overrides")
     except ImportError:
         return False
     if torch.cuda.is_available():
@@ -34,20 +45,26 @@ def install() -> bool:
 
     asks_for_cuda = torch.Tensor.is_cuda.__get__
 
-    class CudaOnCpu(TorchFunctionMode):
+    class CudaOnCpu(overrides.TorchFunctionMode):
         """Has every function of torch take the CPU for a CUDA device."""
 
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            self,
+            func: Callable[..., Copied],
+            types: object,
+            args: tuple[Copied, ...] = (),
+            kwargs: dict[str, object] | None = None,
+        ) -> object:
             name = getattr(func, "__name__", "")
             if name == "__get__" and func == asks_for_cuda:
-                return _asked_by_a_program(sys._getframe(1).f_code.co_filename)  # pyright: ignore[reportPrivateUsage]
+                return _asked_by_a_program(sys._getframe(1).f_code.co_filename)
             if func is torch.device:
                 return func(*args, **(kwargs or {}))
             if func is torch.Tensor.cuda or func is torch.Tensor.cpu:
                 return args[0].clone()
             moved, args = _without_cuda(torch, args)
-            kwargs = {k: _cpu(torch, v) for k, v in (kwargs or {}).items()}
-            result = func(*args, **kwargs)
+            named = {k: _cpu(torch, v) for k, v in (kwargs or {}).items()}
+            result = func(*args, **named)
             return result.clone() if moved and func is torch.Tensor.to and result is args[0] else result
 
     CudaOnCpu().__enter__()
@@ -62,20 +79,20 @@ def _asked_by_a_program(file: str) -> bool:
 
 def _available() -> bool:
     """`torch.cuda.is_available`: programs are told so; torch and minitriton know better."""
-    return _asked_by_a_program(sys._getframe(1).f_code.co_filename)  # pyright: ignore[reportPrivateUsage]
+    return _asked_by_a_program(sys._getframe(1).f_code.co_filename)
 
 
-def _is_cuda(torch: Any, value: Any) -> bool:
+def _is_cuda(torch: ModuleType, value: object) -> bool:
     if isinstance(value, str):
         return value == "cuda" or (value.startswith("cuda:") and value[5:].isdigit())
-    return isinstance(value, torch.device) and value.type == "cuda"
+    return isinstance(value, torch.device) and getattr(value, "type", "") == "cuda"
 
 
-def _cpu(torch: Any, value: Any) -> Any:
+def _cpu(torch: ModuleType, value: T) -> T:
     return torch.device("cpu") if _is_cuda(torch, value) else value
 
 
-def _without_cuda(torch: Any, args: Any) -> tuple[bool, tuple[Any, ...]]:
+def _without_cuda(torch: ModuleType, args: tuple[T, ...]) -> tuple[bool, tuple[T, ...]]:
     named = any(_is_cuda(torch, a) for a in args)
     return named, tuple(_cpu(torch, a) for a in args) if named else tuple(args)
 
@@ -83,10 +100,10 @@ def _without_cuda(torch: Any, args: Any) -> tuple[bool, tuple[Any, ...]]:
 class Event:
     """`torch.cuda.Event`: remembers how much the emulator had run when it was recorded."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         self.at = 0.0
 
-    def record(self, stream: Any = None) -> None:
+    def record(self, stream: object = None) -> None:
         """Takes the time."""
         self.at = emulation_cost.TIMING.now()
 
@@ -94,7 +111,7 @@ class Event:
         """Milliseconds between two records."""
         return other.at - self.at
 
-    def _nothing(self, *args: Any) -> None:
+    def _nothing(self, *args: object) -> None:
         """The emulator is never behind."""
 
     synchronize = wait = _nothing
@@ -121,31 +138,31 @@ class Stream(Event):
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
 
 class _Within:
     """`torch.cuda.device(0)`, `torch.cuda.stream(s)`."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         pass
 
     def __enter__(self) -> _Within:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
 
-def _answer_for_cuda(torch: Any) -> None:
+def _answer_for_cuda(torch: ModuleType) -> None:
     """What `torch.cuda` and `torch.cpu` say of the one device."""
     from minitriton.runtime import driver
 
-    def capability(device: Any = None) -> tuple[int, int]:
+    def capability(device: object = None) -> tuple[int, int]:
         return driver.active.get_device_capability()
 
-    def properties(device: Any = None) -> types.SimpleNamespace:
+    def properties(device: object = None) -> types.SimpleNamespace:
         major, minor = capability()
         shared = driver.active.utils.get_device_properties(0)["max_shared_mem"]
         return types.SimpleNamespace(
@@ -154,12 +171,12 @@ def _answer_for_cuda(torch: Any) -> None:
             max_threads_per_multi_processor=2048, L2_cache_size=50 << 20, gcnArchName="",
         )  # fmt: skip
 
-    def constant(value: Any) -> Callable[..., Any]:
+    def constant(value: T) -> Callable[..., T]:
         return lambda *args, **options: value
 
     nothing, none_used = constant(None), constant(0)
     stream = Stream()
-    answers: dict[str, Any] = {
+    answers: dict[str, object] = {
         "is_available": _available, "is_initialized": constant(True), "is_bf16_supported": constant(True), "init": nothing,
         "device_count": constant(1), "current_device": none_used, "set_device": nothing, "synchronize": nothing, "get_device_name": constant(_NAME),
         "get_device_capability": capability, "get_device_properties": properties, "empty_cache": nothing, "manual_seed": torch.default_generator.manual_seed,
@@ -172,8 +189,12 @@ def _answer_for_cuda(torch: Any) -> None:
         setattr(torch.cuda, name, value)
     torch.cpu.set_stream = nothing
     default = torch.set_default_device
-    torch.set_default_device = lambda device: default(_cpu(torch, device))
     generator = torch.Generator
-    torch.Generator = type(
-        "Generator", (generator,), {"__new__": lambda cls, device="cpu": generator.__new__(generator, _cpu(torch, device))}
-    )  # fmt: skip
+    replaced = {
+        "set_default_device": lambda device: default(_cpu(torch, device)),
+        "Generator": type(
+            "Generator", (generator,), {"__new__": lambda cls, device="cpu": generator.__new__(generator, _cpu(torch, device))}
+        ),
+    }  # fmt: skip
+    for name, value in replaced.items():
+        setattr(torch, name, value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from typing import Any
+from pathlib import Path
 
 TRITON_VERSION = "3.6.0"
 """The release that is reimplemented: libraries choose imports and features by it."""
@@ -24,13 +24,11 @@ class TritonDistribution(importlib.metadata.Distribution):
             f"Metadata-Version: 2.1\nName: triton\nVersion: {TRITON_VERSION}\nSummary: minitriton, by Triton's name\n"
         )
 
-    def locate_file(self, path: str | os.PathLike[str]) -> Any:
-        from pathlib import Path
-
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
         return Path(__file__).parent / path
 
 
-def found_as(context: Any) -> list[importlib.metadata.Distribution]:
+def found_as(context: importlib.metadata.DistributionFinder.Context) -> list[importlib.metadata.Distribution]:
     """The distributions that answer `context`, a `DistributionFinder.Context`."""
     name = context.name
     return [TritonDistribution()] if name is None or name.lower() == "triton" else []

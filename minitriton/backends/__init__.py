@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 _MODULES = ("amd", "compiler", "driver", "nvidia")
 _EXPORTS = {"BaseBackend": "compiler", "DriverBase": "driver", "Backend": "discovery", "backends": "discovery"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _EXPORTS:
         return getattr(importlib.import_module(f"{__name__}.{_EXPORTS[name]}"), name)
     if name not in _MODULES:

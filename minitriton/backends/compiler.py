@@ -5,9 +5,9 @@ make_backend(GPUTarget("cuda", 90, 32)).parse_options({"num_warps": 8})    →  
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Protocol
 
 from minitriton.runtime.cache import compiler_fingerprint
 from minitriton.target import CUDAOptions, GPUTarget
@@ -20,6 +20,20 @@ class Language(Enum):
     GLUON = 1
 
 
+class Addressed(Protocol):
+    """A tensor of torch, or what lends its address."""
+
+    def data_ptr(self) -> int: ...
+
+
+class Launched(Protocol):
+    """What launches read of a kernel's metadata."""
+
+    num_warps: int
+    num_ctas: int
+    shared: int
+
+
 class BaseBackend:
     """What programs ask of Triton's backend objects: what arguments are specialised on, and what a key means for the IR."""
 
@@ -30,17 +44,17 @@ class BaseBackend:
         self.target = target
 
     @staticmethod
-    def parse_attr(desc: str) -> list[list[Any]]:
+    def parse_attr(desc: str) -> list[list[str | int]]:
         """The IR attributes that a specialisation key stands for."""
         return [["tt.divisibility", 16]] if "D" in desc else []
 
     @staticmethod
-    def get_int_specialization(arg: int, **kwargs: Any) -> str:
+    def get_int_specialization(arg: int, **kwargs: object) -> str:
         """ "D" for a number divisible by 16, if `align` is asked for."""
         return "D" if kwargs.get("align", False) and arg % 16 == 0 else ""
 
     @staticmethod
-    def get_tensor_specialization(arg: Any, **kwargs: Any) -> str:
+    def get_tensor_specialization(arg: Addressed, **kwargs: object) -> str:
         """ "D" for an address divisible by 16, if `align` is asked for."""
         return "D" if kwargs.get("align", False) and arg.data_ptr() % 16 == 0 else ""
 
@@ -53,15 +67,15 @@ class BaseBackend:
         """Names all that compiles depend on beside their sources and options."""
         raise NotImplementedError
 
-    def parse_options(self, options: dict[str, Any]) -> Any:
+    def parse_options(self, options: Mapping[str, object]) -> CUDAOptions:
         """The compile options among `options`."""
         raise NotImplementedError
 
-    def load_dialects(self, context: Any) -> None:
+    def load_dialects(self, context: object) -> None:
         """Adds the backend's dialects to `context`."""
         raise NotImplementedError
 
-    def get_module_map(self) -> dict[str, Any]:
+    def get_module_map(self) -> dict[str, object]:
         """Modules that stand for others on the backend's targets."""
         raise NotImplementedError
 
@@ -70,22 +84,22 @@ class CUDABackend(BaseBackend):
     """The backend of NVIDIA GPUs: its options, and a name for all that compiles depend on."""
 
     binary_ext = "cubin"
-    stages: dict[str, Callable[[Any, dict[str, Any]], Any]]
+    stages: dict[str, Callable[[object, dict[str, object]], object]]
     """Stage → what runs it, for `knobs.runtime.add_stages_inspection_hook`; set by the compile that calls the hook."""
 
-    def make_ttir(self, mod: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
+    def make_ttir(self, mod: object, metadata: dict[str, object], options: object, capability: int) -> object:
         """TTIR cleaned up, of the frontend's."""
         return self.stages["ttir"](mod, metadata)
 
-    def make_ttgir(self, mod: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
+    def make_ttgir(self, mod: object, metadata: dict[str, object], options: object, capability: int) -> object:
         """TTGIR, of TTIR."""
         return self.stages["ttgir"](mod, metadata)
 
-    def make_llir(self, mod: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
+    def make_llir(self, mod: object, metadata: dict[str, object], options: object, capability: int) -> object:
         """LLVM IR, of TTGIR."""
         return self.stages["llir"](mod, metadata)
 
-    def make_ptx(self, mod: Any, metadata: dict[str, Any], options: Any, capability: int) -> Any:
+    def make_ptx(self, mod: object, metadata: dict[str, object], options: object, capability: int) -> object:
         """PTX, of LLVM IR."""
         return self.stages["ptx"](mod, metadata)
 
@@ -93,7 +107,7 @@ class CUDABackend(BaseBackend):
     def supports_target(target: GPUTarget) -> bool:
         return target.backend == "cuda"
 
-    def parse_options(self, options: dict[str, Any]) -> CUDAOptions:
+    def parse_options(self, options: Mapping[str, object]) -> CUDAOptions:
         """The compile options among `options`; other names are the kernel's and are passed over."""
         known = CUDAOptions.__dataclass_fields__
         return CUDAOptions.for_target(self.target, **{k: v for k, v in options.items() if k in known})
@@ -102,19 +116,19 @@ class CUDABackend(BaseBackend):
         """The target as the IR names it, `cuda:90`."""
         return f"cuda:{str(options.arch).removeprefix('sm')}"
 
-    def pack_metadata(self, metadata: Any) -> tuple[int, int, int]:
+    def pack_metadata(self, metadata: Launched) -> tuple[int, int, int]:
         """What launches are given of a kernel's metadata."""
         return (metadata.num_warps, metadata.num_ctas, metadata.shared)
 
-    def get_codegen_implementation(self, options: CUDAOptions) -> dict[str, Any]:
+    def get_codegen_implementation(self, options: CUDAOptions) -> dict[str, object]:
         """Nothing: the frontend knows what its target can do."""
         return {}
 
-    def get_module_map(self) -> dict[str, Any]:
+    def get_module_map(self) -> dict[str, object]:
         """Nothing: device functions are called by the same names on every target."""
         return {}
 
-    def load_dialects(self, context: Any) -> None:
+    def load_dialects(self, context: object) -> None:
         """A context has every dialect from the start."""
 
     def hash(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from minitriton.runtime.active_driver import ActiveDriver
 
@@ -11,7 +11,7 @@ from minitriton.runtime.active_driver import ActiveDriver
 class Benchmarker(Protocol):
     """What measures a call: `bench(call, quantiles=[0.5])` gives milliseconds."""
 
-    def __call__(self, kernel_call: Callable[[], Any], *, quantiles: list[float], **kwargs: Any) -> Sequence[float]: ...
+    def __call__(self, kernel_call: Callable[[], object], *, quantiles: list[float], **kwargs: object) -> Sequence[float]: ...
 
 
 DriverBase = ActiveDriver

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Self, TypeVar, overload
 
 from minitriton.errors import MinitritonError
 from minitriton.knobs.hook_types import (
@@ -42,6 +42,10 @@ __all__ = [
     "compilation", "emulator", "env", "language", "nvidia", "propagate_env", "proton", "redis", "refresh_knobs", "runtime",
     "setenv", "toenv",
 ]  # fmt: skip
+
+
+T = TypeVar("T", covariant=True)
+Hook = TypeVar("Hook", bound=Callable[..., object])
 
 
 class Env:
@@ -77,7 +81,7 @@ def setenv(key: str, value: str | None) -> None:
         os.environ[key] = value
 
 
-def toenv(val: Any) -> tuple[str | None] | None:
+def toenv(val: object) -> tuple[str | None] | None:
     """The text of a value for an environment variable, in a tuple; `(None,)` to unset it, None for what has no such text."""
     if val is None:
         return (None,)
@@ -86,24 +90,27 @@ def toenv(val: Any) -> tuple[str | None] | None:
     return (str(val),) if isinstance(val, (int, str)) else None
 
 
-class env_base:
-    """A knob backed by the environment variable `key`. Subclasses say in `get` what its text means."""
+class env_base(Generic[T]):
+    """A knob backed by the environment variable `key`. Subclasses say in `get` what its text means: a `T`."""
 
-    def __init__(self, key: str, default: Any = None) -> None:
+    def __init__(self, key: str) -> None:
         self.key = key
-        self.default = default
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, group: Any, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, group: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, group: base_knobs, owner: type | None = None) -> T: ...
+    def __get__(self, group: base_knobs | None, owner: type | None = None) -> Self | T:
         if group is None:
             return self
         if self.name in group.__dict__:
             return self.transform(group.__dict__[self.name])
         return self.get()
 
-    def __set__(self, group: Any, value: Any) -> None:
+    def __set__(self, group: base_knobs, value: object) -> None:
         if isinstance(value, Env):
             self.__delete__(group)
             return
@@ -112,26 +119,34 @@ class env_base:
         if text is not None:
             setenv(self.key, text[0])
 
-    def __delete__(self, group: Any) -> None:
+    def __delete__(self, group: base_knobs) -> None:
         group.__dict__.pop(self.name, None)
 
-    def get(self) -> Any:
+    def get(self) -> T:
         """What the environment says."""
         raise NotImplementedError
 
-    def transform(self, value: Any) -> Any:
+    def transform(self, value: Any) -> T:
         """What reading the knob gives when a program has set it to `value`."""
         return value
 
 
-class env_str(env_base):
+class env_str(env_base[str]):
+    def __init__(self, key: str, default: str) -> None:
+        super().__init__(key)
+        self.default = default
+
     def get(self) -> str:
         found = os.environ.get(self.key)
         return self.default if found is None else found
 
 
-class env_path(env_base):
+class env_path(env_base[str]):
     """A path; a variable that is empty counts as unset. Its default is computed when it is read: it may depend on another knob."""
+
+    def __init__(self, key: str, default: Callable[[], str]) -> None:
+        super().__init__(key)
+        self.default = default
 
     def get(self) -> str:
         return os.environ.get(self.key) or self.default()
@@ -141,31 +156,37 @@ env_str_callable_default = env_path
 """Triton's name of it."""
 
 
-class env_size(env_base):
+class env_size(env_base[int]):
     """A number of bytes: digits, and K, M or G for powers of 1024."""
+
+    def __init__(self, key: str, default: str) -> None:
+        super().__init__(key)
+        self.default = default
 
     def get(self) -> int:
         text = os.environ.get(self.key)
         return self.transform(self.default if text is None else text)
 
-    def transform(self, value: Any) -> int:
+    def transform(self, value: int | str) -> int:
         found = re.fullmatch(r"\s*(\d{1,15})\s*([KMG]?)i?B?\s*", str(value), re.IGNORECASE)
         if found is None:
             raise MinitritonError(f"{self.key} is {value!r}, which is no size", help=f"write it as in {self.key}=2G")
         return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
 
 
-class env_bool(env_base):
+class env_bool(env_base[bool]):
     def __init__(self, key: str, default: bool = False) -> None:
-        super().__init__(key, default)
+        super().__init__(key)
+        self.default = default
 
     def get(self) -> bool:
         return bool(_boolean(self.key, self.default))
 
 
-class env_int(env_base):
+class env_int(env_base[int]):
     def __init__(self, key: str, default: int = 0) -> None:
-        super().__init__(key, default)
+        super().__init__(key)
+        self.default = default
 
     def get(self) -> int:
         text = os.environ.get(self.key)
@@ -179,11 +200,12 @@ class env_int(env_base):
             ) from None
 
 
-class env_seconds(env_base):
+class env_seconds(env_base[float]):
     """A length of time; 0 stands for no limit."""
 
     def __init__(self, key: str, default: float) -> None:
-        super().__init__(key, default)
+        super().__init__(key)
+        self.default = default
 
     def get(self) -> float:
         text = os.environ.get(self.key)
@@ -201,12 +223,12 @@ class env_seconds(env_base):
         return seconds
 
 
-class env_opt_str(env_base):
+class env_opt_str(env_base[str | None]):
     def get(self) -> str | None:
         return os.environ.get(self.key)
 
 
-class env_opt_path(env_base):
+class env_opt_path(env_base[str | None]):
     """The first of several variables that names a path; empty ones count as unset."""
 
     def __init__(self, *keys: str) -> None:
@@ -217,12 +239,12 @@ class env_opt_path(env_base):
         return next((found for key in self.keys if (found := os.environ.get(key))), None)
 
 
-class env_opt_bool(env_base):
+class env_opt_bool(env_base[bool | None]):
     def get(self) -> bool | None:
         return _boolean(self.key, None)
 
 
-class env_class(env_base):
+class env_class(env_base[type | None]):
     """A class named as `module:Class`, which must derive from one called `base`."""
 
     def __init__(self, key: str, base: str) -> None:
@@ -273,7 +295,7 @@ def cuda_homes() -> list[str]:
     return [home for home in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda") if home]
 
 
-class env_nvidia_tool(env_base):
+class env_nvidia_tool(env_base[NvidiaTool]):
     """A program of the CUDA toolkit: named by its variable, at Triton's path, on the PATH, or below CUDA_HOME."""
 
     def __init__(self, binary: str) -> None:
@@ -314,21 +336,21 @@ class base_knobs:
     """A group of knobs."""
 
     @property
-    def knob_descriptors(self) -> dict[str, env_base]:
+    def knob_descriptors(self) -> dict[str, env_base[object]]:
         return {name: d for name, d in type(self).__dict__.items() if isinstance(d, env_base)}
 
     @property
-    def knobs(self) -> dict[str, Any]:
+    def knobs(self) -> dict[str, object]:
         """Every knob's value now."""
         return {name: getattr(self, name) for name in self.knob_descriptors}
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """A group of its own with the same settings."""
         other = type(self)()
         other.__dict__.update(self.__dict__)
         return other
 
-    def reset(self) -> Any:
+    def reset(self) -> Self:
         """Hands every knob back to the environment."""
         for name in self.knob_descriptors:
             delattr(self, name)
@@ -351,7 +373,7 @@ class base_knobs:
                     os.environ[key] = value
 
 
-class HookChain(list[Callable[..., Any]]):
+class HookChain(list[Hook]):
     """Functions called in order (in reverse order if `reversed`). A list, so that asking whether there are any costs nothing."""
 
     def __init__(self, reversed: bool = False) -> None:
@@ -359,18 +381,18 @@ class HookChain(list[Callable[..., Any]]):
         self.reversed = reversed
 
     @property
-    def calls(self) -> HookChain:
+    def calls(self) -> HookChain[Hook]:
         return self
 
-    def add(self, func: Callable[..., Any]) -> None:
+    def add(self, func: Hook) -> None:
         if func not in self:
             self.append(func)
 
-    def remove(self, func: Callable[..., Any]) -> None:
+    def remove(self, func: Hook) -> None:
         if func in self:
             super().remove(func)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: object, **kwargs: object) -> None:
         for hook in self[::-1] if self.reversed else self[:]:
             hook(*args, **kwargs)
 
@@ -443,12 +465,12 @@ class runtime_knobs(base_knobs):
     debug: bool = False
     override_arch = env_opt_path("TRITON_OVERRIDE_ARCH")
 
-    launch_enter_hook: Any = HookChain()
-    launch_exit_hook: Any = HookChain(reversed=True)
-    launch_arguments_hook: Any = HookChain()
+    launch_enter_hook: HookChain[LaunchHook] = HookChain()
+    launch_exit_hook: HookChain[LaunchHook] = HookChain(reversed=True)
+    launch_arguments_hook: HookChain[LaunchArgumentsHook] = HookChain()
     """minitriton's own: told, before each launch, of the kernel, its resolved grid, its arguments and its compile options."""
-    kernel_load_start_hook: Any = HookChain()
-    kernel_load_end_hook: Any = HookChain(reversed=True)
+    kernel_load_start_hook: HookChain[InitHandleHook] = HookChain()
+    kernel_load_end_hook: HookChain[InitHandleHook] = HookChain(reversed=True)
     jit_cache_hook: JITHook | None = None
     jit_post_compile_hook: JITHook | None = None
     add_stages_inspection_hook: PipelineStagesHook | None = None

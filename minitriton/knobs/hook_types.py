@@ -8,7 +8,6 @@ knobs.runtime.jit_cache_hook = hook
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, Protocol, TypedDict
 
 KernelAttr = list[str | int]
@@ -34,21 +33,33 @@ class CompilationListener(Protocol):
     """`knobs.compilation.listener`: told of every compile, `times` a `knobs.CompileTimes`."""
 
     def __call__(
-        self, *, src: Any, metadata: dict[str, Any], metadata_group: dict[str, str], times: Any, cache_hit: bool
+        self,
+        *,
+        src: object,
+        metadata: dict[str, object],
+        metadata_group: dict[str, str],
+        times: object,
+        cache_hit: bool,
     ) -> None: ...
+
+
+class LaunchMetadata(Protocol):
+    """Facts about a launch, worked out when they are asked for."""
+
+    def get(self) -> dict[str, object]: ...
 
 
 class LaunchHook(Protocol):
     """`knobs.runtime.launch_enter_hook` and `launch_exit_hook`: told of a launch's name, function and stream."""
 
-    def __call__(self, metadata: Any) -> None: ...
+    def __call__(self, metadata: LaunchMetadata) -> None: ...
 
 
 class LaunchArgumentsHook(Protocol):
     """`knobs.runtime.launch_arguments_hook`: told of what a launch is given: the arguments of all parameters, in order."""
 
     def __call__(
-        self, kernel: Any, grid: tuple[int, int, int], args: tuple[Any, ...], options: dict[str, Any]
+        self, kernel: Any, grid: tuple[int, int, int], args: tuple[object, ...], options: dict[str, object]
     ) -> None: ...
 
 
@@ -58,7 +69,7 @@ class InitHandleHook(Protocol):
     def __call__(
         self,
         module: object | None,
-        function: Callable[..., Any] | None,
+        function: Callable[..., object] | None,
         name: str,
         metadata_group: dict[str, str],
         hash: str,
@@ -71,7 +82,7 @@ class JITHookCompileInfo(TypedDict):
     key: str
     signature: dict[str, str]
     device: int
-    constants: dict[tuple[int, ...], Any]
+    constants: dict[tuple[int, ...], object]
     num_warps: int
     num_ctas: int
     num_stages: int
@@ -91,7 +102,7 @@ class JITHook(Protocol):
         *,
         key: str,
         repr: str,
-        fn: Any,
+        fn: object,
         compile: JITHookCompileInfo,
         is_manual_warmup: bool,
         already_compiled: bool,
@@ -103,9 +114,9 @@ class PipelineStagesHook(Protocol):
 
     def __call__(
         self,
-        backend: ModuleType | Any,
-        stages: dict[str, Callable[[Any, dict[str, Any]], Any]],
-        options: Any,
-        language: Any,
+        backend: object,
+        stages: dict[str, Callable[[object, dict[str, object]], object]],
+        options: object,
+        language: object,
         capability: int,
     ) -> None: ...

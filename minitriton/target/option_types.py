@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import SupportsIndex, cast
 
 from minitriton.errors import MinitritonError
 
@@ -26,14 +26,14 @@ class OptionType:
 
     what: str
     example: str
-    convert: Callable[[Any], Any]
+    convert: Callable[[object], object]
 
 
 def _integer(least: int, most: int, example: int) -> OptionType:
-    def convert(value: Any) -> int:
+    def convert(value: object) -> int:
         if isinstance(value, bool) or type(value).__name__ == "bool_":
             raise TypeError
-        number = operator.index(value)
+        number = operator.index(cast(SupportsIndex, value))
         if number < least:
             raise TypeError
         if number > most:
@@ -43,41 +43,41 @@ def _integer(least: int, most: int, example: int) -> OptionType:
     return OptionType(f"an integer of at least {least}", str(example), convert)
 
 
-def _switch(value: Any) -> bool:
-    number = operator.index(value)
+def _switch(value: object) -> bool:
+    number = operator.index(cast(SupportsIndex, value))
     if number not in (0, 1):
         raise TypeError
     return bool(number)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return str(value)
 
 
-def _path(value: Any) -> str:
-    found = os.fspath(value)
+def _path(value: object) -> str:
+    found = os.fspath(cast("os.PathLike[str] | str", value))
     if not isinstance(found, str) or "\0" in found:
         raise TypeError
     return found
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _names(value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
         raise TypeError
     return tuple(map(_text, sorted(value) if isinstance(value, (set, frozenset)) else value))
 
 
-def _name_list(value: Any) -> str:
+def _name_list(value: object) -> str:
     return _text(value) if isinstance(value, str) else ",".join(_names(value))
 
 
-def _libraries(value: Any) -> tuple[tuple[str, str], ...]:
+def _libraries(value: object) -> tuple[tuple[str, str], ...]:
     if isinstance(value, str):
         raise TypeError
     try:
-        pairs = dict(value.items() if isinstance(value, Mapping) else value)
+        pairs = dict(value.items() if isinstance(value, Mapping) else cast("Iterable[tuple[object, object]]", value))
     except ValueError:
         raise TypeError from None
     return tuple((_text(name), _path(path)) for name, path in pairs.items())
@@ -128,7 +128,7 @@ OPTIONAL = frozenset(("maxnreg", "ptx_version", "ptx_options", "ir_override", "p
 """Options that may be None."""
 
 
-def checked(name: str, value: Any) -> Any:
+def checked(name: str, value: object) -> object:
     """`value` in the one form that option `name` has. Raises `InvalidOptionType`."""
     if value is None and name in OPTIONAL:
         return None
@@ -142,7 +142,7 @@ def checked(name: str, value: Any) -> Any:
         ) from None
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception:

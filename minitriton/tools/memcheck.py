@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import Protocol, cast
 
 from minitriton.errors import MinitritonError
 
@@ -26,15 +27,27 @@ _INSIDE = "MINITRITON_MEMCHECK"
 """Set in the environment of a test that is being checked."""
 
 
-def cuda_memcheck(**target_kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+class Node(Protocol):
+    """A test as pytest names it."""
+
+    nodeid: str
+
+
+class Request(Protocol):
+    """What pytest's fixture `request` gives."""
+
+    node: Node
+
+
+def cuda_memcheck(**target_kwargs: object) -> Callable[[Callable[..., object]], Callable[..., None]]:
     """Decorator of a test: cases whose parameters include `target_kwargs` run under the checker and fail for what it finds.
 
     The test needs pytest's fixture `request`. Raises `MinitritonError` where no checker is installed.
     """
 
-    def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(test: Callable[..., object]) -> Callable[..., None]:
         @functools.wraps(test)
-        def checked(*args: Any, **kwargs: Any) -> None:
+        def checked(*args: object, **kwargs: object) -> None:
             if _INSIDE in os.environ or not target_kwargs.items() <= kwargs.items():
                 test(*args, **kwargs)
                 return
@@ -43,7 +56,9 @@ def cuda_memcheck(**target_kwargs: Any) -> Callable[[Callable[..., Any]], Callab
                     f"{test.__name__} is to be checked and has no parameter `request`",
                     help="add pytest's fixture `request` to its parameters",
                 )
-            _run_checked(kwargs["request"].node.nodeid.partition("::")[2], os.path.realpath(test.__code__.co_filename))
+            request = cast(Request, kwargs["request"])
+            file = cast(FunctionType, test).__code__.co_filename
+            _run_checked(request.node.nodeid.partition("::")[2], os.path.realpath(file))
 
         return checked
 

@@ -9,7 +9,7 @@ Needs torch.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import torch  # pyright: ignore[reportMissingImports]
 
@@ -25,9 +25,9 @@ _SCALE_NAN = 255
 class _Bits:
     """`data` is made from `data` (a tensor of numbers), or by `random` in `size`."""
 
-    data: Any
+    data: torch.Tensor
 
-    def __init__(self, data: Any = None, size: Any = None, device: Any = None) -> None:
+    def __init__(self, data: torch.Tensor | None = None, size: int | tuple[int, ...] | None = None, device: torch.device | str | None = None) -> None:
         self.device = device
         if data is None and size is None:
             raise ValueError("Either parameter data or size must be provided")
@@ -38,7 +38,7 @@ class _Bits:
         else:
             self.size = size if isinstance(size, tuple) else (size,)
 
-    def _encoded(self, values: Any) -> Any:
+    def _encoded(self, values: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
 
 
@@ -50,14 +50,14 @@ class MXFP4Tensor(_Bits):
         self.data = torch.randint(0, 16, self.size, dtype=torch.uint8, device=self.device)
         return self
 
-    def to(self, dtype: Any) -> Any:
+    def to(self, dtype: torch.dtype) -> torch.Tensor:
         """The numbers as float32."""
         assert dtype == torch.float32, "Currently only float32 is supported for fp4e2m1 to float conversion"
         magnitudes = torch.tensor(_FP4_MAGNITUDES, dtype=dtype, device=self.data.device)
         codes = self.data.long()
         return torch.where(codes >= _SIGN, -magnitudes[codes & 7], magnitudes[codes & 7])
 
-    def _encoded(self, values: Any) -> Any:
+    def _encoded(self, values: torch.Tensor) -> torch.Tensor:
         """To nearest, ties to even codes; what is too large, infinite or NaN becomes the largest magnitude."""
         size = values.abs()
         code = torch.zeros(values.shape, dtype=torch.uint8, device=values.device)
@@ -68,7 +68,7 @@ class MXFP4Tensor(_Bits):
         code = torch.where(torch.isnan(values), torch.full_like(code, _LARGEST_FP4_CODE), code)
         return code | (torch.signbit(values).to(torch.uint8) * _SIGN)
 
-    def to_packed_tensor(self, dim: int) -> Any:
+    def to_packed_tensor(self, dim: int) -> torch.Tensor:
         """Two codes in each byte, neighbours along `dim`, the first in the low half; an odd length is padded by a zero."""
         assert 0 <= dim < self.data.ndim, "The dimension to pack along is not within the range of tensor dimensions"
         data = self.data.movedim(dim, -1)
@@ -76,7 +76,7 @@ class MXFP4Tensor(_Bits):
             data = torch.nn.functional.pad(data, (0, 1))
         return (data[..., 0::2] | (data[..., 1::2] << 4)).movedim(-1, dim).contiguous()
 
-    def unpack_packed_tensor(self, packed_tensor: Any, dim: int, original_shape: Any) -> Any:
+    def unpack_packed_tensor(self, packed_tensor: torch.Tensor, dim: int, original_shape: Sequence[int]) -> torch.Tensor:
         """The codes that `to_packed_tensor(dim)` made `packed_tensor` of, in their `original_shape`."""
         packed = packed_tensor.movedim(dim, -1)
         pairs = torch.stack((packed & 0xF, packed >> 4), dim=-1)
@@ -95,13 +95,13 @@ class MXScaleTensor(_Bits):
         self.data = torch.randint(least, most + 1, self.size, dtype=torch.uint8, device=self.device)
         return self
 
-    def to(self, dtype: Any) -> Any:
+    def to(self, dtype: torch.dtype) -> torch.Tensor:
         """The numbers as float32."""
         assert dtype == torch.float32, "Currently only float32 is supported for f8e8m0 to float conversion"
         powers = torch.ldexp(torch.ones_like(self.data, dtype=dtype), self.data.int() - _SCALE_BIAS)
         return torch.where(self.data == _SCALE_NAN, torch.full_like(powers, torch.nan), powers)
 
-    def _encoded(self, values: Any) -> Any:
+    def _encoded(self, values: torch.Tensor) -> torch.Tensor:
         """The exponent of the largest power of two that is not greater; NaN for what is infinite, NaN or not positive."""
         exponents = torch.frexp(values).exponent - 1 + _SCALE_BIAS
         valid = torch.isfinite(values) & (values > 0)

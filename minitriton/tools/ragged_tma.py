@@ -11,18 +11,17 @@ first has a stride of 2**34 elements less a row, of which 2**30 are a multiple o
 
 from __future__ import annotations
 
-from typing import Any
 
 import minitriton
 import minitriton.language as tl
-from minitriton.tools.tensor_descriptor import TensorDescriptor, require
+from minitriton.tools.tensor_descriptor import Array, TensorDescriptor, require
 
 _ROWS = 2**30
 _MOST = 0x7FFF0000
 _MOST_DIMS = 3
 
 
-def create_ragged_descriptor(T: Any, block_shape: list[int], ragged_dim: int = 0) -> TensorDescriptor:
+def create_ragged_descriptor(T: Array, block_shape: list[int], ragged_dim: int = 0) -> TensorDescriptor:
     """A descriptor of the 2- or 3-dimensional array `T`, whose dimension `ragged_dim` (not the last) holds the batches.
 
     Raises `DescriptorError` for an array of other dimensions or with more than 2**30 rows.

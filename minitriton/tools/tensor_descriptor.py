@@ -7,8 +7,9 @@ TensorDescriptor.from_tensor(x, [64, 64])    →    `desc.load([row, column])` i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, cast
 
 from minitriton._utils import validate_block_shape
 from minitriton.errors import MinitritonError
@@ -20,13 +21,43 @@ _ALIGNMENT = 16
 _MAX_RANK = 5
 
 
+class ItemSize(Protocol):
+    """A dtype of an array library."""
+
+    @property
+    def itemsize(self) -> int: ...
+
+
+class Array(Protocol):
+    """A tensor of torch, or an array of NumPy or another library."""
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+
+    @property
+    def dtype(self) -> ItemSize: ...
+
+
+class HostArray(Array, Protocol):
+    """An array of NumPy, or of another library that follows it."""
+
+    @property
+    def strides(self) -> Sequence[int]: ...
+
+
+class StridedArray(Array, Protocol):
+    """A tensor of torch."""
+
+    def stride(self) -> Sequence[int]: ...
+
+
 @dataclass
 class TensorDescriptor:
     """`base` is a tensor, `shape` and `strides` count elements, `padding` is what lies outside: "zero" or "nan"."""
 
-    base: Any
-    shape: list[int]
-    strides: list[int]
+    base: Array
+    shape: Sequence[int]
+    strides: Sequence[int]
     block_shape: list[int]
     padding: str = "zero"
 
@@ -52,12 +83,13 @@ class TensorDescriptor:
         )
 
     @staticmethod
-    def from_tensor(tensor: Any, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:
+    def from_tensor(tensor: Array, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:
         """A descriptor of all of `tensor`."""
-        if hasattr(tensor, "stride"):
-            strides = tensor.stride()
+        stride = getattr(tensor, "stride", None)
+        if stride is not None:
+            strides = stride()
         else:
-            strides = [step // tensor.dtype.itemsize for step in tensor.strides]
+            strides = [step // tensor.dtype.itemsize for step in cast(HostArray, tensor).strides]
         return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+
+from xdsl.context import Context
 
 from minitriton.dialects.bindings import BlockView as block
 from minitriton.dialects.bindings import FunctionView as function
@@ -27,10 +28,10 @@ __all__ = [
 ]
 
 
-def load_dialects(context: Any) -> None:
+def load_dialects(context: Context) -> None:
     """A context has every dialect from the start."""
 
 
-def parse_mlir_module(path: str | Path, context: Any) -> module:
+def parse_mlir_module(path: str | Path, context: Context) -> module:
     """The module in a file. Raises `IRError` with the place of what is wrong."""
     return module(parse_module(Path(path).read_text(), str(path)), context)

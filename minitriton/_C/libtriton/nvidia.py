@@ -5,7 +5,9 @@ cuBLAS itself is called by torch, which brings it along.
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from collections.abc import Sequence
+from typing import Protocol
 
 from minitriton.errors import MinitritonError
 
@@ -15,23 +17,35 @@ _EXACT = ("torch.float16", "torch.bfloat16", "torch.float32")
 _FP8 = ("torch.float8_e4m3fn",)
 
 
+class Matrix(Protocol):
+    """A tensor of torch on the GPU."""
+
+    dtype: object
+    device: object
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+
+    @property
+    def T(self) -> Matrix: ...
+
+
 class CublasLt:
     """Products on the GPU; `workspace` is what cuBLAS may use beside them (torch keeps its own)."""
 
-    def __init__(self, workspace: Any) -> None:
+    def __init__(self, workspace: object) -> None:
         self.workspace = workspace
 
-    def matmul(self, a: Any, b: Any, c: Any) -> None:
+    def matmul(self, a: Matrix, b: Matrix, c: Matrix) -> None:
         """Stores a (M x K) times b (N x K) transposed in c (M x N). fp16, bf16, fp32 and e4m3, all three of one dtype.
 
         Raises `MinitritonError` for other types and for shapes that do not fit.
         """
         self.gemm(a, b, c, c, 1.0, 0.0)
 
-    def gemm(self, a: Any, b: Any, c: Any, d: Any, alpha: float, beta: float) -> None:
+    def gemm(self, a: Matrix, b: Matrix, c: Matrix, d: Matrix, alpha: float, beta: float) -> None:
         """Stores alpha · a bᵀ + beta · c in d; shapes and types as in `matmul`. e4m3 takes neither alpha nor beta."""
-        import torch  # pyright: ignore[reportMissingImports]
-
+        torch = importlib.import_module("torch")
         kinds = {str(each.dtype) for each in (a, b, c, d)}
         if len(kinds) != 1 or not kinds <= {*_EXACT, *_FP8}:
             raise MinitritonError(f"CublasLt multiplies {', '.join((*_EXACT, *_FP8))}, all of one type, not {kinds}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
 
 from minitriton import knobs
-from minitriton.backends.compiler import BaseBackend
+from minitriton.backends.compiler import Addressed, BaseBackend
 from minitriton.target import GPUTarget
 
 _TWO_GIB = 2**31 - 1
@@ -21,13 +20,15 @@ class HIPBackend(BaseBackend):
         return False
 
     @staticmethod
-    def is_within_2gb(arg: Any) -> bool:
-        if hasattr(arg, "ptr_range"):
-            return arg.ptr_range() <= _TWO_GIB
-        return hasattr(arg, "untyped_storage") and arg.untyped_storage().size() <= _TWO_GIB
+    def is_within_2gb(arg: object) -> bool:
+        ptr_range = getattr(arg, "ptr_range", None)
+        if ptr_range is not None:
+            return ptr_range() <= _TWO_GIB
+        storage = getattr(arg, "untyped_storage", None)
+        return storage is not None and storage().size() <= _TWO_GIB
 
     @staticmethod
-    def get_tensor_specialization(arg: Any, **kwargs: Any) -> str:
+    def get_tensor_specialization(arg: Addressed, **kwargs: object) -> str:
         """ "D" for an address divisible by 16, "S" for a small tensor."""
         key = BaseBackend.get_tensor_specialization(arg, **kwargs)
         return key + "S" if knobs.amd.use_buffer_ops and HIPBackend.is_within_2gb(arg) else key

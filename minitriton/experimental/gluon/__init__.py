@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 from minitriton.experimental.gluon.missing import missing, watch_imports
 
 watch_imports()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> ModuleType:
     """Raises `GluonNotSupported`; `AttributeError` for what Python itself looks for."""
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 from minitriton.experimental.gluon.language._layouts import NVMMASharedLayout
 from minitriton.experimental.gluon.missing import missing
@@ -10,7 +10,7 @@ from minitriton.experimental.gluon.missing import missing
 __all__ = ["NVMMASharedLayout"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> NoReturn:
     """Raises `GluonNotSupported`; `AttributeError` for what Python itself looks for."""
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,10 +5,11 @@ TensorDescriptor.from_tensor(x, [64, 64], NVMMASharedLayout(128, 16))    →    
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from minitriton.experimental.gluon.language._layouts import NVMMASharedLayout
+from minitriton.tools.tensor_descriptor import Array, StridedArray
 from minitriton.tools.tensor_descriptor import TensorDescriptor as _Plain
 
 
@@ -16,9 +17,9 @@ from minitriton.tools.tensor_descriptor import TensorDescriptor as _Plain
 class TensorDescriptor:
     """As `minitriton.tools.tensor_descriptor.TensorDescriptor`, with `layout`. Raises `DescriptorError` for what cannot be described."""
 
-    base: Any
-    shape: list[int]
-    strides: list[int]
+    base: Array
+    shape: Sequence[int]
+    strides: Sequence[int]
     block_shape: list[int]
     layout: NVMMASharedLayout
     padding: str = "zero"
@@ -28,6 +29,6 @@ class TensorDescriptor:
 
     @staticmethod
     def from_tensor(
-        tensor: Any, block_shape: list[int], layout: NVMMASharedLayout, padding: str = "zero"
+        tensor: StridedArray, block_shape: list[int], layout: NVMMASharedLayout, padding: str = "zero"
     ) -> TensorDescriptor:
         return TensorDescriptor(tensor, tensor.shape, tensor.stride(), block_shape, layout, padding)
