@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, final
 
 from xdsl.dialects.builtin import (
     FileLineColLoc,
@@ -75,6 +75,7 @@ def ir_type(type: base_type) -> Attribute:
     return found
 
 
+@final
 class Place:
     """A line and column of a file, and the location attribute made of it once an op stands there."""
 
@@ -127,7 +128,7 @@ class IRBuilder:
     def location(self) -> LocationAttr:
         """Where the ops that are inserted next stand in the source."""
         place = self.place
-        return place.attribute() if isinstance(place, Place) else place
+        return place.attribute() if type(place) is Place else place
 
     @location.setter
     def location(self, location: LocationAttr) -> None:

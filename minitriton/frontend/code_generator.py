@@ -150,7 +150,7 @@ def _run_time_type(arg: object) -> base_type | None:
 def ast_to_ttir(
     fn: JITCallable,
     signature: Mapping[str, TypeName],
-    constexprs: Mapping[str | Path, object],
+    constexprs: Mapping[str, object] | Mapping[Path, object] | Mapping[str | Path, object],
     attrs: Mapping[Path, Sequence[Promise]],
     options: CUDAOptions,
     target: GPUTarget,

@@ -63,7 +63,8 @@ def prepared_tree(fn: JITCallable) -> PreparedFunction:
 
 def place_of(node: ast.AST) -> Place:
     """Where a node of a prepared tree that has a line stands."""
-    return cast(Placed, node).place
+    placed: Any = node
+    return placed.place
 
 
 def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> None:

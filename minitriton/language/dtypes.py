@@ -10,9 +10,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
-
-T = TypeVar("T")
+from typing import TYPE_CHECKING, Any, Protocol
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 """The most elements that a block can have."""
@@ -25,8 +23,8 @@ class Constant(Protocol):
     def value(self) -> Any: ...
 
 
-def _unwrapped(value: T | Constant) -> T:
-    return cast(Constant, value).value if type(value).__name__ == "constexpr" else cast(T, value)
+def _unwrapped(value: Any) -> Any:
+    return value.value if type(value).__name__ == "constexpr" else value
 
 
 class base_type:
@@ -97,18 +95,18 @@ class dtype(base_type):
     numel: int = 1
 
     def __init__(self, name: str | Constant) -> None:
-        name = _unwrapped(name)
-        if not dtype.is_dtype(name):
-            raise TypeError(f"{name!r} is not a dtype of the language")
-        self.name: str = name
-        self.primitive_bitwidth = _bitwidth(name)
+        text: str = _unwrapped(name)
+        if not dtype.is_dtype(text):
+            raise TypeError(f"{text!r} is not a dtype of the language")
+        self.name: str = text
+        self.primitive_bitwidth = _bitwidth(text)
         self.itemsize = self.primitive_bitwidth // 8
-        if name in dtype.SINT_TYPES or name in dtype.UINT_TYPES:
-            signed = name in dtype.SINT_TYPES
+        if text in dtype.SINT_TYPES or text in dtype.UINT_TYPES:
+            signed = text in dtype.SINT_TYPES
             self.int_signedness = dtype.SIGNEDNESS.SIGNED if signed else dtype.SIGNEDNESS.UNSIGNED
             self.int_bitwidth = self.primitive_bitwidth
-        elif name in _FLOAT_FORMATS:
-            self.fp_mantissa_width, self.exponent_bias = _FLOAT_FORMATS[name]
+        elif text in _FLOAT_FORMATS:
+            self.fp_mantissa_width, self.exponent_bias = _FLOAT_FORMATS[text]
 
     def is_fp8(self) -> bool:
         return self.name.startswith("fp8")

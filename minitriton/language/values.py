@@ -349,6 +349,6 @@ class slice(base_value):
 
 def type_of(value: object) -> base_type:
     """The type of any value that a kernel can hold; plain Python values count as compile-time values."""
-    if isinstance(value, (base_value, builtins.tuple, list)):
-        return tuple(value).type if isinstance(value, (builtins.tuple, list)) else value.type
-    return constexpr_type(value)
+    if isinstance(value, base_value):
+        return value.type
+    return tuple(value).type if isinstance(value, (builtins.tuple, list)) else constexpr_type(value)

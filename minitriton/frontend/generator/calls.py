@@ -206,7 +206,7 @@ class CallVisitor(LoopVisitor):
         op = self.b.insert(tt.CallOp(record.symbol, flatten_all(args), result_types))
         if type == void:
             return None
-        return rebuild(type, op.results, 0)[0]
+        return rebuild(type, list(op.results), 0)[0]
 
 
 def _argument(value: object) -> object:
