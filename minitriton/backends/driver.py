@@ -11,7 +11,9 @@ from minitriton.runtime.active_driver import ActiveDriver
 class Benchmarker(Protocol):
     """What measures a call: `bench(call, quantiles=[0.5])` gives milliseconds."""
 
-    def __call__(self, kernel_call: Callable[[], object], *, quantiles: list[float], **kwargs: object) -> Sequence[float]: ...
+    def __call__(
+        self, kernel_call: Callable[[], object], *, quantiles: list[float], **kwargs: object
+    ) -> Sequence[float]: ...
 
 
 DriverBase = ActiveDriver

@@ -159,7 +159,7 @@ env_str_callable_default = env_path
 class env_size(env_base[int]):
     """A number of bytes: digits, and K, M or G for powers of 1024."""
 
-    def __init__(self, key: str, default: str) -> None:
+    def __init__(self, key: str, default: str = "0") -> None:
         super().__init__(key)
         self.default = default
 

@@ -59,7 +59,7 @@ class LaunchArgumentsHook(Protocol):
     """`knobs.runtime.launch_arguments_hook`: told of what a launch is given: the arguments of all parameters, in order."""
 
     def __call__(
-        self, kernel: Any, grid: tuple[int, int, int], args: tuple[object, ...], options: dict[str, object]
+        self, kernel: Any, grid: tuple[int, int, int], args: tuple[object, ...], options: dict[str, object], /
     ) -> None: ...
 
 

@@ -27,7 +27,12 @@ class _Bits:
 
     data: torch.Tensor
 
-    def __init__(self, data: torch.Tensor | None = None, size: int | tuple[int, ...] | None = None, device: torch.device | str | None = None) -> None:
+    def __init__(
+        self,
+        data: torch.Tensor | None = None,
+        size: int | tuple[int, ...] | None = None,
+        device: torch.device | str | None = None,
+    ) -> None:
         self.device = device
         if data is None and size is None:
             raise ValueError("Either parameter data or size must be provided")
@@ -76,7 +81,9 @@ class MXFP4Tensor(_Bits):
             data = torch.nn.functional.pad(data, (0, 1))
         return (data[..., 0::2] | (data[..., 1::2] << 4)).movedim(-1, dim).contiguous()
 
-    def unpack_packed_tensor(self, packed_tensor: torch.Tensor, dim: int, original_shape: Sequence[int]) -> torch.Tensor:
+    def unpack_packed_tensor(
+        self, packed_tensor: torch.Tensor, dim: int, original_shape: Sequence[int]
+    ) -> torch.Tensor:
         """The codes that `to_packed_tensor(dim)` made `packed_tensor` of, in their `original_shape`."""
         packed = packed_tensor.movedim(dim, -1)
         pairs = torch.stack((packed & 0xF, packed >> 4), dim=-1)

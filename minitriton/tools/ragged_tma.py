@@ -11,7 +11,6 @@ first has a stride of 2**34 elements less a row, of which 2**30 are a multiple o
 
 from __future__ import annotations
 
-
 import minitriton
 import minitriton.language as tl
 from minitriton.tools.tensor_descriptor import Array, TensorDescriptor, require

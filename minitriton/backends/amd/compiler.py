@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from minitriton import knobs
 from minitriton.backends.compiler import Addressed, BaseBackend
 from minitriton.target import GPUTarget
