@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ class Opened:
     inspected: dict[int, dict[str, Any]] = field(default_factory=dict)
     ended: float = 0.0
     """When the compile ended, in seconds since 1970."""
+    stamp: list[int] | None = None
+    """Of the file when it was compiled."""
     seconds: float = 0.0
     """That it took, with what was recorded of it."""
     ran: Ran | None = None
@@ -37,6 +40,17 @@ class Opened:
         return self.tables.files
 
 
+def stamp_of(asked: Asked) -> list[int] | None:
+    """What changes when the file that is compiled does; None for a kernel of the corpus, and for edited text."""
+    if asked.kernel_text is not None:
+        return None
+    try:
+        found = os.stat(asked.source.partition(":")[0])
+    except OSError:
+        return None
+    return [found.st_mtime_ns // 1000, found.st_size]
+
+
 class Compiles:
     """The compiles of a session."""
 
@@ -44,9 +58,10 @@ class Compiles:
         self._opened: OrderedDict[Asked, Opened] = OrderedDict()
 
     def opened(self, asked: Asked) -> Opened:
-        """The compile of `asked`, made or remembered."""
+        """The compile of `asked`, made or, while its file is what it was, remembered."""
         found = self._opened.get(asked)
-        if found is None:
+        stamp = stamp_of(asked)
+        if found is None or found.stamp != stamp:
             start = time.perf_counter()
             program = open_program(asked)
             recording = record(
@@ -54,7 +69,7 @@ class Compiles:
             )
             recording.own_pipeline = str(program.own_pipeline())
             found = self._opened[asked] = Opened(program, recording, Tables(sorted(recording.sources)))
-            found.ended, found.seconds = time.time(), time.perf_counter() - start
+            found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp
             while len(self._opened) > _KEPT:
                 self._opened.popitem(last=False)
         self._opened.move_to_end(asked)

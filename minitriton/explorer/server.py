@@ -12,6 +12,7 @@ import contextlib
 import hmac
 import json
 import secrets
+import signal
 import socket
 import sys
 import threading
@@ -160,6 +161,9 @@ def serve(asked: list[Asked], *, port: int = DEFAULT_PORT, browser: bool = True,
             flush=True,
         )
         server = Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))
+        if hasattr(signal, "SIGHUP"):
+            # The terminal was closed.
+            signal.signal(signal.SIGHUP, server.handle_exit)
         if browser:
             threading.Timer(0.3, webbrowser.open, [address]).start()
         with contextlib.suppress(KeyboardInterrupt):

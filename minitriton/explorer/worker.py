@@ -12,15 +12,20 @@ import functools
 import gc
 import json
 import multiprocessing
+import os
 import signal
 import threading
+import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
 
 SECONDS = 300.0
 """That a question may take."""
+_LOOK_EVERY = 0.5
+"""Seconds between looks for the process that started this one."""
 _COLLECT_AFTER = 200_000
 """Objects made before the garbage collector looks for cycles among them: at its usual 700 it takes a third of an attention's
 recording (0.62 s of processor time, 0.44 s without, 22 November 2026)."""
@@ -104,10 +109,19 @@ def as_error(error: BaseException) -> dict[str, Any]:
         said: dict[str, Any] = {
             "message": error.message, "help": error.help, "text": str(error), "source_line": error.source_line,
             "file": place.file if place else None, "line": place.line if place else None, "column": place.column if place else None,
+            "source": _text_of(place.file) if place else None,
         }  # fmt: skip
     else:
         said = {"message": f"{type(error).__name__}: {error}", "text": f"{type(error).__name__}: {error}"}
     return {"error": said}
+
+
+def _text_of(path: str) -> str | None:
+    """The file that an error is in, to be shown with it; None where it cannot be read."""
+    try:
+        return Path(path).read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 @functools.cache
@@ -120,6 +134,14 @@ def _context() -> Any:
     return context
 
 
+def _end_with_the_server() -> None:
+    """Ends this process when the one that started it is gone, however it ended, and whatever is computed here."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(_LOOK_EVERY)
+    os._exit(0)
+
+
 def _work(pipe: Connection) -> None:
     """Answers until nobody asks: Ctrl-C in the terminal is for the server, which then closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -129,6 +151,7 @@ def _work(pipe: Connection) -> None:
     workshop = Workshop()
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
     while True:
         try:
             name, given = pipe.recv()

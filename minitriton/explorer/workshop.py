@@ -13,7 +13,7 @@ from typing import Any
 from minitriton.analysis.locations import user_location
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
-from minitriton.explorer.compiles import Compiles, Opened
+from minitriton.explorer.compiles import Compiles, Opened, stamp_of
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.inspection import inspect_state
 from minitriton.explorer.lessons.exercise import grade
@@ -31,6 +31,11 @@ class Workshop(Compiles):
         """What service `name` says. Raises `MinitritonError` for what it cannot do, and for a service that there is not."""
         if name not in SERVICES:
             raise MinitritonError(f"the explorer has no service {name!r}", help="it has: " + ", ".join(SERVICES))
+        stamp = given.get("stamp")
+        if stamp is not None and name != "compile" and stamp != stamp_of(asked_of(given)):
+            raise MinitritonError(
+                f"{asked_of(given).source} has changed since this page compiled it", help="load the page again"
+            )
         return SERVICES[name](self, given)
 
 
@@ -41,7 +46,7 @@ def compiled(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
         workshop.forget(asked)
     opened = workshop.opened(asked)
     took = {"ended": opened.ended, "seconds": round(opened.seconds, 3)}
-    return {**payload(opened.recording), **about(opened.program), "took": took}
+    return {**payload(opened.recording), **about(opened.program), "took": took, "stamp": opened.stamp}
 
 
 def about(program: Program) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from selenium.webdriver.common.by import By
@@ -34,6 +36,10 @@ class Page:
         """Waits for what the page says of itself."""
         wait_for(lambda: self.browser.find_element(By.TAG_NAME, "body").get_attribute("data-ready"))
 
+    def wait_until_checked(self) -> None:
+        """Waits for the verdicts on all passes."""
+        wait_for(lambda: self.text("#check")[:1] in "✓✗", 180)
+
     def all(self, selector: str) -> list[Any]:
         """Elements by a CSS selector."""
         return self.browser.find_elements(By.CSS_SELECTOR, selector)
@@ -41,6 +47,11 @@ class Page:
     def one(self, selector: str) -> Any:
         """The first of them, once there is one."""
         return wait_for(lambda: next(iter(self.all(selector)), None))
+
+    @property
+    def focused(self) -> Any:
+        """The element that has the keyboard."""
+        return self.browser.switch_to.active_element
 
     def text(self, selector: str) -> str:
         """The text of an element."""
@@ -82,7 +93,7 @@ class Page:
     def click_line(self, pane: str, text: str) -> None:
         """Clicks a line at its value, where it has one."""
         line = self.line(pane, text)
-        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", line)
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', inline: 'start'})", line)
         words = line.find_elements(By.CSS_SELECTOR, ".t-variable")
         (words[0] if words else line).click()
 
@@ -116,6 +127,15 @@ class Page:
         next(one for one in self.all(".whatif button") if one.text == "Compile").click()
         wait_for(lambda: self.text("#status") not in ("", "compiling…"))
 
-    def shoot(self, path: Any) -> None:
-        """A picture of the page as it is."""
-        self.browser.save_screenshot(str(path))
+    def size(self, width: int, height: int) -> None:
+        """The window's."""
+        given = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", given)
+
+    def shoot(self, path: Path) -> None:
+        """A picture of the page as it is, of few colours, which keeps it small."""
+        from PIL import Image
+
+        with Image.open(io.BytesIO(self.browser.get_screenshot_as_png())) as whole:
+            few = whole.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+            few.save(path, optimize=True)

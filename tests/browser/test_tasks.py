@@ -1,4 +1,4 @@
-"""Ten tasks, done by a browser; `MINITRITON_SCREENSHOTS=DIR` keeps a picture of each."""
+"""Ten tasks, done by a browser; `MINITRITON_SCREENSHOTS=docs/pictures` keeps the pictures that docs/explorer.md shows."""
 
 from __future__ import annotations
 
@@ -16,38 +16,51 @@ import pytest
 pytest.importorskip("selenium", reason="needs selenium")
 pytest.importorskip("uvicorn", reason="needs minitriton[explorer]")
 from driving import Page, wait_for
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from minitriton.explorer import lessons
 
-SOFTMAX = ("examples/kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=256", "--arg", "n_rows=3", "--arg", "in_stride=256", "--arg", "out_stride=256", "--arg", "n_cols=240")  # fmt: skip
-Serve = Callable[..., str]
+SOFTMAX = ("examples/kernels/softmax.py:softmax", "--signature", "*fp32:16,*fp32:16,i32,i32,i32,i32:16,BLOCK=512", "--arg", "n_rows=3", "--arg", "in_stride=512", "--arg", "out_stride=512", "--arg", "n_cols=480")  # fmt: skip
+Shoot = Callable[[str], None]
 
 
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Starts servers; their addresses."""
-    started: list[subprocess.Popen[str]] = []
+class Servers:
+    """Servers that a test starts, each in a process of its own."""
 
-    def start(*arguments: str) -> str:
+    def __init__(self) -> None:
+        self.started: list[subprocess.Popen[str]] = []
+
+    def __call__(self, *arguments: str) -> str:
+        """The address of one more."""
         command = [sys.executable, "-m", "minitriton", "explore", *arguments, "--port", "0", "--no-browser"]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-        assert started[-1].stdout is not None
-        return started[-1].stdout.readline().strip()
+        self.started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        stdout = self.started[-1].stdout
+        assert stdout is not None
+        return stdout.readline().strip()
 
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait(20)
+    def end(self) -> None:
+        """Ends them all."""
+        for process in self.started:
+            process.terminate()
+            process.wait(20)
 
 
 @pytest.fixture
-def page(browser: Any, serve: Serve) -> Iterator[Page]:
+def serve() -> Iterator[Servers]:
+    """Starts servers; their addresses."""
+    servers = Servers()
+    yield servers
+    servers.end()
+
+
+@pytest.fixture
+def page(browser: Any, serve: Servers) -> Iterator[Page]:
     """The page, left before its server ends; no error may be said in the console, and no request may leave the machine."""
     browser.get_log("browser")
     browser.get_log("performance")
-    yield Page(browser)
+    made = Page(browser)
+    made.size(1440, 860)
+    yield made
     browser.get("about:blank")
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
@@ -57,34 +70,45 @@ def page(browser: Any, serve: Serve) -> Iterator[Page]:
 
 
 @pytest.fixture
-def shoot(page: Page, request: pytest.FixtureRequest) -> Callable[[], None]:
-    """Keeps a picture, named by the test."""
+def shoot(page: Page) -> Shoot:
+    """Keeps a picture, where they are asked for."""
     folder = os.environ.get("MINITRITON_SCREENSHOTS")
 
-    def keep() -> None:
+    def keep(name: str) -> None:
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            time.sleep(0.2)
-            page.shoot(Path(folder) / f"{request.node.name.removeprefix('test_')}.png")
+            time.sleep(0.3)
+            page.shoot(Path(folder) / f"explorer-{name}.png")
 
     return keep
 
 
-def test_1_find_the_pass_that_introduced_an_op(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
-    page.open(serve(*SOFTMAX))
-    page.choose("tritongpu-coalesce")
-    assert any("ttg.convert_layout" in line for line in page.lines("after", "k-added"))
-    assert not any("ttg.convert_layout" in line for line in page.lines("before", "k-removed"))
-    shoot()
+def test_1_find_the_pass_that_introduced_an_op(page: Page, serve: Servers, shoot: Shoot) -> None:
+    page.open(serve("exact_attention"))
+    page.choose("place-shared-memory")
+    page.press("f")
+    page.click_line("after", "ttg.convert_layout")
+    found = wait_for(lambda: page.text("#history"))
+    assert "ttg.convert_layout" in found and "introduced by" in found and "changed by" in found
+    pass_name = page.text("#history button")
+    page.one("#history button").click()
+    wait_for(lambda: page.text("#title").startswith(pass_name))
+    kinds = ("k-added", "k-changed")
+    wait_for(lambda: any("ttg.convert_layout" in line for kind in kinds for line in page.lines("after", kind)), 20)
+    page.press("f")
+    page.wait_until_checked()
+    shoot("1-introduced")
 
 
-def test_2_see_why_a_load_is_scalar_and_mend_it_by_a_hint(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+def test_2_see_why_a_load_is_scalar_and_mend_it_by_a_hint(page: Page, serve: Servers, shoot: Shoot) -> None:
     page.open(serve(*SOFTMAX))
+    page.wait_until_checked()
     page.choose("tritongpu-remove-layout-conversions")
     page.click_line("after", "tt.load")
     access = wait_for(lambda: page.text("#access"))
     assert "4 bytes at a time, of at most 16" in access and "limited by the alignment" in access
     assert "argument in_stride" in access and "tl.assume(in_stride % 16 == 0)" in access
+    shoot("2-scalar")
     page.press("5")
     page.edit(
         lambda text: text.replace(
@@ -93,15 +117,16 @@ def test_2_see_why_a_load_is_scalar_and_mend_it_by_a_hint(page: Page, serve: Ser
     )
     assert "compiled in" in page.text("#status")
     page.press("1")
-    page.choose("emit-ptx")
-    page.choose("tritongpu-coalesce")
+    page.choose("tritongpu-remove-layout-conversions")
     page.click_line("after", "tt.load")
-    wait_for(lambda: "8 bytes at a time" in page.text("#access") or "16 bytes at a time" in page.text("#access"))
-    shoot()
+    wait_for(lambda: "16 bytes at a time" in page.text("#access"))
+    assert "as wide as can be" in page.text("#access")
+    page.wait_until_checked()
+    shoot("2-wide")
 
 
 def test_3_find_a_bank_conflict_and_remove_it_by_another_encoding(
-    page: Page, serve: Serve, shoot: Callable[[], None], tmp_path: Path
+    page: Page, serve: Servers, shoot: Shoot, tmp_path: Path
 ) -> None:
     shared = "#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = %d, order = [1, 0]}>"
     rows = "#ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>"
@@ -143,6 +168,9 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.tar
     assert "32 times the passes" in page.text("#movement")
     page.press("2")
     assert "32 times the passes" in page.text("#layout")
+    page.wait_until_checked()
+    next(one for one in page.all("#panel-layout .choices button") if one.text == "bank").click()
+    shoot("3-conflicts")
     page.press("5")
     next(one for one in page.all(".whatif button") if "IR" in one.text).click()
     page.edit(lambda text: text.replace("maxPhase = 1,", "maxPhase = 32,"))
@@ -152,21 +180,21 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.tar
     page.click_line("after", "ttg.local_load")
     page.press("2")
     wait_for(lambda: "no conflicts" in page.text("#layout"))
-    shoot()
+    page.wait_until_checked()
+    shoot("3-swizzled")
     page.press("4")
     totals = wait_for(lambda: page.text("#totals"), 120)
     assert "for bank conflicts" in totals and "\N{MINUS SIGN}" in totals
 
 
-def test_4_break_a_kernel_by_skipping_a_pass_and_see_it_named(
-    page: Page, serve: Serve, shoot: Callable[[], None]
-) -> None:
+def test_4_break_a_kernel_by_skipping_a_pass_and_see_it_named(page: Page, serve: Servers, shoot: Shoot) -> None:
     page.open(serve("exact_attention"))
     page.press("u")
     page.choose("insert-barriers")
     page.press("x")
     refused = wait_for(lambda: page.text("#banner"))
     assert "needs: barriers placed" in refused and "run one of these before it: insert-barriers" in refused
+    shoot("4-refused")
     tidy = Path(lessons.__file__).with_name("tidy_passes.py")
     kernel = Path(lessons.__file__).with_name("kernels") / "exercises.py"
     page.open(
@@ -181,10 +209,10 @@ def test_4_break_a_kernel_by_skipping_a_pass_and_see_it_named(
     assert len(page.all("#passes .broken")) == 1 and any(
         "arith.divf" in line for line in page.lines("before", "k-removed")
     )
-    shoot()
+    shoot("4-broken")
 
 
-def test_5_compare_ours_with_tritons_ttgir(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+def test_5_compare_ours_with_tritons_ttgir(page: Page, serve: Servers, shoot: Shoot) -> None:
     pytest.importorskip("triton", reason="needs Triton's wheel")
     page.open(serve(*SOFTMAX))
     page.choose("tritongpu-coalesce")
@@ -196,13 +224,17 @@ def test_5_compare_ours_with_tritons_ttgir(page: Page, serve: Serve, shoot: Call
         ),
         120,
     )
+    assert not page.text("#banner")
+    page.press("f")
     assert page.line("before", "tt.load") is not None and page.line("after", "tt.load") is not None
     page.click_line("source", "tl.load(")
     wait_for(lambda: any("tt.load" in line for line in page.lines("before", "marked")))
-    shoot()
+    assert any("tt.load" in line for line in page.lines("before", "k-same")), "values' names are no difference"
+    page.wait_until_checked()
+    shoot("5-triton")
 
 
-def test_6_follow_a_line_to_sass_and_back(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+def test_6_follow_a_line_to_sass_and_back(page: Page, serve: Servers, shoot: Shoot) -> None:
     from minitriton.codegen.cubin import assembler_available
     from minitriton.tools.disasm import find_tool
 
@@ -214,12 +246,14 @@ def test_6_follow_a_line_to_sass_and_back(page: Page, serve: Serve, shoot: Calla
     wait_for(lambda: "sass" in (page.one("#after-title").get_attribute("title") or ""))
     page.click_line("after", "LDG")
     wait_for(lambda: any("tl.load" in line for line in page.lines("source", "marked")))
-    shoot()
+    assert any("LDG" in line for line in page.lines("after", "marked")), "the line that was clicked stays in sight"
+    page.wait_until_checked()
+    shoot("6-sass")
     page.click_line("source", "tl.store(")
     wait_for(lambda: page.lines("after", "marked") and page.lines("before", "marked"))
 
 
-def test_7_open_the_file_without_a_server(page: Page, shoot: Callable[[], None], tmp_path: Path) -> None:
+def test_7_open_the_file_without_a_server(page: Page, shoot: Shoot, tmp_path: Path) -> None:
     from minitriton.cli import main
 
     file = tmp_path / "attention.html"
@@ -236,41 +270,46 @@ def test_7_open_the_file_without_a_server(page: Page, shoot: Callable[[], None],
     page.press("4")
     assert "%" in page.text("#resources") and page.all("#liveness rect") and page.all("#source .heat")
     assert "every pass keeps the numbers" in page.text("#check")
-    shoot()
+    shoot("7-file")
     page.press("5")
     assert "minitriton explore exact_attention" in page.text("#panel-whatif")
 
 
-def test_8_recompile_after_an_edit(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+def test_8_recompile_after_an_edit(page: Page, serve: Servers, shoot: Shoot) -> None:
     page.open(serve(*SOFTMAX))
     page.press("5")
     page.edit(lambda text: text.replace("tl.exp(x)", "tl.exp(x) * 2"))
     assert "compiled in" in page.text("#status")
-    shoot()
+    page.wait_until_checked()
+    shoot("8-edited")
     link = page.one("#link").get_attribute("href")
     command = page.one("#command").get_attribute("value") or ""
     assert command.startswith("minitriton explore --state ")
     page.edit(lambda text: text.replace("tl.exp(x)", "tl.nothing(x)"))
     assert "nothing" in page.text("#status") and page.all("#editor .wrong")
+    shoot("8-error")
     page.open(link)
     wait_for(lambda: page.line("source", "tl.exp(x) * 2"))
     page.press("4")
     wait_for(lambda: "differ" in page.text("#panel-costs") or "same as before" in page.text("#panel-costs"), 60)
 
 
-def test_9_open_a_kernel_of_2000_ops(page: Page, serve: Serve, shoot: Callable[[], None], tmp_path: Path) -> None:
+def test_9_open_a_kernel_of_2000_ops(page: Page, serve: Servers, shoot: Shoot, tmp_path: Path) -> None:
     body = "\n".join(f"    x = x * {1 + at % 7} + tl.load(p + {at} * 64 + at)" for at in range(280))
     file = tmp_path / "long.py"
     file.write_text(
         f"import triton\nimport triton.language as tl\n\n@triton.jit\ndef long(p, out):\n    at = tl.arange(0, 64)\n    x = tl.load(p + at)\n{body}\n    tl.store(out + at, x)\n"
     )
     page.open(serve(f"{file}:long", "--signature", "*fp32:16,*fp32:16", "--grid", "1"))
-    page.choose("convert-triton-to-tritongpu")
-    assert int(page.text("#after-size").split()[0]) > 1100
-    assert max(len(page.text("#before-size")), 1)
+    page.choose("tritongpu-coalesce")
+    assert int(page.text("#after-size").split()[0]) > 2000
     took = page.browser.execute_script(CLICKS)
     assert sorted(took)[len(took) // 2] < 250, took
-    shoot()
+    page.choose("tritongpu-coalesce")
+    page.click_line("after", "tt.load")
+    wait_for(lambda: page.text("#access"))
+    page.wait_until_checked()
+    shoot("9-long")
 
 
 CLICKS = """
@@ -285,30 +324,48 @@ CLICKS = """
 """
 
 
-def test_10_by_keyboard_alone(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+def test_10_by_keyboard_alone(page: Page, serve: Servers, shoot: Shoot) -> None:
     page.open(serve(*SOFTMAX))
+    page.wait_until_checked()
     page.press("/")
-    page.browser.switch_to.active_element.send_keys("coalesce", Keys.ENTER)
+    page.focused.send_keys("coalesce", Keys.ENTER)
     page.press("j")
     wait_for(lambda: "coalesce" in page.text("#title"))
     page.press("a")
-    wait_for(lambda: page.browser.switch_to.active_element.get_attribute("aria-label") == "after")
+    wait_for(lambda: page.focused.get_attribute("aria-label") == "after")
     for _ in range(30):
-        page.browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
-        if "line=" in page.browser.current_url:
+        page.focused.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
+        if page.all("#access"):
             break
-    assert "line=" in page.browser.current_url
+    wait_for(lambda: "line=" in page.browser.current_url)
     page.press(Keys.ESCAPE, "2")
     wait_for(lambda: page.one("#tab-layout").get_attribute("aria-selected") == "true")
     page.press("?")
     wait_for(lambda: page.one("#help").get_attribute("open"))
-    shoot()
-    page.press(Keys.ESCAPE)
-    page.press("x")
+    shoot("10-keys")
+    page.focused.send_keys(Keys.ESCAPE)
+    wait_for(lambda: not page.one("#help").get_attribute("open"))
+    page.press("e")
+    wait_for(lambda: page.focused.get_attribute("aria-label") == "edited text")
+    page.focused.send_keys(Keys.CONTROL, Keys.END)
+    page.focused.send_keys("# typed")
+    page.focused.send_keys(Keys.CONTROL, Keys.ENTER)
+    wait_for(lambda: "compiled in" in page.text("#status"))
+    page.focused.send_keys(Keys.ESCAPE)
     wait_for(lambda: "state=" in page.browser.current_url)
+    before = len(page.all("#changes button[aria-pressed]"))
+    page.press("x")
+    wait_for(lambda: len(page.all("#changes button[aria-pressed]")) > before)
 
 
-def test_an_exercise_is_solved_in_the_browser(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+def test_the_drawer_is_made_higher_by_the_keyboard(page: Page, serve: Servers) -> None:
+    page.open(serve("log_sum_exp"))
+    before = page.one(".drawer").size["height"]
+    page.one("#splitter").send_keys(Keys.ARROW_UP, Keys.ARROW_UP)
+    wait_for(lambda: page.one(".drawer").size["height"] > before + 20)
+
+
+def test_an_exercise_is_solved_in_the_browser(page: Page, serve: Servers, shoot: Shoot) -> None:
     page.open(serve("log_sum_exp"))
     page.press("6")
     page.one("button[data-exercise=wide-load]").click()
@@ -324,10 +381,10 @@ def test_an_exercise_is_solved_in_the_browser(page: Page, serve: Serve, shoot: C
     page.press("6")
     page.one("#check-answer").click()
     wait_for(lambda: "Solved." in page.text("#graded"), 60)
-    shoot()
+    shoot("exercise")
 
 
-def test_the_tour_goes_from_stop_to_stop(page: Page, serve: Serve, shoot: Callable[[], None]) -> None:
+def test_the_tour_goes_from_stop_to_stop(page: Page, serve: Servers, shoot: Shoot) -> None:
     page.open(serve("log_sum_exp"))
     page.press("6")
     next(one for one in wait_for(lambda: page.all("#tour button")) if "vector add" in one.text).click()
@@ -335,31 +392,65 @@ def test_the_tour_goes_from_stop_to_stop(page: Page, serve: Serve, shoot: Callab
         wait_for(lambda stop=stop: page.text("#lesson").startswith(f"{stop}/8"))
         if stop == 4:
             wait_for(lambda: page.all("#layout canvas"))
-            shoot()
+            shoot("tour")
         if stop < 8:
             next(one for one in page.all("#lesson button") if one.text == "next").click()
     wait_for(lambda: page.text("#lesson").startswith("8/8"))
 
 
-def test_two_tabs_and_a_kernel_that_does_not_compile(
-    page: Page, serve: Serve, shoot: Callable[[], None], tmp_path: Path
+WRONG = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    tl.store(x, y)\n"
+
+
+def test_a_kernel_that_does_not_compile_is_mended_on_the_page(
+    page: Page, serve: Servers, shoot: Shoot, tmp_path: Path
 ) -> None:
     file = tmp_path / "wrong.py"
-    file.write_text("import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    tl.store(x, y)\n")
+    file.write_text(WRONG)
+    page.browser.get(serve(f"{file}:k", "--signature", "*fp32"))
+    assert "wrong.py:6" in page.text("#failure") and "y is not defined" in page.text("#failure")
+    assert [line.text for line in page.all("#editor .wrong")] == ["    tl.store(x, y)"]
+    shoot("error")
+    content = page.one("#editor .cm-content")
+    page.browser.execute_script(
+        "const v = arguments[0].cmView.view; v.dispatch({changes: {from: v.state.doc.toString().indexOf('y)'), to: v.state.doc.toString().indexOf('y)') + 1, insert: '1.0'}})",
+        content,
+    )
+    page.one("#mend").click()
+    wait_for(lambda: page.text("#kernel").startswith("k,") and page.all("#passes li"))
+    assert file.read_text() == WRONG
+
+
+def test_two_tabs_and_a_file_that_changes(page: Page, serve: Servers, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text(WRONG)
     address = serve(f"{file}:k", "--signature", "*fp32")
     page.browser.get(address)
-    wait_for(lambda: "y" in page.text("#banner"))
-    assert (
-        "wrong.py:6" in page.text("#banner")
-        and page.browser.find_element(By.TAG_NAME, "body").get_attribute("data-ready") == "failed"
-    )
-    shoot()
+    wait_for(lambda: "y is not defined" in page.text("#failure"))
     first = page.browser.current_window_handle
     page.browser.switch_to.new_window("tab")
-    page.browser.get(address)
-    wait_for(lambda: "y" in page.text("#banner"))
+    file.write_text(WRONG.replace("y)", "1.0)"))
+    page.open(address)
+    assert page.line("source", "1.0") is not None
+    file.write_text(WRONG.replace("y)", "2.0)"))
+    page.choose("emit-ptx")
+    page.press("4")
+    wait_for(lambda: "has changed since this page" in page.text("#panel-costs"))
     page.browser.close()
     page.browser.switch_to.window(first)
-    file.write_text(file.read_text().replace("y)", "1.0)"))
-    page.open(address)
-    assert page.text("#kernel").startswith("k,")
+    page.one("#again").click()
+    wait_for(lambda: page.all("#passes li"))
+    assert page.line("source", "2.0") is not None
+    page.press("4")
+    wait_for(lambda: page.text("#totals"))
+
+
+def test_the_page_says_when_its_server_has_ended_and_stays(page: Page, serve: Servers) -> None:
+    page.open(serve("log_sum_exp"))
+    page.wait_until_checked()
+    serve.end()
+    page.press("5", "4")
+    wait_for(lambda: "the server does not answer" in page.text("#panel-costs"))
+    page.choose("emit-ptx")
+    assert page.lines("after", "k-same") or page.lines("after", "k-added")
+    # The browser itself says that nobody listens there any more: that is what is tested.
+    page.browser.get_log("browser")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -22,7 +25,7 @@ pytest.importorskip("uvicorn", reason="needs minitriton[explorer]")
 pytest.importorskip("starlette", reason="needs minitriton[explorer]")
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.server import bound_socket
+from minitriton.explorer.server import DEFAULT_PORT, bound_socket
 from minitriton.explorer.worker import Worker
 
 KERNEL = "log_sum_exp"
@@ -149,14 +152,79 @@ def test_a_taken_port_is_an_error_that_says_what_to_do() -> None:
         assert "--port" in str(raised.value)
 
 
-def test_ctrl_c_leaves_nothing_running(served: Served) -> None:
-    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(served.process.pid)], capture_output=True, text=True)
-    pids = [int(word) for word in children.stdout.split()]
-    assert pids and served.end() == 0
-    end = time.monotonic() + 10
-    while any(is_running(pid) for pid in pids):
-        assert time.monotonic() < end
+def test_a_taken_port_ends_the_command_and_the_default_one_gives_way() -> None:
+    command = [sys.executable, "-m", "minitriton", "explore", KERNEL, "--no-browser"]
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run([*command, "--port", str(port)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and f"cannot listen on port {port}" in done.stderr and "--port 0" in done.stderr
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            taken.bind(("127.0.0.1", DEFAULT_PORT))
+            taken.listen()
+        server = Served(KERNEL)
+        try:
+            assert server.port not in (0, DEFAULT_PORT) and server.get(f"/?token={server.token}")[0] == 200
+        finally:
+            server.end()
+
+
+def test_nobody_from_another_address_is_listened_to(served: Served) -> None:
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    here = [line[1] for line in lines if line[3] == "0A" and int(line[1].partition(":")[2], 16) == served.port]
+    assert here == [f"0100007F:{served.port:04X}"]
+    six = [line.split() for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]]
+    assert not [line for line in six if line[3] == "0A" and int(line[1].rpartition(":")[2], 16) == served.port]
+
+
+def test_a_browser_that_closes_while_it_waits_leaves_it_open(served: Served) -> None:
+    body = json.dumps({"asked": {"source": "exact_attention"}}).encode()
+    head = f"POST /api/compile HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nX-Token: {served.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    for sent in (head.encode() + body, head.encode(), b"POST /api"):
+        with socket.create_connection(("127.0.0.1", served.port)) as connection:
+            connection.sendall(sent)
+    assert served.ask("compile", {"asked": {"source": KERNEL}})[0] == 200
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_whatever_ends_it_leaves_nothing_running(sign: signal.Signals) -> None:
+    server = Served(KERNEL, "--port", "0")
+    server.ask("compile", {"asked": {"source": KERNEL}})
+    busy = threading.Thread(target=ask_quietly, args=(server,), daemon=True)
+    busy.start()
+    end = time.monotonic() + 60
+    # The server of forks, who tracks its resources, and two workers, one of them busy.
+    while len(found := descendants(server.process.pid)) < 4:
+        assert time.monotonic() < end, found
         time.sleep(0.02)
+    server.process.send_signal(sign)
+    status = server.process.wait(30)
+    assert status in (0, -sign)
+    end = time.monotonic() + 30
+    while left := [pid for pid in found if is_running(pid)]:
+        assert time.monotonic() < end, left
+        time.sleep(0.02)
+    busy.join(10)
+    assert not busy.is_alive()
+
+
+def ask_quietly(server: Served) -> None:
+    """A question that takes long, of a server that ends meanwhile."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        server.ask("check", {"asked": {"source": "exact_attention"}})
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that a process started, and those that they did."""
+    shown = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True).stdout
+    parents = {int(a): int(b) for a, b in (line.split() for line in shown.splitlines())}
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
 
 
 def is_running(pid: int) -> bool:

@@ -95,7 +95,7 @@ export class Server implements Answers {
     const key = `${name} ${JSON.stringify(given)}`;
     const known = answers.get(key);
     if (known) return known as Promise<T>;
-    const found = this.ask<A>(name, { asked: compile.asked, ...given }).then(made);
+    const found = this.ask<A>(name, { asked: compile.asked, stamp: compile.stamp ?? null, ...given }).then(made);
     answers.set(key, found);
     // What failed may succeed when it is asked for again: a worker that died is followed by another.
     found.catch(() => answers.delete(key));

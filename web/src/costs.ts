@@ -50,6 +50,7 @@ export class CostsTab {
     return [
       make("section.card", { id: "totals" }, make("h4", {}, `Emulated: grid ${run.grid.join("x")}`, make("small", {}, ` ${run.seconds.toFixed(2)} s`)),
         table(before ? ["", "now", "before", ""] : ["", "all programs"], rows),
+        make("p.hint", {}, "Beside a line: instructions of warps; s: sectors a request; !: passes for bank conflicts."),
         ...(run.total.findings ?? []).slice(0, 6).map((text) => make("p.failed", {}, text))),
       make("section.card", { id: "mix" }, make("h4", {}, "Instructions, by warp"), ...mix.map(([kind, count]) => {
         const bar = make("i");

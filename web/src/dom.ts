@@ -33,6 +33,19 @@ export function table(heads: readonly string[], rows: readonly (readonly Child[]
   );
 }
 
+/** Text in which what stands between backticks is code. */
+export function withCode(text: string): (string | HTMLElement)[] {
+  return text.split("`").map((part, at) => (at % 2 ? make("code", {}, part) : part));
+}
+
+/** Says what is wrong, or what goes on, over everything; nothing where `text` is empty. */
+export function sayTrouble(text: string, isWrong = true): void {
+  const banner = element("banner");
+  banner.textContent = text;
+  banner.classList.toggle("failed", isWrong);
+  element("banner-row").hidden = text === "";
+}
+
 export function option(text: string, value: string): HTMLOptionElement {
   return new Option(text, value);
 }

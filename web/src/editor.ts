@@ -39,7 +39,7 @@ export class Editor {
         doc: text,
         extensions: [
           EditorView.contentAttributes.of({ "aria-label": "edited text" }),
-          keymap.of([{ key: "Mod-Enter", run: () => (this.onCompile(), true) }, ...searchKeymap, ...historyKeymap, indentWithTab, ...defaultKeymap]),
+          keymap.of([{ key: "Mod-Enter", run: () => (this.onCompile(), true) }, ...searchKeymap, ...historyKeymap, indentWithTab, ...defaultKeymap, { key: "Escape", run: (view) => (view.contentDOM.blur(), true) }]),
           history(),
           drawSelection(),
           lineNumbers(),

@@ -2,15 +2,17 @@
 import { AccessTab } from "./access";
 import { File, Server, Trouble, type Answers } from "./answers";
 import { CostsTab, type HeatMaps } from "./costs";
-import { element, make } from "./dom";
+import { element, make, sayTrouble, withCode } from "./dom";
 import { FactsTab } from "./facts";
+import { showFailure } from "./failure";
 import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
 import { LearnTab } from "./learn";
 import { PassList } from "./passes";
-import { hasFacts, unpacked, type Asked, type Compile, type Packed } from "./payload";
+import { hasFacts, unpacked, type Asked, type Compile, type Packed, type Step } from "./payload";
 import { Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
+import { addSplitter } from "./splitter";
 import { WhatIfTab } from "./whatif";
 
 /** What stands in the page: all of it, or what to ask the server for. */
@@ -19,7 +21,16 @@ type Given = { compiles: Packed[]; lessons?: string } | { token: string; asked: 
 async function start(): Promise<void> {
   const given = JSON.parse(element("data").textContent ?? "") as Given;
   const answers: Answers = "token" in given ? new Server(given.token) : new File(given.lessons);
-  const compiles = "compiles" in given ? given.compiles.map(unpacked) : await Promise.all(given.asked.map((asked) => answers.compile(asked)));
+  const compiles: Compile[] = "compiles" in given ? given.compiles.map(unpacked) : [];
+  for (const asked of "asked" in given ? given.asked : []) {
+    try {
+      compiles.push(await answers.compile(asked));
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      document.body.dataset.ready = "failed";
+      compiles.push(await new Promise<Compile>((mended) => showFailure(error.problem, asked, answers, mended)));
+    }
+  }
   for (const one of compiles) one.label ??= `${one.kernel}, sm_${one.arch}`;
   const session = new Session(answers, compiles);
   const linked = new URLSearchParams(location.hash.slice(1)).get("state");
@@ -86,8 +97,7 @@ function build(session: Session): void {
     const { view, compile } = session;
     const one = compile.steps[view.step]!;
     element("title").textContent = one.text;
-    element("doc").textContent = one.error ?? one.doc;
-    element("doc").className = one.error === null ? "" : "failed";
+    showDocumentation(one);
     element("kernel").textContent = `${compile.kernel}, sm_${compile.arch}`;
     document.title = `${compile.kernel} · minitriton`;
     sides.showSides();
@@ -109,6 +119,8 @@ function build(session: Session): void {
     void inspector.show().then(() => performance.mark("shown"));
   });
 
+  addSplitter(element("splitter"), element("work"));
+  element("banner-close").addEventListener("click", () => sayTrouble(""));
   const check = element("check") as HTMLButtonElement;
   function checkSoon(): void {
     const compile = session.compile;
@@ -139,13 +151,13 @@ function build(session: Session): void {
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
     if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement || target.closest("[data-editing]")) return;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || (element("help") as HTMLDialogElement).open) return;
     const step = session.view.step;
     const live = session.answers.live;
     const actions: Record<string, () => void> = {
       j: () => passes.next(1), n: () => passes.next(1), k: () => passes.next(-1), p: () => passes.next(-1),
       "/": () => passes.focusFilter(), u: () => passes.toggleUnchanged(), f: () => sides.toggleFold(),
-      s: () => sides.source.focus(), b: () => sides.panes.left.focus(), a: () => sides.panes.right.focus(),
+      e: () => whatIf.focus(), s: () => sides.source.focus(), b: () => sides.panes.left.focus(), a: () => sides.panes.right.focus(),
       "?": () => showHelp(), Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
       ...(live ? { x: () => void whatIf.editPass("skip", step), "[": () => void whatIf.editPass("up", step), "]": () => void whatIf.editPass("down", step) } : {}),
       ...Object.fromEntries([..."123456"].map((key, at) => [key, () => inspector.select(at)])),
@@ -200,10 +212,9 @@ function extraStates(session: Session): { text: string; value: string; load: () 
   const triton = async (): Promise<Shown> => {
     const compile = session.compile;
     const level = session.stateOf(session.view.right).level;
-    element("banner").hidden = false;
-    element("banner").textContent = "Triton compiles…";
+    sayTrouble("Triton compiles…", false);
     const made = await session.answers.triton(compile);
-    element("banner").hidden = true;
+    sayTrouble("");
     made.label ??= "Triton 3.6.0";
     let at = session.compiles.indexOf(made);
     if (at < 0) at = session.add(made);
@@ -217,10 +228,21 @@ function extraStates(session: Session): { text: string; value: string; load: () 
   return found;
 }
 
+/** What a pass is for: its first paragraph, and the rest where somebody asks. */
+function showDocumentation(step: Step): void {
+  const place = element("doc");
+  place.className = step.error === null ? "" : "failed";
+  if (step.error !== null) {
+    place.textContent = step.error;
+    return;
+  }
+  const [first = "", ...rest] = step.doc.split(/\n\s*\n/);
+  place.replaceChildren(...withCode(first.replaceAll("\n", " ")));
+  if (rest.length) place.append(" ", make("details", {}, make("summary", {}, "more"), ...rest.map((one) => make("p", {}, ...withCode(one)))));
+}
+
 function trouble(error: unknown): void {
-  const banner = element("banner");
-  banner.textContent = error instanceof Trouble ? error.problem.text : String(error);
-  banner.hidden = false;
+  sayTrouble(error instanceof Trouble ? error.problem.text : String(error));
 }
 
 function showHelp(): void {
@@ -230,6 +252,5 @@ function showHelp(): void {
 
 start().catch((error: unknown) => {
   trouble(error);
-  if (error instanceof Trouble && error.problem.line) element("panels").replaceChildren(make("pre", {}, error.problem.text));
   document.body.dataset.ready = "failed";
 });

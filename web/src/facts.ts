@@ -1,6 +1,6 @@
 // A value's facts with the chain behind each, the width of a load or store with what limits it, what a movement costs.
-import { make, table } from "./dom";
-import type { Access, Claim, Inspection, Movement, ValueFact } from "./payload";
+import { make, table, withCode } from "./dom";
+import { stepOf, type Access, type Claim, type Inspection, type Movement, type ValueFact } from "./payload";
 import type { Session } from "./session";
 
 const CLAIMS: Record<Claim, string> = {
@@ -35,10 +35,32 @@ export class FactsTab {
     if (access) parts.push(this.access(access, inspection));
     const movement = inspection.movements[view.op];
     if (movement) parts.push(this.movement(movement));
+    const history = this.history();
+    if (history) parts.push(history);
     const fact = name === null ? undefined : inspection.values[name];
     if (name !== null && fact) parts.push(this.value(name, fact, inspection));
     else if (!access && !movement) parts.push(this.ofLine(inspection));
     this.into.replaceChildren(...parts);
+  }
+
+  /** Which passes made the chosen op, changed it, and removed it. */
+  private history(): HTMLElement | null {
+    const { view, compile } = this.session;
+    const texts = view.op ? compile.states.map((state) => (state.op.includes(view.op) ? state.text[state.op.indexOf(view.op)]!.trim() : null)) : [];
+    const first = texts.findIndex((one) => one !== null);
+    if (first < 0) return null;
+    const pass = (state: number): HTMLElement => {
+      const step = stepOf(compile, state);
+      const made = make("button.link", { type: "button" }, compile.steps[step]?.name ?? "");
+      made.addEventListener("click", () => this.session.choose({ step }));
+      return made;
+    };
+    const changed = texts.flatMap((one, at) => (at > first && one !== null && texts[at - 1] !== null && one !== texts[at - 1] ? [at] : []));
+    const gone = texts.findIndex((one, at) => at > first && one === null);
+    const rows: [string, HTMLElement][] = [["introduced by", pass(first)]];
+    if (changed.length) rows.push(["changed by", make("span.chain", {}, ...changed.flatMap((at, place) => [place ? ", " : "", pass(at)]))]);
+    if (gone >= 0) rows.push(["removed by", pass(gone)]);
+    return make("section.card", { id: "history" }, make("h4", {}, "This op", make("small", {}, ` ${opName(texts.findLast((one) => one !== null) ?? "")}`)), table(["", ""], rows));
   }
 
   private accessOfLine(inspection: Inspection): Access | undefined {
@@ -63,8 +85,8 @@ export class FactsTab {
       { id: "fact" },
       make("h4", {}, `%${name}`, make("small", {}, ` by ${fact.origin}${fact.line ? `, line ${fact.line[1]}` : ""}`)),
       make("code.type", {}, type?.text ?? ""),
-      type?.layout === undefined ? null : this.layoutLink(),
-      rows.length ? table(["fact", "along each axis", "because of"], rows) : make("p.hint", {}, "Facts are known of integers and pointers."),
+      type?.layout === undefined ? null : make("span", {}, " ", this.layoutLink()),
+      rows.length ? table(["fact", "along each axis", "because of"], rows) : make("p.hint", {}, "Of numbers that are computed with nothing more is known: facts are of integers and pointers."),
       fact.rule ? make("p.rule", {}, `Rule of ${fact.origin}: ${fact.rule}`) : null,
     );
   }
@@ -117,7 +139,7 @@ export class FactsTab {
       make("h4", {}, access.name, make("small", {}, ` ${access.width * access.bytes} bytes at a time, of at most ${access.most * access.bytes}`), cells),
       access.limit ? make("p", {}, make("b", {}, `limited by the ${access.limit}`), `: ${access.reason}`) : make("p", {}, "as wide as can be"),
       access.chain.length ? make("p", {}, chain) : null,
-      access.hint ? make("p.advice", {}, `To widen it: ${access.hint}`) : null,
+      access.hint ? make("p.advice", {}, ...withCode(`To widen it: ${access.hint}`)) : null,
     );
   }
 
@@ -141,5 +163,7 @@ export class FactsTab {
     ));
   }
 }
+
+const opName = (text: string): string => text.replace(/^.*? = /, "").replace(/^"/, "").split(/[\s"(]/)[0] ?? "";
 
 const shown = (number: number): string => (number >= EVERYTHING ? "any" : String(number));

@@ -9,6 +9,8 @@ export interface Tab {
 }
 
 export class Inspector {
+  private asked = 0;
+
   constructor(
     private readonly session: Session,
     private readonly tabs: readonly Tab[],
@@ -51,10 +53,15 @@ export class Inspector {
       element(`panel-${tab.name}`).hidden = tab !== chosen;
       element(`tab-${tab.name}`).setAttribute("aria-selected", String(tab === chosen));
     }
+    const asked = ++this.asked;
+    const panels = element("panels");
+    panels.setAttribute("aria-busy", "true");
     try {
       await chosen.show();
     } catch (error) {
       this.onTrouble(error);
+    } finally {
+      if (asked === this.asked) panels.setAttribute("aria-busy", "false");
     }
   }
 }

@@ -56,14 +56,14 @@ export class LayoutTab {
       return { title: `${movement.name}: from one layout to the other`, layouts, bits: movement.bits, cost: movement.cost.text };
     }
     const type = value?.startsWith("%") ? inspection.types[inspection.values[value.slice(1)]?.type ?? -1] : undefined;
-    if (type?.layout !== undefined) return { title: `${value ?? ""}: ${type.text}`, layouts: [inspection.layouts[type.layout]!], bits: type.bits ?? 32, cost: null };
+    if (type?.layout !== undefined) return { title: `${value ?? ""}: ${(type.shape ?? []).join(" × ")} elements`, layouts: [inspection.layouts[type.layout]!], bits: type.bits ?? 32, cost: null };
     const alias = value?.startsWith("#") ? text.find((line) => line.startsWith(`${value} = `)) : undefined;
     if (!alias) return null;
     const encoding = alias.slice(alias.indexOf(" = ") + 3);
     const row = inspection.layouts.filter((one) => one.encoding === encoding).sort((a, b) => size(b) - size(a))[0];
     if (!row) return null;
     const of = inspection.types.find((one) => one.layout !== undefined && inspection.layouts[one.layout] === row);
-    return { title: `${value ?? ""} = ${row.encoding} on ${row.shape.join("x")}`, layouts: [row], bits: of?.bits ?? 32, cost: null };
+    return { title: `${value ?? ""} on ${row.shape.join(" × ")} elements`, layouts: [row], bits: of?.bits ?? 32, cost: null };
   }
 
   private draw(drawing: Drawing, place: Place | null): void {
@@ -71,14 +71,20 @@ export class LayoutTab {
       this.into.replaceChildren(make("p.hint", {}, `${drawing.title}: ${Math.max(...drawing.layouts.map(size))} elements are too many to draw`));
       return;
     }
-    const pictures = make("div", {});
-    const fill = (now: Drawing): void => pictures.replaceChildren(...(now.layouts.length === 1 ? this.one(now) : this.pair(now)));
+    const words = make("div", {});
+    const pictures = make("div.drawn", {});
+    const fill = (now: Drawing): void => {
+      const [said, drawn] = now.layouts.length === 1 ? this.one(now) : this.pair(now);
+      words.replaceChildren(...said);
+      pictures.replaceChildren(drawn);
+    };
     fill(drawing);
     const form = place && this.session.answers.live ? this.form(drawing, place, fill) : null;
-    this.into.replaceChildren(make("section.card.wide", { id: "layout" }, make("h4", {}, drawing.title), form, pictures));
+    this.into.replaceChildren(make("section.card.wide", { id: "layout" }, make("div.words", {}, make("h4", {}, drawing.title), form, words), pictures));
   }
 
-  private one({ layouts: [layout], bits }: Drawing): HTMLElement[] {
+  /** What is said of one layout, and its picture. */
+  private one({ layouts: [layout], bits }: Drawing): [HTMLElement[], HTMLElement] {
     const cell = make("output", { id: "cell" });
     const picture = new Picture(layout!, bits, this.by, (at) => {
       if (at === null) return;
@@ -86,10 +92,11 @@ export class LayoutTab {
       cell.textContent = `${picture.index(at)}: ${describe(home, layout!, bits)}`;
       picture.mark(layout!.kind === "shared" ? (one) => bankOf(one, layout!, bits) === bankOf(home, layout!, bits) : (one) => one.lane === home.lane && one.warp === home.warp && one.block === home.block);
     });
-    return [make("code.type", {}, layout!.encoding), make("p", {}, inWords(layout!, bits)), this.choices(layout!, [picture]), cell, picture.element];
+    return [[make("code.type", {}, layout!.encoding), make("p", {}, inWords(layout!, bits)), this.choices(layout!, [picture]), cell], picture.element];
   }
 
-  private pair({ layouts, bits, cost }: Drawing): HTMLElement[] {
+  /** What is said of a movement, and both ends of it. */
+  private pair({ layouts, bits, cost }: Drawing): [HTMLElement[], HTMLElement] {
     const cell = make("output", { id: "cell" });
     const pictures: Picture[] = [];
     const point = (at: number | null): void => {
@@ -97,13 +104,10 @@ export class LayoutTab {
       cell.textContent = `${pictures[0]!.index(at)}: ${pictures.map((one) => describe(one.home(at), one.layout, bits)).join("  →  ")}`;
       for (const one of pictures) one.mark((_, other) => other === at);
     };
-    const width = Math.max(200, Math.floor((this.into.clientWidth - 360) / 2));
+    const width = Math.max(200, Math.floor((this.into.clientWidth - 460) / 2));
     for (const layout of layouts) pictures.push(new Picture(layout, bits, this.by, point, width));
     return [
-      ...(cost ?? "").split("\n").map((line) => make("p.cost", {}, line)),
-      make("p", {}, travel(pictures)),
-      this.choices(layouts[0]!, pictures),
-      cell,
+      [...(cost ?? "").split("\n").map((line) => make("p.cost", {}, line)), make("p", {}, travel(pictures)), this.choices(layouts[0]!, pictures), cell],
       make("div.pair", {}, ...pictures.map((one, at) => make("figure", {}, make("figcaption", {}, `${at ? "to" : "from"} ${one.layout.encoding}`), one.element))),
     ];
   }

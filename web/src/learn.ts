@@ -1,6 +1,6 @@
 // The guided tour and the exercises: each stop is a view of the explorer, each answer a state of it, checked on the emulator.
 import { Trouble, type Exercise, type Lessons, type Stop, type Walk } from "./answers";
-import { button, make } from "./dom";
+import { button, make, withCode } from "./dom";
 import { placeOf, type Asked } from "./payload";
 import { askedOf, type Session } from "./session";
 import { kernelFile } from "./sides";
@@ -92,7 +92,7 @@ export class LearnTab {
     const next = walk.stops[stop + 1];
     place.replaceChildren(
       make("b", {}, `${stop + 1}/${walk.stops.length} ${one.title}. `),
-      one.text,
+      ...withCode(one.text),
       make("span.choices", {},
         ...(stop ? [button("back", "the stop before", () => void this.go(walk, stop - 1))] : []),
         next ? button("next", next.title, () => void this.go(walk, stop + 1)) : button("another kernel", "the list", () => this.end()),
@@ -142,8 +142,8 @@ export class LearnTab {
     this.into.replaceChildren(
       make("section.card.wide", { id: "exercise" },
         make("h4", {}, exercise.title),
-        make("p", {}, exercise.task),
-        make("details", {}, make("summary", {}, "a hint"), exercise.hint),
+        make("p", {}, ...withCode(exercise.task)),
+        make("details", {}, make("summary", {}, "a hint"), ...withCode(exercise.hint)),
         make("p.hint", {}, wants[exercise.wants] ?? ""),
         make("p.choices", {}, exercise.wants === "words" ? words : null, check, button("another", "the list", () => this.end())),
         said),

@@ -100,13 +100,13 @@ export class Pane {
     this.restart(shown);
   }
 
-  /** Marks lines (by their own numbers) and every use of a word; scrolls to the first of them if none is in sight. */
-  mark(numbers: readonly number[], word: string | null, scroll: boolean): void {
+  /** Marks lines (by their own numbers) and every use of a word; with `scroll` brings one of them into sight: `wanted`, or the first. */
+  mark(numbers: readonly number[], word: string | null, scroll: boolean, wanted: number | null = null): void {
     const lines = new Set(numbers.flatMap((number) => this.byNumber.get(number) ?? []));
     if (lines.size === 0 && word === null && this.marks === NO_MARKS) return;
     this.marks = lines.size === 0 && word === null ? NO_MARKS : { lines, hovered: new Set(), word };
     const effects: StateEffect<unknown>[] = [setMarks.of(null)];
-    const first = lines.values().next().value;
+    const first = (wanted === null ? undefined : this.byNumber.get(wanted)) ?? lines.values().next().value;
     if (scroll && first !== undefined) effects.push(this.scrolling(first, "center"));
     this.view.dispatch({ effects });
   }

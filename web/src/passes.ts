@@ -5,6 +5,8 @@ import type { Compile, Step, Verdict } from "./payload";
 
 const MARKS = { changed: "~", moved: "↕", removed: "−", added: "+" } as const;
 
+const STAGES: Record<string, string> = { ttir: "TTIR", ttgir: "TTGIR", "llvm dialect": "LLVM dialect", llir: "LLVM IR", ptx: "PTX" };
+
 export class PassList {
   private readonly list = element("passes");
   private readonly filter = element("filter") as HTMLInputElement;
@@ -39,15 +41,15 @@ export class PassList {
     const { compile: shownCompile, verdicts, seen: before } = this.listed;
     if (shownCompile !== compile || verdicts !== this.verdicts || before.join() !== seen.join()) {
       this.listed = { compile, verdicts: this.verdicts, seen };
-      this.list.replaceChildren(...seen.map((at) => this.row(compile.steps[at]!, at)));
+      this.list.replaceChildren(...this.rows(seen));
     }
-    for (const item of this.list.children) item.setAttribute("aria-selected", String(item.id === `step-${view.step}`));
+    for (const item of this.items) item.setAttribute("aria-selected", String(item.id === `step-${view.step}`));
     // With the frame, when the page is laid out anyway.
     requestAnimationFrame(() => document.getElementById(`step-${this.session.view.step}`)?.scrollIntoView({ block: "nearest" }));
   }
 
   next(direction: 1 | -1): void {
-    const shown = [...this.list.children].map((item) => Number(item.id.slice(5)));
+    const shown = this.items.map((item) => Number(item.id.slice(5)));
     const next = shown[shown.indexOf(this.session.view.step) + direction];
     if (next !== undefined) this.session.choose({ step: next });
   }
@@ -58,6 +60,24 @@ export class PassList {
 
   toggleUnchanged(): void {
     this.unchanged.click();
+  }
+
+  private get items(): HTMLElement[] {
+    return [...this.list.querySelectorAll<HTMLElement>("li")];
+  }
+
+  /** The passes by the representation that they leave, each with the time that its passes took, those that are not shown too. */
+  private rows(seen: readonly number[]): HTMLElement[] {
+    const { steps, states } = this.session.compile;
+    const levelOf = (at: number): string => states[steps[at]!.state]!.level;
+    const milliseconds = new Map<string, number>();
+    steps.forEach((one, at) => milliseconds.set(levelOf(at), (milliseconds.get(levelOf(at)) ?? 0) + one.ms));
+    return seen.flatMap((at, place) => {
+      const level = levelOf(at);
+      const row = this.row(steps[at]!, at);
+      if (place && levelOf(seen[place - 1]!) === level) return [row];
+      return [make("div.stage", { role: "presentation" }, make("span", {}, STAGES[level] ?? level), make("span.ms", {}, `${milliseconds.get(level)!.toFixed(0)} ms`)), row];
+    });
   }
 
   private row(one: Step, at: number): HTMLElement {

@@ -85,6 +85,8 @@ export interface Compile {
   asked?: Asked;
   code?: string;
   command?: string;
+  /** Of the file that was compiled: questions about it are refused once it has changed. */
+  stamp?: number[] | null;
   /** When the compile ended, in seconds since 1970, and how many it took. */
   took?: { ended: number; seconds: number };
   options?: Record<string, number>;
@@ -116,6 +118,8 @@ export interface Problem {
   help?: string | null;
   file?: string | null;
   line?: number | null;
+  /** The text of that file. */
+  source?: string | null;
 }
 
 export interface TypeRow {

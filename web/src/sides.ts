@@ -14,6 +14,8 @@ export class Sides {
   private readonly file = element("file") as HTMLSelectElement;
   private readonly selects = { left: element("before-title") as HTMLSelectElement, right: element("after-title") as HTMLSelectElement };
   private aligned = true;
+  /** Where the line that is being chosen was clicked: that pane stays where it is. */
+  private clicked: "source" | "left" | "right" | null = null;
   private shownFile = "";
   /** The states that the lists of states have. */
   private listed = "";
@@ -24,10 +26,14 @@ export class Sides {
     private readonly onTrouble: (error: unknown) => void,
   ) {
     this.source = new Pane(element("source"), "source", pythonLanguage, (number) => {
+      this.clicked = "source";
       if (number !== null) session.choose({ place: { file: Number(this.file.value), line: number + 1 }, value: null, op: 0 });
     }, (number) => this.hover(number === null ? null : { file: Number(this.file.value), line: number + 1 }, session.compile));
     this.panes = { left: this.pane("before", "left"), right: this.pane("after", "right") };
-    this.fold.addEventListener("change", () => this.showSides());
+    this.fold.addEventListener("change", () => {
+      this.showSides();
+      this.mark();
+    });
     this.file.addEventListener("change", () => this.showFile(Number(this.file.value)));
     keepTogether(this.panes.left.scroller, this.panes.right.scroller, () => this.aligned);
     keepTogether(this.panes.right.scroller, this.panes.left.scroller, () => this.aligned);
@@ -81,7 +87,8 @@ export class Sides {
     select.replaceChildren();
     this.session.compiles.forEach((compile, at) => {
       const group = make("optgroup", { label: compile.label ?? compile.kernel }) as HTMLOptGroupElement;
-      compile.states.forEach((_, state) => group.append(new Option(titleOf(compile, state), `${at}.${state}`)));
+      const whose = at && at !== this.session.view.compile ? `${compile.label ?? compile.kernel} · ` : "";
+      compile.states.forEach((_, state) => group.append(new Option(`${whose}${titleOf(compile, state)}`, `${at}.${state}`)));
       if (at === this.session.view.compile) for (const one of this.more) group.append(new Option(one.text, one.value));
       select.append(group);
     });
@@ -119,13 +126,16 @@ export class Sides {
 
   /** Marks the chosen place and value everywhere. */
   mark(): void {
-    const { place, value } = this.session.view;
+    const { place, value, op, compile } = this.session.view;
+    const clicked = this.clicked;
+    this.clicked = null;
     for (const side of ["left", "right"] as const) {
       const shown = this.session.view[side];
-      this.panes[side].mark(this.linesAt(shown, place, this.session.compile), value, side === "right" || !this.aligned);
+      const scrolls = clicked !== side && (!this.aligned || (side === "right" && clicked === null) || clicked === "source");
+      this.panes[side].mark(this.linesAt(shown, place, this.session.compile), value, scrolls, op && shown.compile === compile ? this.session.stateOf(shown).op.indexOf(op) : null);
     }
     if (place && String(place.file) !== this.file.value) this.showFile(place.file);
-    this.source.mark(place && String(place.file) === this.file.value ? [place.line - 1] : [], null, true);
+    this.source.mark(place && String(place.file) === this.file.value ? [place.line - 1] : [], null, clicked !== "source");
     element("place").textContent = place ? `line ${place.line}` : "click a line to follow it";
     element("place").title = place ? (this.session.compile.files[place.file] ?? "") : "";
   }
@@ -147,6 +157,7 @@ export class Sides {
       if (number === null) return;
       const shown = this.session.view[side];
       const { op, place } = this.session.lineOf(shown, number);
+      this.clicked = side;
       this.session.choose({ place: this.session.translated(place, this.session.compileOf(shown), this.session.compile), value, op });
     };
     const point = (number: number | null): void => {

@@ -1,6 +1,6 @@
 // Changing the kernel, the IR at a stage, options or the passes, and compiling anew; each state with its link and command line.
 import { Trouble } from "./answers";
-import { button, element, make, table } from "./dom";
+import { button, make, sayTrouble, table } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
 import { stepOf, type Asked, type Compile } from "./payload";
@@ -47,6 +47,12 @@ export class WhatIfTab {
     for (const one of this.into.querySelectorAll<HTMLElement>("button[data-what]")) one.setAttribute("aria-pressed", String(one.dataset.what === what));
   }
 
+  /** Puts the keyboard into the editor. */
+  focus(): void {
+    this.session.choose({ tab: "whatif" });
+    this.editor?.focus();
+  }
+
   private build(): void {
     const kinds: [What, string][] = [["kernel", "the kernel"], ["ir", "the IR at the right"], ["pipeline", "the passes"]];
     const choices = make("p.choices", {}, "edit ");
@@ -60,7 +66,9 @@ export class WhatIfTab {
       made.setAttribute("aria-pressed", String(what === this.what));
       choices.append(made);
     }
-    choices.append(button("Compile", "Ctrl-Enter", () => void this.compileText()));
+    const compile = button("Compile", "Ctrl-Enter", () => void this.compileText());
+    compile.className = "main";
+    choices.append(compile);
     const numbers = make("p.options", {}, ...["num_warps", "num_stages", "num_ctas", "arch", "grid"].map((name) => {
       const input = make("input", { type: "text", size: "5", "aria-label": name, name }) as HTMLInputElement;
       this.options[name] = input;
@@ -182,9 +190,10 @@ export class WhatIfTab {
       return true;
     } catch (error) {
       const problem = error instanceof Trouble ? error.problem : { message: String(error), text: String(error) };
-      this.say(problem.text, true);
       const ours = problem.file && (problem.file === "edited" || baseName(problem.file) === baseName(askedOf(this.session.compile).source.split(":")[0]));
+      const isMarked = Boolean(ours && problem.line) && this.session.view.tab === "whatif";
       if (ours && problem.line) this.editor?.markWrong(problem.line);
+      this.say(isMarked ? [`line ${problem.line}: ${problem.message}`, problem.help ?? ""].filter(Boolean).join("\n") : problem.text, true);
       return false;
     } finally {
       this.busy = false;
@@ -194,9 +203,7 @@ export class WhatIfTab {
   private say(text: string, isWrong: boolean): void {
     this.status.textContent = text;
     this.status.classList.toggle("failed", isWrong);
-    const banner = element("banner");
-    banner.textContent = isWrong ? text : "";
-    banner.hidden = !isWrong;
+    sayTrouble(isWrong && this.session.view.tab !== "whatif" ? text : "");
   }
 
   private showChanges(): void {
