@@ -17,6 +17,7 @@ from typing import Any
 from minitriton.compilation import stages
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.folders import compiled_with
 from minitriton.lab.execution import Launch
 from minitriton.lab.launches.recorded import IR, RecordedLaunch, read_launch
 from minitriton.pass_manager import Pipeline
@@ -92,7 +93,8 @@ def open_program(asked: Asked) -> Program:
         known, arch = recorded.options, arch or recorded.arch
     if asked.source.endswith((".ttir", ".ttgir", ".llir")):
         source = _ir_source(asked)
-        arch = arch or _architecture(source)
+        noted, options = (None, {}) if recorded else compiled_with(Path(asked.source))
+        known, arch = {**known, **options}, arch or _architecture(source) or noted
     elif ".py" in asked.source:
         source = _kernel_source(asked, recorded)
     elif recorded is not None:
