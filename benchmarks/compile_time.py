@@ -1,9 +1,10 @@
 """Compile time, cache cold and process warm, side by side with Triton, by stage. Needs no GPU.
 
-    python benchmarks/compile_time.py [NAME ...] [--products] [--rounds N] [--json FILE]
+    python benchmarks/compile_time.py [NAME ...] [--products] [--rounds N] [--least] [--json FILE]
 
 Each compiler has a process of its own, as in programs. Each kernel is compiled once to warm it up, then `rounds` times; in every
-round each kernel by both compilers in turn, the other one first in every second round. Medians count. Stages and `total` are wall time, Triton's stages from its compilation
+round each kernel by both compilers in turn, the other one first in every second round. Medians count; with `--least` the least of each
+figure, which is what the work takes where other programs use the same processors. Stages and `total` are wall time, Triton's stages from its compilation
 listener; `cpu` is processor time, children included (Triton runs `ptxas` as one), which other programs disturb less. The ratio is that of `cpu`.
 """
 
@@ -20,6 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -118,8 +120,10 @@ def _triton(kernel: Any, signature: Any, constexprs: Any, attrs: Any, options: d
     return found
 
 
-def measure(names: list[str], rounds: int) -> list[dict[str, Any]]:
-    """Per kernel its name and, by compiler, the median seconds of each of `COLUMNS`."""
+def measure(
+    names: list[str], rounds: int, middle: Callable[[list[float]], float] = statistics.median
+) -> list[dict[str, Any]]:
+    """Per kernel its name and, by compiler, the seconds of each of `COLUMNS`: `middle` of the rounds."""
     runs: dict[str, dict[str, list[dict[str, float]]]] = {name: {each: [] for each in COMPILERS} for name in names}
     with contextlib.ExitStack() as stack:
         context = multiprocessing.get_context("spawn")
@@ -131,13 +135,13 @@ def measure(names: list[str], rounds: int) -> list[dict[str, Any]]:
                     if round:
                         runs[name][compiler].append(times)
     return [
-        {"name": name, **{compiler: _medians(times) for compiler, times in of_kernel.items()}}
+        {"name": name, **{compiler: _summary(times, middle) for compiler, times in of_kernel.items()}}
         for name, of_kernel in runs.items()
     ]
 
 
-def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
-    return {column: statistics.median(run.get(column, 0.0) for run in runs) for column in COLUMNS}
+def _summary(runs: list[dict[str, float]], middle: Callable[[list[float]], float]) -> dict[str, float]:
+    return {column: middle([run.get(column, 0.0) for run in runs]) for column in COLUMNS}
 
 
 def report(rows: list[dict[str, Any]]) -> float:
@@ -163,12 +167,12 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--products", action="store_true", help="the kernels of product_sources.py, which have dots")
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--least", action="store_true", help="the least of the rounds in place of the median")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
     known = list(products()) if arguments.products else [case.name for case in CASES]
-    rows = measure(
-        [n for n in known if not arguments.names or any(part in n for part in arguments.names)], arguments.rounds
-    )
+    wanted = [n for n in known if not arguments.names or any(part in n for part in arguments.names)]
+    rows = measure(wanted, arguments.rounds, min if arguments.least else statistics.median)
     ratio = report(rows)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({"ratio": ratio, "rows": rows}, indent=1))

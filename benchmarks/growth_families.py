@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 HEAD = "import triton\nimport triton.language as tl\n\n"
 SIZES = (10, 30, 100, 300, 1000, 3000)
-TILES = (1024, 4096, 16384, 65536, 262144)
+TILES = (1024, 4096, 16384, 65536, 262144, 1048576)
 SQUARES = (16, 32, 64, 128, 256)
 
 
@@ -378,26 +378,26 @@ FAMILIES: dict[str, Family] = {
     "stores": Family(stores),
     "atomics": Family(atomics),
     "unrolled": Family(unrolled),
-    "live loads": Family(live_loads, (10, 30, 100, 300, 1000)),
+    "live loads": Family(live_loads),
     "loops": Family(loops),
-    "carried values": Family(carried, (3, 10, 30, 100)),
-    "equal values in a loop": Family(twins, (3, 10, 30, 100)),
-    "loops with loads": Family(load_loops, (10, 30, 100, 300, 1000)),
-    "nested loops": Family(nested_loops, (3, 10, 30, 100)),
-    "while loops": Family(while_loops, (10, 30, 100, 300, 1000)),
+    "carried values": Family(carried),
+    "equal values in a loop": Family(twins),
+    "loops with loads": Family(load_loops),
+    "nested loops": Family(nested_loops),
+    "while loops": Family(while_loops),
     "branches": Family(branches),
     "branches on tiles": Family(tile_branches),
-    "returns": Family(returns, (3, 10, 30, 100, 300)),
-    "elifs": Family(elifs, (10, 30, 100, 150)),
-    "arguments": Family(arguments, (10, 30, 100, 300, 1000)),
-    "scalar arguments": Family(scalar_arguments, (10, 30, 100, 300, 1000)),
+    "returns": Family(returns),
+    "elifs": Family(elifs),
+    "arguments": Family(arguments),
+    "scalar arguments": Family(scalar_arguments),
     "calls": Family(calls),
-    "different calls": Family(different_calls, (10, 30, 100, 300, 1000)),
-    "calls not inlined": Family(calls_not_inlined, (10, 30, 100, 300, 1000)),
-    "conversions": Family(conversions, (10, 30, 100, 300)),
-    "reductions": Family(reductions, (10, 30, 100, 300)),
-    "scans": Family(scans, (10, 30, 100, 300)),
-    "dots": Family(dots, (10, 30, 100)),
+    "different calls": Family(different_calls),
+    "calls not inlined": Family(calls_not_inlined),
+    "conversions": Family(conversions),
+    "reductions": Family(reductions),
+    "scans": Family(scans),
+    "dots": Family(dots),
     "dot of n x n": Family(dot_tiles, (16, 32, 64, 128)),
     "transpose of n x n": Family(transposed_tiles, SQUARES),
     "sum of n x n": Family(reduced_tiles, SQUARES),

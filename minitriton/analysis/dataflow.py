@@ -22,6 +22,7 @@ from typing import Generic, TypeVar
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow
+from minitriton.dialects.op_access import next_op
 from minitriton.remarks import remark
 
 Fact = TypeVar("Fact")
@@ -75,7 +76,8 @@ class ForwardDataflow(ABC, Generic[Fact]):
     def run_block(self, block: Block) -> None:
         """Find the facts of what `block` defines, from the facts of what flows into it."""
         transfer = self.transfer
-        for op in block.ops:
+        op = block.first_op
+        while op is not None:
             if not op.regions:
                 transfer(op)
             elif (flow := RegionFlow.of(op)) is not None:
@@ -84,6 +86,7 @@ class ForwardDataflow(ABC, Generic[Fact]):
                 transfer(op)
                 for region in op.regions:
                     self.run(region)
+            op = next_op(op)
 
     def _flow(self, target: SSAValue, source: SSAValue) -> bool:
         """Let `source` flow into `target`; whether that weakened the fact of `target`."""

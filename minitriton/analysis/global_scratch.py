@@ -13,6 +13,8 @@ lib/Conversion/TritonGPUToLLVM/GlobalScratchMemoryAllocation.cpp.
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation
 
@@ -61,9 +63,11 @@ def _allocate(function: tt.FuncOp, functions: dict[str, tt.FuncOp]) -> None:
 
 def _request(op: Operation, functions: dict[str, tt.FuncOp]) -> tuple[int, int]:
     """Bytes and alignment that `op` asks for."""
-    if isinstance(op, ttg.GlobalScratchAllocOp):
-        return op.nbytes.value.data, op.alignment.value.data
-    callee = functions.get(op.callee.string_value()) if isinstance(op, tt.CallOp) else None
+    cls = op.__class__
+    if cls is ttg.GlobalScratchAllocOp:
+        asked = cast(ttg.GlobalScratchAllocOp, op)
+        return asked.nbytes.value.data, asked.alignment.value.data
+    callee = functions.get(cast(tt.CallOp, op).callee.string_value()) if cls is tt.CallOp else None
     if callee is None:
         return 0, 1
     _allocate(callee, functions)

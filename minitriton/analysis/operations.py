@@ -6,9 +6,13 @@ each level and op; a list takes a sixth of the time (3,300 ops, 2026-11-22), and
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from xdsl.ir import Operation
 
 from minitriton.dialects.op_access import next_op
+
+OpT = TypeVar("OpT", bound=Operation)
 
 
 def ops_in(root: Operation) -> list[Operation]:
@@ -27,6 +31,31 @@ def _add_inside(op: Operation, found: list[Operation]) -> None:
                 found.append(inner)
                 if inner.regions:
                     _add_inside(inner, found)
+                inner = next_op(inner)
+            block = block.next_block
+
+
+def ops_of(root: Operation, *classes: type[OpT]) -> list[OpT]:
+    """Of `ops_in` those whose class is one of `classes` (not derived from it): `isinstance` asks the metaclass of ops, at ten times the
+    price of a look into a set."""
+    found: list[OpT] = []
+    wanted: frozenset[type[Operation]] = frozenset(classes)
+    if root.__class__ in wanted:
+        found.append(root)  # pyright: ignore[reportArgumentType]
+    _add_of(root, wanted, found)  # pyright: ignore[reportArgumentType]
+    return found
+
+
+def _add_of(op: Operation, wanted: frozenset[type[Operation]], found: list[Operation]) -> None:
+    for region in op.regions:
+        block = region.first_block
+        while block is not None:
+            inner = block.first_op
+            while inner is not None:
+                if inner.__class__ in wanted:
+                    found.append(inner)
+                if inner.regions:
+                    _add_of(inner, wanted, found)
                 inner = next_op(inner)
             block = block.next_block
 

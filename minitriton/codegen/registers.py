@@ -103,7 +103,7 @@ def is_splat(registers: Registers) -> TypeGuard[SSAValue]:
 
 def is_vector(registers: Registers) -> bool:
     """Whether the registers already are an LLVM vector."""
-    return isinstance(registers, SSAValue) and isinstance(registers.type, VectorType)
+    return isinstance(registers, SSAValue) and registers.type.__class__ is VectorType
 
 
 class Range(Expression):

@@ -18,7 +18,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Region
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects.facts.gpu_traits import i32_array, i32_attr
 from minitriton.dialects.facts.launch import MAXNREG, num_warps, threads_per_warp
 from minitriton.dialects.ttg import WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp
@@ -116,7 +116,7 @@ class AllocateWarpGroups(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Number the warps of all partitions, and say how many warps a block has."""
-        found = [inner for inner in ops_in(op) if isinstance(inner, WarpSpecializeOp)]
+        found = ops_of(op, WarpSpecializeOp)
         default_warps = num_warps(op)
         groups = _round_up(max((sum(each.num_warps_of_partitions) for each in found), default=0), GROUP) // GROUP
         lanes = threads_per_warp(op)

@@ -28,7 +28,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import math, ttg, ttng
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -53,9 +53,9 @@ class AlternateWarpGroups(Pass):
         """Rewrite every such loop."""
         if num_warps(op) != _WARPS_OF_TWO_GROUPS or num_ctas(op) > 1:
             return
-        if any(isinstance(found, ttg.WarpSpecializeOp) for found in ops_in(op)):
+        if ops_of(op, ttg.WarpSpecializeOp):
             return
-        for loop in [found for found in ops_in(op) if isinstance(found, scf.ForOp)]:
+        for loop in ops_of(op, scf.ForOp):
             _alternate(loop)
 
 

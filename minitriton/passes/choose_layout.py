@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import PipelineError
@@ -51,7 +51,7 @@ class ChooseLayout(Pass):
             raise PipelineError("minitriton-choose-layout takes sizes that are powers of two", help="such as 1,4")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        accesses = [found for found in ops_in(op) if isinstance(found, (tt.LoadOp, tt.StoreOp))]
+        accesses = ops_of(op, tt.LoadOp, tt.StoreOp)
         through_tensors = [found for found in accesses if _has_pointers(found.operands[0].type)]
         if not self.order or self.access >= len(through_tensors):
             return

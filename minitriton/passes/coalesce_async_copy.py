@@ -17,7 +17,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i32
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.op_access import operand_values
@@ -59,7 +59,7 @@ class CoalesceAsyncCopy(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert the operands of all copies that need it."""
-        for copy in [inner for inner in ops_in(op) if isinstance(inner, ttg.AsyncCopyGlobalToLocalOp)]:
+        for copy in ops_of(op, ttg.AsyncCopyGlobalToLocalOp):
             layout = _shorter_runs(copy)
             if layout is None:
                 continue

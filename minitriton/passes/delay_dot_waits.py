@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.analysis.ring_positions import ring_position
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.op_access import operand_values
@@ -45,7 +45,7 @@ class DelayDotWaits(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move every wait, the last of a block first: the ones before can pass the products that it stood behind."""
-        for wait in reversed([found for found in ops_in(op) if isinstance(found, ttng.WarpGroupDotWaitOp)]):
+        for wait in reversed(ops_of(op, ttng.WarpGroupDotWaitOp)):
             _delay(wait)
 
 

@@ -32,7 +32,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.analysis.ring_positions import ring_position
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.attribute_values import is_true
@@ -70,9 +70,9 @@ class FirstWarpBarriers(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every loop for which it is enough."""
-        if num_ctas(op) > 1 or num_warps(op) <= 4 or any(isinstance(o, ttg.WarpSpecializeOp) for o in ops_in(op)):
+        if num_ctas(op) > 1 or num_warps(op) <= 4 or ops_of(op, ttg.WarpSpecializeOp):
             return
-        for loop in [found for found in ops_in(op) if isinstance(found, scf.ForOp)]:
+        for loop in ops_of(op, scf.ForOp):
             _Loop(loop).rewrite()
 
 

@@ -27,7 +27,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import pointee_bytes, shape_of
 from minitriton.analysis.float_order import float_order_matters
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.pass_registry import Pass, Property, register_pass
 
@@ -48,9 +48,7 @@ class MergeTileAxes(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the accesses of the module."""
-        accesses = [
-            found for found in ops_in(op) if isinstance(found, tt.LoadOp | tt.StoreOp) and _has_short_axis(found)
-        ]
+        accesses = [found for found in ops_of(op, tt.LoadOp, tt.StoreOp) if _has_short_axis(found)]
         if not accesses or float_order_matters(op):
             return
         from minitriton.analysis.index.evaluation import IndexEvaluation

@@ -23,7 +23,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, OpResult
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import order_of
 from minitriton.layouts.builders import swizzled_shared_for_dot
@@ -53,7 +53,7 @@ class OptimizeDotOperands(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Canonicalise the module, then rewrite operands; a module without dots and buffers is left as it is."""
-        if not any(isinstance(found, tt.DotOp | ttg.LocalAllocOp) for found in ops_in(op)):
+        if not ops_of(op, tt.DotOp, ttg.LocalAllocOp):
             return
         apply_patterns_greedily(op, canonicalization_patterns(), top_down=True, merge_equal_blocks=False)
         apply_patterns_greedily(op, _patterns())

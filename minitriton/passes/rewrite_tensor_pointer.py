@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
 from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import PaddingOption
@@ -141,5 +141,5 @@ class RewriteTensorPointer(Pass):
     requires: ClassVar[frozenset[Property]] = frozenset({Property.STRUCTURED, Property.TTIR, Property.INLINED})
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(found, tt.MakeTensorPtrOp) for found in ops_in(op)):
+        if ops_of(op, tt.MakeTensorPtrOp):
             ValueExpansion(_part_types, _RULES, steady=_steady, refuse=_refuse).run(op)

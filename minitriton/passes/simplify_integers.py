@@ -240,8 +240,12 @@ class SimplifyIntegers(Pass):
             apply_patterns_greedily(op, patterns)
 
 
+_ALWAYS = frozenset({arith.ExtSIOp, arith.ExtUIOp, tt.MulhiUIOp})
+
+
 def _may_match(op: Operation) -> bool:
     """Whether an op may begin a rule: most kernels have none, and are not searched."""
-    if isinstance(op, (arith.ExtSIOp, arith.ExtUIOp, tt.MulhiUIOp)):
+    cls = op.__class__
+    if cls in _ALWAYS:
         return True
-    return isinstance(op, arith.AddiOp) and any(_made_by(o, arith.AddiOp, arith.MuliOp) for o in op.operands)
+    return cls is arith.AddiOp and any(_made_by(o, arith.AddiOp, arith.MuliOp) for o in op.operands)

@@ -23,7 +23,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS
@@ -54,7 +54,7 @@ class StretchCopies(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Move the starts of all such copies, the first of a block first, then the waits, the last first."""
-        waits = [found for found in ops_in(op) if isinstance(found, ttng.WaitBarrierOp)]
+        waits = ops_of(op, ttng.WaitBarrierOp)
         copies = [copy for wait in waits if (copy := _copy_before(wait)) is not None]
         for copy in copies:
             _start_early(copy)

@@ -25,7 +25,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -42,7 +42,7 @@ class WaitWhereLoopsRan(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every wait that follows such a loop."""
-        for wait in [found for found in ops_in(op) if isinstance(found, ttng.WarpGroupDotWaitOp)]:
+        for wait in ops_of(op, ttng.WarpGroupDotWaitOp):
             loop = _loop_in_flight(wait)
             if loop is not None:
                 _guard(wait, loop)

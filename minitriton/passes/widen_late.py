@@ -26,7 +26,7 @@ from minitriton.dialects import arith, tt, ttg
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits
 
-_CASTS = (arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp, arith.SIToFPOp, arith.UIToFPOp, tt.FpToFpOp)
+_CASTS = frozenset({arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp, arith.SIToFPOp, arith.UIToFPOp, tt.FpToFpOp})
 _WAITING = (ttg.ConvertLayoutOp, tt.GatherOp, tt.HistogramOp, tt.LoadOp)
 """Ops without regions before which threads may wait for each other, and loads, which start before the cast waits for an earlier one."""
 
@@ -43,7 +43,7 @@ class WidenLate(Pass):
         """Move the casts of each block, the last first, so that chains of casts move together."""
         blocks: dict[Block, list[Operation]] = {}
         for found in ops_in(op):
-            if isinstance(found, _CASTS) and found.parent is not None and _widens(found):
+            if found.__class__ in _CASTS and found.parent is not None and _widens(found):
                 blocks.setdefault(found.parent, []).append(found)
         for block, casts in blocks.items():
             number = {each: index for index, each in enumerate(block.ops)}

@@ -74,12 +74,11 @@ class ConstantPool:
         if scope is None:
             scope = self._scopes[home] = {}
         key = constant_key(op.properties["value"]) if op.__class__ is ConstantOp else (op.__class__, op.results[0].type)
-        existing = scope.get(key)
-        if existing is not None:
+        existing = scope.setdefault(key, op)
+        if existing is not op:
             existing.location = UNKNOWN_LOC
             self._replace(op, existing)
             return False
-        scope[key] = op
         before = op.prev_op
         if block is not home or (before is not None and id(before) not in self._owned):
             block.detach_op(op)

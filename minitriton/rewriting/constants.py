@@ -95,9 +95,14 @@ def float_constant(value: SSAValue) -> float | None:
     return number if type(number) is float else None
 
 
+_SHAPED = frozenset({TensorType, VectorType})
+
+
 def element_type(type: Attribute) -> Attribute:
     """The element type of a tensor or vector, else `type` itself."""
-    return type.element_type if isinstance(type, TensorType | VectorType) else type
+    if type.__class__ in _SHAPED:
+        return type.element_type  # pyright: ignore[reportAttributeAccessIssue]
+    return type
 
 
 def width_of(type: Attribute) -> int:

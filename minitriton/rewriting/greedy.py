@@ -14,6 +14,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
+from minitriton.dialects.op_access import next_op
 from minitriton.remarks import remark
 from minitriton.rewriting.block_merging import merge_blocks
 from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool
@@ -56,7 +57,7 @@ class _Round(Rewriter):
             while block is not None:
                 inner = block.first_op
                 while inner is not None:
-                    following = inner.next_op
+                    following = next_op(inner)
                     if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):
                         key = id(inner)
                         if key not in queued:
@@ -81,7 +82,7 @@ class _Round(Rewriter):
             while block is not None:
                 inner = block.first_op
                 while inner is not None:
-                    following = inner.next_op
+                    following = next_op(inner)
                     if inner.regions:
                         self._fill_after(inner, (inner, *around))
                     if inner.__class__ not in CONSTANT_CLASSES or self.pool.insert(inner):

@@ -13,7 +13,7 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.op_access import OpT, operand_values
+from minitriton.dialects.op_access import OpT, next_op, operand_values
 from minitriton.rewriting.effects import would_be_trivially_dead
 
 
@@ -130,7 +130,7 @@ def _live_values(region: Region) -> set[SSAValue]:
     live: set[SSAValue] = set()
     pending: list[SSAValue] = []
     for op in _all_ops(region):
-        if op.has_trait(IsTerminator):
+        if next_op(op) is None and op.has_trait(IsTerminator):
             forwarded = {id(value) for _, values in forwarded_operands(op) for value in values}
             kept = op.operands[:1] if isinstance(op, cf.ConditionalBranchOp) else op.operands
             pending.extend(kept if not forwarded or isinstance(op, cf.ConditionalBranchOp) else ())
@@ -155,9 +155,19 @@ def _entry_of(block: Block) -> Block | None:
     return block.parent.first_block if block.parent is not None else None
 
 
-def _all_ops(region: Region) -> Iterator[Operation]:
-    for block in region.blocks:
-        yield from block.walk()
+def _all_ops(region: Region) -> list[Operation]:
+    found: list[Operation] = []
+    pending = [region]
+    while pending:
+        block = pending.pop().first_block
+        while block is not None:
+            op = block.first_op
+            while op is not None:
+                found.append(op)
+                pending.extend(op.regions)
+                op = next_op(op)
+            block = block.next_block
+    return found
 
 
 def drop_arguments(block: Block, dead: list[int]) -> None:

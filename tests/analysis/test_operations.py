@@ -1,8 +1,10 @@
 """The ops inside an op, as lists, beside xDSL's generators."""
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.operations import ops_in, ops_in_inner_first
+from minitriton.analysis.operations import ops_in, ops_in_inner_first, ops_of
+from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.text import parse_module
 
 NESTED = """
@@ -48,3 +50,9 @@ def test_inner_first_each_op_comes_after_what_is_in_it() -> None:
 def test_an_op_without_regions_is_alone() -> None:
     constant = ops_in(nested())[2]
     assert ops_in(constant) == ops_in_inner_first(constant) == [constant]
+
+
+def test_ops_of_a_class_are_those_of_all_ops() -> None:
+    module = nested()
+    for classes in ((ConstantOp,), (scf.ForOp, scf.IfOp), (scf.YieldOp, ModuleOp), ()):
+        assert ops_of(module, *classes) == [op for op in ops_in(module) if isinstance(op, classes)]

@@ -48,7 +48,7 @@ def promises(block: Block) -> list[Promise]:
     """The promises that assumptions of `block` make about values that the block defines."""
     found: list[Promise] = []
     for op in block.ops:
-        if isinstance(op, AssumeOp):
+        if op.__class__ is AssumeOp:
             found.extend(promise for promise in _of_condition(op.operands[0], op) if _defined_in(promise.value, block))
     return found
 

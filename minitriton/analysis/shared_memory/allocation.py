@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.analysis.shared_memory.liveness import Interval, Liveness, intersects
 from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
@@ -274,7 +274,7 @@ def function_buffers(
     """The buffers of a function in the order of the text, not placed yet. `allocation` has those of its callees."""
     found: list[Buffer] = []
     for op in ops_in(function):
-        if isinstance(op, LocalAllocOp):
+        if op.__class__ is LocalAllocOp:
             if is_shared_memdesc(op.results[0]):
                 found.append(_explicit_buffer(op))
             continue
@@ -307,8 +307,9 @@ def _scratch_buffer(
     if callee is not None:
         size = allocation.functions[callee].total_bytes
         return Buffer(BufferKind.VIRTUAL, op, size, SCRATCH_ALIGNMENT)
-    if isinstance(op, WarpSpecializeOp):
-        return Buffer(BufferKind.SCRATCH, op, *op.capture_size_and_alignment())
+    if op.__class__ is WarpSpecializeOp:
+        specialized = cast(WarpSpecializeOp, op)
+        return Buffer(BufferKind.SCRATCH, op, *specialized.capture_size_and_alignment())
     if op.name == "tt.func":
         return Buffer(BufferKind.SCRATCH, op, _most_partition_warps(op), 4)
     return Buffer(BufferKind.SCRATCH, op, scratch_bytes(op), SCRATCH_ALIGNMENT)
@@ -316,8 +317,7 @@ def _scratch_buffer(
 
 def _most_partition_warps(function: Operation) -> int:
     """One byte for each warp that waits for work of a `ttg.warp_specialize`."""
-    counts = (sum(op.num_warps_of_partitions) for op in ops_in(function) if isinstance(op, WarpSpecializeOp))
-    return max(counts, default=0)
+    return max((sum(op.num_warps_of_partitions) for op in ops_of(function, WarpSpecializeOp)), default=0)
 
 
 def _set_live_intervals(placed: FunctionAllocation) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType, UnitAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
@@ -37,9 +37,9 @@ def width(reps: Sequence[Registers]) -> int:
     """Number of registers that these operands have in common (1 if all are scalars)."""
     count = 1
     for rep in reps:
-        if isinstance(rep, Expression):
+        if rep.__class__ is not OpResult and isinstance(rep, Expression):
             return rep.count
-        count = max(count, lanes(rep.type))
+        count = max(count, lanes(rep.type))  # pyright: ignore[reportAttributeAccessIssue]
     return count
 
 

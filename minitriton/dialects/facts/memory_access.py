@@ -78,7 +78,7 @@ class OnceIfWide(OnlyOnce):
 def is_expensive_access(op: Operation) -> bool:
     """Whether a load or store touches at least one element a thread, so that coalescing it counts."""
     pointer: Any = op.operands[0].type
-    if not isinstance(pointer, TensorType):
-        return isinstance(getattr(pointer, "pointee_type", None), TensorType)
+    if pointer.__class__ is not TensorType:
+        return getattr(pointer, "pointee_type", None).__class__ is TensorType
     elements = prod(pointer.get_shape())
     return elements != 1 and elements >= num_warps(op) * threads_per_warp(op)

@@ -12,8 +12,7 @@ Answers to MLIR's RegionBranchOpInterface.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Operation, Region, SSAValue
@@ -24,8 +23,7 @@ from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
 ConstantOf = Callable[[SSAValue], int | None]
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(NamedTuple):
     """One way that control may go. `passed[i]` becomes `received[i]`."""
 
     origin: Region | None
@@ -104,11 +102,19 @@ class Alternatives(RegionFlow):
     """`scf.index_switch`, `scf.execute_region`: one of the regions, whose last op gives the results."""
 
     def branches(self, op: Operation) -> list[Branch]:
-        found = [Branch(None, region if region.first_block else None, (), ()) for region in op.regions]
+        found = self._begin(op)
         for region in op.regions:
-            if region.first_block is not None:
-                found.extend(Branch(region, None, end.operands, op.results) for end in ends_of(region))
+            found += self._end(op, region)
         return found
+
+    def goes(self, op: Operation, origin: Region | None, constant_of: ConstantOf) -> list[Branch]:
+        return self._begin(op) if origin is None else self._end(op, origin)
+
+    def _begin(self, op: Operation) -> list[Branch]:
+        return [Branch(None, region if region.first_block else None, (), ()) for region in op.regions]
+
+    def _end(self, op: Operation, region: Region) -> list[Branch]:
+        return [Branch(region, None, end.operands, op.results) for end in ends_of(region)]
 
 
 class Conditional(Alternatives):
@@ -122,10 +128,12 @@ class Conditional(Alternatives):
 
 def ends_of(region: Region) -> Iterator[Operation]:
     """The ops that end a region: the last ones of its blocks, but for jumps within it."""
-    for block in region.blocks:
+    block = region.first_block
+    while block is not None:
         last = block.last_op
         if last is not None and not last.successors:
             yield last
+        block = block.next_block
 
 
 def passed_by(region: Region) -> Sequence[SSAValue]:

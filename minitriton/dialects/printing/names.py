@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import CallSiteLoc, FusedLoc, IntegerAttr, IntegerType, NameLoc
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, IntegerAttr, IntegerType, NameLoc, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
@@ -27,6 +27,9 @@ _PUNCTUATION = frozenset("$._-")
 
 def name_of_location(location: Attribute) -> str | None:
     """The first name in a location, looking through call sites and fusions."""
+    kind = type(location)
+    if kind is FileLineColLoc or kind is UnknownLoc:
+        return None
     if isinstance(location, NameLoc):
         return location.desc.data
     if isinstance(location, CallSiteLoc):
@@ -156,8 +159,8 @@ class ValueNames:
         if not op.results:
             return
         named = self._from_location(op.location)
-        if isinstance(op, ConstantOp):
-            self._set(op.results[0], named or _constant_name(op), scope)
+        if op.__class__ is ConstantOp:
+            self._set(op.results[0], named or _constant_name(cast(ConstantOp, op)), scope)
             return
         groups = _declared_results(op)
         for start, name in groups:

@@ -10,9 +10,10 @@ Out: text. The ops' own `print` methods say what stands where; this class says h
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -45,6 +46,17 @@ INDENT = "  "
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")
 """Characters that a string literal need not escape."""
+
+
+@functools.cache
+def _has_no_form(kind: type[Operation]) -> bool:
+    """Whether ops of class `kind` are printed in generic form."""
+    return issubclass(kind, UnregisteredOp) or kind.print is Operation.print
+
+
+@functools.cache
+def _is_enum(kind: type[Attribute]) -> bool:
+    return issubclass(kind, IntegerEnumAttr)
 
 
 class TritonPrinter(Printer):
@@ -174,7 +186,7 @@ class TritonPrinter(Printer):
         if printer is not None:
             self.parts.append(self._op_name(op))
             printer(op, self)
-        elif isinstance(op, UnregisteredOp) or Operation.print is type(op).print:
+        elif _has_no_form(type(op)):
             self.parts.append(f'"{op.op_name.data if isinstance(op, UnregisteredOp) else op.name}"')
             self._print_generic_form(op)
         else:
@@ -248,8 +260,8 @@ class TritonPrinter(Printer):
 
     def print_attribute_in_full(self, attribute: Attribute) -> None:
         """The attribute itself, not its alias (but the aliases of those within)."""
-        if isinstance(attribute, IntegerEnumAttr):
-            self.parts.append(f"{attribute.code} : i32")
+        if _is_enum(type(attribute)):
+            self.parts.append(f"{cast(IntegerEnumAttr, attribute).code} : i32")
         elif isinstance(attribute, DenseIntOrFPElementsAttr) and isinstance(attribute.get_element_type(), AnyFloat):
             self._print_dense_floats(attribute)
         else:

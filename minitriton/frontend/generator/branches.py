@@ -129,7 +129,7 @@ class BranchVisitor(StatementVisitor):
         b.location = location
         for end, yielded in ((then_end, handles), (else_end, flatten_all(other[0][name] for name in names))):
             b.block = end
-            b.insert(scf.YieldOp(*yielded))
+            b.insert(scf.YieldOp.create(operands=yielded))
         if not node.orelse and not names:
             else_region = Region()
         op = scf.IfOp.create(

@@ -175,7 +175,7 @@ class LoopVisitor(BranchVisitor):
         kept, same = self._drop_unchanged(names, initial, after, [block.args[1:]])
         b.location = location
         yielded = flatten_all(after[n] for n in kept)
-        b.insert(scf.YieldOp(*(same.get(h, h) for h in yielded)))
+        b.insert(scf.YieldOp.create(operands=[same.get(h, h) for h in yielded]))
         entered = dict(zip(names, initial, strict=True))
         inits = flatten_all(entered[n] for n in kept)
         op = scf.ForOp.create(
@@ -322,7 +322,7 @@ class LoopVisitor(BranchVisitor):
         hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])
         kept, same = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
         b.location = location
-        b.insert(scf.YieldOp(*(same.get(h, h) for h in flatten_all(after[n] for n in kept))))
+        b.insert(scf.YieldOp.create(operands=[same.get(h, h) for h in flatten_all(after[n] for n in kept)]))
         b.block = test_block
         holding = same.get(holds.handle, holds.handle)
         b.insert(scf.ConditionOp(holding, *test_block.args))

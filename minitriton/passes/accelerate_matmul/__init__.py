@@ -19,7 +19,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.accelerate_matmul.blocked_to_mma import blocked_to_mma
@@ -39,7 +39,7 @@ class AccelerateMatmul(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module; a module without one is left as it is."""
-        dots = [found for found in ops_in(op) if isinstance(found, tt.DotOp | tt.DotScaledOp)]
+        dots = ops_of(op, tt.DotOp, tt.DotScaledOp)
         if not dots:
             return
         arch = ttg.target_arch(op)

@@ -23,7 +23,7 @@ patterns = PatternSet()
 
 
 def _scalar_constant(value: SSAValue) -> int | None:
-    return None if isinstance(value.type, TensorType) else int_constant(value)
+    return None if value.type.__class__ is TensorType else int_constant(value)
 
 
 def _split_constant(op: Operation, constant_first: bool) -> tuple[SSAValue, int] | None:

@@ -111,5 +111,5 @@ def users_in_body(loop: scf.ForOp, op: Operation) -> list[Operation]:
 def loops_in(root: Operation) -> Iterator[scf.ForOp]:
     """All loops below `root`, inner before outer."""
     for op in ops_in_inner_first(root):
-        if isinstance(op, scf.ForOp):
-            yield op
+        if op.__class__ is scf.ForOp:
+            yield op  # pyright: ignore[reportReturnType]

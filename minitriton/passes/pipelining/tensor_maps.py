@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.locations import source_location
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.tt.types import pointer_type
@@ -33,7 +33,7 @@ from minitriton.rewriting.insertion import Inserter
 
 def rotate_tensor_maps(loop: scf.ForOp, schedule: Schedule) -> None:
     """Gives every descriptor made in `loop` as many places as its last copy needs to end."""
-    made = [op for op in ops_in(loop) if isinstance(op, tt.MakeTensorDescOp)]
+    made = ops_of(loop, tt.MakeTensorDescOp)
     if not made:
         return
     count = schedule.stages - 1 + any(isinstance(op, ttng.WarpGroupDotOp) for op in body_ops(loop))

@@ -13,7 +13,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.op_access import operand_at, operand_values
@@ -23,7 +23,7 @@ from minitriton.rewriting.insertion import Inserter
 
 def update_waits(module: ModuleOp) -> None:
     """Sets the numbers of all `ttg.async_wait` and joins those that follow each other."""
-    waits = [op for op in ops_in(module) if isinstance(op, ttg.AsyncWaitOp)]
+    waits = ops_of(module, ttg.AsyncWaitOp)
     for wait in waits:
         wait.properties["num"] = IntegerAttr(_commits_since(wait), i32)
     joined: set[Operation] = set()

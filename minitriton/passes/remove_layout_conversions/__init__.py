@@ -22,7 +22,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
@@ -50,7 +50,7 @@ class RemoveLayoutConversions(Pass):
         _rematerialize(op, funcs)
         hoisted = _on_all(funcs, hoist_conversions)
         # Only for loops and branches has this clean-up rules that the others lack.
-        if hoisted or any(isinstance(inner, scf.ForOp | scf.IfOp) for inner in ops_in(op)):
+        if hoisted or ops_of(op, scf.ForOp, scf.IfOp):
             apply_patterns_greedily(op, CLEANUP_PATTERNS)
 
 

@@ -117,9 +117,10 @@ def _targets(use: Use) -> tuple[SSAValue, ...]:
             parent = cast(Operation, op.parent_op())
             found = [*(r for r in parent.results[index : index + 1] if r.type == found[0].type), *found]
         return tuple(found)
-    if isinstance(op, tt.GatherOp):
+    cls = op.__class__
+    if cls is tt.GatherOp:
         return tuple(op.results) if index == 1 and not has_efficient_layout(op) else ()
-    if isinstance(op, ttg.ConvertLayoutOp) or isinstance(LayoutRule.of(op), (SameLayout, Derived)):
+    if cls is ttg.ConvertLayoutOp or isinstance(LayoutRule.of(op), (SameLayout, Derived)):
         return tuple(op.results)
     handed = HandsOn.of(op)
     return () if handed is None or handed.choice else (op.results[index - handed.first],)

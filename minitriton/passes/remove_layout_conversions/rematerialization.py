@@ -19,7 +19,7 @@ from typing import cast
 
 from xdsl.ir import Block, Operation, SSAValue, Use
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg
 from minitriton.dialects.op_access import operand_values, set_type
 from minitriton.layouts.encodings import DistributedEncoding
@@ -42,7 +42,7 @@ class Rematerialization:
 
     def conversions(self) -> Iterator[Operation]:
         """All conversions of the function. One that is still there when the next is asked for can be reused later on."""
-        for op in [op for op in ops_in(self.func) if op.name == "ttg.convert_layout"]:
+        for op in ops_of(self.func, ttg.ConvertLayoutOp):
             yield op
             if op not in self.removed:
                 self.versions[op.operands[0], cast(DistributedEncoding, layout_of_value(op.results[0]))] = op.results[0]

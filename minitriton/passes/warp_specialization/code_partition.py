@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from xdsl.ir import OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.passes.pipelining.loops import VIEWS
 from minitriton.passes.tensor_layouts import set_type
@@ -44,7 +44,7 @@ def partition_code(function: tt.FuncOp, default_buffers: int) -> bool:
 
 def _read_in_place(function: tt.FuncOp) -> None:
     """What is loaded from a buffer only to be put into another like it is read where it lies."""
-    for alloc in [op for op in ops_in(function) if isinstance(op, ttg.LocalAllocOp)]:
+    for alloc in ops_of(function, ttg.LocalAllocOp):
         source = alloc.src
         if not isinstance(source, OpResult) or not isinstance(source.op, ttg.LocalLoadOp):
             continue
