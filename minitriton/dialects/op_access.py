@@ -12,9 +12,9 @@ from typing import TypeVar, cast
 
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, Use
 
-OpT = TypeVar("OpT", bound=Operation)
-
 import minitriton.dialects.attribute_hashes  # noqa: F401  (whoever reads ops looks their types up)
+
+OpT = TypeVar("OpT", bound=Operation)
 
 operand_values = cast(Callable[[Operation], tuple[SSAValue, ...]], attrgetter("_operands"))
 """All operands of an op, as they are now."""
