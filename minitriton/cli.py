@@ -41,7 +41,7 @@ _FAMILIES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the command. Exit code 1 for an error in the input, 2 for a wrong command line."""
-    from minitriton.commands.output import until_the_reader_leaves
+    from minitriton.commands.output import print_error, until_the_reader_leaves
 
     argv = sys.argv[1:] if argv is None else argv
     arguments = _parser(argv).parse_args(argv)
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
             _load(getattr(arguments, "load", None) or [])
             return arguments.run(arguments)
         except MinitritonError as error:
-            print(error, file=sys.stderr)
+            print_error(error, as_json=getattr(arguments, "json", False))
             return 1
     return 0
 
@@ -81,6 +81,7 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
                 add(commands)
     demo = commands.add_parser("demo", help="a kernel from Python to PTX to numbers")
     demo.add_argument("--full", action="store_true", help="print every stage in full")
+    demo.add_argument("--json", action="store_true", help="machine-readable: the stages and the numbers' errors")
     demo.set_defaults(run=_demo)
     return parser
 
@@ -102,4 +103,4 @@ def _version() -> str:
 def _demo(arguments: argparse.Namespace) -> int:
     from minitriton.commands.demo import run as run_demo
 
-    return run_demo(full=arguments.full)
+    return run_demo(full=arguments.full, as_json=arguments.json)

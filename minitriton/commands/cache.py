@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from minitriton.commands.output import add_json, print_json
+
 
 def add_cache_command(commands: Any) -> None:
     """Adds the subcommand to an `argparse` set of them."""
@@ -17,6 +19,7 @@ def add_cache_command(commands: Any) -> None:
         "cache", help="the compiled kernels on disk: their folder, their size, taking them away"
     )
     cache.add_argument("action", choices=("path", "size", "clear"), help="print the folder, print the size, remove all")
+    add_json(cache)
     cache.set_defaults(run=run)
 
 
@@ -28,14 +31,19 @@ def run(given: argparse.Namespace) -> int:
 
     root = cache_directory()
     if given.action == "path":
-        print(root)
+        print_json({"path": root}) if given.json else print(root)
         return 0
     if given.action == "size":
         entries = entries_of(root)
+        if given.json:
+            size = sum(entry.size for entry in entries)
+            print_json({"path": root, "kernels": len(entries), "bytes": size, "limit": knobs.cache.size or None})
+            return 0
         limit = _bytes(knobs.cache.size) if knobs.cache.size else "no limit"
         print(f"{len(entries)} kernels, {_bytes(sum(entry.size for entry in entries))} of {limit}")
         return 0
-    print(f"{clear(root)} kernels removed from {root}")
+    removed = clear(root)
+    print_json({"path": root, "removed": removed}) if given.json else print(f"{removed} kernels removed from {root}")
     return 1 if entries_of(root) else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.commands.kernel_files import load_kernel
+from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
 from minitriton.compilation.stages import STAGES
@@ -45,6 +47,7 @@ def add_compile_command(commands: Any) -> None:
     compile.add_argument("--print-after-each", action="store_true", help="print the IR after each pass that changed it")
     compile.add_argument("--verify-each", action="store_true", help="verify the IR after each pass")
     compile.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
+    add_json(compile)
     compile.set_defaults(run=run)
 
 
@@ -69,7 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         kernel = compile(source, target, options, hooks=hooks, until=_last_stage(arguments.emit, hooks))
     finally:
-        report.print()
+        if not arguments.json:
+            report.print()
+    if arguments.json:
+        _print_json(arguments, kernel, report)
+        return 0
     if arguments.emit == "pipeline":
         _write(arguments, kernel.metadata.pipeline)
     elif arguments.emit in STAGES and arguments.emit not in kernel.asm:
@@ -79,6 +86,25 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _write(arguments, kernel.asm[arguments.emit])
     return 0
+
+
+def _print_json(arguments: argparse.Namespace, kernel: Any, report: _Report) -> None:
+    """The stage (a cubin in base64), the pipeline, and what was asked for of the passes."""
+    is_pipeline = arguments.emit == "pipeline"
+    if not is_pipeline and arguments.emit in STAGES and arguments.emit not in kernel.asm:
+        raise MinitritonError(
+            f"this compile has no stage {arguments.emit!r}", help="its stages: " + ", ".join(kernel.asm)
+        )
+    content = kernel.metadata.pipeline if is_pipeline else kernel.asm[arguments.emit]
+    if arguments.output:
+        _write(arguments, content)
+    text = base64.b64encode(content).decode() if isinstance(content, bytes) else content
+    print_json({
+        "kernel": kernel.name, "arch": kernel.metadata.target.arch, "stage": arguments.emit, "text": text, "pipeline": kernel.metadata.pipeline,
+        "output": arguments.output, "milliseconds": [(name, 1e3 * seconds) for name, seconds in report.timings.seconds],
+        "ops": [(name, sum(counts.values())) for name, counts in report.statistics.counts],
+        "states": report.snapshots.texts,
+    })  # fmt: skip
 
 
 def _last_stage(emitted: str, hooks: list[Hook]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import os
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import numpy as np
 
 import minitriton
 import minitriton.language as tl
+from minitriton.commands.output import print_json
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.runtime.jit import jit
@@ -41,8 +43,20 @@ ROWS, COLUMNS, BLOCK = 64, 1000, 1024
 SHOWN_LINES = 24
 
 
-def run(full: bool = False) -> int:
-    """Prints the demo. Returns 0 if the numbers agree, else 1."""
+def run(full: bool = False, as_json: bool = False) -> int:
+    """Prints the demo, `as_json` its stages and errors only. Returns 0 if the numbers agree, else 1."""
+    if not as_json:
+        return _run(full, {}, {})
+    stages: dict[str, str] = {}
+    errors: dict[str, float] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        status = _run(full, stages, errors)
+    print_json({"agree": status == 0, "largest_errors": errors, "stages": stages})
+    return status
+
+
+def _run(full: bool, stages: dict[str, str], errors: dict[str, float]) -> int:
+    """The demo; what it shows is left in `stages` and `errors` too."""
     target = minitriton.compiler.default_target()
     _title("A Triton kernel")
     print(inspect.getsource(softmax.fn))
@@ -53,6 +67,7 @@ def run(full: bool = False) -> int:
     seconds = time.perf_counter() - start
     for stage, what in _STAGES.items():
         _title(f"{stage}: {what}")
+        stages[stage] = str(kernel.asm[stage])
         _show(_readable(stage, str(kernel.asm[stage])), full)
     print(f"\ncompiled for {target.sm} in {seconds * 1e3:.0f} ms; ", end="")
     print(f"{kernel.metadata.shared} bytes of shared memory, {kernel.metadata.num_warps} warps")
@@ -60,9 +75,9 @@ def run(full: bool = False) -> int:
     x = np.random.default_rng(0).standard_normal((ROWS, COLUMNS)).astype(np.float32)
     wide = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
     expected = wide / wide.sum(axis=1, keepdims=True)
-    agree = _report("NumPy (float64)", expected, expected) & _on_host(x, expected)
+    agree = _on_host(x, expected, errors)
     if has_gpu():
-        agree &= _on_gpu(x, expected)
+        agree &= _on_gpu(x, expected, errors)
     print("\nthey agree" if agree else "\nTHEY DIFFER")
     return 0 if agree else 1
 
@@ -94,21 +109,22 @@ def _readable(stage: str, text: str) -> str:
     return "\n".join(line.split(", !dbg")[0] for line in text.splitlines() if not line.startswith("\t.loc"))
 
 
-def _report(name: str, result: np.ndarray, expected: np.ndarray) -> bool:
-    error = float(np.abs(result - expected).max())
+def _report(name: str, result: np.ndarray, expected: np.ndarray, errors: dict[str, float]) -> bool:
+    error = errors[name] = float(np.abs(result - expected).max())
     print(f"{name:28} row 0: {result[0, 0]:.7f} {result[0, 1]:.7f} {result[0, 2]:.7f} ...  max error {error:.1e}")
     return error < 1e-6
 
 
-def _on_host(x: np.ndarray, expected: np.ndarray) -> bool:
+def _on_host(x: np.ndarray, expected: np.ndarray, errors: dict[str, float]) -> bool:
     """The kernel on both levels that need no GPU, and what the emulator saw."""
+    agree = _report("NumPy (float64)", expected, expected, errors)
     interpreted, emulated = np.zeros_like(x), np.zeros_like(x)
     with _environment("MINITRITON_INTERPRET", "1"):
         softmax[(ROWS,)](interpreted, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
-    agree = _report("TTIR (interpreter)", interpreted, expected)
+    agree &= _report("TTIR (interpreter)", interpreted, expected, errors)
     with _environment("MINITRITON_INTERPRET", "0"):
         kernel = softmax[(ROWS,)](emulated, x, COLUMNS, COLUMNS, BLOCK=BLOCK)
-    agree &= _report("PTX (emulator)", emulated, expected)
+    agree &= _report("PTX (emulator)", emulated, expected, errors)
     _title("What the emulator counted")
     if kernel is not None and kernel.last_report is not None:
         _show_costs(kernel.last_report)
@@ -145,7 +161,7 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _on_gpu(x: Any, expected: Any) -> bool:
+def _on_gpu(x: Any, expected: Any, errors: dict[str, float]) -> bool:
     try:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -159,11 +175,11 @@ def _on_gpu(x: Any, expected: Any) -> bool:
         return out.cpu().numpy()
 
     ours = launch(softmax)
-    agree = _report("minitriton (GPU)", ours, expected)
+    agree = _report("minitriton (GPU)", ours, expected, errors)
     triton_kernel = _under_triton()
     if triton_kernel is not None:
         theirs = launch(triton_kernel)
-        agree &= _report("Triton (GPU)", theirs, expected)
+        agree &= _report("Triton (GPU)", theirs, expected, errors)
         print("bit for bit equal to Triton" if np.array_equal(ours, theirs) else "not bit for bit equal to Triton")
     return agree
 

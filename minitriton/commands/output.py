@@ -1,11 +1,18 @@
-"""Standard output of a command whose reader may leave before its end."""
+"""Standard output of a command: its reader may leave before its end, and may be a program (`--json`)."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import dataclasses
+import json
 import os
 import sys
 from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+from minitriton.errors import MinitritonError
 
 
 @contextlib.contextmanager
@@ -17,3 +24,34 @@ def until_the_reader_leaves() -> Iterator[None]:
     except BrokenPipeError:
         # Python flushes standard output once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Adds `--json` to a command."""
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def print_json(value: object) -> None:
+    """One line of JSON; dataclasses as objects."""
+    print(json.dumps(value, default=_plain))
+
+
+def print_error(error: MinitritonError, *, as_json: bool) -> None:
+    """An error on standard error; `as_json`: as an object with its place on standard output too, where a program reads."""
+    print(error, file=sys.stderr)
+    if as_json:
+        place = error.location
+        where = {"file": place.file, "line": place.line, "column": place.column} if place else {}
+        print_json({"error": {"message": error.message, "help": error.help, **where}})
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.repr}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
+    raise TypeError(f"{type(value).__name__} has no place in JSON")

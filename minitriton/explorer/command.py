@@ -45,6 +45,7 @@ def add_explorer_commands(commands: Any) -> None:
         "--port", type=int, default=8753, help="of the server, on 127.0.0.1 (default: %(default)s; 0: any)"
     )
     explore.add_argument("--no-browser", action="store_true", help="say the address, open nothing")
+    explore.add_argument("--json", action="store_true", help="machine-readable: the address, or what was written")
     add_program_arguments(explore, many=True)
     explore.set_defaults(run=run_explore)
 
@@ -132,8 +133,8 @@ def run_explore(given: argparse.Namespace) -> int:
     if given.html is None:
         from minitriton.explorer.server import serve
 
-        return serve(asked, port=given.port, browser=not given.no_browser)
-    return _write_page(given.html, asked)
+        return serve(asked, port=given.port, browser=not given.no_browser, as_json=given.json)
+    return _write_page(given.html, asked, as_json=given.json)
 
 
 def _opened_folders(sources: list[str]) -> list[str | None]:
@@ -154,7 +155,7 @@ def _opened_folders(sources: list[str]) -> list[str | None]:
     return found
 
 
-def _write_page(path: Path, asked: list[Asked]) -> int:
+def _write_page(path: Path, asked: list[Asked], *, as_json: bool) -> int:
     from minitriton.explorer.kept_answers import compile_with_answers, lessons_with_answers, say
     from minitriton.explorer.page_file import file_page
     from minitriton.explorer.workshop import Workshop
@@ -170,7 +171,12 @@ def _write_page(path: Path, asked: list[Asked]) -> int:
             f"cannot write {path}: {error.strerror}", help="name a file in a folder that is there"
         ) from None
     passes = sum(len(one["steps"]) - 1 for one in compiles)
-    print(("\r\x1b[K" if sys.stderr.isatty() else "") + f"{path}: {passes} passes, {path.stat().st_size / 1e6:.1f} MB")
+    say("")
+    if as_json:
+        kernels = [{"kernel": one["kernel"], "error": one["steps"][-1]["error"]} for one in compiles]
+        print(json.dumps({"file": str(path), "passes": passes, "bytes": path.stat().st_size, "kernels": kernels}))
+    else:
+        print(f"{path}: {passes} passes, {path.stat().st_size / 1e6:.1f} MB")
     return 1 if any(one["steps"][-1]["error"] for one in compiles) else 0
 
 

@@ -122,4 +122,4 @@ def _patterns(workshop: Workshop, asked: Asked, inspections: dict[str, Any]) -> 
 def say(text: str) -> None:
     """Shows progress, where somebody looks."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}…", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{text}…" if text else "\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -131,7 +131,14 @@ def bound_socket(port: int) -> socket.socket:
     )
 
 
-def serve(asked: list[Asked], *, port: int = DEFAULT_PORT, browser: bool = True, token: str | None = None) -> int:
+def serve(
+    asked: list[Asked],
+    *,
+    port: int = DEFAULT_PORT,
+    browser: bool = True,
+    token: str | None = None,
+    as_json: bool = False,
+) -> int:
     """Serves until Ctrl-C and leaves nothing running."""
     listening = bound_socket(port)
     actual = listening.getsockname()[1]
@@ -156,8 +163,11 @@ def serve(asked: list[Asked], *, port: int = DEFAULT_PORT, browser: bool = True,
         address = f"http://{HOST}:{actual}/?token={guard.token}"
         if actual != port and port:
             print(f"port {port} is taken: this is port {actual}", file=sys.stderr)
+        said = json.dumps({"address": address, "port": actual, "token": guard.token})
         print(
-            f"{address}\nIt runs kernels' code for whoever has this address, on this machine only. Ctrl-C ends it.",
+            said
+            if as_json
+            else f"{address}\nIt runs kernels' code for whoever has this address, on this machine only. Ctrl-C ends it.",
             flush=True,
         )
         server = Server(uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1))

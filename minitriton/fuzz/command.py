@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from minitriton.commands.output import add_json
 from minitriton.errors import MinitritonError
 from minitriton.lab.time_limit import add_time_limit, time_limit
 
@@ -40,6 +41,7 @@ def add_fuzz_command(commands: Any) -> None:
     fuzz.add_argument(
         "--shrink-seconds", type=float, default=30.0, help="to make one finding smaller (default: %(default)s)"
     )
+    add_json(fuzz)
     add_time_limit(fuzz, 20.0)
     fuzz.set_defaults(run=run)
 
@@ -52,7 +54,9 @@ def run(given: argparse.Namespace) -> int:
     if given.out is not None:
         make_folder(given.out)
     oracles = chosen_oracles(given.oracles)
-    if given.only is not None:
+    if given.only is not None and given.json:
+        given.first, given.count = given.only, 1
+    elif given.only is not None:
         return _run_one(given.seed, given.only, oracles)
     found: list[campaign.KernelReport] = []
     done = 0
@@ -70,7 +74,7 @@ def run(given: argparse.Namespace) -> int:
     numbers = range(given.first, given.first + given.count)
     with time_limit(given.emulator_seconds):
         summary = campaign.run(given.seed, numbers, oracles, given.jobs, watch, most_seconds=given.seconds)
-    print(as_text(summary))
+    print(json.dumps(as_json(summary))) if given.json else print(as_text(summary))
     if given.out is not None:
         (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")
         _shrink_findings(given, summary, oracles)
@@ -135,4 +139,4 @@ def _shrink_findings(given: argparse.Namespace, summary: Any, oracles: list[str]
         small = shrink(kernel, shows, given.shrink_seconds)
         again = [f for f in run_case(small, oracles).verdict.findings if f.signature == finding.signature]
         path = write_reproducer(given.out, small, again[0] if again else finding, given.seed, numbers[0], oracles)
-        print(f"{finding.kind}: {finding.signature}: {path}")
+        print(f"{finding.kind}: {finding.signature}: {path}", file=sys.stderr if given.json else sys.stdout)

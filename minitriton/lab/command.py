@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minitriton.commands.output import add_json, print_json
 from minitriton.errors import MinitritonError
 from minitriton.lab.launches.recorded import add_launch_option
 from minitriton.lab.time_limit import add_time_limit, time_limit
@@ -62,6 +63,7 @@ def add_check_command(commands: Any) -> None:
         "--reproducers", type=Path, default=Path("reproducers"), metavar="DIR", help="where to write them (%(default)s)"
     )
     check.add_argument("--gpu", action="store_true", help="run the PTX at the end on the GPU too, if there is one")
+    add_json(check)
     add_time_limit(check)
     check.set_defaults(run=run)
 
@@ -88,7 +90,7 @@ def _run(given: argparse.Namespace) -> int:
         reproducers=given.reproducers,
         device="gpu" if given.gpu else "cpu",
     )
-    print(report.text())
+    print_json({"ok": report.ok, **vars(report)}) if given.json else print(report.text())
     return 0 if report.ok else 1
 
 

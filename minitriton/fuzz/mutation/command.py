@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minitriton.commands.output import add_json
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
 from minitriton.lab.time_limit import add_time_limit, time_limit
@@ -44,6 +45,7 @@ def add_mutate_command(commands: Any, tools: Tools) -> None:
     mutate.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: %(default)s)")
     mutate.add_argument("--seconds", type=float, metavar="S", help="end the run after this time, whatever the count")
     mutate.add_argument("--out", type=Path, metavar="DIR", help="where summary.json goes")
+    add_json(mutate)
     add_time_limit(mutate, MOST_SECONDS_OF_A_RUN)
     mutate.set_defaults(run=functools.partial(run, tools=tools))
 
@@ -56,7 +58,9 @@ def run(given: argparse.Namespace, tools: Tools) -> int:
     if given.out is not None:
         make_folder(given.out)
     kinds = chosen_kinds(given.kinds)
-    if given.only is not None:
+    if given.only is not None and given.json:
+        given.first, given.count = given.only, 1
+    elif given.only is not None:
         with time_limit(given.emulator_seconds):
             return _run_one(given, kinds, tools)
 
@@ -75,7 +79,7 @@ def run(given: argparse.Namespace, tools: Tools) -> int:
             most_seconds=given.seconds,
             work=functools.partial(judge, tools=tools),
         )
-    print(account(summary))
+    print(json.dumps(as_json(summary))) if given.json else print(account(summary))
     if given.out is not None:
         (given.out / "summary.json").write_text(json.dumps(as_json(summary), indent=1) + "\n")
     return 0 if summary.ok else 1

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from minitriton.commands.output import add_json, print_json
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.command_arguments import add_kernel_arguments, references_of
 from minitriton.lab.sweeping.evaluation import Evaluator
@@ -51,6 +52,7 @@ def add_bisect_command(commands: Any) -> None:
     )
     bisect.add_argument("--seconds", type=float, default=20.0, help="for reducing the kernel (default: %(default)s)")
     add_kernel_arguments(bisect)
+    add_json(bisect)
     bisect.set_defaults(run=run_bisect)
 
 
@@ -72,15 +74,22 @@ def run_bisect(given: argparse.Namespace) -> int:
         shows = _shows(metric, most, evaluate.record(own), other)
         variant = Evaluator(evaluate.subject.variant(point.settings), evaluate.metrics) if point.settings else evaluate
         pipeline = smallest_pipeline(variant, point.pipeline, shows)
-    print("\n".join(format_step(step) for step in pipeline.steps if not is_fixed(step)))
+    passes = [format_step(step) for step in pipeline.steps if not is_fixed(step)]
     left = point.with_pipeline(pipeline)
     record = evaluate.record(left)
-    print(f"\n{left}\n{record.result}: {record.reason or _number_of(record, metric)}")
+    if not given.json:
+        print("\n".join(passes))
+        print(f"\n{left}\n{record.result}: {record.reason or _number_of(record, metric)}")
+    kernel = None
     if given.kernel_to is not None:
         still = _still(metric, record, evaluate.record(own)) if metric else None
         found = smallest(evaluate, left, lambda _: True if metric else is_broken(_), still, seconds=given.seconds)
         given.kernel_to.write_text(found.ir)
-        print(f"\nthe kernel, {found.ops_before} ops before and {found.ops_after} now: {given.kernel_to}")
+        kernel = {"file": given.kernel_to, "ops_before": found.ops_before, "ops": found.ops_after}
+        if not given.json:
+            print(f"\nthe kernel, {found.ops_before} ops before and {found.ops_after} now: {given.kernel_to}")
+    if given.json:
+        print_json({"passes": passes, "pipeline": str(left), "record": record, "kernel": kernel})
     return 0
 
 

@@ -14,6 +14,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from minitriton.commands.output import add_json, print_json
 from minitriton.lab.sweeping.command_arguments import (
     add_kernel_arguments,
     add_space_arguments,
@@ -54,11 +55,13 @@ def add_sweep_commands(commands: Any) -> None:
     sweep.add_argument("--best", metavar="METRIC", help="print the right pipeline of each kernel with the least of it")
     add_space_arguments(sweep)
     add_kernel_arguments(sweep)
+    add_json(sweep)
     sweep.set_defaults(run=run_sweep)
     _add_measure(commands)
     add_search_commands(commands)
     corpus = commands.add_parser("corpus", help="list the kernels that sweeps know by name")
     corpus.add_argument("family", nargs="?", help="only those of one family")
+    add_json(corpus)
     corpus.set_defaults(run=run_corpus)
 
 
@@ -71,6 +74,7 @@ def _add_measure(commands: Any) -> None:
     measure.add_argument("--kernel", action="append", metavar="NAME", help="only this one; may be given again")
     measure.add_argument("--jobs", type=int, default=1, metavar="J", help="processes (default: %(default)s)")
     measure.add_argument("--again", action="store_true", help="what is known of them, too")
+    add_json(measure)
     measure.set_defaults(run=run_measure)
 
 
@@ -92,6 +96,10 @@ def run_sweep(given: argparse.Namespace) -> int:
         metrics=names_of(given.metrics),
         progress=progress_shown(),
     )
+    if given.json:
+        best = table.best(given.best) if given.best else {}
+        print_json({"seconds": table.seconds, "best": best, "points": table.records})
+        return 1 if table.not_right() else 0
     print(table.text())
     if given.best:
         for kernel, record in table.best(given.best).items():
@@ -108,6 +116,9 @@ def run_measure(given: argparse.Namespace) -> int:
     table = measure(
         given.store, names, kernels=given.kernel, jobs=given.jobs, again=given.again, progress=progress_shown()
     )
+    if given.json:
+        print_json({"best": {n: table.best(n) for n in names if n in METRICS}, "points": table.records})
+        return 0
     print(table.text())
     for name in names:
         if name in METRICS:
@@ -120,6 +131,10 @@ def run_corpus(given: argparse.Namespace) -> int:
     """A line a family, or the kernels of one."""
     from minitriton.lab import corpus
 
-    for family in [given.family] if given.family else corpus.families():
+    families = [given.family] if given.family else corpus.families()
+    if given.json:
+        print_json({family: [case.name for case in corpus.cases(family)] for family in families})
+        return 0
+    for family in families:
         print(f"{family}: " + ", ".join(case.name for case in corpus.cases(family)))
     return 0

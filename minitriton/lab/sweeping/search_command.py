@@ -9,9 +9,11 @@ minitriton report tuning.db --html tuning.html
 from __future__ import annotations
 
 import argparse
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from minitriton.commands.output import add_json, print_json
 from minitriton.lab.sweeping.bisect_command import add_bisect_command
 from minitriton.lab.sweeping.command_arguments import (
     add_kernel_arguments,
@@ -40,6 +42,7 @@ def _add_report(commands: Any) -> None:
         "--metric", help="what points are best by (default: the first it has of time, cycles, instructions)"
     )
     report.add_argument("--no-passes", action="store_true", help="compile nothing anew: not what each pass is worth")
+    add_json(report)
     report.set_defaults(run=run_report)
 
 
@@ -65,6 +68,7 @@ def _add_search(commands: Any) -> None:
     search.add_argument("--seed", type=int, default=0)
     add_space_arguments(search)
     add_kernel_arguments(search)
+    add_json(search)
     search.set_defaults(run=run_search)
 
 
@@ -73,6 +77,7 @@ def _add_worth(commands: Any) -> None:
     worth.add_argument("kernels", nargs="+", help="names of the corpus, @family, all, or FILE.py:kernel")
     worth.add_argument("--metric", default="instructions", help="(default: %(default)s)")
     add_kernel_arguments(worth)
+    add_json(worth)
     worth.set_defaults(run=run_worth)
 
 
@@ -91,6 +96,12 @@ def run_search(given: argparse.Namespace) -> int:
         prune=given.prune,
         progress=progress_shown(),
     )
+    if given.json:
+        print_json({
+            "kernel": found.kernel, "objectives": found.objectives, "first": found.first, "best": found.best, "points": len(found.records),
+            "convergence": [one if isfinite(one) else None for one in found.convergence()], "front": found.front(),
+        })  # fmt: skip
+        return 0
     print(found.text())
     return 0
 
@@ -100,9 +111,10 @@ def run_report(given: argparse.Namespace) -> int:
     load_own_passes()
     from minitriton.lab.sweeping.page import write_page
 
-    print(
-        write_page(given.store, given.html, metric=given.metric, passes=not given.no_passes, progress=progress_shown())
+    written = write_page(
+        given.store, given.html, metric=given.metric, passes=not given.no_passes, progress=progress_shown()
     )
+    print_json({"page": written}) if given.json else print(written)
     return 0
 
 
@@ -110,5 +122,10 @@ def run_worth(given: argparse.Namespace) -> int:
     """Prints a row a pass, a column a kernel."""
     from minitriton.lab.sweeping.worth import leave_one_out
 
-    print(leave_one_out(references_of(given, given.kernels)).text(given.metric))
+    worth = leave_one_out(references_of(given, given.kernels))
+    if given.json:
+        changes = {n: {k: worth.change(k, n, given.metric) for k in worth.whole} for n in worth.passes()}
+        print_json({"metric": given.metric, "change_without": changes})
+    else:
+        print(worth.text(given.metric))
     return 0
