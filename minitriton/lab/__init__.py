@@ -14,7 +14,7 @@ write_page("orders.db", "orders.html")                                          
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minitriton.lab.arguments import Arguments, generate_arguments
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from minitriton.lab.checker import check
     from minitriton.lab.pipeline import with_passes
     from minitriton.lab.report import CheckReport, PassRow
+    from minitriton.lab.sweeping import plots
     from minitriton.lab.sweeping.agreement import agreed_order
     from minitriton.lab.sweeping.candidates import Candidates
     from minitriton.lab.sweeping.commuting import commutation
@@ -71,6 +72,7 @@ __all__ = [
     "generate_arguments",
     "leave_one_out",
     "measure",
+    "plots",
     "ranking",
     "search",
     "smallest",
@@ -116,8 +118,13 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+_PACKAGES = {"plots": "sweeping.plots"}
+
+
+def __getattr__(name: str) -> object:
     """Loads on first use: pytest imports this package in every session that has the plugin installed."""
+    if name in _PACKAGES:
+        return importlib.import_module(f"{__name__}.{_PACKAGES[name]}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

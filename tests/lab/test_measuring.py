@@ -76,7 +76,7 @@ def test_instructions_are_counted_by_kind() -> None:
 def test_more_sectors_and_fewer_warps_cost_more_cycles() -> None:
     record = lab.sweep(["bench_add"], orders=1, metrics=["cycles"]).records[0]
     more = {**record.metrics, "sectors": 4 * record.metrics["sectors"]}
-    assert parts(more).cache > 4 * parts(record.metrics).cache
+    assert parts(more).cache > 3 * parts(record.metrics).cache
     assert parts(more).total > parts(record.metrics).total == record.metrics["cycles"]
     assert "memory" in parts(record.metrics).text()
     worse = {**record.metrics, "occupancy": record.metrics["occupancy"] / 8}

@@ -77,7 +77,7 @@ def test_the_page_holds_what_the_store_does(tmp_path: Path, capsys: pytest.Captu
 
 def test_plots_are_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from minitriton.lab.sweeping import plots
+    from minitriton.lab import plots
 
     found = lab.search(KERNEL, lab.Space(), "instructions", budget=6)
     plots.save(plots.convergence_plot([found]), tmp_path / "c.png")

@@ -44,7 +44,7 @@ def ranking(table: Table, metric: str, by: str, gap: float = GAP) -> list[Rankin
         if len(known) < 3:
             continue
         first, second = zip(*known.values(), strict=True)
-        share, pairs = _agreement(first, second, gap)
+        share, pairs = agreement(first, second, gap)
         rows.append(Ranking(kernel, len(known), spearman(first, second), share, pairs))
     return rows
 
@@ -63,7 +63,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [(ordered.index(v) + len(ordered) - 1 - ordered[::-1].index(v)) / 2 for v in values]
 
 
-def _agreement(a: Sequence[float], b: Sequence[float], gap: float) -> tuple[float, int]:
+def agreement(a: Sequence[float], b: Sequence[float], gap: float) -> tuple[float, int]:
     """The share of pairs in the same order, of those whose `b` is more than `gap` apart; half for those with equal `a`."""
     apart = [(i, j) for i in range(len(a)) for j in range(i) if abs(math.log(b[i] / b[j])) > gap]
     same = sum(0.5 if a[i] == a[j] else float((a[i] < a[j]) == (b[i] < b[j])) for i, j in apart)

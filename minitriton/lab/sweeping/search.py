@@ -107,6 +107,12 @@ def search(
     first = evaluate(candidates.first)
     if first.result is not Class.RIGHT:
         raise MinitritonError(f"kernel {subject.name!r} is {first.result} as it is: {first.reason}")
+    for name in objectives:
+        if name not in first.all_metrics:
+            raise MinitritonError(
+                f"{name} of kernel {subject.name!r} is not known: {_why_unknown(name, evaluate, first)}",
+                help="search by another metric, such as cycles; minitriton.testing.do_bench times any launch",
+            )
     found = Found(subject.name, objectives, first, first, [first])
     ask = _Asking(evaluate, found, budget, patience, progress)
     for turn, _ in enumerate(walk_of(candidates, random.Random(seed), ask)):
@@ -117,6 +123,13 @@ def search(
     if found.objective in ("microseconds", "speedup"):
         _confirm(found, subject, evaluate)
     return found
+
+
+def _why_unknown(objective: str, evaluate: Evaluator, first: Record) -> str:
+    from minitriton.lab.sweeping.timing import untimed
+
+    reason = untimed(evaluate.judge.programs[first.program]) if METRICS[objective].group == "time" else ""
+    return reason or "its own program gives none"
 
 
 def _confirm(found: Found, subject: Subject, evaluate: Evaluator) -> None:

@@ -11,10 +11,13 @@ them in the L2 cache as fits.
 from __future__ import annotations
 
 import ctypes
+import os
 import statistics
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,20 +64,17 @@ class _Timed:
 def time_programs(
     subject: Subject, own: Program | None, programs: Sequence[Program], rounds: int = ROUNDS
 ) -> dict[str, dict[str, float]]:
-    """Times `programs`, and `own` beside them. A program that cannot be assembled or launched is left out.
+    """Times `programs`, and `own` beside them. A program is left out that cannot be assembled or launched, or that takes what `untimed`
+    names. Processes of one machine time in turns.
 
-    Raises `MinitritonError` where there is no GPU, for kernels that take tensor descriptors or scratch memory, and for a fault on the
-    device, after which the process can use it no more.
+    Raises `MinitritonError` where there is no GPU, and for a fault on the device, after which the process can use it no more.
     """
     check_gpu()
-    if any(p.maps or p.global_scratch for p in programs):
-        raise MinitritonError(
-            f"kernel {subject.name!r} takes tensor maps or scratch memory: it is not timed by itself",
-            help="time it by minitriton.testing.do_bench",
-        )
+    order = [p for p in {p.digest: p for p in [*([own] if own else []), *programs]}.values() if not untimed(p)]
+    if not order:
+        return {}
     clock = _Clock(get_driver())
-    order = list({p.digest: p for p in [*([own] if own else []), *programs]}.values())
-    with clock.buffers(subject.timed_launch()) as values:
+    with _turn(), clock.buffers(subject.timed_launch()) as values:
         timed = [found for p in order if (found := clock.prepare(subject.variant(p.settings), p, values)) is not None]
         for number in range(rounds):
             first = number % max(len(timed), 1)
@@ -85,6 +85,24 @@ def time_programs(
             clock.free(one)
     baseline = next((one.times for one in timed if own and one.digest == own.digest), None)
     return {one.digest: {**_summary(one.times, baseline), **clocks} for one in timed}
+
+
+def untimed(program: Program) -> str:
+    """What keeps `program` from being timed, or nothing: launches with tensor maps or scratch memory are made by the runtime only."""
+    if program.maps:
+        return "it takes tensor maps"
+    return "it takes global scratch memory" if program.global_scratch else ""
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Waits until no other process of this user times: two at once would slow each other down."""
+    import fcntl
+
+    path = Path(tempfile.gettempdir()) / f"minitriton-timing-{os.getuid()}.lock"
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _summary(times: list[float], baseline: list[float] | None) -> dict[str, float]:
