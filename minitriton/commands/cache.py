@@ -8,12 +8,13 @@ minitriton cache clear
 from __future__ import annotations
 
 import argparse
-from typing import Any
+
+from minitriton.host.subcommands import Subcommands
 
 from minitriton.commands.output import add_json, print_json
 
 
-def add_cache_command(commands: Any) -> None:
+def add_cache_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     cache = commands.add_parser(
         "cache", help="the compiled kernels on disk: their folder, their size, taking them away"

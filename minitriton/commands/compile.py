@@ -6,7 +6,6 @@ import argparse
 import base64
 import sys
 from pathlib import Path
-from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -15,9 +14,10 @@ from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
 from minitriton.compilation.stages import STAGES
-from minitriton.compiler import compile
+from minitriton.compiler import ASTSource, compile
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
+from minitriton.host.subcommands import Subcommands
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
 from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget, known_architectures
@@ -25,7 +25,7 @@ from minitriton.target import CUDAOptions, GPUTarget, known_architectures
 EMITTED = (*STAGES, "cubin", "sass", "pipeline")
 
 
-def add_compile_command(commands: Any) -> None:
+def add_compile_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     compile = commands.add_parser("compile", help="compile a kernel, or IR text, and print a stage")
     compile.add_argument("source", help="FILE.py:kernel, or a .ttir, .ttgir, .llir or .ptx file")
@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Compiles and writes the stage asked for."""
     target = GPUTarget("cuda", arguments.arch, 32)
     options = {name: literal(value) for name, _, value in (o.partition("=") for o in arguments.option)}
-    source: Any = arguments.source
-    if source.partition(":")[0].endswith(".py"):
+    source: ASTSource | str = arguments.source
+    if isinstance(source, str) and source.partition(":")[0].endswith(".py"):
         source = ast_source(load_kernel(source), arguments.signature)
     report = _Report(arguments)
     hooks = report.hooks()
@@ -143,7 +143,7 @@ class _Report:
             print(f"{sum(counts.values()):6} ops after {name}", file=sys.stderr)
 
 
-def _readable(value: Any) -> str:
+def _readable(value: object) -> str:
     """A module without its locations; LLVM IR and PTX are text already."""
     return print_module(value) if isinstance(value, ModuleOp) else str(value)
 

@@ -161,7 +161,7 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _on_gpu(x: Any, expected: Any, errors: dict[str, float]) -> bool:
+def _on_gpu(x: np.ndarray, expected: np.ndarray, errors: dict[str, float]) -> bool:
     try:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -169,7 +169,7 @@ def _on_gpu(x: Any, expected: Any, errors: dict[str, float]) -> bool:
         return True
     source = torch.from_numpy(x).cuda()
 
-    def launch(kernel: Any) -> Any:
+    def launch(kernel: Any) -> np.ndarray:
         out = torch.empty_like(source)
         kernel[(ROWS,)](out, source, COLUMNS, COLUMNS, BLOCK=BLOCK)
         return out.cpu().numpy()

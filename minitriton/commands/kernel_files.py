@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError, SourceLocation
@@ -82,14 +81,14 @@ def _until_its_launch(path: str, name: str) -> Iterator[None]:
         _importing.pop(path, None)
 
 
-def _kernel_in(value: Any) -> JITFunction | None:
+def _kernel_in(value: object) -> JITFunction | None:
     """`value`, or what it decorates (an autotuned kernel), if that is a kernel."""
     while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
         value = getattr(value, "fn", None)
     return value if isinstance(value, JITFunction) else None
 
 
-def load_kernel(reference: str) -> Any:
+def load_kernel(reference: str) -> JITFunction:
     """The kernel named by `FILE.py:kernel`; `import triton` in the file means minitriton."""
     path, _, name = reference.partition(":")
     if not Path(path).exists():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from typing import Any
 
 from minitriton.commands.output import add_json, print_json
 from minitriton.compilation.pipeline_spec import make_step
+from minitriton.host.subcommands import Subcommands
 from minitriton.pass_registry import Step, known_passes
 
 
-def add_passes_command(commands: Any) -> None:
+def add_passes_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     passes = commands.add_parser("passes", help="list the registered passes with their documentation")
     passes.add_argument("name", nargs="?", help="one pass, in full")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
 
 from minitriton.errors import PipelineError
 from minitriton.pass_manager import Pipeline
@@ -24,7 +23,13 @@ def add_pipeline_edits(command: argparse.ArgumentParser) -> None:
 class _Edit(argparse.Action):
     """Collects the changes of the pipeline in the order of the command line."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
         namespace.edits = [*namespace.edits, ((option_string or "").removeprefix("--"), values)]
 
 

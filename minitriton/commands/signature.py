@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any
 
-from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ast_source import ASTSource, Attributes
 from minitriton.errors import MinitritonError
+from minitriton.frontend.function import JITCallable
 from minitriton.language.signatures import str_to_ty
 
 DIVISIBLE, EQUAL_TO_ONE = 16, 1
@@ -27,7 +27,7 @@ class Parameter:
     name: str
     type_name: str
     hint: int | None = None
-    constant: Any = None
+    constant: object = None
     is_constant: bool = False
 
     @property
@@ -36,7 +36,7 @@ class Parameter:
         return not self.is_constant and self.hint != EQUAL_TO_ONE
 
 
-def parse_signature(text: str, kernel: Any) -> list[Parameter]:
+def parse_signature(text: str, kernel: JITCallable) -> list[Parameter]:
     """All parameters of `kernel` in order. Raises `MinitritonError` for what does not fit."""
     found: dict[str, Parameter] = {}
     names: list[str] = list(kernel.arg_names)
@@ -60,15 +60,17 @@ def parse_signature(text: str, kernel: Any) -> list[Parameter]:
     return [found[name] for name in names]
 
 
-def source_of(kernel: Any, parameters: list[Parameter]) -> ASTSource:
+def source_of(kernel: JITCallable, parameters: list[Parameter]) -> ASTSource:
     """What is compiled for `kernel` with these parameters."""
     types = {p.name: p.type_name if p.is_passed else "constexpr" for p in parameters}
     constants = {p.name: p.constant if p.is_constant else 1 for p in parameters if not p.is_passed}
-    attrs = {(i,): [["tt.divisibility", DIVISIBLE]] for i, p in enumerate(parameters) if p.hint == DIVISIBLE}
+    attrs: Attributes = {
+        (i,): [["tt.divisibility", DIVISIBLE]] for i, p in enumerate(parameters) if p.hint == DIVISIBLE
+    }
     return ASTSource(kernel, types, constants, attrs)
 
 
-def ast_source(kernel: Any, signature: str) -> ASTSource:
+def ast_source(kernel: JITCallable, signature: str) -> ASTSource:
     """The source of `kernel` for a signature such as `*fp32:16,i32,BLOCK=128`."""
     return source_of(kernel, parse_signature(signature, kernel))
 
@@ -81,7 +83,7 @@ def typed(item: str) -> tuple[str, int | None]:
     return kind, int(hint) if hint else None
 
 
-def literal(text: str) -> Any:
+def literal(text: str) -> object:
     """The Python value that `text` spells, or `text` itself."""
     try:
         return ast.literal_eval(text)
@@ -111,7 +113,7 @@ def _parameter(name: str, text: str, *, is_named: bool) -> Parameter:
     return Parameter(name, *typed(text))
 
 
-def _constant(name: str, value: Any) -> Parameter:
+def _constant(name: str, value: object) -> Parameter:
     return Parameter(name, "constexpr", constant=value, is_constant=True)
 
 

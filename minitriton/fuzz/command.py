@@ -12,18 +12,24 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from minitriton.commands.output import add_json
 from minitriton.errors import MinitritonError
+from minitriton.host.subcommands import Subcommands
 from minitriton.lab.time_limit import add_time_limit, time_limit
+
+if TYPE_CHECKING:
+    from minitriton.fuzz.running.agreement import Finding
+    from minitriton.fuzz.running.campaign import Summary
+    from minitriton.fuzz.tree import Kernel
 
 DEFAULT_ORACLES = "interpreter,ttgir,emulator,triton"
 MOST_SHRUNK = 10
 """Findings that are made smaller at the end of a run."""
 
 
-def add_fuzz_command(commands: Any) -> None:
+def add_fuzz_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     fuzz = commands.add_parser("fuzz", help="run random kernels by every oracle and compare what they compute")
     fuzz.add_argument("--count", type=int, default=100, help="kernels (default: %(default)s)")
@@ -120,7 +126,7 @@ def _run_one(seed: int, number: int, oracles: list[str]) -> int:
     return compare_again(kernel, oracles)
 
 
-def _shrink_findings(given: argparse.Namespace, summary: Any, oracles: list[str]) -> None:
+def _shrink_findings(given: argparse.Namespace, summary: Summary, oracles: list[str]) -> None:
     """Writes a reproducer for the first kernel of each finding."""
     from minitriton.fuzz.generation.generator import generate, kernel_seed
     from minitriton.fuzz.reproducer import write_reproducer
@@ -132,7 +138,7 @@ def _shrink_findings(given: argparse.Namespace, summary: Any, oracles: list[str]
             continue
         kernel = generate(kernel_seed(given.seed, numbers[0]))
 
-        def shows(candidate: Any, finding: Any = finding) -> bool:
+        def shows(candidate: Kernel, finding: Finding = finding) -> bool:
             found = run_case(candidate, oracles).verdict.findings
             return any((f.kind, f.signature) == (finding.kind, finding.signature) for f in found)
 

@@ -79,7 +79,7 @@ def text(expression: Expr) -> str:
         return f"tl.load({operands[0]}{', ' if keywords else ''}{keywords})"
     if expression.op.startswith("call:"):
         return f"{expression.op.removeprefix('call:')}({', '.join(operands)})"
-    return OPERATIONS[expression.op].text(operands, expression.attrs)
+    return OPERATIONS[expression.op].text(operands, *expression.attrs)
 
 
 def _bare(expression: Expr) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
 from minitriton.fuzz.generation.elements import Element
 from minitriton.fuzz.printing import source_of
@@ -42,7 +41,7 @@ if __name__ == "__main__":
 '''
 
 
-def tree_text(value: Any, depth: int = 0) -> str:
+def tree_text(value: object, depth: int = 0) -> str:
     """The Python expression that makes a tree."""
     if isinstance(value, Element):
         return f"ELEMENTS[{value.name!r}]"

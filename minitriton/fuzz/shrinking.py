@@ -22,6 +22,7 @@ from minitriton.fuzz.tree import (
     Atomic,
     Expr,
     For,
+    Helper,
     If,
     Kernel,
     Literal,
@@ -129,7 +130,7 @@ def _without_casts(kernel: Kernel) -> Iterator[Kernel]:
                     yield replace(kernel, body=body, arrays=arrays)
 
 
-def _with_helper(kernel: Kernel, index: int, helper: Any) -> Kernel:
+def _with_helper(kernel: Kernel, index: int, helper: Helper) -> Kernel:
     return replace(kernel, helpers=(*kernel.helpers[:index], helper, *kernel.helpers[index + 1 :]))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 from minitriton.fuzz.generation.elements import Element
 
@@ -28,13 +28,17 @@ class Literal:
     value: int | float | bool
 
 
+Attribute: TypeAlias = "int | float | str | tuple[int, ...] | None"
+"""A compile-time argument of an operation: an axis, a shape, a flag, a number, the name of an element type."""
+
+
 @dataclass(frozen=True)
 class Apply:
     """An operation of `operations.OPERATIONS`, or `call:NAME` for a helper; `attrs` are its compile-time arguments."""
 
     op: str
     args: tuple[Expr, ...]
-    attrs: tuple[Any, ...] = ()
+    attrs: tuple[Attribute, ...] = ()
 
 
 Expr = Name | Literal | Apply

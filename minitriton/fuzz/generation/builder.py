@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from minitriton.fuzz.generation.elements import BOOL, FLOAT32, FLOATS, FP8, INT32, INT64, INTEGERS, Element
+from minitriton.fuzz.judging.access_analysis import Snapshot
 from minitriton.fuzz.judging.analysis import Analysis
 from minitriton.fuzz.judging.facts import Unsound, Value
 from minitriton.fuzz.tree import (
@@ -110,7 +110,7 @@ class KernelBuilder:
             self.restore(snapshot)
             return False
 
-    def restore(self, snapshot: tuple[Any, ...]) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """Forgets statements, but no parameters."""
         self.analysis.restore(snapshot)
         for array in self.arrays:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -30,8 +29,8 @@ from minitriton.fuzz.judging.facts import (
 )
 
 
-def _cast(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (value,), element = values, ELEMENTS[attrs[0]]
+def _cast(values: list[Value], name: str) -> Value:
+    (value,), element = values, ELEMENTS[name]
     need(not value.type.pointer, "a cast of pointers")
     if not value.element.is_float and not element.is_float:
         return converted(value, element)
@@ -93,8 +92,8 @@ def _between_floats(value: Value, element: Element) -> Floats:
 FINEST = 16
 
 
-def _bitcast(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (value,), element = values, ELEMENTS[attrs[0]]
+def _bitcast(values: list[Value], name: str) -> Value:
+    (value,), element = values, ELEMENTS[name]
     need(
         value.element.bits == element.bits and element.bits > 1 and not value.type.pointer, "a bitcast of equal widths"
     )
@@ -107,7 +106,7 @@ def _bitcast(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return converted(value, element)
 
 
-def _where(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _where(values: list[Value]) -> Value:
     condition, a, b = values
     need(condition.element.is_bool and not condition.type.pointer, "where takes a boolean")
     need(a.type.pointer == b.type.pointer and a.element == b.element, "where takes two of one type")
@@ -125,7 +124,7 @@ declare("cast", "{0}.to(tl.{a0})", _cast)
 declare("bitcast", "{0}.to(tl.{a0}, bitcast=True)", _bitcast)
 
 
-def _opaque(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _opaque(values: list[Value]) -> Value:
     value, zero = values
     need(zero.type == Type(INT32) and not value.element.is_bool and not value.type.pointer, "a number beside a zero")
     return value

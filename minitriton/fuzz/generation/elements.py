@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from minitriton.lab.arguments import as_numbers
 
@@ -56,7 +56,9 @@ class Element:
         return self.name
 
 
-def _float(name: str, short: str, bits: int, dtype: Any, mantissa: int, largest: float, finest: int) -> Element:
+def _float(
+    name: str, short: str, bits: int, dtype: npt.DTypeLike, mantissa: int, largest: float, finest: int
+) -> Element:
     return Element(name, short, bits, np.dtype(dtype), True, mantissa, largest, finest)
 
 

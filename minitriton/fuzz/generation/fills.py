@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -98,6 +97,6 @@ def fact_of(array: Array) -> Fact:
     return Ints(array.low, array.high)
 
 
-def scalar_argument(element: Element, value: Any) -> Any:
+def scalar_argument(element: Element, value: float) -> int | float:
     """A number as it is passed."""
     return float(value) if element.is_float else int(value)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, FLOAT32, Element
-from minitriton.fuzz.generation.operations import declare
+from minitriton.fuzz.generation.operations import Infer, declare
 from minitriton.fuzz.judging.facts import Floats, Ints, Type, Value, broadcast_shapes, need
 
 FINEST_GRID = 20
@@ -53,8 +52,8 @@ def _sum_grid(a: Floats, b: Floats) -> int | None:
     return None if a.grid is None or b.grid is None else max(a.grid, b.grid)
 
 
-def _add(sign: int) -> Any:
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _add(sign: int) -> Infer:
+    def infer(values: list[Value]) -> Value:
         element = _floats(values)
         a, b = (v.fact for v in values)
         low, high = (a.low + b.low, a.high + b.high) if sign > 0 else (a.low - b.high, a.high - b.low)
@@ -87,13 +86,13 @@ def product(a: Floats, b: Floats, element: Element) -> Floats:
     return result if exact else replace(result, fused=2 * _unit(element) * fact.size)
 
 
-def _mul(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _mul(values: list[Value]) -> Value:
     element = _floats(values)
     fact = product(values[0].fact, values[1].fact, element)
     return Value(Type(element, broadcast_shapes(*(v.shape for v in values))), fact)
 
 
-def _fma(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _fma(values: list[Value]) -> Value:
     element = _floats(values)
     need(element.name in ("float32", "float64"), "fma of fp32 or fp64")
     a, b, c = (v.fact for v in values)
@@ -106,8 +105,8 @@ def _fma(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return Value(Type(element, broadcast_shapes(*(v.shape for v in values))), rounded(fact, element))
 
 
-def _extreme(pick: Callable[[float, float], float]) -> Any:
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _extreme(pick: Callable[[float, float], float]) -> Infer:
+    def infer(values: list[Value]) -> Value:
         element = _floats(values)
         a, b = (v.fact for v in values)
         need(not ((a.special or b.special) and (a.error or b.error)), "NaN or infinity among approximate numbers")
@@ -125,7 +124,7 @@ def _extreme(pick: Callable[[float, float], float]) -> Any:
     return infer
 
 
-def _clamp(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _clamp(values: list[Value]) -> Value:
     element = _floats(values)
     need(element.name in ("float32", "float16"), "clamp of fp32 or fp16")
     x, low, high = (v.fact for v in values)
@@ -140,7 +139,7 @@ def _clamp(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return Value(Type(element, broadcast_shapes(*(v.shape for v in values))), fact)
 
 
-def _negate(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _negate(values: list[Value]) -> Value:
     element = _floats(values)
     a = values[0].fact
     fact = replace(a, low=-a.high, high=-a.low, negative_zero=False)
@@ -148,7 +147,7 @@ def _negate(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return Value(Type(element, values[0].shape), fact)
 
 
-def _abs(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _abs(values: list[Value]) -> Value:
     (v,) = values
     if v.element.is_int:
         need(v.fact.low > v.element.low, "the magnitude overflows")
@@ -160,8 +159,8 @@ def _abs(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return Value(v.type, fact)
 
 
-def _integral(compute: Callable[[float], int]) -> Any:
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _integral(compute: Callable[[float], int]) -> Infer:
+    def infer(values: list[Value]) -> Value:
         element = _floats(values)
         need(element == FLOAT32, "floor and ceil of fp32")
         a = values[0].fact
@@ -174,10 +173,10 @@ def _integral(compute: Callable[[float], int]) -> Any:
     return infer
 
 
-def _quotient(relative: float, names: tuple[str, ...]) -> Any:
+def _quotient(relative: float, names: tuple[str, ...]) -> Infer:
     """Division by a number away from 0. `relative` is the error of the hardware's; 0: rounded correctly."""
 
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+    def infer(values: list[Value]) -> Value:
         element = _floats(values)
         need(element.name in names, "division of " + ", ".join(names))
         _nothing_special(values)
@@ -198,11 +197,11 @@ def _smooth(
     function: Callable[[float], float], domain: tuple[float, float], slope: Callable[[float, float], float],
     relative: float, absolute: float, *, bounds: tuple[float, float] | None = None, exact: bool = False,
     names: tuple[str, ...] = ("float32",),
-) -> Any:  # fmt: skip
+) -> Infer:  # fmt: skip
     """A function of one float: monotone over `domain` unless `bounds` are given, of at most `slope(low, high)`, computed
     with a `relative` and an `absolute` error (`exact`: rounded correctly)."""
 
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+    def infer(values: list[Value]) -> Value:
         element = _floats(values)
         need(element.name in names, "a function of " + ", ".join(names))
         _nothing_special(values)
@@ -219,14 +218,13 @@ def _smooth(
     return infer
 
 
-def _is_nan(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _is_nan(values: list[Value]) -> Value:
     _floats(values)
     need(values[0].fact.error == 0, "approximate")
     return Value(Type(BOOL, values[0].shape), Ints(0, 1))
 
 
-def _full_float(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    shape, value, name = attrs
+def _full_float(values: list[Value], shape: tuple[int, ...], value: float, name: str) -> Value:
     element = ELEMENTS[name]
     return Value(Type(element, shape), constant(value, element))
 
@@ -256,7 +254,7 @@ declare("ceil", "tl.ceil({0})", _integral(math.ceil))
 declare("isnan", "({0} != {0})", _is_nan)
 declare("fdiv", "({0} / {1})", _quotient(2.0**-21, ("float32",)), weak=True)
 declare("div_rn", "tl.div_rn({0}, {1})", _quotient(0.0, ("float32",)))
-declare("full_float", lambda _, a: f"tl.full({list(a[0])}, {_number(a[1])}, tl.{a[2]})", _full_float)
+declare("full_float", lambda _, shape, value, name: f"tl.full({list(shape)}, {_number(value)}, tl.{name})", _full_float)
 declare("exp", "tl.exp({0})", _smooth(math.exp, (-8, 8), lambda a, b: math.exp(b), _TINY, 0))
 declare("exp2", "tl.exp2({0})", _smooth(lambda x: 2.0**x, (-10, 10), lambda a, b: 2.0**b, _TINY, 0))
 declare("log", "tl.log({0})", _smooth(math.log, (2.0**-6, 1e6), lambda a, b: 1 / a, _TINY, _TINY))

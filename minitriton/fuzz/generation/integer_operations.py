@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, INT32, Element, promoted
-from minitriton.fuzz.generation.operations import declare
+from minitriton.fuzz.generation.operations import Infer, declare
 from minitriton.fuzz.judging.facts import Ints, Type, Value, any_int, broadcast_shapes, from_known, ints, lifted, need
 
 Known = np.ndarray
 Pair = tuple[int, int]
+Compute = Callable[[Any, Any], Any]
+"""On Python's integers and on arrays of them alike: it gives what it takes."""
 
 
 def knowns(values: list[Value], shape: tuple[int, ...]) -> list[Known] | None:
@@ -50,10 +52,10 @@ def _binary(
     *,
     also_bool: bool = False,
     one_sign: bool = False,
-) -> Any:
+) -> Infer:
     """The rule of an operation on two integers of a common type."""
 
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+    def infer(values: list[Value]) -> Value:
         a, b = values
         if also_bool and a.element.is_bool and b.element.is_bool:
             element = BOOL
@@ -135,11 +137,11 @@ def _extremes(pick: Callable[[int, int], int]) -> Callable[[list[Value], Element
     return bounds
 
 
-def _arithmetic(compute: Callable[[Any, Any], Any]) -> Any:
+def _arithmetic(compute: Compute) -> Infer:
     return _binary(lambda values, _: _corners(values, compute), compute)
 
 
-def _bitwise(compute: Callable[[Any, Any], Any]) -> Any:
+def _bitwise(compute: Compute) -> Infer:
     def bounds(values: list[Value], element: Element) -> Pair:
         if compute is operator.and_ and any(v.fact.low >= 0 for v in values):
             return 0, min(v.fact.high for v in values if v.fact.low >= 0)
@@ -148,8 +150,8 @@ def _bitwise(compute: Callable[[Any, Any], Any]) -> Any:
     return _binary(bounds, compute, also_bool=True)
 
 
-def _compare(compute: Callable[[Any, Any], Any]) -> Any:
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _compare(compute: Compute) -> Infer:
+    def infer(values: list[Value]) -> Value:
         a, b = values
         shape = broadcast_shapes(a.shape, b.shape)
         if a.element.is_float or b.element.is_float:
@@ -172,7 +174,7 @@ def _compare(compute: Callable[[Any, Any], Any]) -> Any:
     return infer
 
 
-def _not(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _not(values: list[Value]) -> Value:
     (a,) = values
     need(not a.element.is_float and not a.type.pointer, "~ takes integers")
     top = a.element.high + a.element.low
@@ -181,20 +183,18 @@ def _not(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return Value(a.type, Ints(top - a.fact.high, top - a.fact.low, known))
 
 
-def _upper_half(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _upper_half(values: list[Value]) -> Value:
     a, b = values
     need(a.element == b.element and a.element.name in ("int32", "uint32", "int64", "uint64"), "umulhi of 32 or 64 bits")
     return Value(Type(a.element, broadcast_shapes(a.shape, b.shape)), any_int(a.element))
 
 
-def _arange(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    start, end = attrs
+def _arange(values: list[Value], start: int, end: int) -> Value:
     need(end > start >= 0 and (end - start) & (end - start - 1) == 0, "arange must have a power of two")
     return Value(Type(INT32, (end - start,)), Ints(start, end - 1, np.arange(start, end, dtype=np.int64)[None]))
 
 
-def _full_int(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    shape, value, name = attrs
+def _full_int(values: list[Value], shape: tuple[int, ...], value: int, name: str) -> Value:
     element = ELEMENTS[name]
     need(element.low <= value <= element.high, "a constant that does not fit")
     fits = -(1 << 63) <= value < 1 << 63
@@ -221,4 +221,4 @@ for _name, _sign, _compute in (
 ):  # fmt: skip
     declare(_name, f"({{0}} {_sign} {{1}})", _compare(_compute), weak=True)
 declare("arange", "tl.arange({a0}, {a1})", _arange)
-declare("full_int", lambda _, a: f"tl.full({list(a[0])}, {a[1]}, tl.{a[2]})", _full_int)
+declare("full_int", lambda _, shape, value, name: f"tl.full({list(shape)}, {value}, tl.{name})", _full_int)

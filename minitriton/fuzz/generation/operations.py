@@ -1,7 +1,7 @@
 """The table of operations: how each is written, what type it has, and what is known of its result.
 
-    OPERATIONS["add"].text(["v1", "3"], ())                    (v1 + 3)
-    OPERATIONS["add"].infer([Value(int8), Value(int8)], ())    int8, bounds added
+    OPERATIONS["add"].text(["v1", "3"])                        (v1 + 3)
+    OPERATIONS["add"].infer([Value(int8), Value(int8)])        int8, bounds added
 
 `infer` raises `Unsound` where the language does not say what the result is. Modules `integer_operations` and so on fill the
 table.
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from minitriton.fuzz.judging.facts import Value
+from minitriton.fuzz.tree import Attribute
 
-Infer = Callable[[list[Value], tuple[Any, ...]], Any]
-Text = Callable[[list[str], tuple[Any, ...]], str]
+Infer = Callable[..., "Value | tuple[Value, Value]"]
+"""`infer(values, *attributes)`."""
+Text = Callable[..., str]
+"""`text(operands, *attributes)`."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,13 @@ OPERATIONS: dict[str, Operation] = {}
 def template(pattern: str) -> Text:
     """The text of an operation from a pattern in which `{0}` is the first operand and `{a0}` the first attribute."""
 
-    def text(operands: list[str], attrs: tuple[Any, ...]) -> str:
+    def text(operands: list[str], *attrs: Attribute) -> str:
         return pattern.format(*operands, **{f"a{i}": shown(value) for i, value in enumerate(attrs)})
 
     return text
 
 
-def shown(attribute: Any) -> str:
+def shown(attribute: Attribute) -> str:
     """A compile-time argument as the kernel writes it."""
     if isinstance(attribute, tuple):
         return "[" + ", ".join(map(shown, attribute)) + "]"

@@ -6,13 +6,11 @@ float32 k/4 in [-8, 8], sum of 64          exact; without a grid: approximate, b
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from minitriton.fuzz.generation.elements import FLOAT32, INT32, Element, integer
 from minitriton.fuzz.generation.float_operations import is_exact, rounded
-from minitriton.fuzz.generation.operations import declare
+from minitriton.fuzz.generation.operations import Infer, Text, declare
 from minitriton.fuzz.judging.facts import Fact, Floats, Ints, Type, Value, any_int, ints, need
 
 PRELUDE = {
@@ -95,9 +93,9 @@ def _widened(value: Value, kind: str, own: bool) -> tuple[Element, Fact]:
     return element, value.fact
 
 
-def _reduction(kind: str, own: bool = False) -> Any:
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-        (value,), (axis, keep) = values, attrs
+def _reduction(kind: str, own: bool = False) -> Infer:
+    def infer(values: list[Value], axis: int | None, keep: bool) -> Value:
+        (value,) = values
         count = _along(value, axis)
         if kind in ("xor", "or", "and"):
             need(value.element.is_int, "a bitwise reduction of integers")
@@ -107,8 +105,8 @@ def _reduction(kind: str, own: bool = False) -> Any:
     return infer
 
 
-def _arg_extreme(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (value,), (axis, keep) = values, attrs
+def _arg_extreme(values: list[Value], axis: int | None, keep: bool) -> Value:
+    (value,) = values
     count = _along(value, axis)
     need(axis is not None and not value.element.is_fp8 and not value.element.is_bool, "argmax along a dimension")
     need(
@@ -118,9 +116,9 @@ def _arg_extreme(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return Value(Type(INT32, _reduced_shape(value, axis, keep)), Ints(0, count - 1))
 
 
-def _scan(kind: str, own: bool) -> Any:
-    def infer(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-        (value,), (axis, _) = values, attrs
+def _scan(kind: str, own: bool) -> Infer:
+    def infer(values: list[Value], axis: int | None, reverse: bool) -> Value:
+        (value,) = values
         need(axis is not None, "a scan along a dimension")
         count = _along(value, axis)
         if kind == "mul" or kind == "xor":
@@ -138,7 +136,7 @@ def _scan(kind: str, own: bool) -> Any:
     return infer
 
 
-def _sort(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _sort(values: list[Value], descending: bool) -> Value:
     (value,) = values
     need(value.shape != () and not value.type.pointer and value.element.bits > 1, "a sort of a block")
     need(not value.element.is_fp8, "no sort of fp8")
@@ -149,8 +147,8 @@ def _sort(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return Value(value.type, replace(fact, either_zero=fact.either_zero or fact.negative_zero))
 
 
-def _histogram(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (value,), (bins,) = values, attrs
+def _histogram(values: list[Value], bins: int) -> Value:
+    (value,) = values
     need(len(value.shape) == 1 and value.element == INT32, "a histogram of a row of int32")
     need(value.fact.low >= 0 and value.fact.high < bins, "a number outside of the histogram")
     return Value(Type(INT32, (bins,)), Ints(0, value.shape[0]))
@@ -160,9 +158,8 @@ def _exact_in(bits: int, fact: Floats) -> bool:
     return fact.grid is not None and fact.size * 2.0**fact.grid <= 2.0**bits
 
 
-def _dot(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _dot(values: list[Value], precision: str, *accumulator: str) -> Value:
     a, b = values[:2]
-    precision = attrs[0]
     need(a.element == b.element and not a.type.pointer, "a product of one type")
     need(len(a.shape) == len(b.shape) and len(a.shape) in (2, 3), "a product of matrices")
     need(a.shape[-1] == b.shape[-2] and a.shape[:-2] == b.shape[:-2], "matrices that fit each other")
@@ -173,18 +170,20 @@ def _dot(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     fact = _products(a, b, count, precision)
     if len(values) == 3:
         need(values[2].type == Type(element, shape), "an accumulator that fits")
-        need(attrs[1:] == (element.name,) or element == FLOAT32, "the type of the accumulator is to be named")
+        need(accumulator == (element.name,) or element == FLOAT32, "the type of the accumulator is to be named")
         acc = values[2].fact
         if isinstance(fact, Ints):
             fact = ints(element, fact.low + acc.low, fact.high + acc.high)
         else:
             need(not acc.special and acc.error == 0 and acc.grid is not None, "an exact accumulator")
-            fact = Floats(fact.low + acc.low, fact.high + acc.high, max(fact.grid or 0, acc.grid), either_zero=True)
+            fact = Floats(
+                fact.low + acc.low, fact.high + acc.high, max(fact.grid or 0, acc.grid or 0), either_zero=True
+            )
             need(is_exact(fact.size, fact.grid, FLOAT32), "an exact product")
     return Value(Type(element, shape), fact)
 
 
-def _products(a: Value, b: Value, count: int, precision: str) -> Any:
+def _products(a: Value, b: Value, count: int, precision: str) -> Ints | Floats:
     """The fact for sums of `count` products, all of which must be exact: tensor cores round in their own way."""
     if a.element.is_int:
         size = count * max(abs(a.fact.low), abs(a.fact.high)) * max(abs(b.fact.low), abs(b.fact.high))
@@ -197,24 +196,22 @@ def _products(a: Value, b: Value, count: int, precision: str) -> Any:
     return rounded(Floats(-size, size, grid, either_zero=True), FLOAT32)
 
 
-def _dot_text(operands: list[str], attrs: tuple[Any, ...]) -> str:
-    extra = f', input_precision="{attrs[0]}"' if attrs[0] else ""
-    if attrs[1:]:
-        extra += f", out_dtype=tl.{attrs[1]}"
+def _dot_text(operands: list[str], precision: str, *accumulator: str) -> str:
+    extra = f', input_precision="{precision}"' if precision else ""
+    if accumulator:
+        extra += f", out_dtype=tl.{accumulator[0]}"
     return f"tl.dot({', '.join(operands)}{extra})"
 
 
-def _axis_text(function: str) -> Callable[[list[str], tuple[Any, ...]], str]:
-    def text(operands: list[str], attrs: tuple[Any, ...]) -> str:
-        axis, keep = attrs
+def _axis_text(function: str) -> Text:
+    def text(operands: list[str], axis: int | None, keep: bool) -> str:
         return f"{function.format(operands[0], axis)}{', keep_dims=True' if keep else ''})"
 
     return text
 
 
-def _scan_text(function: str) -> Callable[[list[str], tuple[Any, ...]], str]:
-    def text(operands: list[str], attrs: tuple[Any, ...]) -> str:
-        axis, reverse = attrs
+def _scan_text(function: str) -> Text:
+    def text(operands: list[str], axis: int | None, reverse: bool) -> str:
         return f"{function.format(operands[0], axis)}{', reverse=True' if reverse else ''})"
 
     return text
@@ -236,6 +233,6 @@ declare("argmax", _axis_text("tl.argmax({0}, {1}"), _arg_extreme)
 declare("argmin", _axis_text("tl.argmin({0}, {1}"), _arg_extreme)
 declare("cumsum", _scan_text("tl.cumsum({0}, {1}"), _scan("add", own=False))
 declare("cumprod", _scan_text("tl.cumprod({0}, {1}"), _scan("mul", own=False))
-declare("sort", lambda o, a: f"tl.sort({o[0]}{', descending=True' if a[0] else ''})", _sort)
+declare("sort", lambda o, descending: f"tl.sort({o[0]}{', descending=True' if descending else ''})", _sort)
 declare("histogram", "tl.histogram({0}, {a0})", _histogram)
 declare("dot", _dot_text, _dot)

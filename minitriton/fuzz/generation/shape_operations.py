@@ -6,7 +6,6 @@ int32 [0, 7] of shape [8, 4]  → reshape [32], permute [4, 8], split of [16, 2]
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -30,29 +29,27 @@ def _value(value: Value, shape: tuple[int, ...], move: Move) -> Value:
     return Value(Type(value.element, shape, value.type.pointer), _moved(value.fact, move))
 
 
-def _expand_dims(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (v,), (axis,) = values, attrs
+def _expand_dims(values: list[Value], axis: int) -> Value:
+    (v,) = values
     need(0 <= axis <= len(v.shape) and v.shape != (), "no such dimension")
     shape = (*v.shape[:axis], 1, *v.shape[axis:])
     return _value(v, shape, lambda k: np.expand_dims(k, axis + 1))
 
 
-def _index_text(operands: list[str], attrs: tuple[Any, ...]) -> str:
+def _index_text(operands: list[str], rank: int, axis: int) -> str:
     """`x[:, None]`, for every place of a new dimension in a tensor of rank 1 or 2."""
-    rank, axis = attrs
     inside = [":"] * rank
     inside.insert(axis, "None")
     return f"{operands[0]}[{', '.join(inside)}]"
 
 
-def _index(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    rank, axis = attrs
+def _index(values: list[Value], rank: int, axis: int) -> Value:
     need(len(values[0].shape) == rank, "as many indices as dimensions")
-    return _expand_dims(values, (axis,))
+    return _expand_dims(values, axis)
 
 
-def _broadcast_to(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (v,), (shape,) = values, attrs
+def _broadcast_to(values: list[Value], shape: tuple[int, ...]) -> Value:
+    (v,) = values
     need(broadcast_shapes(v.shape, shape) == shape and len(v.shape) in (0, len(shape)), "cannot be broadcast so")
 
     def move(known: np.ndarray) -> np.ndarray:
@@ -62,20 +59,20 @@ def _broadcast_to(values: list[Value], attrs: tuple[Any, ...]) -> Value:
     return _value(v, shape, move)
 
 
-def _reshape(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (v,), (shape,) = values, attrs
+def _reshape(values: list[Value], shape: tuple[int, ...]) -> Value:
+    (v,) = values
     need(Type(v.element, shape).size == v.type.size and v.shape != () and shape != (), "another number of elements")
     return _value(v, shape, lambda k: k.reshape(k.shape[0], *shape))
 
 
-def _permute(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (v,), (order,) = values, attrs
+def _permute(values: list[Value], order: tuple[int, ...]) -> Value:
+    (v,) = values
     need(sorted(order) == list(range(len(v.shape))) and len(order) > 1, "no permutation of the dimensions")
     return _value(v, tuple(v.shape[i] for i in order), lambda k: k.transpose(0, *(i + 1 for i in order)))
 
 
-def _flip(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (v,), (axis,) = values, attrs
+def _flip(values: list[Value], axis: int) -> Value:
+    (v,) = values
     need(0 <= axis < len(v.shape) and not v.type.pointer, "no such dimension")
     need(v.shape[axis] > 1, "Triton cannot flip a single element")
     return _value(v, v.shape, lambda k: np.flip(k, axis + 1))
@@ -87,7 +84,7 @@ def _same(values: list[Value]) -> tuple[Value, Value]:
     return a, b
 
 
-def _join(values: list[Value], attrs: tuple[Any, ...]) -> Value:
+def _join(values: list[Value]) -> Value:
     a, b = _same(values)
     return Value(Type(a.element, (*a.shape, 2)), _both(a.fact, b.fact, len(a.shape), -1))
 
@@ -101,14 +98,14 @@ def _both(a: Fact, b: Fact, rank: int, axis: int) -> Fact:
     return joined(a, b)
 
 
-def _interleave(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    joint = _join(values, ())
+def _interleave(values: list[Value]) -> Value:
+    joint = _join(values)
     need(values[0].shape != (), "interleave of scalars")
     shape = (*values[0].shape[:-1], 2 * values[0].shape[-1])
     return _value(joint, shape, lambda k: k.reshape(k.shape[0], *shape))
 
 
-def _split(values: list[Value], attrs: tuple[Any, ...]) -> tuple[Value, Value]:
+def _split(values: list[Value]) -> tuple[Value, Value]:
     (v,) = values
     need(len(v.shape) > 0 and v.shape[-1] == 2 and not v.type.pointer, "a last dimension of 2")
     first = _value(v, v.shape[:-1], lambda k: np.broadcast_to(k, (k.shape[0], *v.shape))[..., 0])
@@ -116,8 +113,8 @@ def _split(values: list[Value], attrs: tuple[Any, ...]) -> tuple[Value, Value]:
     return first, second
 
 
-def _gather(values: list[Value], attrs: tuple[Any, ...]) -> Value:
-    (source, index), (axis,) = values, attrs
+def _gather(values: list[Value], axis: int) -> Value:
+    source, index = values
     need(not source.type.pointer and index.element.name == "int32", "gather takes int32 indices")
     need(len(source.shape) == len(index.shape) > axis >= 0, "gather of equal ranks")
     for i, (a, b) in enumerate(zip(source.shape, index.shape, strict=True)):
@@ -141,7 +138,7 @@ declare("expand_dims", "tl.expand_dims({0}, {a0})", _expand_dims)
 declare("index", _index_text, _index)
 declare("broadcast_to", "tl.broadcast_to({0}, {a0})", _broadcast_to)
 declare("reshape", "tl.reshape({0}, {a0})", _reshape)
-declare("permute", lambda o, a: f"tl.permute({o[0]}, {shown(tuple(a[0]))})", _permute)
+declare("permute", lambda o, order: f"tl.permute({o[0]}, {shown(tuple(order))})", _permute)
 declare("flip", "tl.flip({0}, {a0})", _flip)
 declare("join", "tl.join({0}, {1})", _join)
 declare("interleave", "tl.interleave({0}, {1})", _interleave)

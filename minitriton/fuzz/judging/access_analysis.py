@@ -6,7 +6,7 @@ Raises `Unsound` for an access out of bounds, two stores to one place, a use of 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from minitriton.fuzz.generation.fills import fact_of
 from minitriton.fuzz.judging.facts import (
     Floats,
     Ints,
+    Partial,
     Pointers,
     Type,
     Value,
@@ -32,6 +33,10 @@ MOST_LENGTH = 1 << 17
 """Elements of an array."""
 
 Env = dict[str, Any]
+
+
+Snapshot: TypeAlias = "tuple[Env, dict[str, int], dict[str, Written], int]"
+"""What is known at some place in a kernel: of names, lengths and stores, and how deep in loops and branches it is."""
 
 
 @dataclass
@@ -119,7 +124,7 @@ class AccessAnalysis:
             fact = joined(fact, without_known(value.fact))
         return Value(Type(array.element, pointer.shape), fact, partial)
 
-    def _mask_identity(self, mask: Expr) -> tuple[Any, ...]:
+    def _mask_identity(self, mask: Expr) -> Partial:
         """A mask as it is now: the expression, and what its names stand for."""
         return (mask, *(self.env[name] for name in names_in(mask)))
 

@@ -19,9 +19,10 @@ from minitriton.fuzz.generation import cast_operations, reduce_operations, shape
 from minitriton.fuzz.generation.elements import BOOL, INT32, INT64, Element
 from minitriton.fuzz.generation.float_operations import constant
 from minitriton.fuzz.generation.operations import OPERATIONS
-from minitriton.fuzz.judging.access_analysis import MOST_TRIPS, AccessAnalysis, Env, Written
+from minitriton.fuzz.judging.access_analysis import MOST_TRIPS, AccessAnalysis, Env, Snapshot, Written
 from minitriton.fuzz.judging.facts import (
     Ints,
+    Partial,
     Pointers,
     Type,
     Unsound,
@@ -86,7 +87,7 @@ class Analysis(AccessAnalysis):
         """Makes a parameter known."""
         self.env[scalar.name] = self._number(scalar.element, scalar.value)
 
-    def _number(self, element: Element, value: Any) -> Value:
+    def _number(self, element: Element, value: float) -> Value:
         if element.is_float:
             return Value(Type(element), constant(float(value), element))
         # The launch takes a number's type from its value.
@@ -94,12 +95,12 @@ class Analysis(AccessAnalysis):
         need(element == fits and INT64.low <= value <= INT64.high, "a number of another type")
         return Value(Type(element), from_known(np.full((1,), value, np.int64)))
 
-    def snapshot(self) -> tuple[Any, ...]:
+    def snapshot(self) -> Snapshot:
         """What `restore` needs to forget the statements judged from now on."""
         written = {n: replace(w, places=list(w.places)) for n, w in self.written.items()}
         return dict(self.env), dict(self.lengths), written, self.depth
 
-    def restore(self, snapshot: tuple[Any, ...]) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """Goes back to where `snapshot` was made; that can be done once."""
         self.env, self.lengths, self.written, self.depth = snapshot
 
@@ -175,7 +176,7 @@ class Analysis(AccessAnalysis):
         else:
             values = [self.value(a) for a in expression.args]
         partial = _common_partial([v.partial for v in values])
-        found = operation.infer(values, expression.attrs)
+        found = operation.infer(values, *expression.attrs)
         for one in found if isinstance(found, tuple) else (found,):
             need(one.type.size <= MOST_ELEMENTS, "a tile too large")
         if partial is not None:
@@ -207,6 +208,7 @@ class Analysis(AccessAnalysis):
 
     def _program(self, expression: Apply) -> Value:
         (axis,) = expression.attrs
+        assert isinstance(axis, int)
         grid = (*self.kernel.grid, 1, 1)[:3]
         if expression.op == "num_programs":
             return Value(Type(INT32), from_known(np.array([grid[axis]], np.int64)))
@@ -285,7 +287,7 @@ class Analysis(AccessAnalysis):
         return replace(start, fact=Ints(fact.low + added, fact.high + added, known))
 
 
-def _common_partial(partials: list[Any]) -> Any:
+def _common_partial(partials: list[Partial | None]) -> Partial | None:
     """Where the result of an operation on values with these masks is undefined."""
     found = [p for p in partials if p is not None]
     need(all(p == found[0] for p in found), "elements undefined in several ways")

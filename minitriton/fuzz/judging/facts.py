@@ -9,7 +9,7 @@ Floats(0, 3, error=1e-6)           approximate: oracles may differ by that much
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -81,6 +81,10 @@ class Pointers:
 Fact = Ints | Floats | Pointers
 
 
+Partial: TypeAlias = "tuple[object, ...]"
+"""A mask, and the values of its names."""
+
+
 @dataclass(frozen=True, eq=False)
 class Value:
     """A type and what is known. `partial`: elements are undefined where this mask, an expression beside the values of its
@@ -88,7 +92,7 @@ class Value:
 
     type: Type
     fact: Any
-    partial: tuple[Any, ...] | None = None
+    partial: Partial | None = None
 
     @property
     def element(self) -> Element:

@@ -13,21 +13,23 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minitriton.commands.output import add_json
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.command import make_folder
+from minitriton.host.subcommands import Subcommands
 from minitriton.lab.time_limit import add_time_limit, time_limit
 
 if TYPE_CHECKING:
     from minitriton.fuzz.mutation.verdict import Tools
+    from minitriton.fuzz.running.campaign import Summary
 
 MOST_SECONDS_OF_A_RUN = 5.0
 """For one run of a mutant on the emulator or the interpreter, where loops were changed to never end."""
 
 
-def add_mutate_command(commands: Any, tools: Tools) -> None:
+def add_mutate_command(commands: Subcommands, tools: Tools) -> None:
     """Adds the subcommand to an `argparse` set of them; `tools` are the commands that mutants are given to."""
     mutate = commands.add_parser(
         "mutate", help="run mutated IR, PTX and command lines: each must end in a located error or a result"
@@ -96,7 +98,7 @@ def chosen_kinds(text: str) -> list[str]:
     return names
 
 
-def account(summary: Any) -> str:
+def account(summary: Summary) -> str:
     """What became of the mutants by kind, and the findings with the first mutant that shows each."""
     lines = [f"{summary.count} mutants of seed {summary.seed} in {summary.seconds:.0f} s"]
     lines += [f"  {n:6}  {name}" for name, n in sorted(summary.features.items())]
@@ -108,7 +110,7 @@ def account(summary: Any) -> str:
     return "\n".join(lines)
 
 
-def as_json(summary: Any) -> dict[str, Any]:
+def as_json(summary: Summary) -> dict[str, object]:
     """Plain values."""
     return {
         "seed": summary.seed, "count": summary.count, "kinds": list(summary.oracles), "seconds": round(summary.seconds, 1),

@@ -23,9 +23,8 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.mutation.mutants import TEXTS, Mutant, mutant
@@ -38,7 +37,7 @@ INTERNAL = "internal error"
 """What a command says where one of its passes failed in a way that is nobody's fault but its own."""
 
 
-Tools = Mapping[str, Callable[[list[str]], Any]]
+Tools = Mapping[str, Callable[[list[str]], object]]
 """Commands by name: what each does with its arguments."""
 
 
@@ -72,7 +71,7 @@ def _below(cls: type) -> list[type]:
 
 
 @contextlib.contextmanager
-def _own_cache() -> Any:
+def _own_cache() -> Iterator[None]:
     """A kernel cache of this process's own, away from the user's."""
     kept = os.environ.get("TRITON_CACHE_DIR")
     folder = Path(tempfile.gettempdir()) / f"minitriton-mutants-{os.getpid()}"
@@ -91,7 +90,7 @@ def run(made: Mutant, tools: Tools) -> tuple[str, Finding | None]:
     """What became of it in a word or two, and what must not have."""
     main = tools[made.tool]
     out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
-    code: Any = None
+    code: object = None
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             warnings.simplefilter("ignore")
@@ -108,7 +107,7 @@ def run(made: Mutant, tools: Tools) -> tuple[str, Finding | None]:
     return _judged(made, code, said)
 
 
-def _judged(made: Mutant, code: Any, said: str) -> tuple[str, Finding | None]:
+def _judged(made: Mutant, code: object, said: str) -> tuple[str, Finding | None]:
     if INTERNAL in said:
         line = next(line for line in said.splitlines() if INTERNAL in line)
         return "internal", Finding("internal", f"{made.kind}: {line[-120:]}", _shown(made, said))

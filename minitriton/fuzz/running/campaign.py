@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 from minitriton.fuzz.generation.features import features_of
 from minitriton.fuzz.generation.generator import generate, kernel_seed
@@ -182,7 +182,7 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
 class _Worker:
     """A process, what it still has to do, and since when it has been at the kernel it is at."""
 
-    process: Any
+    process: BaseProcess
     connection: Connection
     said: Path
     left: list[int]

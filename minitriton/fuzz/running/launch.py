@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from minitriton.fuzz.running.launch_arguments import LaunchArguments
 
@@ -19,5 +18,5 @@ class FuzzedLaunch:
     fp_fusion: bool
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         return {"num_warps": self.num_warps, "enable_fp_fusion": self.fp_fusion}

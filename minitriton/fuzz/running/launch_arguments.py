@@ -6,10 +6,10 @@ Array("a0", int8, skew=1), 40 elements   →   40 int8 behind an address that is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from minitriton.compilation.ast_source import Attributes
 from minitriton.fuzz.generation.fills import contents, scalar_argument
 from minitriton.fuzz.judging.analysis import Analysis
 from minitriton.fuzz.tree import Kernel
@@ -26,8 +26,8 @@ class LaunchArguments:
 
     arguments: Arguments
     signature: dict[str, str]
-    constants: dict[str, Any]
-    attrs: dict[tuple[int, ...], Any]
+    constants: dict[str, object]
+    attrs: Attributes
 
 
 def make_arguments(kernel: Kernel, analysis: Analysis) -> LaunchArguments:
@@ -39,11 +39,11 @@ def make_arguments(kernel: Kernel, analysis: Analysis) -> LaunchArguments:
     ]
     arena = np.zeros(sum(room) + 2 * ALIGNMENT, np.uint8)
     start = -arena.__array_interface__["data"][0] % ALIGNMENT
-    values: list[Any] = []
+    values: list[np.ndarray | int | float] = []
     signature: dict[str, str] = {}
-    constants: dict[str, Any] = {}
-    attrs: dict[tuple[int, ...], Any] = {}
-    divisible: Any = [["tt.divisibility", 16]]
+    constants: dict[str, object] = {}
+    attrs: Attributes = {}
+    divisible: list[list[str | int]] = [["tt.divisibility", 16]]
     for index, (array, length, space) in enumerate(zip(kernel.arrays, lengths, room, strict=True)):
         first = start + array.skew * array.element.dtype.itemsize
         made = contents(array, length, kernel.seed, index)

@@ -23,8 +23,8 @@ def launch_on_gpu(case: FuzzedLaunch, source: ASTSource) -> list[np.ndarray]:
     """Compiles, copies the arrays to the device, launches, copies them back. Raises what the launch raises."""
     import torch  # pyright: ignore[reportMissingImports]
 
-    compiled = _compiled(case, source, _capability(torch))
-    values: list[Any] = []
+    compiled = _compiled(case, source, _capability())
+    values: list[object] = []
     arrays: list[tuple[Any, np.ndarray]] = []
     for value in case.launch.arguments.fresh():
         if not isinstance(value, np.ndarray):
@@ -55,6 +55,8 @@ def _compiled(case: FuzzedLaunch, source: ASTSource, capability: int) -> Compile
                 os.environ["TRITON_CACHE_DIR"] = before
 
 
-def _capability(torch: Any) -> int:
+def _capability() -> int:
+    import torch  # pyright: ignore[reportMissingImports]
+
     major, minor = torch.cuda.get_device_capability()
     return 10 * major + minor

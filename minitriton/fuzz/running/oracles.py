@@ -18,9 +18,11 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton import emulator, knobs
 from minitriton.compiler import ASTSource
@@ -31,13 +33,15 @@ from minitriton.fuzz.printing import KERNEL
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.on_gpu import launch_on_gpu
 from minitriton.interpreter import interpret
-from minitriton.pass_registry import Pass, Property
+from minitriton.pass_registry import Pass, Property, Step
 from minitriton.pipelines import pipeline_for
 from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
 ORACLES = ("interpreter", "ttgir", "emulator", "triton", "gpu")
 ARCH = 90
+
+_Made = TypeVar("_Made")
 
 
 @dataclass
@@ -72,7 +76,7 @@ def written(source: str) -> Iterator[Path]:
         yield path
 
 
-def load(path: Path, triton: Any, language: Any) -> Any:
+def load(path: Path, triton: ModuleType, language: ModuleType) -> Any:
     """The kernel in the file `path`, made by the `jit` of `triton`."""
     # Both front ends look up the module by its name: an existing one is found at once.
     namespace: dict[str, Any] = {"triton": triton, "tl": language, "__name__": __name__}
@@ -80,12 +84,12 @@ def load(path: Path, triton: Any, language: Any) -> Any:
     return namespace[KERNEL]
 
 
-def _attempt(stage: str, action: Callable[[], Any]) -> tuple[Any, Outcome | None]:
+def _attempt(stage: str, action: Callable[[], _Made]) -> _Made | Outcome:
     """What `action` gives, or an outcome that says why it failed."""
     try:
-        return action(), None
+        return action()
     except Exception as error:
-        return None, Outcome(error=_described(error), stage=stage)
+        return Outcome(error=_described(error), stage=stage)
 
 
 def _described(error: BaseException) -> str:
@@ -108,18 +112,18 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, 
     context = make_context()
     outcomes: dict[str, Outcome] = {}
 
-    def frontend() -> Any:
+    def frontend() -> tuple[ASTSource, ModuleOp]:
         kernel = load(path, minitriton, minitriton.language)
         source = ASTSource(kernel, launch.signature, launch.constants, launch.attrs)
         return source, source.make_ir(target, options, context)
 
-    made, failed = _attempt("frontend", frontend)
-    if failed is not None:
-        return dict.fromkeys(names, failed)
+    made = _attempt("frontend", frontend)
+    if isinstance(made, Outcome):
+        return dict.fromkeys(names, made)
     source, module = made
 
     def interpreted(stage: str) -> Outcome:
-        _, problem = _attempt(
+        ran = _attempt(
             stage,
             lambda: interpret(
                 module,
@@ -131,26 +135,27 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, 
                 seconds=knobs.emulator.seconds,
             ),
         )
-        return problem or Outcome(arguments.contents())
+        return ran if isinstance(ran, Outcome) else Outcome(arguments.contents())
 
     if "interpreter" in names:
         outcomes["interpreter"] = interpreted("interpreter on TTIR")
-    value: Any = module
+    value: object = module
     for step in pipeline_for(target, options).steps:
         if "ttgir" in names and Property.LLVM_DIALECT in step.establishes:
             outcomes["ttgir"] = interpreted("interpreter on TTGIR")
 
-        def apply(step: Any = step, value: Any = value) -> Any:
+        def apply(step: Step = step, value: object = value) -> object:
             if not isinstance(step, Pass):
                 return step.translate(value)
+            assert isinstance(value, ModuleOp)
             step.apply(context, value)
             return value
 
-        value, failed = _attempt(f"pass {step.name}", apply)
-        if failed is not None:
-            return {name: outcomes.get(name, failed) for name in names}
+        value = _attempt(f"pass {step.name}", apply)
+        if isinstance(value, Outcome):
+            return {name: outcomes.get(name, value) for name in names}
     shared = module.attributes.get("ttg.shared")
-    shared_bytes = shared.value.data if shared is not None else 0
+    shared_bytes = shared.value.data if isinstance(shared, IntegerAttr) else 0
     if "emulator" in names:
         outcomes["emulator"] = _emulated(str(value), case, shared_bytes)
     if "gpu" in names:
@@ -160,14 +165,14 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, 
 
 def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> Outcome:
     arguments = case.launch.arguments
-    report, failed = _attempt(
+    report = _attempt(
         "emulator",
         lambda: emulator.run(
             ptx, None, case.grid, arguments.fresh(), shared, scratch=1 << 20, seconds=knobs.emulator.seconds
         ),
     )
-    if failed is not None:
-        return failed
+    if isinstance(report, Outcome):
+        return report
     return Outcome(
         arguments.contents(),
         findings=tuple(map(str, report.findings)),
@@ -215,13 +220,13 @@ def _triton_ptx(case: FuzzedLaunch, path: Path) -> tuple[str, int]:
 
 
 def _run_triton(case: FuzzedLaunch, path: Path) -> Outcome:
-    made, failed = _attempt("Triton's compiler", lambda: _triton_ptx(case, path))
-    return failed or _emulated(made[0], case, made[1])
+    made = _attempt("Triton's compiler", lambda: _triton_ptx(case, path))
+    return made if isinstance(made, Outcome) else _emulated(made[0], case, made[1])
 
 
 def _run_on_gpu(case: FuzzedLaunch, source: ASTSource) -> Outcome:
-    arrays, failed = _attempt("GPU", lambda: launch_on_gpu(case, source))
-    return failed or Outcome(arrays)
+    arrays = _attempt("GPU", lambda: launch_on_gpu(case, source))
+    return arrays if isinstance(arrays, Outcome) else Outcome(arrays)
 
 
 def available(name: str) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.fuzz.running.campaign import Summary
 
 
-def as_json(summary: Summary) -> dict[str, Any]:
+def as_json(summary: Summary) -> dict[str, object]:
     """Plain values."""
     return {
         "seed": summary.seed,
