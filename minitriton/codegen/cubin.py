@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
@@ -65,12 +65,25 @@ class Cubins:
     few: bytes | None = None
 
 
-def ptx_to_cubin(ptx: str, target: GPUTarget, options: Any) -> bytes:
+class AssemblyOptions(Protocol):
+    """What assembling asks of options: a `CUDAOptions`, or a kernel's metadata."""
+
+    @property
+    def enable_fp_fusion(self) -> bool: ...
+
+    @property
+    def maxnreg(self) -> int | None: ...
+
+    @property
+    def ptx_options(self) -> str | None: ...
+
+
+def ptx_to_cubin(ptx: str, target: GPUTarget, options: AssemblyOptions) -> bytes:
     """The cubin of `ptx` for launches of any size (`assembled`)."""
     return assembled(ptx, target, options).cubin
 
 
-def assembled(ptx: str, target: GPUTarget, options: Any) -> Cubins:
+def assembled(ptx: str, target: GPUTarget, options: AssemblyOptions) -> Cubins:
     """What `ptx` becomes for `target`. `options` has `enable_fp_fusion`, `maxnreg` and `ptx_options` (a `CUDAOptions` or metadata).
 
     Raises `MinitritonError` with the assembler's message and the PTX line that it names.

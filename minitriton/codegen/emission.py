@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import llvmlite.binding as llvm
 from xdsl.dialects.builtin import ModuleOp
@@ -59,7 +59,7 @@ class LLVMModule:
         return self._text
 
 
-def _text(source: Any, arch: int, version: int) -> str:
+def _text(source: object, arch: int, version: int) -> str:
     made_for = getattr(source, "arch", None)
     if made_for is not None and made_for > arch:
         raise PipelineError(
@@ -90,7 +90,7 @@ class TranslateToLLVMIR(Translation):
     reflect_ftz: bool = True
     ptx_version: int = DEFAULT_PTX_VERSION
 
-    def translate(self, source: Any) -> str:
+    def translate(self, source: object) -> str:
         if not isinstance(source, ModuleOp):
             raise PipelineError("translate-to-llvm-ir takes a module of the llvm dialect")
         check_llvm_module(source)
@@ -126,7 +126,7 @@ class OptimizeLLVMIR(Translation):
         if self.level not in range(4):
             raise PipelineError(f"optimize-llvm-ir has no level {self.level}", help="LLVM's levels are 0, 1, 2 and 3")
 
-    def translate(self, source: Any) -> LLVMModule:
+    def translate(self, source: object) -> LLVMModule:
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), CUDAOptions())
             module = parse_llvm_ir(_text(source, self.arch, DEFAULT_PTX_VERSION), machine)
@@ -151,7 +151,7 @@ class EmitPTX(Translation):
     ptx_version: int = DEFAULT_PTX_VERSION
     keep_debug: bool = False
 
-    def translate(self, source: Any) -> str:
+    def translate(self, source: object) -> str:
         options = CUDAOptions(enable_fp_fusion=self.enable_fp_fusion, ptx_version=self.ptx_version)
         with llvm_session.LOCK:
             machine = machine_for(GPUTarget("cuda", self.arch), options)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -164,7 +165,7 @@ class OperationView(_View[Operation]):
         return self.shown.properties.get(name, self.shown.attributes.get(name))
 
 
-def _is_bit(value: IntegerAttr[Any]) -> bool:
+def _is_bit(value: IntegerAttr) -> bool:
     return isinstance(value.type, IntegerType) and value.type.width.data == 1
 
 
@@ -190,7 +191,7 @@ class FunctionView(OperationView):
 class ModuleView(OperationView):
     """A module of kernels and the functions that they call."""
 
-    def __init__(self, shown: ModuleOp, context: Any = None) -> None:
+    def __init__(self, shown: ModuleOp, context: Context | None = None) -> None:
         super().__init__(shown)
         self.context = context
 
@@ -200,7 +201,7 @@ class ModuleView(OperationView):
         assert isinstance(self.shown, ModuleOp)
         return self.shown
 
-    def walk(self, visit: Callable[[OperationView], Any]) -> None:
+    def walk(self, visit: Callable[[OperationView], object]) -> None:
         """Calls `visit` with every op, those of its regions before the op itself, the module last."""
         for op in _inner_first(self.shown):
             visit(OperationView(op))

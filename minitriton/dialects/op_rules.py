@@ -22,7 +22,7 @@ from xdsl.ir import Operation
 from minitriton.dialects.facts import Fact
 
 RuleT = TypeVar("RuleT")
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 Kind = type[Operation] | type[Fact]
 """Ops of a class and of its subclasses; or all ops that have a fact and no rule of their own."""

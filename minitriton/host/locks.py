@@ -11,7 +11,16 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import Protocol
+
+
+class Lock(Protocol):
+    """What a thread holds."""
+
+    def acquire(self) -> bool: ...
+
+    def release(self) -> None: ...
+
 
 FUNCTIONS = threading.RLock()
 """Held while the source of a function of the language is read and its key made."""
@@ -22,10 +31,10 @@ DRIVER = threading.RLock()
 LLVM = threading.RLock()
 """Held around every call into LLVM."""
 
-_in_order: list[Any] = [FUNCTIONS, DRIVER, LLVM]
+_in_order: list[Lock] = [FUNCTIONS, DRIVER, LLVM]
 
 
-def held_across_forks(lock: Any) -> None:
+def held_across_forks(lock: Lock) -> None:
     """Adds `lock`, which is taken by threads that hold any of the others, never the other way around."""
     _in_order.append(lock)
 

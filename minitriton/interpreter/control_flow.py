@@ -5,8 +5,8 @@ scf.for %i = %lb to %ub step %s iter_args(%x = %init)      the body runs for lb,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from xdsl.dialects import func, scf
@@ -15,23 +15,25 @@ from xdsl.traits import is_side_effect_free
 from minitriton.dialects import tt
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import WITH_MACHINE, Meaning
 from minitriton.interpreter.values import Array, dtype_of, unsigned_dtype
 
+_Value = TypeVar("_Value")
 
-def results_of(values: Sequence[Array]) -> Any:
+
+def results_of(values: Sequence[_Value]) -> _Value | tuple[_Value, ...]:
     """One result by itself, several as a tuple."""
     return values[0] if len(values) == 1 else tuple(values)
 
 
 @WITH_MACHINE.add(scf.ForOp)
-def _for(op: scf.ForOp, machine: TileMachine) -> Callable[..., Any]:
+def _for(op: scf.ForOp, machine: TileMachine) -> Meaning:
     body = machine.code(op.regions[0].block)
     type_ = op.operands[0].type
     dtype = dtype_of(type_)
     counted = unsigned_dtype(type_) if "unsignedCmp" in op.properties else dtype
 
-    def run(lower: Array, upper: Array, step: Array, *carried: Array) -> Any:
+    def run(lower: Array, upper: Array, step: Array, *carried: Array) -> Array | tuple[Array, ...]:
         if not step.view(counted) > 0:
             raise InterpreterError(f"the step of a loop must be positive, got {step}")
         values: Sequence[Array] = carried
@@ -44,11 +46,11 @@ def _for(op: scf.ForOp, machine: TileMachine) -> Callable[..., Any]:
 
 
 @WITH_MACHINE.add(scf.WhileOp)
-def _while(op: scf.WhileOp, machine: TileMachine) -> Callable[..., Any]:
+def _while(op: scf.WhileOp, machine: TileMachine) -> Meaning:
     before, after = machine.code(op.regions[0].block), machine.code(op.regions[1].block)
     only_computes = all(inner.name.startswith("scf.") or is_side_effect_free(inner) for inner in op.walk())
 
-    def run(*values: Array) -> Any:
+    def run(*values: Array) -> Array | tuple[Array, ...]:
         carried: Sequence[Array] = values
         while True:
             condition, *passed = before.run(carried)
@@ -75,11 +77,11 @@ def _is_same(one: Array, other: Array) -> bool:
 
 
 @WITH_MACHINE.add(scf.IfOp)
-def _if(op: scf.IfOp, machine: TileMachine) -> Callable[[Array], Any]:
+def _if(op: scf.IfOp, machine: TileMachine) -> Meaning:
     regions = [region if region.first_block is not None else None for region in op.regions]
     codes = [machine.code(region.block) if region is not None else None for region in regions]
 
-    def run(condition: Array) -> Any:
+    def run(condition: Array) -> Array | tuple[Array, ...] | None:
         code = codes[0 if condition else 1]
         return None if code is None else results_of(code.run(()))
 
@@ -87,11 +89,11 @@ def _if(op: scf.IfOp, machine: TileMachine) -> Callable[[Array], Any]:
 
 
 @WITH_MACHINE.add(scf.IndexSwitchOp)
-def _index_switch(op: scf.IndexSwitchOp, machine: TileMachine) -> Callable[[Array], Any]:
+def _index_switch(op: scf.IndexSwitchOp, machine: TileMachine) -> Meaning:
     cases = [int(case) for case in getattr(op.properties["cases"], "get_values")()]  # noqa: B009
     codes = [machine.code(region.block) for region in op.regions]
 
-    def run(index: Array) -> Any:
+    def run(index: Array) -> Array | tuple[Array, ...]:
         chosen = 1 + cases.index(int(index)) if int(index) in cases else 0
         return results_of(codes[chosen].run(()))
 
@@ -99,11 +101,11 @@ def _index_switch(op: scf.IndexSwitchOp, machine: TileMachine) -> Callable[[Arra
 
 
 @WITH_MACHINE.add(scf.ExecuteRegionOp)
-def _execute_region(op: scf.ExecuteRegionOp, machine: TileMachine) -> Callable[[], Any]:
+def _execute_region(op: scf.ExecuteRegionOp, machine: TileMachine) -> Meaning:
     return lambda: results_of(machine.run_region(op.regions[0], ()))
 
 
 @WITH_MACHINE.add(tt.CallOp, func.CallOp)
-def _call(op: tt.CallOp | func.CallOp, machine: TileMachine) -> Callable[..., Any]:
+def _call(op: tt.CallOp | func.CallOp, machine: TileMachine) -> Meaning:
     name = op.callee.string_value()
     return lambda *arguments: results_of(machine.call(name, arguments))

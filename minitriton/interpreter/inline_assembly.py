@@ -9,9 +9,8 @@ such as `minitriton.emulator.inline_assembly.evaluate`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
@@ -22,7 +21,7 @@ from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import WITH_MACHINE, Meaning
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, element_of, shape_of
 
@@ -52,7 +51,7 @@ def _elements(words: Sequence[np.ndarray], type_: Attribute) -> Array:
 
 
 @WITH_MACHINE.add(tt.ElementwiseInlineAsmOp)
-def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: TileMachine) -> Callable[..., Any]:
+def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: TileMachine) -> Meaning:
     evaluate = machine.inline_assembly
     if evaluate is None:
         raise NoMeaning(
@@ -77,7 +76,7 @@ def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: TileMachine) -> Cal
         for register in range(numbers[position], numbers[position + 1])
     ]
 
-    def run(*operands: Array) -> Any:
+    def run(*operands: Array) -> Array | tuple[Array, ...]:
         words = [word for value, type_ in zip(operands, taken, strict=True) for word in _words(value, type_, packed)]
         memory = machine.memory.arrays() if pointers else ()
         try:

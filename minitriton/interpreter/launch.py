@@ -7,8 +7,9 @@ In: a module, a kernel's name, arguments, a grid. Out: the arrays among the argu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import SupportsFloat, SupportsIndex
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -18,13 +19,14 @@ from minitriton.interpreter import meanings
 from minitriton.interpreter.assembly import Assembly
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import Array, Observer, TileMachine
+from minitriton.interpreter.memory.descriptors import DescriptorValue
 from minitriton.interpreter.values import held_scalar
 
 
 def interpret(
     module: ModuleOp,
     name: str,
-    args: Sequence[Any],
+    args: Sequence[object],
     grid: Sequence[int] = (1, 1, 1),
     *,
     observer: Observer | None = None,
@@ -68,7 +70,7 @@ def interpret(
                     machine.call(name, values)
 
 
-def _arguments(machine: TileMachine, name: str, args: Sequence[Any]) -> list[Array]:
+def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[Array | DescriptorValue]:
     function = machine.functions.get(name)
     block = function.regions[0].first_block if function is not None else None
     types = [argument.type for argument in block.args] if block is not None else []
@@ -76,14 +78,20 @@ def _arguments(machine: TileMachine, name: str, args: Sequence[Any]) -> list[Arr
         args = [part for arg in args for part in meanings.flattened(arg)]
     if block is not None and len(types) != len(args):
         raise InterpreterError(f"{name} takes {len(types)} arguments, got {len(args)}")
-    values: list[Array] = []
+    values: list[Array | DescriptorValue] = []
     for index, (type_, arg) in enumerate(zip(types, args, strict=True)):
         if isinstance(arg, np.ndarray):
             arg = machine.memory.add(arg, f"argument {index}")
         elif isinstance(type_, PointerType) and not isinstance(arg, int | np.integer):
             raise InterpreterError(f"argument {index} of {name} is a pointer, got {type(arg).__name__}")
+        descriptor = meanings.descriptor_argument(machine, type_, arg)
+        if descriptor is not None:
+            values.append(descriptor)
+            continue
+        number = arg.item() if isinstance(arg, np.generic) else arg
+        if not isinstance(number, SupportsIndex | SupportsFloat):
+            raise InterpreterError(f"argument {index} of {name} is a number, got {type(arg).__name__}")
         values.append(
-            meanings.descriptor_argument(machine, type_, arg)
-            or held_scalar(arg.item() if isinstance(arg, np.generic) else arg, type_)
+            held_scalar(operator.index(number) if isinstance(number, SupportsIndex) else float(number), type_)
         )
     return values

@@ -18,22 +18,22 @@ from minitriton.analysis.locations import source_location, user_location
 from minitriton.dialects.facts.launch import NUM_WARPS, SHARED_BYTES, num_warps
 from minitriton.errors import MinitritonError
 from minitriton.host.deadline import Deadline
+from minitriton.interpreter.arrays import Array
 from minitriton.interpreter.assembly import Assembly
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared import CheckedSharedMemory
 from minitriton.interpreter.memory.tensor_maps import TensorCopies
-from minitriton.interpreter.registry import hands_on
+from minitriton.interpreter.registry import Meaning, hands_on
 from minitriton.interpreter.warps.products import ProductsInFlight
 
-Array = Any
 Grid = tuple[int, int, int]
 Observer = Callable[[Operation, tuple[Any, ...], Any], Any]
 """Sees an op, its operands and what it gave each time it has run; what it returns is taken for the op's result."""
 
 
-MeaningOf = Callable[[Operation, "TileMachine"], Callable[..., Any]]
+MeaningOf = Callable[[Operation, "TileMachine"], Meaning]
 """What an op does in a launch, as a function of its operands. Raises `NoMeaning`."""
 
 
@@ -53,7 +53,7 @@ class Code:
     def __init__(self, block: Block, machine: TileMachine) -> None:
         self.machine = machine
         self.arguments = [machine.slot(argument) for argument in block.args]
-        self.steps: list[tuple[Callable[..., Any], list[int], list[int], Operation]] = []
+        self.steps: list[tuple[Meaning, list[int], list[int], Operation]] = []
         last = block.last_op
         for op in block.ops:
             if op is not last or not hands_on(op):
@@ -63,7 +63,7 @@ class Code:
         self.terminator = last
         self.yielded = [machine.slot(operand) for operand in last.operands] if last is not None else []
 
-    def run(self, arguments: Sequence[Array]) -> list[Array]:
+    def run(self, arguments: Sequence[object]) -> list[Array]:
         """Execute the block; the operands of its terminator."""
         frame = self.machine.frame
         for slot, argument in zip(self.arguments, arguments, strict=True):
@@ -128,7 +128,8 @@ class TileMachine:
         self.deadline = Deadline(seconds)
         self.turns = 0
         """Of loops, all together."""
-        self.frame: list[Array] = []
+        self.frame: list[Any] = []
+        """Values of the block that runs and of those around it: arrays, views of buffers, tokens."""
         self._slots: dict[SSAValue, int] = {}
         self._codes: dict[Block, Code] = {}
 
@@ -163,7 +164,7 @@ class TileMachine:
             found = self._codes[block] = Code(block, self)
         return found
 
-    def meaning(self, op: Operation) -> Callable[..., Any]:
+    def meaning(self, op: Operation) -> Meaning:
         """What `op` does, as a function of its operands. Raises `InterpreterError` for an op without a meaning."""
         try:
             function = self._meaning_of(op, self)
@@ -185,7 +186,7 @@ class TileMachine:
         self.cluster_arrival = None
         self.shared.start_program()
 
-    def run_region(self, region: Region, arguments: Sequence[Array]) -> list[Array]:
+    def run_region(self, region: Region, arguments: Sequence[object]) -> list[Array]:
         """Execute a region, following branches between its blocks; what its last terminator hands out."""
         block = region.first_block
         assert block is not None
@@ -208,7 +209,7 @@ class TileMachine:
         if self.turns % TURNS_BETWEEN_LOOKS == 0 and self.deadline.passed():
             raise InterpreterError(self.deadline.text)
 
-    def call(self, name: str, arguments: Sequence[Array]) -> list[Array]:
+    def call(self, name: str, arguments: Sequence[object]) -> list[Array]:
         """Call a function of the module. Raises `InterpreterError` if there is none of this name."""
         function = self.functions.get(name)
         if function is None or function.regions[0].first_block is None:

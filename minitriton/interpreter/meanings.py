@@ -7,8 +7,6 @@ A terminator has no meaning of its own: the op around it takes its operands.
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
@@ -18,6 +16,7 @@ from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory import atomics, descriptors, mbarriers, shared_ops, tensor_copies, tokens
 from minitriton.interpreter.memory import ops as memory_ops
+from minitriton.interpreter.memory.descriptors import DescriptorValue
 from minitriton.interpreter.numbers import casts as arith_casts
 from minitriton.interpreter.numbers import floats as arith_floats
 from minitriton.interpreter.numbers import integers as arith_integers
@@ -82,13 +81,13 @@ def _meaning_of(op: Operation, machine: TileMachine) -> Meaning:
     return make_with_machine(op, machine)
 
 
-def descriptor_argument(machine: TileMachine, type_: Attribute, arg: Any) -> Any:
+def descriptor_argument(machine: TileMachine, type_: Attribute, arg: object) -> DescriptorValue | None:
     """A host tensor descriptor as the kernel sees it; None for other arguments."""
     if isinstance(type_, TensorDescType):
         return descriptors.from_host(machine, type_, arg)
     return None
 
 
-def flattened(arg: Any) -> tuple[Any, ...]:
+def flattened(arg: object) -> tuple[object, ...]:
     """A host tensor descriptor followed by its shape and strides; any other argument by itself."""
     return descriptors.flattened(arg)

@@ -6,16 +6,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import numpy as np
 
 from minitriton.dialects import ttg
+from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import PURE, WITH_MACHINE
+from minitriton.interpreter.registry import PURE, WITH_MACHINE, Meaning
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 
@@ -28,7 +29,7 @@ class Poison:
     def __repr__(self) -> str:
         return "<poison>"
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+    def __array__(self, *_: object, **__: object) -> NoReturn:
         raise _not_computed()
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -45,15 +46,15 @@ def _not_computed() -> InterpreterError:
 @PURE.add(ttg.PredicateStageOp)
 def _predicate_stage(op: ttg.PredicateStageOp) -> Callable[[Array, Array, Array], Array]:
     later = integer(op.max_stage) - 1 - integer(op.stage)
-    return lambda iv, ub, step: np.bool_(iv < ub - ub.dtype.type(later) * step)
+    return lambda iv, ub, step: scalar(np.bool_(iv < ub - ub.dtype.type(later) * step))
 
 
 @WITH_MACHINE.add(ttg.MaskOp)
-def _mask(op: ttg.MaskOp, machine: TileMachine) -> Callable[[Array], Any]:
+def _mask(op: ttg.MaskOp, machine: TileMachine) -> Meaning:
     code, count = machine.code(op.regions[0].block), len(op.results)
 
-    def run(predicate: Array) -> Any:
-        values = code.run(()) if predicate else [Poison()] * count
+    def run(predicate: Array) -> object:
+        values: Sequence[object] = code.run(()) if predicate else [Poison()] * count
         return results_of(values) if count else None
 
     return run

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -31,11 +30,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from minitriton.dialects.tt.types import PointerType
+from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.numbers import formats
-
-Array = Any
-"""A NumPy array or a NumPy scalar: tensors and scalars are computed alike."""
 
 _INTEGERS: dict[int, type[np.generic]] = {1: np.bool_, 8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _UNSIGNED: dict[int, type[np.generic]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -149,10 +146,10 @@ def constant_value(attribute: Attribute, type_: Attribute) -> Array:
 def held_scalar(number: int | float | bool, type_: Attribute) -> Array:
     """A Python number as a value of the scalar (or element) type, integers wrapped and floats rounded to it."""
     if is_float(type_):
-        return encoder(type_)(np.float64(number))[()]
+        return encoder(type_)(scalar(np.float64(number)))[()]
     dtype = dtype_of(type_)
     if dtype == np.bool_:
-        return np.bool_(int(number) & 1)
+        return scalar(np.bool_(int(number) & 1))
     return np.array(int(number) & 0xFFFF_FFFF_FFFF_FFFF, np.uint64).astype(dtype)[()]
 
 

@@ -44,7 +44,7 @@ class Encoding:
     mnemonic: ClassVar[str]
     """The attribute's name in the textual IR, after `ttg.`."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The fields without the hash, which another process would not agree with."""
         return {name: value for name, value in vars(self).items() if name != "_hash"}
 
@@ -115,7 +115,7 @@ def order_of_bases(bases: Iterable[Ints], default: Iterable[int]) -> Ints:
     return tuple(order)
 
 
-def freeze_ints(value: Any, *names: str) -> None:
+def freeze_ints(value: Encoding, *names: str) -> None:
     """Make these fields tuples."""
     for name in names:
         object.__setattr__(value, name, tuple(getattr(value, name)))

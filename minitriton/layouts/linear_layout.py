@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from minitriton.errors import MinitritonError
 from minitriton.layouts import f2
@@ -515,7 +515,7 @@ class LinearLayout:
             self._hash = hash((tuple(self._bases.items()), tuple(self._outs.items())))
         return self._hash
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (LinearLayout.trusted, (self._bases, self._outs))
 
     def __repr__(self) -> str:

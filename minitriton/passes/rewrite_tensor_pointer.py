@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import nan
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, i64
@@ -79,7 +79,7 @@ def _select(e: ValueExpansion, op: Operation) -> None:
     e.expand(op.results[0], chosen)
 
 
-def _access(e: ValueExpansion, op: Any) -> tuple[SSAValue, SSAValue | None, tuple[int, ...]]:
+def _access(e: ValueExpansion, op: tt.LoadOp | tt.StoreOp) -> tuple[SSAValue, SSAValue | None, tuple[int, ...]]:
     """The pointers and the mask of a load or store, and its block's shape."""
     shape = _block_type(op.ptr.type).get_shape()
     rank = len(shape)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.locations import source_location
@@ -40,7 +40,7 @@ def write_tensor_map(at: Inserts, place: SSAValue, op: tt.MakeTensorDescOp) -> N
     def value(op: Operation) -> SSAValue:
         return at.insert(op).results[0]
 
-    def integer(number: int, type_: Any = i32) -> SSAValue:
+    def integer(number: int, type_: IntegerType = i32) -> SSAValue:
         return value(constant_op(int_attr(type_, number)))
 
     type_ = op.result.type

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
+from minitriton.runtime.benchmarking import DeviceInterface, Event
 from minitriton.runtime.on_cpu.emulation_cost import TIMING
 
 MOST_PENDING = 4096
 """Pairs of events that wait to be read."""
 
 
+Done: TypeAlias = Callable[[float], None]
+"""Is told how many nanoseconds a span took."""
+End: TypeAlias = Callable[[Done], None]
+"""Ends the span that it was given for."""
+
+
 class Clock(Protocol):
-    """Calls `done(nanoseconds)` for each span, at once or when `settle` is called."""
+    """Tells how long each span took, when it ends or when `settle` is called."""
 
-    def begin(self) -> Any:
-        """A span begins on the current stream; what `end` is to be given."""
-        ...
-
-    def end(self, begun: Any, done: Callable[[float], None]) -> None:
-        """The span ends."""
+    def begin(self) -> End:
+        """A span begins on the current stream; what ends it."""
         ...
 
     def settle(self) -> None:
@@ -30,19 +33,24 @@ class Clock(Protocol):
 class EventClock:
     """CUDA events on torch's current stream."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceInterface) -> None:
         self._device = device
-        self._pending: list[tuple[Any, Any, Callable[[float], None]]] = []
+        self._pending: list[tuple[Event, Event, Done]] = []
 
-    def begin(self) -> Any:
+    def begin(self) -> End:
+        start = self._now()
+
+        def end(done: Done) -> None:
+            self._pending.append((start, self._now(), done))
+            if len(self._pending) >= MOST_PENDING:
+                self.settle()
+
+        return end
+
+    def _now(self) -> Event:
         event = self._device.Event(enable_timing=True)
         event.record()
         return event
-
-    def end(self, begun: Any, done: Callable[[float], None]) -> None:
-        self._pending.append((begun, self.begin(), done))
-        if len(self._pending) >= MOST_PENDING:
-            self.settle()
 
     def settle(self) -> None:
         self._device.synchronize()
@@ -54,11 +62,9 @@ class EventClock:
 class EmulatorClock:
     """The emulator's estimates."""
 
-    def begin(self) -> float:
-        return TIMING.now()
-
-    def end(self, begun: float, done: Callable[[float], None]) -> None:
-        done(1e6 * (TIMING.now() - begun))
+    def begin(self) -> End:
+        start = TIMING.now()
+        return lambda done: done(1e6 * (TIMING.now() - start))
 
     def settle(self) -> None:
         """Every span is known when it ends."""

@@ -10,17 +10,19 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import ParamSpec, TypeVar
 
 from minitriton.errors import MinitritonError
 from minitriton.profiler import sessions
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 Metrics = Mapping[str, float]
 
 
 class _Stack(threading.local):
     def __init__(self) -> None:
-        self.open: list[tuple[str, list[Any]]] = []
+        self.open: list[tuple[str, list[sessions.Visit]]] = []
 
 
 _STACK = _Stack()
@@ -58,9 +60,9 @@ class scope:
     def __exit__(self, *exception: object) -> None:
         exit_scope(self.name)
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             with type(self)(self.name, self.metrics):
                 return function(*args, **kwargs)
 

@@ -12,13 +12,16 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import ParamSpec, SupportsFloat, TypedDict, TypeVar, Unpack, overload
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
-from minitriton.profiler.clocks import Clock, clock_here
+from minitriton.profiler.clocks import Clock, Done, End, clock_here
 from minitriton.profiler.tree import Node, write
+from minitriton.runtime.launching.launch_hooks import LazyDict
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 DEFAULT_PROFILE_NAME = "proton"
 
 FLOPS = ("flops", "flops8", "flops16", "flops32", "flops64", "bytes")
@@ -31,13 +34,13 @@ class Visit:
     def __init__(self, session: Session, node: Node, outer: Visit | None) -> None:
         self.session, self.node, self.outer = session, node, outer
         self.launched = False
-        self.begun = session.clock.begin()
+        self.end = session.clock.begin()
 
     def leave(self, metrics: Mapping[str, float]) -> None:
         """The scope ends."""
         self.node.add(metrics)
         if not self.launched:
-            self.session.clock.end(self.begun, self.session.timing(self.node))
+            self.end(self.session.timing(self.node))
         if self.outer is not None:
             self.outer.launched = True
         self.session.place.visit = self.outer
@@ -48,7 +51,7 @@ class _Place(threading.local):
 
     def __init__(self) -> None:
         self.visit: Visit | None = None
-        self.launch: tuple[Node, Any] | None = None
+        self.launch: tuple[Node, End] | None = None
 
 
 class Session:
@@ -70,26 +73,26 @@ class Session:
         self.place.visit = Visit(self, node, outer)
         return self.place.visit
 
-    def timing(self, node: Node) -> Callable[[float], None]:
+    def timing(self, node: Node) -> Done:
         """What adds a span of so many nanoseconds to a node."""
         return lambda nanoseconds: node.add({"time (ns)": nanoseconds, "count": 1})
 
-    def launch_begins(self, metadata: Any) -> None:
+    def launch_begins(self, metadata: LazyDict) -> None:
         """A hook before launches."""
         visit = self.place.visit
         facts = metadata.get() if self.by_metadata else metadata.data
         node = (visit.node if visit else self.root).child(str(facts["name"]))
         if self.by_metadata:
-            node.add({name: facts[name] for name in FLOPS if name in facts})
+            node.add({name: n for name in FLOPS if isinstance(n := facts.get(name), SupportsFloat)})
         if visit is not None:
             visit.launched = True
         self.place.launch = node, self.clock.begin()
 
-    def launch_ends(self, metadata: Any) -> None:
+    def launch_ends(self, metadata: LazyDict) -> None:
         """A hook behind launches."""
         if self.place.launch is not None:
-            node, begun = self.place.launch
-            self.clock.end(begun, self.timing(node))
+            node, end = self.place.launch
+            end(self.timing(node))
             self.place.launch = None
 
 
@@ -109,7 +112,7 @@ def start(
     context: str | None = "shadow",
     data: str | None = "tree",
     backend: str | None = None,
-    mode: Any = None,
+    mode: object = None,
     hook: str | None = None,
 ) -> int | None:
     """Begins a session and returns its number; None where `TRITON_PROTON_DISABLE` says so.
@@ -170,13 +173,35 @@ def finalize(session: int | None = None, output_format: str | None = "") -> None
         del _SESSIONS[number]
 
 
-def profile(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+class Options(TypedDict, total=False):
+    """Those of `start`."""
+
+    name: str | None
+    context: str | None
+    data: str | None
+    backend: str | None
+    mode: object
+    hook: str | None
+
+
+@overload
+def profile(function: Callable[_P, _R], **options: Unpack[Options]) -> Callable[_P, _R]: ...
+
+
+@overload
+def profile(**options: Unpack[Options]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
+
+
+def profile(function: Callable[..., object] | None = None, **options: Unpack[Options]) -> Callable[..., object]:
     """A decorator: each call of the function is a session, with the options of `start`."""
     if function is None:
-        return functools.partial(profile, **options)
+        return functools.partial(_profiled, **options)
+    return _profiled(function, **options)
 
+
+def _profiled(function: Callable[_P, _R], **options: Unpack[Options]) -> Callable[_P, _R]:
     @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         session = start(**options)
         try:
             return function(*args, **kwargs)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import SupportsFloat, TypedDict
 
 from minitriton.errors import MinitritonError
 
@@ -23,7 +23,7 @@ class Node:
         """The child of that name; a new one if there is none."""
         return self.children.setdefault(name, Node(name))
 
-    def add(self, metrics: Mapping[str, float]) -> None:
+    def add(self, metrics: Mapping[str, SupportsFloat]) -> None:
         """Adds numbers to the node's own."""
         for name, value in metrics.items():
             self.metrics[name] = self.metrics.get(name, 0.0) + float(value)
@@ -35,12 +35,12 @@ class Node:
         return sum(known) if known else None
 
 
-def write(root: Node, path: Path, device: Mapping[str, Any]) -> None:
+def write(root: Node, path: Path, device: Mapping[str, object]) -> None:
     """The tree and, behind it, what it was measured on."""
     path.write_text(json.dumps([_as_json(root), dict(device)], indent=1))
 
 
-def read(path: Path) -> tuple[Node, dict[str, Any]]:
+def read(path: Path) -> tuple[Node, dict[str, object]]:
     """What `write` wrote. Raises `MinitritonError` for a file that holds something else."""
     try:
         root, device = json.loads(path.read_text())
@@ -49,11 +49,24 @@ def read(path: Path) -> tuple[Node, dict[str, Any]]:
         raise MinitritonError(f"{path} is no profile: {error}", help="proton.finalize() writes one") from error
 
 
-def _as_json(node: Node) -> dict[str, Any]:
+class _Name(TypedDict):
+    name: str
+    type: str
+
+
+class _Frame(TypedDict):
+    """A node as Hatchet writes it."""
+
+    frame: _Name
+    metrics: dict[str, float]
+    children: list[_Frame]
+
+
+def _as_json(node: Node) -> _Frame:
     children = [_as_json(child) for child in node.children.values()]
     return {"frame": {"name": node.name, "type": "function"}, "metrics": node.metrics, "children": children}
 
 
-def _from_json(data: dict[str, Any]) -> Node:
+def _from_json(data: _Frame) -> Node:
     children = {child["frame"]["name"]: _from_json(child) for child in data["children"]}
     return Node(data["frame"]["name"], dict(data["metrics"]), children)

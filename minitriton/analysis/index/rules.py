@@ -153,7 +153,12 @@ def _remainder(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | 
     return _division(e, op, e.unknowns.remainder, e.unknowns.remainder_by_unknown)
 
 
-def _division(e: IndexValues, op: Operation, by_number: Any, by_unknown: Any) -> IndexValue | None:
+def _division(
+    e: IndexValues,
+    op: Operation,
+    by_number: Callable[[IndexValue, int], IndexValue],
+    by_unknown: Callable[[IndexValue, IndexValue], IndexValue],
+) -> IndexValue | None:
     """Of a dividend that is not negative, so that rounding to zero is rounding down."""
     left, right = e.value(op.operands[0]), e.value(op.operands[1])
     if not e.is_non_negative(op.operands[0]):
@@ -215,7 +220,7 @@ def _masked(unknowns: Unknowns, value: IndexValue, mask: np.ndarray, power: int)
     return unknowns.function_of(value, IndexValue(mask))
 
 
-_COMPARE: dict[int, Any] = {
+_COMPARE: dict[int, np.ufunc] = {
     EQ: np.equal, NE: np.not_equal, SLT: np.less, SLE: np.less_equal, SGT: np.greater, SGE: np.greater_equal,
     ULT: np.less, ULE: np.less_equal, UGT: np.greater, UGE: np.greater_equal,
 }  # fmt: skip

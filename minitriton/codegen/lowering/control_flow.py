@@ -10,7 +10,7 @@ arithmetic, in one argument per register: LLVM then drops the registers that nob
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 from xdsl.dialects import cf, scf, ub
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, TensorType, UnitAttr
@@ -27,12 +27,16 @@ from minitriton.dialects.ttg import AsyncTokenType, MemDescType
 _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 
 
+Lowered: TypeAlias = "registers.Registers | SharedView | None"
+"""What a value has become; None for one that only stands for an order."""
+
+
 class Carrier:
     """How values of one type travel in block arguments: the argument types, and the way in and out."""
 
     __slots__ = ("one_each", "type", "types")
 
-    def __init__(self, f: FunctionLowering, type_: Attribute, sample: Any):
+    def __init__(self, f: FunctionLowering, type_: Attribute, sample: Lowered):
         self.type = type_
         self.one_each = False
         if isinstance(type_, AsyncTokenType):
@@ -40,6 +44,7 @@ class Carrier:
         elif isinstance(type_, MemDescType):
             self.types = (SHARED,)
         elif isinstance(type_, TensorType):
+            assert sample is not None and not isinstance(sample, SharedView)
             facts = f.facts(type_)
             data = isinstance(facts.element, _FLOATS) or registers.is_vector(sample)
             self.one_each = not data and facts.count > 1
@@ -47,9 +52,9 @@ class Carrier:
         else:
             self.types = (f.lowered_type(type_),)
 
-    def send(self, f: FunctionLowering, value: Any) -> list[SSAValue]:
+    def send(self, f: FunctionLowering, value: Lowered) -> list[SSAValue]:
         """The arguments for a value."""
-        if not self.types:
+        if not self.types or value is None:
             return []
         if isinstance(value, SharedView):
             return [value.base]
@@ -57,12 +62,14 @@ class Carrier:
             return registers.elements(f.b, value, len(self.types))
         return [registers.vector(f.b, value, lanes(self.types[0]))]
 
-    def receive(self, arguments: Sequence[SSAValue], sample: Any) -> Any:
+    def receive(self, arguments: Sequence[SSAValue], sample: Lowered) -> Lowered:
         """The value that came in these arguments."""
         if not self.types:
             return None
         if isinstance(self.type, MemDescType):
-            return SharedView(arguments[0], sample.offsets if sample else (0,) * self.type.get_num_dims())
+            return SharedView(
+                arguments[0], sample.offsets if isinstance(sample, SharedView) else (0,) * self.type.get_num_dims()
+            )
         return Elements(arguments) if self.one_each else arguments[0]
 
 
@@ -70,7 +77,7 @@ class Crossing:
     """A block whose arguments carry several values."""
 
     def __init__(
-        self, f: FunctionLowering, types: Sequence[Attribute], samples: Sequence[Any], block: Block | None = None
+        self, f: FunctionLowering, types: Sequence[Attribute], samples: Sequence[Lowered], block: Block | None = None
     ):
         self.samples = samples
         self.carriers = [Carrier(f, type_, sample) for type_, sample in zip(types, samples, strict=True)]
@@ -82,7 +89,7 @@ class Crossing:
                 block.insert_arg(type_, len(block.args))
         self.block = block
 
-    def send(self, f: FunctionLowering, values: Sequence[Any]) -> list[SSAValue]:
+    def send(self, f: FunctionLowering, values: Sequence[Lowered]) -> list[SSAValue]:
         """The arguments of a branch to the block."""
         return [a for carrier, value in zip(self.carriers, values, strict=True) for a in carrier.send(f, value)]
 
@@ -95,7 +102,7 @@ class Crossing:
             f.values[value] = carrier.receive(arguments, sample)
 
 
-def _yielded(f: FunctionLowering, block: Block) -> list[Any]:
+def _yielded(f: FunctionLowering, block: Block) -> list[Lowered]:
     last = block.last_op
     assert last is not None
     f.lower_ops([op for op in block.ops if op is not last])
@@ -172,6 +179,7 @@ def while_(f: FunctionLowering, op: scf.WhileOp) -> None:
     header.bind(f, before.args)
     condition, *forwarded = _yielded(f, before)
     body, exit_ = f.new_block(), f.new_block()
+    assert isinstance(condition, SSAValue)
     b.cond_branch(condition, body, exit_)
     for argument, value in zip(after.args, forwarded, strict=True):
         f.values[argument] = value
@@ -227,7 +235,7 @@ def lower_returning(f: FunctionLowering, region: Region) -> list[SSAValue]:
 
 
 def _crossing(
-    f: FunctionLowering, crossings: dict[Block, BlockArguments], block: Block, samples: Sequence[Any]
+    f: FunctionLowering, crossings: dict[Block, BlockArguments], block: Block, samples: Sequence[Lowered]
 ) -> BlockArguments:
     found = crossings.get(block)
     if found is None:

@@ -103,7 +103,7 @@ def constant(f: FunctionLowering, op: arith.ConstantOp) -> None:
     f.values[result] = registers.Elements([f.b.constant(element, encode(number)) for number in picked])
 
 
-def _fp8_bits(type_: Attribute) -> Callable[[Any], Any]:
+def _fp8_bits(type_: Attribute) -> Callable[[Any], float]:
     """Numbers of `type_` as LLVM constants: those of the fp8 types, which LLVM lacks, as their bits."""
     element = type_.element_type if isinstance(type_, TensorType) else type_
     if not isinstance(element, AnyFloat) or element.bitwidth != 8:

@@ -19,6 +19,7 @@ from minitriton.codegen import registers
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.locations import source_location
 from minitriton.codegen.lowering.registry import LOWERINGS, where_to_add
+from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.lowering.workers import Workers
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
@@ -35,7 +36,7 @@ class BlockArguments(Protocol):
 
     block: Block
 
-    def send(self, f: FunctionLowering, values: Sequence[Any]) -> list[SSAValue]: ...
+    def send(self, f: FunctionLowering, values: Sequence[Registers | SharedView | None]) -> list[SSAValue]: ...
 
     def bind(self, f: FunctionLowering, values: Sequence[SSAValue]) -> None: ...
 

@@ -10,7 +10,6 @@ profiler; a device function a third before them, its part of shared memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
@@ -162,6 +161,6 @@ def call(f: FunctionLowering, op: tt.CallOp) -> None:
     result = f.b.call(callee, arguments, VOID if not types else types[0] if len(types) == 1 else struct_type(*types))
     if result is None:
         return
-    fields: list[Any] = [result] if len(types) == 1 else [f.b.field(result, i) for i in range(len(types))]
+    fields = [result] if len(types) == 1 else [f.b.field(result, i) for i in range(len(types))]
     for value, field in zip(op.results, fields, strict=True):
         f.values[value] = field

@@ -18,8 +18,6 @@ Answers to third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/ConvertWarpSpecializeToL
 
 from __future__ import annotations
 
-from typing import Any
-
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
@@ -154,7 +152,7 @@ def _send_captures(f: FunctionLowering, op: WarpSpecializeOp) -> dict[int, tuple
     return places
 
 
-def _is_known_everywhere(f: FunctionLowering, value: Any) -> bool:
+def _is_known_everywhere(f: FunctionLowering, value: object) -> bool:
     """Whether `value` is made in the prologue, which all warps run."""
     if isinstance(value, BlockArgument):
         return value.block is f.b.prologue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
@@ -286,7 +286,7 @@ def _inline_asm(w: FunctionWriter, op: Operation) -> None:
 # Control flow ---------------------------------------------------------------------------------------------------------
 
 
-def _edge(w: FunctionWriter, op: Operation, target: Block, values: Any) -> str:
+def _edge(w: FunctionWriter, op: Operation, target: Block, values: Sequence[SSAValue]) -> str:
     parent = op.parent
     assert parent is not None
     if target.args:

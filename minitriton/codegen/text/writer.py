@@ -7,7 +7,7 @@ def fneg(w: FunctionWriter, op: Operation) -> None:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.ir import Block, SSAValue
@@ -57,7 +57,7 @@ class FunctionWriter:
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
         self.labels: dict[Block, str] = {}
-        self.predecessors: dict[Block, list[tuple[str, Any]]] = {}
+        self.predecessors: dict[Block, list[tuple[str, Sequence[SSAValue]]]] = {}
         self.dbg = ""
         self._count = 0
 

@@ -37,7 +37,7 @@ from xdsl.dialects.builtin import (
     UnregisteredOp,
     VectorType,
 )
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import VerifyException
@@ -72,7 +72,7 @@ class TritonParser(Parser):
         self._file = StringAttr(name)
         self._ignore_locations = ignore_locations
         self._location: LocationAttr | None = None
-        self._types: dict[str, Attribute] = {}
+        self._types: dict[str, TypeAttribute] = {}
         self._op_classes: list[type[Operation]] = []
         self._argument_names: dict[BlockArgument, str] = {}
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -194,7 +194,7 @@ class TritonParser(Parser):
             _spell_enumerations(op_class, attributes)
         return attributes
 
-    def resolve_operand(self, operand: UnresolvedOperand, type: Any) -> Any:
+    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
         known = self.ssa_values.get(operand.operand_name)
         if known is None:
             self._first_uses.setdefault(operand.operand_name, operand.span)
@@ -208,7 +208,7 @@ class TritonParser(Parser):
 
     # Attributes and types
 
-    def parse_optional_type(self) -> Any:
+    def parse_optional_type(self) -> TypeAttribute | None:
         """A type. The texts of modules repeat a few types over and over: each is parsed once."""
         match = _TYPE.match(self.lexer.input.content, self._current_token.span.start)
         if match is None:
@@ -364,9 +364,9 @@ def _spell_enumerations(op_class: type[IRDLOperation], values: dict[str, Attribu
 @cache
 def _completions(
     op_class: type[IRDLOperation],
-) -> tuple[list[tuple[str, type[IntegerEnumAttr[Any]]]], list[tuple[str, Attribute]]]:
+) -> tuple[list[tuple[str, type[IntegerEnumAttr]]], list[tuple[str, Attribute]]]:
     """The properties of a class that hold enumerations, and those that have defaults."""
-    enumerations: list[tuple[str, type[IntegerEnumAttr[Any]]]] = []
+    enumerations: list[tuple[str, type[IntegerEnumAttr]]] = []
     defaults: list[tuple[str, Attribute]] = []
     for name, definition in op_class.get_irdl_definition().properties.items():
         for base in definition.constr.get_bases() or ():

@@ -37,7 +37,7 @@ def _with_yield(region: Region) -> Region:
     return region
 
 
-def _parse_for(parser: Any) -> Operation:
+def _parse_for(parser: Parser) -> Operation:
     variable = parser.parse_argument(expect_type=False)
     parser.parse_punctuation("=")
     bounds = [parser.parse_unresolved_operand()]
@@ -60,7 +60,7 @@ def _parse_for(parser: Any) -> Operation:
     return op
 
 
-def _parse_if(parser: Any) -> Operation:
+def _parse_if(parser: Parser) -> Operation:
     condition = parser.parse_operand(i1)
     types = _parse_optional_result_types(parser)
     then = _with_yield(parser.parse_region())
@@ -69,7 +69,7 @@ def _parse_if(parser: Any) -> Operation:
     return scf.IfOp(condition, types, then, otherwise, parser.parse_optional_attr_dict())
 
 
-def _parse_while(parser: Any) -> Operation:
+def _parse_while(parser: Parser) -> Operation:
     """`scf.while (%a = %x) : (i32) -> i32 {...} do {...}`; without arguments the parentheses are left out."""
     carried = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_assignment(parser)) or []
     parser.parse_punctuation(":")
@@ -87,11 +87,11 @@ def _parse_while(parser: Any) -> Operation:
     return op
 
 
-def _parse_barrier(parser: Any) -> Operation:
+def _parse_barrier(parser: Parser) -> Operation:
     return gpu.BarrierOp.create(attributes=parser.parse_optional_attr_dict())
 
 
-PARSERS: dict[type[Operation], Callable[[Any], Operation]] = {
+PARSERS: dict[type[Operation], Callable[[Parser], Operation]] = {
     gpu.BarrierOp: _parse_barrier,
     scf.ForOp: _parse_for,
     scf.IfOp: _parse_if,

@@ -98,7 +98,7 @@ def _print_attributes_only(op: Operation, printer: Printer) -> None:
     printer.print_op_attributes(op.attributes)
 
 
-PRINTERS: dict[type[Operation], Callable[[Operation, Any], None]] = {
+PRINTERS: dict[type[Operation], Callable[[Operation, Printer], None]] = {
     ModuleOp: _print_module,
     gpu.BarrierOp: _print_attributes_only,
     scf.ForOp: _print_for,

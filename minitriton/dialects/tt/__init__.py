@@ -77,5 +77,9 @@ from minitriton.dialects.tt.shape import (
 )
 from minitriton.dialects.tt.traits import Elementwise
 from minitriton.dialects.tt.types import PointerType, TensorDescType, i1_same_shape, pointer_type, tensor_type
+from minitriton.dialects.tt.verify import compute as _compute_checks
+from minitriton.dialects.tt.verify import func as _func_checks
+from minitriton.dialects.tt.verify import memory as _memory_checks
+from minitriton.dialects.tt.verify import shape as _shape_checks
 
 TT = Dialect("tt", *declared("tt", globals()))

@@ -145,7 +145,7 @@ class IntegerEnumAttr(SpacedOpaqueSyntaxAttribute, Data[E]):
     codes: ClassVar[Mapping[str, int]] = {}
     _instances: ClassVar[dict[str, Any]]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls._instances = {}
 
@@ -154,7 +154,7 @@ class IntegerEnumAttr(SpacedOpaqueSyntaxAttribute, Data[E]):
         """The one attribute of `case`, which may be given by its text."""
         found = cls._instances.get(case)
         if found is None:
-            value: Any = cls.enum(case)
+            value = cls.enum(case)
             found = cls._instances[value.value] = cls.new(value)
         return found
 

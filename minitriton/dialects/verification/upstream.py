@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import cf, scf
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects.op_rules import OpRules
 
@@ -54,7 +54,7 @@ def _if_complaint(op: Operation) -> str | None:
     return None
 
 
-def _for_complaint(op: Any) -> str | None:
+def _for_complaint(op: scf.ForOp) -> str | None:
     last = _yield_of(op.body)
     if last is None:
         return "'scf.for' op's body must be one block that ends in scf.yield"
@@ -65,7 +65,7 @@ def _for_complaint(op: Any) -> str | None:
     return wrong and f"'scf.for' op {wrong}"
 
 
-def _while_complaint(op: Any) -> str | None:
+def _while_complaint(op: scf.WhileOp) -> str | None:
     before, after = op.before_region, op.after_region
     condition, back = _yield_of(before), _yield_of(after)
     if condition is None or condition.name != "scf.condition":
@@ -82,9 +82,9 @@ def _while_complaint(op: Any) -> str | None:
     return wrong and f"'scf.while' op {wrong}"
 
 
-def _branch_complaint(op: Any) -> str | None:
-    targets: list[tuple[Block, Sequence[Any]]]
-    if op.name == "cf.br":
+def _branch_complaint(op: cf.BranchOp | cf.ConditionalBranchOp) -> str | None:
+    targets: list[tuple[Block, Sequence[SSAValue]]]
+    if isinstance(op, cf.BranchOp):
         targets = [(op.successors[0], op.operands)]
     else:
         targets = [(op.successors[0], op.then_arguments), (op.successors[1], op.else_arguments)]

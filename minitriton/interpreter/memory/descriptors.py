@@ -17,6 +17,7 @@ from xdsl.ir import Attribute
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt.types import TensorDescType
+from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.atomics import combination, update
@@ -43,8 +44,7 @@ class DescriptorValue:
 
     def locate(self, positions: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """The addresses of the elements at `positions` (one broadcastable array per dimension), and which lie inside."""
-        addresses: Array = np.int64(self.base)
-        inside: Array = np.bool_(True)
+        addresses, inside = scalar(np.int64(self.base)), scalar(np.bool_(True))
         for position, size, stride in zip(positions, self.shape, self.strides, strict=True):
             addresses = addresses + position * (stride * self.dtype.itemsize)
             inside = inside & (position >= 0) & (position < size)
@@ -92,7 +92,7 @@ def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> Descript
     return DescriptorValue(address, tuple(arg.shape), tuple(arg.strides), shape_of(type_.block_type), element)
 
 
-def flattened(arg: Any) -> tuple[Any, ...]:
+def flattened(arg: Any) -> tuple[object, ...]:
     """A host descriptor followed by its sizes and strides, as a kernel takes them; any other argument by itself."""
     if all(hasattr(arg, name) for name in ("base", "shape", "strides", "block_shape")):
         return (arg, *arg.shape, *arg.strides)

@@ -13,13 +13,11 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from minitriton.interpreter.arrays import Array
 from minitriton.interpreter.errors import InterpreterError
-
-Array = Any
 
 
 class MemoryFault(InterpreterError):

@@ -11,7 +11,6 @@ unless another partition of a `ttg.warp_specialize` can still complete it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from xdsl.ir import Operation
 
@@ -129,7 +128,7 @@ def _wait(op: WaitBarrierOp, machine: TileMachine) -> Callable[..., None]:
     assert isinstance(op, WaitBarrierOp)
     has_predicate, shared, warps = op.pred is not None, machine.shared, machine.warps_of(op)
 
-    def run(view: BufferView, parity: Array, *rest: Any) -> None:
+    def run(view: BufferView, parity: Array, *rest: Array) -> None:
         if has_predicate and not rest[0]:
             return
         barrier = barrier_at(op, machine, view)

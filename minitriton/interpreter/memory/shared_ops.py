@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from xdsl.dialects import func, gpu
@@ -21,16 +20,17 @@ from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
+from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.shared_views import BufferView, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
-from minitriton.interpreter.registry import PURE, WITH_MACHINE
+from minitriton.interpreter.registry import PURE, WITH_MACHINE, Meaning
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder
 
-TOKEN = np.bool_(True)
+TOKEN = scalar(np.bool_(True))
 """The value of a token: order is kept by running in order."""
 
 
@@ -40,7 +40,7 @@ def placed_at(op: Operation) -> int | None:
     return offset.value.data if isinstance(offset, IntegerAttr) else None
 
 
-def with_scratch(op: Operation, machine: TileMachine, meaning: Callable[..., Any]) -> Callable[..., Any]:
+def with_scratch(op: Operation, machine: TileMachine, meaning: Meaning) -> Meaning:
     """`meaning` of an op that also needs shared memory, of its own while it runs or for the function that it calls."""
     offset, shared = placed_at(op), machine.shared
     if isinstance(op, tt.CallOp | func.CallOp):
@@ -51,7 +51,7 @@ def with_scratch(op: Operation, machine: TileMachine, meaning: Callable[..., Any
         return meaning
     meets, warps = not meets_by_warp(op), machine.warps_of(op)
 
-    def run(*operands: Array) -> Any:
+    def run(*operands: Array) -> Array | tuple[Array, ...]:
         if offset is not None:
             shared.use_scratch(op, shared.base + offset, size, warps, meets=meets)
         elif meets:
@@ -61,10 +61,10 @@ def with_scratch(op: Operation, machine: TileMachine, meaning: Callable[..., Any
     return run
 
 
-def _call_at(offset: int, machine: TileMachine, meaning: Callable[..., Any]) -> Callable[..., Any]:
+def _call_at(offset: int, machine: TileMachine, meaning: Meaning) -> Meaning:
     shared = machine.shared
 
-    def run(*operands: Array) -> Any:
+    def run(*operands: Array) -> Array | tuple[Array, ...]:
         shared.base += offset
         results = meaning(*operands)
         shared.base -= offset
@@ -212,7 +212,7 @@ def _global_scratch(op: ttg.GlobalScratchAllocOp, machine: TileMachine) -> Calla
     size, alignment = integer(op.nbytes), integer(op.alignment)
     room = np.zeros(size + alignment, np.uint8)
     start = -room.__array_interface__["data"][0] % alignment
-    address = np.int64(machine.memory.add(room[start : start + size], "global scratch"))
+    address = scalar(np.int64(machine.memory.add(room[start : start + size], "global scratch")))
     return lambda: address
 
 

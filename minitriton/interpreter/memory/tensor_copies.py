@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 from minitriton.dialects import tt, ttng
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.dialects.ttng.tma import TensormapCreateOp
+from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.descriptors import DescriptorValue
@@ -53,7 +54,7 @@ def _reinterpret(op: ttng.ReinterpretTensorDescOp, machine: TileMachine) -> Call
         tensor = machine.tensor_copies.maps.get(int(address))
         if tensor is None:
             raise InterpreterError(f"{op.name} finds no descriptor at {int(address):#x}")
-        padding = encoder(element)(np.float64(np.nan)) if tensor.fills_with_nan else None
+        padding = encoder(element)(scalar(np.float64(np.nan))) if tensor.fills_with_nan else None
         plain = DescriptorValue(tensor.base, tensor.sizes, (), block, element, padding)
         strides = tuple(stride // plain.dtype.itemsize for stride in tensor.strides)
         return DescriptorValue(tensor.base, tensor.sizes, (*strides, 1), block, element, padding)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
@@ -104,7 +103,7 @@ def fma(a: Array, b: Array, c: Array) -> Array:
     return result[()]
 
 
-def _nearest(number: Fraction, dtype: np.dtype) -> Any:
+def _nearest(number: Fraction, dtype: np.dtype) -> float:
     """`number` rounded to float32 (or float16) or float64."""
     try:
         found = float(number)

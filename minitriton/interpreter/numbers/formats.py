@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-Array = Any
+from minitriton.interpreter.arrays import Array
+
 Convert = Callable[[Array], Array]
 
 _FLOAT32_NAN = np.float32(np.nan)

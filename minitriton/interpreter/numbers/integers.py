@@ -9,7 +9,6 @@ exclusive or, and read as signed numbers, true is -1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from xdsl.dialects import ub
@@ -17,10 +16,12 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from minitriton.dialects import arith, math, tt
-from minitriton.interpreter.registry import PURE
+from minitriton.interpreter.registry import PURE, Meaning
 from minitriton.interpreter.values import Array, constant_value, dtype_of, is_i1, same, unsigned_dtype, zero
 
 Binary = Callable[[Array, Array], Array]
+Halves = Callable[[Array, Array], tuple[Array, Array]]
+"""Of two operands the lower and the upper half of a result."""
 
 
 @PURE.add(arith.ConstantOp)
@@ -127,7 +128,7 @@ def select(condition: Array, if_true: Array, if_false: Array) -> Array:
     return np.where(condition, if_true, if_false)
 
 
-def _extended(op: Operation, wide: type[object], unsigned: bool, combine: Binary) -> Binary:
+def _extended(op: Operation, wide: type[object], unsigned: bool, combine: Binary) -> Halves:
     """Both halves of a result twice as wide, computed in Python integers of any size."""
     type_ = op.results[0].type
     dtype = dtype_of(type_)
@@ -145,12 +146,12 @@ def _extended(op: Operation, wide: type[object], unsigned: bool, combine: Binary
     return run
 
 
-def _multiply_extended(unsigned: bool) -> Callable[[Operation], Binary]:
+def _multiply_extended(unsigned: bool) -> Callable[[Operation], Halves]:
     return lambda op: _extended(op, object, unsigned, np.multiply)
 
 
 @PURE.add(arith.AddUIExtendedOp)
-def _add_extended(op: arith.AddUIExtendedOp) -> Binary:
+def _add_extended(op: arith.AddUIExtendedOp) -> Halves:
     both = _extended(op, object, True, np.add)
 
     def run(a: Array, b: Array) -> tuple[Array, Array]:
@@ -184,7 +185,7 @@ def _count(count: Callable[[int, int], int]) -> Callable[[Operation], Callable[[
 
 
 @PURE.add(ub.PoisonOp)
-def _poison(op: ub.PoisonOp) -> Callable[[], Any]:
+def _poison(op: ub.PoisonOp) -> Meaning:
     value = zero(op.results[0].type)
     return lambda: value
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
@@ -18,7 +17,7 @@ from minitriton.dialects import tt
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.numbers.floats import fma, on_numbers
 from minitriton.interpreter.numbers.math_functions import elementwise, erf, round_half_away, rsqrt
-from minitriton.interpreter.registry import PURE
+from minitriton.interpreter.registry import PURE, Meaning
 from minitriton.interpreter.values import Array, dtype_of, is_float
 
 _FUNCTIONS: dict[str, Callable[..., Array]] = {
@@ -107,7 +106,7 @@ def function_of(symbol: str) -> Callable[..., Array] | None:
 
 
 @PURE.add(tt.ExternElementwiseOp)
-def _extern(op: tt.ExternElementwiseOp) -> Callable[..., Any]:
+def _extern(op: tt.ExternElementwiseOp) -> Meaning:
     symbol = op.symbol
     assert isinstance(symbol, StringAttr)
     function = function_of(symbol.data)

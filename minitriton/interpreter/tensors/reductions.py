@@ -11,7 +11,6 @@ run on slices, runs once per element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import SymbolRefAttr
@@ -19,7 +18,7 @@ from xdsl.ir import Region
 
 from minitriton.dialects import tt
 from minitriton.interpreter.machine import TileMachine
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import WITH_MACHINE, Meaning
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, shape_of
 
@@ -60,12 +59,12 @@ def _is_straight(region: Region, machine: TileMachine, callers: frozenset[str]) 
 
 
 @WITH_MACHINE.add(tt.ReduceOp)
-def _reduce(op: tt.ReduceOp, machine: TileMachine) -> Callable[..., Any]:
+def _reduce(op: tt.ReduceOp, machine: TileMachine) -> Meaning:
     axis = integer(op.axis)
     region = op.regions[0]
     dtypes = [dtype_of(result.type) for result in op.results]
 
-    def run(*sources: Array) -> Any:
+    def run(*sources: Array) -> Array | tuple[Array, ...]:
         combine = region_on_arrays(region, machine)
         parts: list[Array] = [np.moveaxis(source, axis, 0) for source in sources]
         while (count := parts[0].shape[0]) > 1:
@@ -83,12 +82,12 @@ def _reduce(op: tt.ReduceOp, machine: TileMachine) -> Callable[..., Any]:
 
 
 @WITH_MACHINE.add(tt.ScanOp)
-def _scan(op: tt.ScanOp, machine: TileMachine) -> Callable[..., Any]:
+def _scan(op: tt.ScanOp, machine: TileMachine) -> Meaning:
     axis = integer(op.axis)
     backwards = bool(integer(op.reverse))
     region = op.regions[0]
 
-    def run(*sources: Array) -> Any:
+    def run(*sources: Array) -> Array | tuple[Array, ...]:
         combine = region_on_arrays(region, machine)
         parts = [np.moveaxis(source, axis, 0) for source in sources]
         if backwards:
@@ -108,14 +107,14 @@ def _scan(op: tt.ScanOp, machine: TileMachine) -> Callable[..., Any]:
 
 
 @WITH_MACHINE.add(tt.MapElementwiseOp)
-def _map_elementwise(op: tt.MapElementwiseOp, machine: TileMachine) -> Callable[..., Any]:
+def _map_elementwise(op: tt.MapElementwiseOp, machine: TileMachine) -> Meaning:
     """The region takes `pack` neighbours of each operand at a time, and gives as many of each result."""
     pack = integer(op.pack)
     region = op.regions[0]
     shapes = [shape_of(result.type) for result in op.results]
     dtypes = [dtype_of(result.type) for result in op.results]
 
-    def run(*sources: Array) -> Any:
+    def run(*sources: Array) -> Array | tuple[Array, ...]:
         columns = [part for source in sources for part in source.reshape(-1, pack).T]
         values = region_on_arrays(region, machine)(columns)
         count = columns[0].shape[0]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, Region
@@ -27,7 +26,7 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.shared import Issued
 from minitriton.interpreter.memory.shared_views import BufferView
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import WITH_MACHINE, Meaning
 from minitriton.interpreter.values import Array
 from minitriton.interpreter.warps.products import ProductsInFlight
 
@@ -61,10 +60,10 @@ class Partitions:
         self.error: BaseException | None = None
         self.condition = threading.Condition()
 
-    def run(self, bodies: list[Callable[[], Any]]) -> Any:
+    def run(self, bodies: list[Callable[[], list[Array]]]) -> list[Array]:
         """Runs a body for each task; what the first one gives. Raises what any of them raises."""
         threads = [threading.Thread(target=self._body, args=(n, body)) for n, body in enumerate(bodies)]
-        results: list[Any] = []
+        results: list[list[Array]] = []
         threads[0] = threading.Thread(target=self._body, args=(0, lambda: results.append(bodies[0]())))
         for thread in threads:
             thread.start()
@@ -84,7 +83,7 @@ class Partitions:
         self._await_turn(number)
         task.ready = None
 
-    def _body(self, number: int, body: Callable[[], Any]) -> None:
+    def _body(self, number: int, body: Callable[[], list[Array]]) -> None:
         try:
             self._await_turn(number)
             with np.errstate(all="ignore"):
@@ -142,7 +141,7 @@ def _at(op: Operation) -> str:
 
 
 @WITH_MACHINE.add(WarpSpecializeOp)
-def _warp_specialize(op: WarpSpecializeOp, machine: TileMachine) -> Callable[..., Any]:
+def _warp_specialize(op: WarpSpecializeOp, machine: TileMachine) -> Meaning:
     assert isinstance(op, WarpSpecializeOp)
     counts = op.num_warps_of_partitions
     own = num_warps(op)
@@ -152,7 +151,7 @@ def _warp_specialize(op: WarpSpecializeOp, machine: TileMachine) -> Callable[...
     names = ["the default region", *(f"partition {n}" for n in range(len(counts)))]
     regions: list[Region] = [op.default_region, *op.partition_regions]
 
-    def run(*captures: Array) -> Any:
+    def run(*captures: Array) -> Array | tuple[Array, ...]:
         if not counts:
             return results_of(machine.run_region(regions[0], ()))
         shared, outer, outside, ordered = (

@@ -8,8 +8,7 @@ While a product runs its buffers may not be written; `Products` keeps count of w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from minitriton.dialects import ttng
 from minitriton.dialects.ttng.dot import WarpGroupDotOp
@@ -17,7 +16,7 @@ from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.shared_ops import load_or_self
 from minitriton.interpreter.memory.shared_views import BufferView
-from minitriton.interpreter.registry import WITH_MACHINE
+from minitriton.interpreter.registry import WITH_MACHINE, Meaning
 from minitriton.interpreter.tensors.dots import product
 from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, zero
@@ -35,7 +34,7 @@ class Unfinished:
     def __repr__(self) -> str:
         return f"<unfinished product {hash(self.value.tobytes()):#x}>"
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+    def __array__(self, *_: object, **__: object) -> NoReturn:
         raise _too_early()
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -50,12 +49,14 @@ def _too_early() -> InterpreterError:
 
 
 @WITH_MACHINE.add(WarpGroupDotOp)
-def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Callable[..., Any]:
+def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Meaning:
     assert isinstance(op, WarpGroupDotOp)
     multiply = product(*(getattr(operand.type, "element_type", operand.type) for operand in (op.a, op.b, op.c)))
     is_async, nothing, shared = bool(integer(op.is_async)), zero(op.c.type), machine.shared
 
-    def run(a: Array | BufferView, b: BufferView, c: Array | Unfinished, use_c: Array | None = None) -> Any:
+    def run(
+        a: Array | BufferView, b: BufferView, c: Array | Unfinished, use_c: Array | None = None
+    ) -> Array | Unfinished:
         accumulator = c.value if isinstance(c, Unfinished) else c
         if use_c is not None and not use_c:
             accumulator = nothing
@@ -71,10 +72,10 @@ def _warp_group_dot(op: WarpGroupDotOp, machine: TileMachine) -> Callable[..., A
 
 
 @WITH_MACHINE.add(ttng.WarpGroupDotWaitOp)
-def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Callable[..., Any]:
+def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Meaning:
     pending = integer(op.pendings)
 
-    def run(*values: Any) -> Any:
+    def run(*values: Array | Unfinished) -> Array | Unfinished | tuple[Array | Unfinished, ...]:
         products = machine.products
         for view in products.wait(pending):
             machine.shared.end_async_read(view)

@@ -9,7 +9,7 @@ import functools
 import math
 import re
 import time
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from minitriton.codegen.cubin import assembler_available, ptx_to_cubin
 from minitriton.codegen.cubin_resources import kernel_resources, text_bytes
@@ -41,10 +41,20 @@ def cubin_of(program: Program) -> bytes:
     return program.cubin or _assembled(program)
 
 
+@dataclass(frozen=True)
+class _Options:
+    """What assembling asks of a program's options."""
+
+    enable_fp_fusion: bool
+    maxnreg: int | None
+    ptx_options: str | None
+    shared: int
+
+
 @functools.lru_cache(maxsize=256)
 def _assembled(program: Program) -> bytes:
     options = program.options
-    given = SimpleNamespace(
+    given = _Options(
         enable_fp_fusion=options.enable_fp_fusion,
         maxnreg=options.maxnreg,
         ptx_options=options.ptx_options,

@@ -6,16 +6,24 @@ Element types, shapes and encodings of an op's operands and results are compared
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import NoneAttr, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.errors import IRError
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.properties import are_layouts_equivalent
+
+Complaint: TypeAlias = "Callable[[Any], str | None]"
+"""What is wrong with an op of the class that it is for, None if nothing."""
+
+
+def tensor(value: SSAValue) -> TensorType:
+    """The type of a value that the op's declaration says is a tensor."""
+    return cast(TensorType, value.type)
 
 
 def shape_of(type_: Attribute) -> tuple[int, ...]:
@@ -34,8 +42,7 @@ def types_of(op: Operation) -> list[Attribute]:
 
 
 def width_of(type_: Attribute) -> int:
-    width: Any = getattr(element_type(type_), "bitwidth", 64)
-    return width
+    return getattr(element_type(type_), "bitwidth", 64)
 
 
 def show(values: Iterable[int]) -> str:

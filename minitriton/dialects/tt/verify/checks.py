@@ -1,6 +1,6 @@
 """What the ops of `tt` demand beyond the types of their operands, with Triton's words.
 
-`complaint_of(op)` looks the op up in the tables of the families; each function there says what is wrong with an op, or None.
+`complaint_of(op)` asks the rule for the class of the op, which says what is wrong with an op, or None.
 The answer starts with the op's name where Triton's does.
 """
 
@@ -11,21 +11,18 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
-from minitriton.dialects.tt.verify import compute as tt_verify_compute
-from minitriton.dialects.tt.verify import func as tt_verify_func
-from minitriton.dialects.tt.verify import memory as tt_verify_memory
-from minitriton.dialects.tt.verify import shape as tt_verify_shape
-from minitriton.dialects.tt.verify.base import encoding_complaint, types_of
+from minitriton.dialects.op_rules import OpRules
+from minitriton.dialects.tt.verify.base import Complaint, encoding_complaint, types_of
 
 MAX_ELEMENTS = 2**20
 
-FAMILIES = (tt_verify_compute, tt_verify_func, tt_verify_memory, tt_verify_shape)
-COMPLAINTS = {name: complaint for family in FAMILIES for name, complaint in family.COMPLAINTS.items()}
+COMPLAINTS: OpRules[Complaint] = OpRules()
+"""Filled by the modules beside this one, which the dialect's front door imports: they name the ops, whose traits ask here."""
 
 
 def complaint_of(op: Operation) -> str | None:
     """What is wrong with `op`, None if nothing."""
-    rule = COMPLAINTS.get(op.name)
+    rule = COMPLAINTS.of(op)
     return None if rule is None else rule(op)
 
 

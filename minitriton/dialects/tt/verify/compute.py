@@ -5,9 +5,7 @@ element types of operands A and B must have same bit width
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
-from typing import Any
 
 from xdsl.dialects.builtin import Float8E4M3FNType, Float32Type, TensorType
 from xdsl.ir import Attribute, Operation
@@ -15,8 +13,19 @@ from xdsl.traits import MemoryEffectKind, get_effects
 
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.tt import inference as tt_inference
+from minitriton.dialects.tt.dot import DotOp, DotScaledOp
+from minitriton.dialects.tt.elementwise import BitcastOp, ElementwiseInlineAsmOp, FpToFpOp, MapElementwiseOp
+from minitriton.dialects.tt.reduce import GatherOp, ReduceOp, ScanOp
 from minitriton.dialects.tt.types import PointerType, element_type
-from minitriton.dialects.tt.verify.base import has_encoding, inferred_complaint, shape_of, types_of, width_of
+from minitriton.dialects.tt.verify.base import (
+    has_encoding,
+    inferred_complaint,
+    shape_of,
+    tensor,
+    types_of,
+    width_of,
+)
+from minitriton.dialects.tt.verify.checks import COMPLAINTS
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 
 
@@ -39,17 +48,18 @@ def _fp_to_fp_complaint(op: Operation) -> str | None:
     return None
 
 
-def _inline_asm_complaint(op: Any) -> str | None:
+def _inline_asm_complaint(op: ElementwiseInlineAsmOp) -> str | None:
     if not op.operands:
         return None
-    count = prod(op.operands[0].type.get_shape()) if isinstance(op.operands[0].type, TensorType) else 0
+    type_ = op.operands[0].type
+    count = prod(type_.get_shape()) if isinstance(type_, TensorType) else 0
     packed = op.packed_element.value.data
     if packed <= 0 or count % packed:
         return f"number of input elements {count} must be a multiple of the op's packed_element attribute, {packed}"
     return None
 
 
-def _combine_complaint(op: Any) -> str | None:
+def _combine_complaint(op: ReduceOp | ScanOp) -> str | None:
     """Of `tt.reduce` and `tt.scan`."""
     name = f"'{op.name}' op"
     if not op.operands:
@@ -58,13 +68,13 @@ def _combine_complaint(op: Any) -> str | None:
     if not 0 <= axis < rank:
         return f"{name} axis {axis} is not one of the {rank} dimensions of its operands"
     if len({shape_of(type_) for type_ in op.operand_types}) > 1:
-        what = "operands and results" if op.name == "tt.scan" else "operands"
+        what = "operands and results" if isinstance(op, ScanOp) else "operands"
         return f"{name} requires the same shape for all {what}"
-    if op.name == "tt.scan" and {shape_of(type_) for type_ in types_of(op)} != {shape_of(op.operands[0].type)}:
+    if isinstance(op, ScanOp) and {shape_of(type_) for type_ in types_of(op)} != {shape_of(op.operands[0].type)}:
         return f"{name} requires the same shape for all operands and results"
     if len(op.operands) != len(op.results):
         return f"{name} must have the same number of inputs as outputs"
-    if op.name == "tt.reduce":
+    if isinstance(op, ReduceOp):
         wrong = inferred_complaint(op, lambda: [tt_inference.infer_reduce(t, axis) for t in op.operand_types])
         if wrong is not None:
             return wrong
@@ -74,7 +84,7 @@ def _combine_complaint(op: Any) -> str | None:
     return _combine_region_complaint(op, name, elements)
 
 
-def _combine_region_complaint(op: Any, name: str, elements: list[Attribute]) -> str | None:
+def _combine_region_complaint(op: ReduceOp | ScanOp, name: str, elements: list[Attribute]) -> str | None:
     block = op.combine_op.block
     if len(block.args) != 2 * len(elements):
         return f"{name} nested block must take {2 * len(elements)} arguments, but given block with {len(block.args)} arguments"
@@ -92,7 +102,7 @@ def _combine_region_complaint(op: Any, name: str, elements: list[Attribute]) -> 
     return None
 
 
-def _map_elementwise_complaint(op: Any) -> str | None:
+def _map_elementwise_complaint(op: MapElementwiseOp) -> str | None:
     pack = op.pack.value.data
     if not op.operands:
         return f"'{op.name}' op MapElementwiseOp must have at least 1 operand"
@@ -114,8 +124,8 @@ def _map_elementwise_complaint(op: Any) -> str | None:
     return None
 
 
-def _gather_complaint(op: Any) -> str | None:
-    source, indices, result = op.src.type, op.indices.type, op.result.type
+def _gather_complaint(op: GatherOp) -> str | None:
+    source, indices, result = tensor(op.src), tensor(op.indices), tensor(op.result)
     axis = op.axis.value.data
     shape, index_shape = source.get_shape(), indices.get_shape()
     found = None
@@ -159,7 +169,7 @@ def _ranks_complaint(op: Operation) -> str | None:
     return None if len(set(ranks)) == 1 else f"'{op.name}' op expected all operands to have the same rank"
 
 
-def _dot_complaint(op: Any) -> str | None:
+def _dot_complaint(op: DotOp) -> str | None:
     a, b = shape_of(op.a.type), shape_of(op.b.type)
     found = _ranks_complaint(op) or _dims_complaint(op, (a[-1], b[-2]), (a[-2], b[-1]))
     if found is not None:
@@ -175,7 +185,7 @@ def _dot_complaint(op: Any) -> str | None:
     return _dot_layouts_complaint(op)
 
 
-def _dot_layouts_complaint(op: Any) -> str | None:
+def _dot_layouts_complaint(op: DotOp) -> str | None:
     a, b, c = layout_of(op.a.type), layout_of(op.b.type), layout_of(op.c.type)
     if not isinstance(a, DotOperand) and not isinstance(b, DotOperand):
         return None
@@ -195,7 +205,7 @@ def _dot_layouts_complaint(op: Any) -> str | None:
     return None
 
 
-def _dot_scaled_complaint(op: Any) -> str | None:
+def _dot_scaled_complaint(op: DotScaledOp) -> str | None:
     found = _ranks_complaint(op)
     if found is not None:
         return found
@@ -219,14 +229,16 @@ def _dot_scaled_complaint(op: Any) -> str | None:
     return None
 
 
-COMPLAINTS: dict[str, Callable[[Any], str | None]] = {
-    "tt.bitcast": _bitcast_complaint,
-    "tt.dot": _dot_complaint,
-    "tt.dot_scaled": _dot_scaled_complaint,
-    "tt.elementwise_inline_asm": _inline_asm_complaint,
-    "tt.fp_to_fp": _fp_to_fp_complaint,
-    "tt.gather": _gather_complaint,
-    "tt.map_elementwise": _map_elementwise_complaint,
-    "tt.reduce": _combine_complaint,
-    "tt.scan": _combine_complaint,
-}
+COMPLAINTS.update(
+    {
+        BitcastOp: _bitcast_complaint,
+        DotOp: _dot_complaint,
+        DotScaledOp: _dot_scaled_complaint,
+        ElementwiseInlineAsmOp: _inline_asm_complaint,
+        FpToFpOp: _fp_to_fp_complaint,
+        GatherOp: _gather_complaint,
+        MapElementwiseOp: _map_elementwise_complaint,
+        ReduceOp: _combine_complaint,
+        ScanOp: _combine_complaint,
+    }
+)

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from xdsl.dialects.builtin import ModuleOp
 
-from xdsl.ir import Operation
+from minitriton.dialects.tt.func import CallOp, FuncOp, ReturnOp
+from minitriton.dialects.tt.verify.checks import COMPLAINTS
 
 
-def _return_complaint(op: Operation) -> str | None:
-    function: Any = op.parent_op()
-    if function is None or function.name != "tt.func":
+def _return_complaint(op: ReturnOp) -> str | None:
+    function = op.parent_op()
+    if not isinstance(function, FuncOp):
         return None
     wanted = function.function_type.outputs.data
     name = function.sym_name.data
@@ -28,7 +28,7 @@ def _return_complaint(op: Operation) -> str | None:
     return None
 
 
-def _func_complaint(op: Any) -> str | None:
+def _func_complaint(op: FuncOp) -> str | None:
     block = op.body.first_block
     if block is None:
         return None
@@ -44,14 +44,14 @@ def _func_complaint(op: Any) -> str | None:
     return None
 
 
-def _call_complaint(op: Any) -> str | None:
+def _call_complaint(op: CallOp) -> str | None:
     name = op.callee.root_reference.data
     module = op.parent_op()
-    while module is not None and module.name != "builtin.module":
+    while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
     if module is None:
         return None
-    callee: Any = next((f for f in module.body.ops if f.name == "tt.func" and f.sym_name.data == name), None)
+    callee = next((f for f in module.body.ops if isinstance(f, FuncOp) and f.sym_name.data == name), None)
     if callee is None:
         return f"'tt.call' op '{name}' does not reference a valid function"
     for found, wanted, what in (
@@ -69,8 +69,10 @@ def _call_complaint(op: Any) -> str | None:
     return None
 
 
-COMPLAINTS: dict[str, Callable[[Any], str | None]] = {
-    "tt.call": _call_complaint,
-    "tt.func": _func_complaint,
-    "tt.return": _return_complaint,
-}
+COMPLAINTS.update(
+    {
+        CallOp: _call_complaint,
+        FuncOp: _func_complaint,
+        ReturnOp: _return_complaint,
+    }
+)

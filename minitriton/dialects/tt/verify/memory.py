@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.dialects.tt.descriptor import (
+    DescriptorGatherOp,
+    DescriptorLoadOp,
+    DescriptorScatterOp,
+    DescriptorStoreOp,
+)
+from minitriton.dialects.tt.memory import AtomicCASOp, AtomicRMWOp, LoadOp, StoreOp
 from minitriton.dialects.tt.types import TensorDescType, pointer_same_shape
-from minitriton.dialects.tt.verify.base import encoding_complaint, shape_of, types_of, width_of
+from minitriton.dialects.tt.verify.base import encoding_complaint, shape_of, tensor, types_of, width_of
+from minitriton.dialects.tt.verify.checks import COMPLAINTS
 
 
 def _access_complaint(op: Operation) -> str | None:
@@ -79,21 +84,28 @@ def gather_scatter_complaint(op: Operation, block: TensorType, tensor: TensorTyp
     return None if found is None else f"'{op.name}' op {found}"
 
 
-def _descriptor_gather_complaint(op: Any) -> str | None:
-    return gather_scatter_complaint(op, op.desc.type.signless_block_type, op.result.type, op.x_offsets.type)
+def _block_of(descriptor: SSAValue) -> TensorType:
+    assert isinstance(descriptor.type, TensorDescType)
+    return descriptor.type.signless_block_type
 
 
-def _descriptor_scatter_complaint(op: Any) -> str | None:
-    return gather_scatter_complaint(op, op.desc.type.signless_block_type, op.src.type, op.x_offsets.type)
+def _descriptor_gather_complaint(op: DescriptorGatherOp) -> str | None:
+    return gather_scatter_complaint(op, _block_of(op.desc), tensor(op.result), tensor(op.x_offsets))
 
 
-COMPLAINTS: dict[str, Callable[[Any], str | None]] = {
-    "tt.atomic_cas": _atomic_cas_complaint,
-    "tt.atomic_rmw": _atomic_rmw_complaint,
-    "tt.descriptor_gather": _descriptor_gather_complaint,
-    "tt.descriptor_load": lambda op: _block_complaint(op, op.desc.type, op.result.type),
-    "tt.descriptor_scatter": _descriptor_scatter_complaint,
-    "tt.descriptor_store": lambda op: _block_complaint(op, op.desc.type, op.src.type),
-    "tt.load": _access_complaint,
-    "tt.store": _access_complaint,
-}
+def _descriptor_scatter_complaint(op: DescriptorScatterOp) -> str | None:
+    return gather_scatter_complaint(op, _block_of(op.desc), tensor(op.src), tensor(op.x_offsets))
+
+
+COMPLAINTS.update(
+    {
+        AtomicCASOp: _atomic_cas_complaint,
+        AtomicRMWOp: _atomic_rmw_complaint,
+        DescriptorGatherOp: _descriptor_gather_complaint,
+        DescriptorLoadOp: lambda op: _block_complaint(op, op.desc.type, op.result.type),
+        DescriptorScatterOp: _descriptor_scatter_complaint,
+        DescriptorStoreOp: lambda op: _block_complaint(op, op.desc.type, op.src.type),
+        LoadOp: _access_complaint,
+        StoreOp: _access_complaint,
+    }
+)

@@ -5,15 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
-from typing import Any
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation
 
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.tt import inference as tt_inference
+from minitriton.dialects.tt.shape import (
+    BroadcastOp,
+    CatOp,
+    ExpandDimsOp,
+    JoinOp,
+    MakeRangeOp,
+    ReshapeOp,
+    SplatOp,
+    SplitOp,
+    TransOp,
+    UnsplatOp,
+)
 from minitriton.dialects.tt.verify.base import (
     encoding_complaint,
     has_encoding,
@@ -21,7 +31,9 @@ from minitriton.dialects.tt.verify.base import (
     same_element_complaint,
     shape_of,
     show,
+    tensor,
 )
+from minitriton.dialects.tt.verify.checks import COMPLAINTS
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.inference import reshape_dst, split_dst
 from minitriton.layouts.properties import are_layouts_equivalent
@@ -40,8 +52,8 @@ def _broadcast_complaint(op: Operation) -> str | None:
     return same_element_complaint(op) or encoding_complaint(op)
 
 
-def _reshape_complaint(op: Any) -> str | None:
-    source, result = op.src.type, op.result.type
+def _reshape_complaint(op: ReshapeOp) -> str | None:
+    source, result = tensor(op.src), tensor(op.result)
     if prod(source.get_shape()) != prod(result.get_shape()):
         return "number of src and dst elements of reshape must be the same"
     if has_encoding(source) != has_encoding(result):
@@ -54,8 +66,8 @@ def _reshape_complaint(op: Any) -> str | None:
     return same_element_complaint(op)
 
 
-def _join_complaint(op: Any) -> str | None:
-    source, result = op.lhs.type, op.result.type
+def _join_complaint(op: JoinOp) -> str | None:
+    source, result = tensor(op.lhs), tensor(op.result)
     shape = (*source.get_shape(), 2)
     if result.get_shape() != shape:
         return f"'tt.join' op result shape must be ({show(shape)}), but got {show(result.get_shape())}"
@@ -71,30 +83,30 @@ def _join_complaint(op: Any) -> str | None:
     return None
 
 
-def _split_complaint(op: Any) -> str | None:
-    return inferred_complaint(op, lambda: [tt_inference.infer_split(op.src.type)] * 2)
+def _split_complaint(op: SplitOp) -> str | None:
+    return inferred_complaint(op, lambda: [tt_inference.infer_split(tensor(op.src))] * 2)
 
 
-def _expand_dims_complaint(op: Any) -> str | None:
-    return inferred_complaint(op, lambda: [tt_inference.infer_expand_dims(op.src.type, op.axis.value.data)])
+def _expand_dims_complaint(op: ExpandDimsOp) -> str | None:
+    return inferred_complaint(op, lambda: [tt_inference.infer_expand_dims(tensor(op.src), op.axis.value.data)])
 
 
-def _trans_complaint(op: Any) -> str | None:
+def _trans_complaint(op: TransOp) -> str | None:
     order = op.order.get_values()
-    if len(order) != len(op.src.type.get_shape()):
+    if len(order) != len(tensor(op.src).get_shape()):
         return "order must have the same size as the rank of the operand and result"
     if sorted(order) != list(range(len(order))):
         return "order must be a permutation of [0, ..., rank - 1]"
-    return inferred_complaint(op, lambda: [tt_inference.infer_trans(op.src.type, order)])
+    return inferred_complaint(op, lambda: [tt_inference.infer_trans(tensor(op.src), order)])
 
 
-def _unsplat_complaint(op: Any) -> str | None:
-    return None if prod(op.src.type.get_shape()) == 1 else "source tensor must have exactly one element"
+def _unsplat_complaint(op: UnsplatOp) -> str | None:
+    return None if prod(tensor(op.src).get_shape()) == 1 else "source tensor must have exactly one element"
 
 
-def _make_range_complaint(op: Any) -> str | None:
+def _make_range_complaint(op: MakeRangeOp) -> str | None:
     start, end = op.start.value.data, op.end.value.data
-    shape = op.result.type.get_shape()
+    shape = tensor(op.result).get_shape()
     if start >= end:
         return "'tt.make_range' op start must be less than end"
     if len(shape) != 1:
@@ -104,18 +116,22 @@ def _make_range_complaint(op: Any) -> str | None:
             f"'tt.make_range' op number of elements in returned tensor, {shape[0]}, must match size of range "
             f"[{start}, {end}), which has {end - start} elements"
         )
-    return None if op.result.type.element_type == i32 else "'tt.make_range' op returned tensor must have i32 elements"
+    return (
+        None if tensor(op.result).element_type == i32 else "'tt.make_range' op returned tensor must have i32 elements"
+    )
 
 
-COMPLAINTS: dict[str, Callable[[Any], str | None]] = {
-    "tt.broadcast": _broadcast_complaint,
-    "tt.cat": same_element_complaint,
-    "tt.expand_dims": _expand_dims_complaint,
-    "tt.join": _join_complaint,
-    "tt.make_range": _make_range_complaint,
-    "tt.reshape": _reshape_complaint,
-    "tt.splat": same_element_complaint,
-    "tt.split": _split_complaint,
-    "tt.trans": _trans_complaint,
-    "tt.unsplat": _unsplat_complaint,
-}
+COMPLAINTS.update(
+    {
+        BroadcastOp: _broadcast_complaint,
+        CatOp: same_element_complaint,
+        ExpandDimsOp: _expand_dims_complaint,
+        JoinOp: _join_complaint,
+        MakeRangeOp: _make_range_complaint,
+        ReshapeOp: _reshape_complaint,
+        SplatOp: same_element_complaint,
+        SplitOp: _split_complaint,
+        TransOp: _trans_complaint,
+        UnsplatOp: _unsplat_complaint,
+    }
+)
