@@ -46,6 +46,11 @@ class CompilationListener(Protocol):
 class LaunchMetadata(Protocol):
     """Facts about a launch, worked out when they are asked for."""
 
+    @property
+    def data(self) -> dict[str, object]:
+        """What is known without working anything out: name, function, stream."""
+        ...
+
     def get(self) -> dict[str, object]: ...
 
 

@@ -16,9 +16,9 @@ from typing import ParamSpec, SupportsFloat, TypedDict, TypeVar, Unpack, overloa
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
+from minitriton.knobs.hook_types import LaunchMetadata
 from minitriton.profiler.clocks import Clock, Done, End, clock_here
 from minitriton.profiler.tree import Node, write
-from minitriton.runtime.launching.launch_hooks import LazyDict
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -77,7 +77,7 @@ class Session:
         """What adds a span of so many nanoseconds to a node."""
         return lambda nanoseconds: node.add({"time (ns)": nanoseconds, "count": 1})
 
-    def launch_begins(self, metadata: LazyDict) -> None:
+    def launch_begins(self, metadata: LaunchMetadata) -> None:
         """A hook before launches."""
         visit = self.place.visit
         facts = metadata.get() if self.by_metadata else metadata.data
@@ -88,7 +88,7 @@ class Session:
             visit.launched = True
         self.place.launch = node, self.clock.begin()
 
-    def launch_ends(self, metadata: LazyDict) -> None:
+    def launch_ends(self, metadata: LaunchMetadata) -> None:
         """A hook behind launches."""
         if self.place.launch is not None:
             node, end = self.place.launch
