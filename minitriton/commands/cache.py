@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import argparse
 
-from minitriton.host.subcommands import Subcommands
-
 from minitriton.commands.output import add_json, print_json
+from minitriton.host.subcommands import Subcommands
 
 
 def add_cache_command(commands: Subcommands) -> None:

@@ -14,7 +14,7 @@ from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
 from minitriton.compilation.stages import STAGES
-from minitriton.compiler import ASTSource, compile
+from minitriton.compiler import ASTSource, CompiledKernel, compile
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print_json(arguments: argparse.Namespace, kernel: Any, report: _Report) -> None:
+def _print_json(arguments: argparse.Namespace, kernel: CompiledKernel, report: _Report) -> None:
     """The stage (a cubin in base64), the pipeline, and what was asked for of the passes."""
     is_pipeline = arguments.emit == "pipeline"
     if not is_pipeline and arguments.emit in STAGES and arguments.emit not in kernel.asm:
