@@ -43,8 +43,9 @@ def test_points_are_read_back_from_their_text_and_their_contracts_hold() -> None
     assert any("passes=" in str(point) for point in drawn)
 
 
-def test_legality_by_bits_is_what_the_check_says() -> None:
-    subject, rng = corpus.subject("running_sums"), random.Random(3)
+@pytest.mark.parametrize("kernel", ["running_sums", "gathered_by_clusters"])
+def test_legality_by_bits_is_what_the_check_says(kernel: str) -> None:
+    subject, rng = corpus.subject(kernel), random.Random(3)
     space, seen = Space(legal=False, insert=foreign_passes()), set[bool]()
     for _ in range(200):
         pipeline = space.sample(subject.pipeline(), subject.facts, rng)
@@ -56,6 +57,16 @@ def test_legality_by_bits_is_what_the_check_says() -> None:
         assert is_legal(pipeline, subject.facts) is holds
         seen.add(holds)
     assert seen == {True, False}
+
+
+def test_data_of_several_ctas_may_come_back_after_the_exchange_of_clusters_only() -> None:
+    """A later layout pass is refused before anything runs where there are clusters, and allowed where there are none."""
+    for kernel, result in (("gathered_by_clusters", Class.REFUSED), ("running_sums", Class.RIGHT)):
+        subject = corpus.subject(kernel)
+        late = subject.pipeline().insert(
+            "tritongpu-remove-layout-conversions", after="minitriton-exchange-between-ctas"
+        )
+        assert Judge(subject).record(late).result is result
 
 
 def test_another_launch_has_its_own_pipeline_grid_and_numbers() -> None:

@@ -18,7 +18,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from minitriton.compilation.pipeline_spec import make_step
 from minitriton.errors import MinitritonError, PipelineError
@@ -285,10 +285,11 @@ def is_legal(pipeline: Pipeline, facts: frozenset[Property]) -> bool:
     """Whether every contract holds: what `Pipeline.check` says, by the bits of a number, since spaces ask for thousands."""
     holds = _bits(facts)
     for step in pipeline.steps:
-        requires, kept, gives, is_pass = _contract(step)
-        if requires & ~holds or (is_pass and holds & _TEXT):
+        contract = _contract(step)
+        if contract.requires & ~holds or (contract.is_pass and holds & _TEXT):
             return False
-        holds = holds & kept | gives
+        kept = contract.kept_of_single_ctas if holds & _SINGLE_CTA else contract.kept
+        holds = holds & kept | contract.gives
     return True
 
 
@@ -302,12 +303,31 @@ def _bits(facts: frozenset[Property]) -> int:
 _TEXT = _bits(frozenset({Property.LLVM_IR, Property.PTX}))
 
 
+_SINGLE_CTA = _BIT[Property.SINGLE_CTA]
+
+
+class _Contract(NamedTuple):
+    """A step's contract, facts as bits."""
+
+    requires: int
+    kept: int
+    """What is true behind the step if all is before it, but `SINGLE_CTA`."""
+    kept_of_single_ctas: int
+    gives: int
+    is_pass: bool
+
+
 @by_identity
-def _contract(step: Step) -> tuple[int, int, int, bool]:
-    """What `step` needs, what it leaves true, what it makes true, and whether it takes a module."""
+def _contract(step: Step) -> _Contract:
+    """The contract of `step`: what `Contract.after` says, asked once."""
     everything = frozenset(Property)
-    gives = step.after(frozenset())
-    return _bits(step.requires), _bits(step.after(everything)), _bits(gives), isinstance(step, Pass)
+    return _Contract(
+        _bits(step.requires),
+        _bits(step.after(everything - {Property.SINGLE_CTA})),
+        _bits(step.after(everything)),
+        _bits(step.after(frozenset())),
+        isinstance(step, Pass),
+    )
 
 
 def foreign_passes() -> tuple[str, ...]:
