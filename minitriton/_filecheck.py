@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.compiler import ASTSource
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import print_module
 from minitriton.runtime.jit import JITFunction, MockTensor
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -77,13 +79,9 @@ class ParsedModule:
         self.module = module
 
     def str_nodebug(self) -> str:
-        from minitriton.dialects.text import print_module
-
         return print_module(self.module)
 
     def __str__(self) -> str:
-        from minitriton.dialects.text import print_module
-
         return print_module(self.module, locations=True)
 
     def verify(self) -> bool:
@@ -95,8 +93,6 @@ def run_parser(
     kernel_fn: JITFunction, args: Any = (), kwargs: Any = None, target: GPUTarget = stub_target
 ) -> ParsedModule:
     """The TTIR of `kernel_fn` for these arguments, as the frontend makes it."""
-    from minitriton.dialects.context import make_context
-
     options = {"sanitize_overflow": False, **(kwargs or {})}
     bound, options = kernel_fn._bind(tuple(map(MockTensor.wrap_dtype, args)), options)
     source: ASTSource = kernel_fn._source(kernel_fn._specialize(bound), bound)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol, TypeVar
 
+from minitriton.runtime import driver
 from minitriton.runtime.on_cpu import emulation_cost
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -157,7 +158,6 @@ class _Within:
 
 def _answer_for_cuda(torch: ModuleType) -> None:
     """What `torch.cuda` and `torch.cpu` say of the one device."""
-    from minitriton.runtime import driver
 
     def capability(device: object = None) -> tuple[int, int]:
         return driver.active.get_device_capability()

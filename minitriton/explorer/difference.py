@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from minitriton.explorer.line import Line
+from minitriton.explorer.notebook import difference_html
 from minitriton.explorer.snapshot import Snapshot
 
 
@@ -50,8 +51,6 @@ class Difference:
 
     def _repr_html_(self) -> str:
         """In a notebook."""
-        from minitriton.explorer.notebook import difference_html
-
         return difference_html(self)
 
     def counts(self) -> dict[str, int]:

@@ -15,6 +15,7 @@ from typing import Any
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
+from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
 from minitriton.dialects.text import parse_module
 from minitriton.errors import MinitritonError
 from minitriton.explorer.identities import Identities
@@ -76,8 +77,6 @@ def _with_hidden_lines(before: Snapshot, text: str) -> str:
 
 
 def _llvm_ir(before: Snapshot, text: str) -> Any:
-    from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
-
     whole = _with_hidden_lines(before, text)
     try:
         check_in_child(whole, _NAME)

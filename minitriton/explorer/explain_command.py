@@ -15,15 +15,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+from minitriton.analysis.axis_info.explain import CLAIMS
 from minitriton.errors import MinitritonError, SourceLocation
+from minitriton.explorer.accesses import accesses
 from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.colours import BOLD, FAINT, GREEN, RED, is_coloured, painted
+from minitriton.explorer.facts import Facts
+from minitriton.explorer.workshop import Workshop, inspect_opened
 
 
 def run_explain(given: argparse.Namespace) -> int:
     """Prints what is known of a line. Raises `MinitritonError` where the compiler made nothing of it."""
-    from minitriton.explorer.workshop import Workshop
-
     path, _, line = str(given.source or "").rpartition(":")
     if not line.isdigit() or not path:
         raise MinitritonError(f"{given.source!r} names no line", help="write FILE.py:LINE")
@@ -64,11 +66,6 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
 
 def explanation(opened: Any, path: str, line: int) -> dict[str, Any]:
     """What is known of a line of file `path`, as plain values: values, accesses, movements."""
-    from minitriton.analysis.axis_info.explain import CLAIMS
-    from minitriton.explorer.accesses import accesses
-    from minitriton.explorer.facts import Facts
-    from minitriton.explorer.workshop import inspect_opened
-
     steps = [
         at
         for at, step in enumerate(opened.recording.steps)

@@ -21,6 +21,7 @@ from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.packing import packed
 from minitriton.explorer.worker import as_error
 from minitriton.explorer.workshop import Workshop, inspect_opened
+from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 
 _WHOLE = ("run", "sass", "buffers", "check")
 _MOST_PATTERN = 4096
@@ -34,8 +35,6 @@ def deflated(value: Any) -> str:
 
 def lessons_with_answers(workshop: Workshop, progress: Callable[[str], None] = lambda text: None) -> str:
     """The lessons, with the compiles of the tour, deflated. They are the same for every file, and kept between commands."""
-    from minitriton.runtime.cache import KernelCache, compiler_fingerprint
-
     cache, name = KernelCache(), "lessons.txt"
     key = hashlib.sha256(f"lessons {compiler_fingerprint()}".encode()).hexdigest()
     found = cache.load(key)

@@ -16,8 +16,11 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 
 from minitriton.dialects import ttg
+from minitriton.dialects.context import make_context
+from minitriton.dialects.parsing.parser import TritonParser
 from minitriton.emulator.memory.access_cost import wavefronts
 from minitriton.errors import MinitritonError
+from minitriton.explorer.notebook import layout_html
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.matrix_access import local_matrix_access
@@ -78,8 +81,6 @@ class LayoutFact:
 
     def _repr_html_(self) -> str:
         """In a notebook."""
-        from minitriton.explorer.notebook import layout_html
-
         return layout_html(self)
 
     def plain(self) -> LayoutPlain:
@@ -104,9 +105,6 @@ def layout_fact(encoding: DistributedEncoding | SharedEncoding, shape: tuple[int
 
 def read_encoding(text: str) -> DistributedEncoding | SharedEncoding:
     """The encoding that `#ttg.blocked<{...}>`, or without `#ttg.`, says. Raises `MinitritonError`."""
-    from minitriton.dialects.context import make_context
-    from minitriton.dialects.parsing.parser import TritonParser
-
     text = text.strip()
     if re.match(r"[a-z_]+<", text):
         text = f"#ttg.{text}"

@@ -14,12 +14,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from minitriton.commands.kernel_files import load_kernel, load_plugin
+from minitriton.commands.pipeline_edits import edited
+from minitriton.commands.signature import ast_source
 from minitriton.compilation import stages
+from minitriton.compilation.ir_source import IRSource
+from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.folders import compiled_with
+from minitriton.lab import corpus
+from minitriton.lab.command import example_signature, grid_of, launch_arguments, named
 from minitriton.lab.execution import Launch
 from minitriton.lab.launches.recorded import IR, RecordedLaunch, read_launch
+from minitriton.lab.launches.replay import replayed, source_of
+from minitriton.lab.parameters import architecture_of, parameters_of
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import load_own_passes
 from minitriton.pipelines import pipeline_for
@@ -46,8 +55,6 @@ class Program:
 
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too."""
-        from minitriton.commands.pipeline_edits import edited
-
         asked = self.asked
         pipeline = Pipeline.parse(asked.pipeline) if asked.pipeline else self.own_pipeline()
         pipeline = edited(pipeline, list(asked.edits))
@@ -56,10 +63,6 @@ class Program:
 
     def launch(self) -> Launch:
         """A launch with the inputs asked for, those of the corpus, or made-up ones."""
-        from minitriton.lab.command import grid_of, launch_arguments, named
-        from minitriton.lab.launches.replay import replayed
-        from minitriton.lab.parameters import parameters_of
-
         asked = self.asked
         if self.recorded is not None:
             return replayed(
@@ -81,9 +84,6 @@ class Program:
 def open_program(asked: Asked) -> Program:
     """The program. Raises `MinitritonError` where there is none, at the kernel's line where its file fails."""
     load_own_passes()
-    from minitriton.commands.kernel_files import load_plugin
-    from minitriton.lab.command import named
-
     for path in asked.loads:
         load_plugin(path)
     given = named(list(asked.options))
@@ -110,21 +110,14 @@ def open_program(asked: Asked) -> Program:
 
 
 def _ir_source(asked: Asked) -> Any:
-    from minitriton.compilation.ir_source import IRSource
-    from minitriton.dialects.context import make_context
-
     return IRSource(_with_text(asked, asked.source), make_context())
 
 
 def _architecture(source: Any) -> int | None:
-    from minitriton.lab.parameters import architecture_of
-
     return architecture_of(source)
 
 
 def _of_corpus(asked: Asked) -> tuple[Any, dict[str, Any]]:
-    from minitriton.lab import corpus
-
     case = corpus.find(asked.source)
     subject = corpus.subject(asked.source, seed=asked.seed, arch=asked.arch or 90)
     if asked.kernel_text is not None:
@@ -136,11 +129,6 @@ def _of_corpus(asked: Asked) -> tuple[Any, dict[str, Any]]:
 
 
 def _kernel_source(asked: Asked, recorded: RecordedLaunch | None) -> Any:
-    from minitriton.commands.kernel_files import load_kernel
-    from minitriton.commands.signature import ast_source
-    from minitriton.lab.command import example_signature, named
-    from minitriton.lab.launches.replay import source_of
-
     path, colon, name = asked.source.partition(":")
     try:
         kernel = load_kernel(_with_text(asked, path) + colon + name)

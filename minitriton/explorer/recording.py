@@ -20,11 +20,13 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.compilation import stages
 from minitriton.compilation.pipeline_spec import format_step
+from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import EditedState
 from minitriton.explorer.difference import Difference, compare
 from minitriton.explorer.edited_text import parse_edited
 from minitriton.explorer.identities import Identities
+from minitriton.explorer.notebook import recording_html
 from minitriton.explorer.snapshot import Snapshot, Snapshots
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
@@ -70,8 +72,6 @@ class Recording:
 
     def _repr_html_(self) -> str:
         """In a notebook."""
-        from minitriton.explorer.notebook import recording_html
-
         return recording_html(self)
 
     def difference(self, index: int) -> Difference:
@@ -109,8 +109,6 @@ def record(
     `states` are texts that take the place of the state after a step. A pass that fails ends the recording: its step holds the
     error. Raises `MinitritonError` where the frontend or an edited text is wrong, or a contract of the pipeline is broken.
     """
-    from minitriton.dialects.context import make_context
-
     context = make_context()
     start = time.perf_counter()
     value = source.make_ir(target, options, context)

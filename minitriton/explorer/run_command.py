@@ -15,13 +15,14 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.colours import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.explorer.execution import Ran, launch_of, run_program, summary
+from minitriton.explorer.kept_answers import say
+from minitriton.explorer.workshop import Workshop
+from minitriton.lab.gpu import run_on_gpu
+from minitriton.runtime.cuda_driver import has_gpu
 
 
 def run_run(given: argparse.Namespace) -> int:
     """Prints the counts by line. 1 if a fault was found, else 0."""
-    from minitriton.explorer.kept_answers import say
-    from minitriton.explorer.workshop import Workshop
-
     asked = asked_of(given)
     say("compiling")
     opened = Workshop().opened(asked)
@@ -38,9 +39,6 @@ def run_run(given: argparse.Namespace) -> int:
 
 
 def _on_gpu(opened: Any, given: argparse.Namespace) -> int:
-    from minitriton.lab.gpu import run_on_gpu
-    from minitriton.runtime.cuda_driver import has_gpu
-
     if not has_gpu():
         raise MinitritonError("there is no GPU here", help="leave out --gpu: the emulator counts, and needs none")
     launch = launch_of(opened.program, opened.recording)

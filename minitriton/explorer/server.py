@@ -21,6 +21,7 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.page_file import live_page
 from minitriton.explorer.worker import Worker, error_bytes
 
 HOST = "127.0.0.1"
@@ -76,7 +77,6 @@ def application(guard: Guard, asked: list[Asked], workers: dict[str, Worker]) ->
             "the explorer's server needs starlette and uvicorn",
             help="pip install 'minitriton[explorer]', or write a file that needs no server: --html OUT.html",
         ) from None
-    from minitriton.explorer.page_file import live_page
 
     def refused(request: Request, token: str | None) -> Response | None:
         headers = request.headers

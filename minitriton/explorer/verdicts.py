@@ -9,9 +9,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from minitriton.compilation.ir_source import IRSource
+from minitriton.compilation.stages import first_facts
+from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.program import Program
+from minitriton.explorer.recording import level_of
 from minitriton.lab.checker import check
 from minitriton.lab.report import PassRow
 from minitriton.pass_manager import Pipeline
@@ -36,11 +40,6 @@ def verdicts(program: Program, asked: Asked) -> list[dict[str, Any] | None]:
 
 def _after_edit(program: Program, asked: Asked, launch: Any) -> list[dict[str, Any] | None]:
     """The check from the last edited state on."""
-    from minitriton.compilation.ir_source import IRSource
-    from minitriton.compilation.stages import first_facts
-    from minitriton.dialects.context import make_context
-    from minitriton.explorer.recording import level_of
-
     last = max(asked.states, key=lambda one: one.after)
     steps = program.pipeline().steps
     facts = first_facts(program.source.ext, program.target)

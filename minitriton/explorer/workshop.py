@@ -13,15 +13,21 @@ from typing import Any
 from minitriton.analysis.locations import user_location
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.buffers import buffers_of
 from minitriton.explorer.compiles import Compiles, Opened, stamp_of
+from minitriton.explorer.drawn_layouts import drawn
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.inspection import inspect_state
 from minitriton.explorer.lessons.exercise import grade
 from minitriton.explorer.lessons.exercises import EXERCISES, find
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_places import LLVMPlaces
+from minitriton.explorer.patterns import pattern_of
 from minitriton.explorer.payload import payload, state_payload
 from minitriton.explorer.program import Program, open_program
+from minitriton.explorer.sass import assembled, resources, sass_state
+from minitriton.explorer.triton_reference import triton_recording
+from minitriton.explorer.verdicts import verdicts
 
 
 class Workshop(Compiles):
@@ -102,8 +108,6 @@ def _ran(workshop: Workshop, asked: Asked) -> Ran:
 
 def sass(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     """The machine code as a state, and what the kernel takes of a multiprocessor."""
-    from minitriton.explorer.sass import resources, sass_state
-
     opened = workshop.opened(asked_of(given))
     cubin = _cubin(opened)
     taken = resources(cubin, opened.recording.kernel, opened.program.options, opened.recording.shared)
@@ -118,8 +122,6 @@ def sass(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cubin(opened: Opened) -> bytes:
-    from minitriton.explorer.sass import assembled
-
     if opened.cubin is None:
         state = opened.recording.stage("ptx")
         opened.cubin = assembled(state.raw or "", opened.program.target, opened.program.options)
@@ -128,24 +130,18 @@ def _cubin(opened: Opened) -> bytes:
 
 def check(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     """The verdict of `minitriton check` on every pass."""
-    from minitriton.explorer.verdicts import verdicts
-
     asked = asked_of(given)
     return {"steps": verdicts(open_program(asked), asked)}
 
 
 def buffers(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     """Shared memory by buffer over time."""
-    from minitriton.explorer.buffers import buffers_of
-
     opened = workshop.opened(asked_of(given))
     return buffers_of(opened.recording, opened.tables)
 
 
 def pattern(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     """Which elements one access of a step's state touches."""
-    from minitriton.explorer.patterns import pattern_of
-
     opened = workshop.opened(asked_of(given))
     kept = opened.recording.steps[_step(opened, given)].after.kept
     if kept is None:
@@ -160,8 +156,6 @@ def pattern(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
 
 def triton(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     """The same program through Triton's own passes."""
-    from minitriton.explorer.triton_reference import triton_recording
-
     recording = triton_recording(open_program(asked_of(given)))
     return {**payload(recording), "label": recording.pipeline}
 
@@ -179,8 +173,6 @@ def exercise(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
 
 def layout(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     """Encodings that are being written (`encodings`), on a `shape` of elements of `bits`, for `arch`."""
-    from minitriton.explorer.drawn_layouts import drawn
-
     try:
         shape = tuple(int(size) for size in given["shape"])
         texts = [str(text) for text in given["encodings"]]

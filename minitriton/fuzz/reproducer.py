@@ -15,6 +15,8 @@ from pathlib import Path
 from minitriton.fuzz.generation.elements import Element
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.case import run_case
+from minitriton.fuzz.running.oracles import available
 from minitriton.fuzz.tree import Kernel
 
 _TEMPLATE = '''"""{kind}: {signature}
@@ -78,9 +80,6 @@ def write_reproducer(
 
 def compare_again(kernel: Kernel, oracles: Sequence[str]) -> int:
     """Runs a kernel by the oracles that are at hand and prints what each gave. 0 if all agree, else 1."""
-    from minitriton.fuzz.running.case import run_case
-    from minitriton.fuzz.running.oracles import available
-
     result = run_case(kernel, [name for name in oracles if available(name)])
     print(result.source)
     for name, outcome in result.outcomes.items():

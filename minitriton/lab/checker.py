@@ -17,7 +17,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compilation import stages
 from minitriton.compilation.compile_source import shared_of_text
+from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
+from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of
 from minitriton.lab.arguments import Arguments
@@ -52,8 +54,6 @@ def check(
     none are written. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
     `MinitritonError` where the kernel is wrong before any pass has run.
     """
-    from minitriton.dialects.context import make_context
-
     target = target or GPUTarget("cuda", 90, 32)
     options = options or CUDAOptions.for_target(target)
     if device not in ("cpu", "gpu"):
@@ -275,8 +275,6 @@ def _count(value: Any) -> int | None:
 
 
 def _invalid(value: Any) -> str | None:
-    from minitriton.dialects.verification.verifier import verify
-
     if not isinstance(value, ModuleOp):
         return None
     try:

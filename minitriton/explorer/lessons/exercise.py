@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from minitriton.commands.pipeline_edits import edited
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.compiles import Compiles
@@ -40,8 +41,6 @@ class Exercise:
 
     def _refused(self) -> str:
         """The pipeline that is to be mended, which cannot be compiled."""
-        from minitriton.commands.pipeline_edits import edited
-
         return str(edited(open_program(self.asked).own_pipeline(), list(self.asked.edits)))
 
 

@@ -24,6 +24,8 @@ from typing import Any, TypeVar
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
+import minitriton
+import minitriton.language
 from minitriton import emulator, knobs
 from minitriton.compiler import ASTSource
 from minitriton.dialects.context import make_context
@@ -103,9 +105,6 @@ def _described(error: BaseException) -> str:
 
 
 def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, Outcome]:
-    import minitriton
-    import minitriton.language
-
     launch, arguments = case.launch, case.launch.arguments
     target = GPUTarget("cuda", ARCH, 32)
     options = CUDAOptions.for_target(target, **case.options)

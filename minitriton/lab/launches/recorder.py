@@ -19,6 +19,8 @@ import numpy as np
 
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource
+from minitriton.dialects.context import make_context
+from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import element_dtype
 from minitriton.lab.launches.constants import written
@@ -175,9 +177,6 @@ def _kind(kind: Any) -> Kind:
 
 def _ttir(source: ASTSource, options: dict[str, Any]) -> str:
     """The frontend's IR, with locations."""
-    from minitriton.dialects.context import make_context
-    from minitriton.dialects.text import print_module
-
     target = default_target()
     return print_module(
         source.make_ir(target, CUDAOptions.for_target(target, **options), make_context()), locations=True

@@ -20,7 +20,7 @@ from typing import Any
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.layout_choices import layout_steps
 from minitriton.lab.sweeping.point import Point, Settings, Value, sorted_settings
-from minitriton.lab.sweeping.space import Space, is_legal
+from minitriton.lab.sweeping.space import Space, is_legal, segments
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Step
@@ -101,8 +101,6 @@ class Candidates:
     @staticmethod
     def space_segments(pipeline: Pipeline) -> list[tuple[Step, ...]]:
         """The steps level by level."""
-        from minitriton.lab.sweeping.space import segments
-
         return segments(pipeline.steps)
 
     def neighbours(self) -> Iterator[Point]:

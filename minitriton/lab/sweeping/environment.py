@@ -18,9 +18,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compilation.pipeline_spec import make_step
+from minitriton.dialects import arith, tt, ttg, ttng
+from minitriton.dialects import math as math_ops
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
@@ -46,12 +49,15 @@ NOT_RIGHT = -2.0
 MOST_PASSES = 90
 """Actions of an episode; then it is truncated, and the rest of the own pipeline is taken."""
 
-OPS = (
-    "tt.load", "tt.store", "tt.dot", "tt.reduce", "tt.scan", "tt.expand_dims", "tt.broadcast", "tt.splat", "tt.addptr", "tt.make_range",
-    "tt.trans", "tt.reshape", "tt.gather", "tt.atomic_rmw", "tt.get_program_id", "tt.call", "ttg.convert_layout", "ttg.local_alloc",
-    "ttg.local_load", "ttg.local_store", "ttg.async_copy_global_to_local", "ttg.async_wait", "ttg.barrier", "ttng.warp_group_dot",
-    "scf.for", "scf.if", "scf.while", "arith.constant", "arith.addi", "arith.muli", "arith.cmpi", "arith.select", "arith.addf",
-    "arith.mulf", "arith.divf", "math.exp", "math.exp2", "math.log", "math.sqrt",
+OPS = tuple(
+    op.name
+    for op in (
+        tt.LoadOp, tt.StoreOp, tt.DotOp, tt.ReduceOp, tt.ScanOp, tt.ExpandDimsOp, tt.BroadcastOp, tt.SplatOp, tt.AddPtrOp, tt.MakeRangeOp,
+        tt.TransOp, tt.ReshapeOp, tt.GatherOp, tt.AtomicRMWOp, tt.GetProgramIdOp, tt.CallOp, ttg.ConvertLayoutOp, ttg.LocalAllocOp,
+        ttg.LocalLoadOp, ttg.LocalStoreOp, ttg.AsyncCopyGlobalToLocalOp, ttg.AsyncWaitOp, ttg.LocalBarrierOp, ttng.WarpGroupDotOp,
+        scf.ForOp, scf.IfOp, scf.WhileOp, arith.ConstantOp, arith.AddiOp, arith.MuliOp, arith.CmpiOp, arith.SelectOp, arith.AddfOp,
+        arith.MulfOp, arith.DivfOp, math_ops.ExpOp, math_ops.Exp2Op, math_ops.LogOp, math_ops.SqrtOp,
+    )
 )  # fmt: skip
 """Ops that an observation counts one by one; all others together are its next number."""
 

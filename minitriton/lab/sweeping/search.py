@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.evaluation import Evaluator
@@ -24,6 +25,8 @@ from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.samplers import sampler_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.subject import Subject
+from minitriton.lab.sweeping.table import pareto_front
+from minitriton.lab.sweeping.timing import ROUNDS, time_programs
 
 
 @dataclass
@@ -60,8 +63,6 @@ class Found:
 
     def front(self) -> list[Record]:
         """The records that no other is better than in one objective and no worse in the rest, by the first objective."""
-        from minitriton.lab.sweeping.table import pareto_front
-
         return pareto_front(self.records, self.objectives)
 
     def text(self) -> str:
@@ -134,8 +135,6 @@ def _why_unknown(objective: str, evaluate: Evaluator, first: Record) -> str:
 
 def _confirm(found: Found, subject: Subject, evaluate: Evaluator) -> None:
     """Times the best once more beside the own pipeline; takes that one where the difference was chance."""
-    from minitriton.lab.sweeping.timing import ROUNDS, time_programs
-
     programs = evaluate.judge.programs
     own, best = programs[found.first.program], programs[found.best.program]
     again = time_programs(subject, own, [best], 3 * ROUNDS)[best.digest]
@@ -201,8 +200,6 @@ class _Asking:
 def difference(before: str, after: str) -> list[str]:
     """What `after` has that `before` lacks (`+`) and the other way round (`-`): settings, and passes, each with the pass it follows."""
     import difflib
-
-    from minitriton.compilation.pipeline_spec import format_step
 
     first, second = Point.parse(before), Point.parse(after)
     a, b = ([format_step(step) for step in point.pipeline.steps] for point in (first, second))

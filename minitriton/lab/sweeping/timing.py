@@ -31,6 +31,7 @@ from minitriton.lab.sweeping.subject import Subject
 from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape
 from minitriton.runtime.launching.loading import full_grid
+from minitriton.tools.nvidia_smi import nvsmi
 
 ROUNDS = 15
 GRAPH_MICROSECONDS = 300.0
@@ -114,8 +115,6 @@ def _summary(times: list[float], baseline: list[float] | None) -> dict[str, floa
 
 
 def _clocks() -> dict[str, float]:
-    from minitriton.tools.nvidia_smi import nvsmi
-
     try:
         sm, memory = nvsmi(["clocks.current.sm", "clocks.current.memory"])
     except (MinitritonError, ValueError):

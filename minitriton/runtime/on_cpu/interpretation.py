@@ -11,6 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
 from minitriton.compilation.ast_source import ASTSource, TypeName
+from minitriton.dialects.context import make_context
+from minitriton.emulator.inline_assembly import evaluate
+from minitriton.interpreter import interpret
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pipelines import ttir_passes
 from minitriton.runtime.launching.arguments import is_array
@@ -20,9 +23,6 @@ from minitriton.target import CUDAOptions, GPUTarget
 
 def interpretable_module(source: ASTSource, target: GPUTarget, options: CUDAOptions) -> ModuleOp:
     """The kernel's TTIR after the TTIR passes: what the interpreter runs."""
-    import minitriton.passes.all_passes  # noqa: F401
-    from minitriton.dialects.context import make_context
-
     context = make_context()
     module = source.make_ir(target, options, context)
     # The interpreter reads and writes through descriptors itself, whatever the target can do.
@@ -34,9 +34,6 @@ def run_on_interpreter(
     module: ModuleOp, source: ASTSource, args: tuple[object, ...], grid: tuple[int, int, int], target: GPUTarget
 ) -> None:
     """Runs `module` over `grid`. Raises `MinitritonError` for device arrays and for accesses outside of every array."""
-    from minitriton.emulator.inline_assembly import evaluate
-    from minitriton.interpreter import interpret
-
     values: list[object] = []
     for kind, arg in zip(source.signature.values(), args, strict=True):
         _collect(kind, arg, values)
