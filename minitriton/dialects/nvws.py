@@ -47,6 +47,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
 from minitriton.dialects.facts.gpu_traits import GLOBAL, SHARED, OperandEffects, i32_array, i32_attr
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import CacheModifierAttr, EvictionPolicyAttr
 from minitriton.dialects.tt.format import CacheClauses, Pointer
@@ -341,8 +342,8 @@ class _WaitOp(IRDLOperation):
     phase = operand_def(i1)
     assembly_format = "$token `,` $idx `,` $phase attr-dict `:` type(operands)"
 
-    def __init__(self, token: SSAValue, idx: SSAValue, phase: SSAValue) -> None:
-        Operation.__init__(self, operands=(token, idx, phase))
+    @from_fields
+    def __init__(self, token: SSAValue, idx: SSAValue, phase: SSAValue) -> None: ...
 
 
 class _HandOverOp(IRDLOperation):
@@ -352,8 +353,8 @@ class _HandOverOp(IRDLOperation):
     idx = operand_def(i32)
     assembly_format = "$token `,` $idx attr-dict `:` type(operands)"
 
-    def __init__(self, token: SSAValue, idx: SSAValue) -> None:
-        Operation.__init__(self, operands=(token, idx))
+    @from_fields
+    def __init__(self, token: SSAValue, idx: SSAValue) -> None: ...
 
 
 @op_definition

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -24,6 +24,7 @@ from xdsl.traits import Pure
 from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects
 from minitriton.dialects.facts.layout import LayoutAnchor
 from minitriton.dialects.facts.memory_access import DescriptorAccess
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import I32_TENSOR, PTR, TENSOR, TENSOR_DESC
 from minitriton.dialects.tt.enums import (
@@ -61,6 +62,7 @@ class MakeTensorDescOp(IRDLOperation):
     )
     traits = traits_def(Pure(), TensorLayouts())
 
+    @from_fields
     def __init__(
         self,
         base: SSAValue,
@@ -69,13 +71,7 @@ class MakeTensorDescOp(IRDLOperation):
         result_type: Attribute,
         *,
         padding: PaddingOption | str = PaddingOption.PAD_ZERO,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(base, *shape, *strides),
-            result_types=(result_type,),
-            properties={"padding": PaddingOptionAttr.of(padding)},
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -94,6 +90,7 @@ class DescriptorLoadOp(IRDLOperation):
     )
     traits = traits_def(OperandEffects(reads=(TENSOR_IN_MEMORY,)), TensorLayouts(), LayoutAnchor(), DescriptorAccess())
 
+    @from_fields
     def __init__(
         self,
         desc: SSAValue,
@@ -102,13 +99,7 @@ class DescriptorLoadOp(IRDLOperation):
         *,
         cache: CacheModifier | str = CacheModifier.NONE,
         evict: EvictionPolicy | str = EvictionPolicy.NORMAL,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(desc, *indices),
-            result_types=(result_type,),
-            properties={"cache": CacheModifierAttr.of(cache), "evict": EvictionPolicyAttr.of(evict)},
-        )
+    ) -> None: ...
 
 
 class _StoreLikeOp(IRDLOperation):
@@ -130,8 +121,8 @@ class DescriptorStoreOp(_StoreLikeOp):
     indices = var_operand_def(i32)
     assembly_format = "$desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)"
 
-    def __init__(self, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue]) -> None:
-        Operation.__init__(self, operands=(desc, src, *indices))
+    @from_fields
+    def __init__(self, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue]) -> None: ...
 
 
 @op_definition
@@ -146,10 +137,10 @@ class DescriptorReduceOp(_StoreLikeOp):
     indices = var_operand_def(i32)
     assembly_format = "$kind `,` $desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)"
 
+    @from_fields
     def __init__(
         self, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue], *, kind: DescriptorReduceKind | str
-    ) -> None:
-        Operation.__init__(self, operands=(desc, src, *indices), properties={"kind": DescriptorReduceKindAttr.of(kind)})
+    ) -> None: ...
 
 
 @op_definition
@@ -166,8 +157,8 @@ class DescriptorGatherOp(IRDLOperation):
         OperandEffects(reads=(TENSOR_IN_MEMORY,)), TensorLayouts(), LayoutAnchor(), DescriptorAccess(rows="x_offsets")
     )
 
-    def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(desc, x_offsets, y_offset), result_types=(result_type,))
+    @from_fields
+    def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, result_type: Attribute) -> None: ...
 
 
 @op_definition
@@ -185,5 +176,5 @@ class DescriptorScatterOp(_StoreLikeOp):
         "`:` type($desc) `,` type($x_offsets) `,` type($y_offset) `,` type($src)"
     )
 
-    def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue) -> None:
-        Operation.__init__(self, operands=(desc, x_offsets, y_offset, src))
+    @from_fields
+    def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue) -> None: ...

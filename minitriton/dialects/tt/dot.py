@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -22,8 +22,9 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from minitriton.dialects.facts import Contraction
-from minitriton.dialects.facts.gpu_traits import TRUE, bool_attr, i32_array, i32_attr
+from minitriton.dialects.facts.gpu_traits import TRUE, i32_attr
 from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import FLOAT_TENSOR, FP_INT_TENSOR, SCALED_TENSOR, var
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr, ScaleDotElemType, ScaleDotElemTypeAttr
@@ -54,6 +55,7 @@ class DotOp(IRDLOperation):
     )
     traits = traits_def(Pure(), TensorLayouts(), LayoutAnchor(), OnlyOnce(), Contraction())
 
+    @from_fields
     def __init__(
         self,
         a: SSAValue,
@@ -62,16 +64,7 @@ class DotOp(IRDLOperation):
         *,
         input_precision: InputPrecision | str = InputPrecision.IEEE,
         max_num_imprecise_acc: int = 0,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(a, b, c),
-            result_types=(c.type,),
-            properties={
-                "inputPrecision": InputPrecisionAttr.of(input_precision),
-                "maxNumImpreciseAcc": i32_attr(max_num_imprecise_acc),
-            },
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -103,6 +96,7 @@ class DotScaledOp(IRDLOperation):
     )
     traits = traits_def(Pure(), TensorLayouts(), LayoutAnchor(), Contraction())
 
+    @from_fields
     def __init__(
         self,
         a: SSAValue,
@@ -116,17 +110,4 @@ class DotScaledOp(IRDLOperation):
         fast_math: bool,
         lhs_k_pack: bool = True,
         rhs_k_pack: bool = True,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=[value for value in (a, b, c, a_scale, b_scale) if value is not None],
-            result_types=(c.type,),
-            properties={
-                "a_elem_type": ScaleDotElemTypeAttr.of(a_elem_type),
-                "b_elem_type": ScaleDotElemTypeAttr.of(b_elem_type),
-                "fastMath": bool_attr(fast_math),
-                "lhs_k_pack": bool_attr(lhs_k_pack),
-                "rhs_k_pack": bool_attr(rhs_k_pack),
-                "operandSegmentSizes": i32_array((1, 1, 1, int(a_scale is not None), int(b_scale is not None))),
-            },
-        )
+    ) -> None: ...

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i32
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -25,9 +25,9 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
 from minitriton.dialects.facts import MayNotReturn, Rounds, WidensByTypes
-from minitriton.dialects.facts.gpu_traits import bool_attr, i32_attr
 from minitriton.dialects.facts.layout import SameLayout
 from minitriton.dialects.facts.region_flow import ScalarRegions
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt.enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
@@ -41,8 +41,8 @@ class _ConversionOp(IRDLOperation):
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
     traits = traits_def(Pure(), Elementwise(), TensorLayouts())
 
-    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+    @from_fields
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
 @op_definition
@@ -84,9 +84,10 @@ class FpToFpOp(IRDLOperation):
     assembly_format = "$src attr-dict custom<RoundingClause>($rounding) `:` type($src) `->` type($result)"
     traits = traits_def(Pure(), Elementwise(), TensorLayouts(), WidensByTypes(), Rounds())
 
-    def __init__(self, src: SSAValue, result_type: Attribute, *, rounding: RoundingMode | str | None = None) -> None:
-        properties = {} if rounding is None else {"rounding": RoundingModeAttr.of(rounding)}
-        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties=properties)
+    @from_fields
+    def __init__(
+        self, src: SSAValue, result_type: Attribute, *, rounding: RoundingMode | str | None = None
+    ) -> None: ...
 
 
 @op_definition
@@ -103,13 +104,8 @@ class ClampFOp(IRDLOperation):
     assembly_format = "$x `,` $min `,` $max `,` `propagateNan` `=` $propagateNan attr-dict `:` type($result)"
     traits = traits_def(Pure(), Elementwise(), TensorLayouts())
 
-    def __init__(self, x: SSAValue, min: SSAValue, max: SSAValue, *, propagate_nan: PropagateNan | str) -> None:
-        Operation.__init__(
-            self,
-            operands=(x, min, max),
-            result_types=(x.type,),
-            properties={"propagateNan": PropagateNanAttr.of(propagate_nan)},
-        )
+    @from_fields
+    def __init__(self, x: SSAValue, min: SSAValue, max: SSAValue, *, propagate_nan: PropagateNan | str) -> None: ...
 
 
 @op_definition
@@ -123,8 +119,8 @@ class PreciseSqrtOp(IRDLOperation):
     assembly_format = "$x attr-dict `:` type($x)"
     traits = traits_def(Pure(), Elementwise(), TensorLayouts(), Rounds())
 
-    def __init__(self, x: SSAValue) -> None:
-        Operation.__init__(self, operands=(x,), result_types=(x.type,))
+    @from_fields
+    def __init__(self, x: SSAValue) -> None: ...
 
 
 class _BinaryOp(IRDLOperation):
@@ -133,8 +129,8 @@ class _BinaryOp(IRDLOperation):
     assembly_format = "$x `,` $y attr-dict `:` type($x)"
     traits = traits_def(Pure(), Elementwise(), TensorLayouts())
 
-    def __init__(self, x: SSAValue, y: SSAValue) -> None:
-        Operation.__init__(self, operands=(x, y), result_types=(x.type,))
+    @from_fields
+    def __init__(self, x: SSAValue, y: SSAValue) -> None: ...
 
 
 @op_definition
@@ -172,8 +168,8 @@ class AddPtrOp(IRDLOperation):
     assembly_format = "$ptr `,` $offset attr-dict `:` type($result) `,` type($offset)"
     traits = traits_def(Pure(), Elementwise(), TensorLayouts())
 
-    def __init__(self, ptr: SSAValue, offset: SSAValue) -> None:
-        Operation.__init__(self, operands=(ptr, offset), result_types=(ptr.type,))
+    @from_fields
+    def __init__(self, ptr: SSAValue, offset: SSAValue) -> None: ...
 
 
 @op_definition
@@ -191,20 +187,10 @@ class ExternElementwiseOp(IRDLOperation):
     assembly_format = "operands attr-dict `:` functional-type(operands, $result)"
     traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), Rounds())
 
+    @from_fields
     def __init__(
         self, srcs: Sequence[SSAValue], result_type: Attribute, *, libname: str, libpath: str, symbol: str, pure: bool
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=srcs,
-            result_types=(result_type,),
-            properties={
-                "libname": StringAttr(libname),
-                "libpath": StringAttr(libpath),
-                "symbol": StringAttr(symbol),
-                "pure": bool_attr(pure),
-            },
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -222,6 +208,7 @@ class ElementwiseInlineAsmOp(IRDLOperation):
     assembly_format = "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)"
     traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), MayNotReturn(), Rounds())
 
+    @from_fields
     def __init__(
         self,
         args: Sequence[SSAValue],
@@ -231,18 +218,7 @@ class ElementwiseInlineAsmOp(IRDLOperation):
         constraints: str,
         pure: bool,
         packed_element: int,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=args,
-            result_types=result_types,
-            properties={
-                "asm_string": StringAttr(asm_string),
-                "constraints": StringAttr(constraints),
-                "pure": bool_attr(pure),
-                "packed_element": i32_attr(packed_element),
-            },
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -259,12 +235,10 @@ class MapElementwiseOp(IRDLOperation):
     scalar_op = region_def()
     traits = traits_def(RecursiveMemoryEffect(), TensorLayouts(), SameLayout(), ScalarRegions())
 
+    @from_fields
     def __init__(
         self, srcs: Sequence[SSAValue], result_types: Sequence[Attribute], scalar_op: Region, *, pack: int = 1
-    ) -> None:
-        Operation.__init__(
-            self, operands=srcs, result_types=result_types, regions=(scalar_op,), properties={"pack": i32_attr(pack)}
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -276,5 +250,5 @@ class MapElementwiseReturnOp(IRDLOperation):
     assembly_format = "attr-dict ($result^ `:` type($result))?"
     traits = traits_def(Pure(), IsTerminator(), ReturnLike())
 
-    def __init__(self, result: Sequence[SSAValue]) -> None:
-        Operation.__init__(self, operands=result)
+    @from_fields
+    def __init__(self, result: Sequence[SSAValue]) -> None: ...

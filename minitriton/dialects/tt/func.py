@@ -36,6 +36,7 @@ from xdsl.printer import Printer
 from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
 
 from minitriton.dialects.facts import Function, MayNotReturn, Rounds
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.traits import TensorLayouts
 
@@ -175,5 +176,5 @@ class ReturnOp(IRDLOperation):
     assembly_format = "attr-dict ($srcs^ `:` type($srcs))?"
     traits = traits_def(Pure(), IsTerminator(), ReturnLike(), TensorLayouts())
 
-    def __init__(self, srcs: Sequence[SSAValue] = ()) -> None:
-        Operation.__init__(self, operands=srcs)
+    @from_fields
+    def __init__(self, srcs: Sequence[SSAValue] = ()) -> None: ...

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -26,9 +26,10 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from minitriton.dialects.facts.gpu_traits import FALSE, GLOBAL, OperandEffects, bool_attr, i32_array
+from minitriton.dialects.facts.gpu_traits import FALSE, GLOBAL, OperandEffects, i32_array
 from minitriton.dialects.facts.layout import LayoutAnchor, OnlyOnce, PassesOn, SameLayout
 from minitriton.dialects.facts.memory_access import AnchorIfWide, MemoryAccess, OnceIfWide
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE, PTR_LIKE, TENSOR_PTR, follows, var
 from minitriton.dialects.tt.enums import (
@@ -91,6 +92,7 @@ class LoadOp(IRDLOperation):
         OnceIfWide(),
     )
 
+    @from_fields
     def __init__(
         self,
         ptr: SSAValue,
@@ -102,18 +104,7 @@ class LoadOp(IRDLOperation):
         cache: CacheModifier | str = CacheModifier.NONE,
         evict: EvictionPolicy | str = EvictionPolicy.NORMAL,
         is_volatile: bool = False,
-    ) -> None:
-        operands = [value for value in (ptr, mask, other) if value is not None]
-        properties: dict[str, Attribute] = {
-            "boundaryCheck": i32_array(tuple(boundary_check)),
-            "cache": CacheModifierAttr.of(cache),
-            "evict": EvictionPolicyAttr.of(evict),
-            "isVolatile": bool_attr(is_volatile),
-            "operandSegmentSizes": i32_array((1, int(mask is not None), int(other is not None))),
-        }
-        if padding is not None:
-            properties["padding"] = PaddingOptionAttr.of(padding)
-        Operation.__init__(self, operands=operands, result_types=(pointee_type(ptr.type),), properties=properties)
+    ) -> None: ...
 
 
 @op_definition
@@ -140,6 +131,7 @@ class StoreOp(IRDLOperation):
         OnceIfWide(),
     )
 
+    @from_fields
     def __init__(
         self,
         ptr: SSAValue,
@@ -149,16 +141,7 @@ class StoreOp(IRDLOperation):
         boundary_check: Sequence[int] = (),
         cache: CacheModifier | str = CacheModifier.NONE,
         evict: EvictionPolicy | str = EvictionPolicy.NORMAL,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(ptr, value) if mask is None else (ptr, value, mask),
-            properties={
-                "boundaryCheck": i32_array(tuple(boundary_check)),
-                "cache": CacheModifierAttr.of(cache),
-                "evict": EvictionPolicyAttr.of(evict),
-            },
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -187,6 +170,7 @@ class AtomicRMWOp(IRDLOperation):
         MemoryAccess(value="val", mask="mask", atomic=True),
     )
 
+    @from_fields(like="val")
     def __init__(
         self,
         ptr: SSAValue,
@@ -196,17 +180,7 @@ class AtomicRMWOp(IRDLOperation):
         atomic_rmw_op: RMWOp | str,
         sem: MemSemantic | str,
         scope: MemSyncScope | str,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(ptr, val) if mask is None else (ptr, val, mask),
-            result_types=(val.type,),
-            properties={
-                "atomic_rmw_op": RMWOpAttr.of(atomic_rmw_op),
-                "sem": MemSemanticAttr.of(sem),
-                "scope": MemSyncScopeAttr.of(scope),
-            },
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -231,15 +205,10 @@ class AtomicCASOp(IRDLOperation):
         MemoryAccess(value="val", atomic=True),
     )
 
+    @from_fields(like="val")
     def __init__(
         self, ptr: SSAValue, cmp: SSAValue, val: SSAValue, *, sem: MemSemantic | str, scope: MemSyncScope | str
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(ptr, cmp, val),
-            result_types=(val.type,),
-            properties={"sem": MemSemanticAttr.of(sem), "scope": MemSyncScopeAttr.of(scope)},
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -255,8 +224,8 @@ class AdvanceOp(IRDLOperation):
     assembly_format = "$ptr `,` `[` $offsets `]` attr-dict `:` custom<Pointer>(type($result))"
     traits = traits_def(Pure(), TensorLayouts())
 
-    def __init__(self, ptr: SSAValue, offsets: Sequence[SSAValue]) -> None:
-        Operation.__init__(self, operands=(ptr, *offsets), result_types=(ptr.type,))
+    @from_fields
+    def __init__(self, ptr: SSAValue, offsets: Sequence[SSAValue]) -> None: ...
 
 
 @op_definition
@@ -277,6 +246,7 @@ class MakeTensorPtrOp(IRDLOperation):
     assembly_format = "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` custom<Pointer>(type($result))"
     traits = traits_def(Pure(), TensorLayouts())
 
+    @from_fields
     def __init__(
         self,
         base: SSAValue,
@@ -286,10 +256,4 @@ class MakeTensorPtrOp(IRDLOperation):
         result_type: Attribute,
         *,
         order: Sequence[int],
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(base, *shape, *strides, *offsets),
-            result_types=(result_type,),
-            properties={"order": i32_array(tuple(order))},
-        )
+    ) -> None: ...

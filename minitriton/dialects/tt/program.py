@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, prop_def,
 from xdsl.traits import Pure
 
 from minitriton.dialects.facts import MayNotReturn
-from minitriton.dialects.facts.gpu_traits import bool_attr, i32_array
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, BOOL_LIKE
 from minitriton.dialects.tt.enums import ProgramIDDim, ProgramIDDimAttr
@@ -69,12 +69,8 @@ class PrintOp(IRDLOperation):
     assembly_format = "$prefix attr-dict (`:` $args^ `:` type($args))?"
     traits = traits_def(WritesGlobal(), TensorLayouts())
 
-    def __init__(self, args: Sequence[SSAValue], *, prefix: str, hex: bool, is_signed: Sequence[int]) -> None:
-        Operation.__init__(
-            self,
-            operands=args,
-            properties={"prefix": StringAttr(prefix), "hex": bool_attr(hex), "isSigned": i32_array(tuple(is_signed))},
-        )
+    @from_fields
+    def __init__(self, args: Sequence[SSAValue], *, prefix: str, hex: bool, is_signed: Sequence[int]) -> None: ...
 
 
 @op_definition
@@ -87,5 +83,5 @@ class AssertOp(IRDLOperation):
     assembly_format = "$condition `,` $message attr-dict `:` type($condition)"
     traits = traits_def(WritesGlobal(), TensorLayouts(), MayNotReturn())
 
-    def __init__(self, condition: SSAValue, *, message: str) -> None:
-        Operation.__init__(self, operands=(condition,), properties={"message": StringAttr(message)})
+    @from_fields
+    def __init__(self, condition: SSAValue, *, message: str) -> None: ...

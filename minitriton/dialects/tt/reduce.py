@@ -39,6 +39,7 @@ from minitriton.dialects.facts.layout import (
     Squeezes,
 )
 from minitriton.dialects.facts.region_flow import ScalarRegions
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_gather, infer_reduce
@@ -94,8 +95,8 @@ class ReduceReturnOp(IRDLOperation):
     assembly_format = "$result attr-dict `:` type($result)"
     traits = traits_def(Pure(), IsTerminator(), ReturnLike(), HasParent(ReduceOp))
 
-    def __init__(self, result: Sequence[SSAValue]) -> None:
-        Operation.__init__(self, operands=result)
+    @from_fields
+    def __init__(self, result: Sequence[SSAValue]) -> None: ...
 
 
 @op_definition
@@ -129,8 +130,8 @@ class ScanReturnOp(IRDLOperation):
     assembly_format = "$result attr-dict `:` type($result)"
     traits = traits_def(Pure(), IsTerminator(), ReturnLike(), HasParent(ScanOp))
 
-    def __init__(self, result: Sequence[SSAValue]) -> None:
-        Operation.__init__(self, operands=result)
+    @from_fields
+    def __init__(self, result: Sequence[SSAValue]) -> None: ...
 
 
 @op_definition
@@ -145,8 +146,8 @@ class HistogramOp(IRDLOperation):
     assembly_format = "$src (`,` $mask^)? attr-dict `:` type($src) `->` type($result)"
     traits = traits_def(Pure(), TensorLayouts(), AnyLayout())
 
-    def __init__(self, src: SSAValue, mask: SSAValue | None, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,) if mask is None else (src, mask), result_types=(result_type,))
+    @from_fields
+    def __init__(self, src: SSAValue, mask: SSAValue | None, result_type: Attribute) -> None: ...
 
 
 @op_definition

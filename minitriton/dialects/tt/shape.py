@@ -28,6 +28,7 @@ from minitriton.dialects.facts.layout import (
     Transposes,
     Unsqueezes,
 )
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
 from minitriton.dialects.tt.inference import infer_expand_dims, infer_join, infer_split, infer_trans
@@ -48,8 +49,8 @@ class SplatOp(IRDLOperation):
     assembly_format = ARROW_FORMAT
     traits = traits_def(Pure(), TensorLayouts(), SameLayout(), AnyLayout(), MovesElements())
 
-    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+    @from_fields
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
 @op_definition
@@ -109,15 +110,10 @@ class ReshapeOp(IRDLOperation):
         MovesElements(),
     )
 
+    @from_fields
     def __init__(
         self, src: SSAValue, result_type: Attribute, *, allow_reorder: bool = False, efficient_layout: bool = False
-    ) -> None:
-        properties: dict[str, Attribute] = {}
-        if allow_reorder:
-            properties["allow_reorder"] = UNIT
-        if efficient_layout:
-            properties["efficient_layout"] = UNIT
-        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties=properties)
+    ) -> None: ...
 
 
 @op_definition
@@ -130,8 +126,8 @@ class BroadcastOp(IRDLOperation):
     assembly_format = ARROW_FORMAT
     traits = traits_def(Pure(), TensorLayouts(), SameLayout(), Widens(), MovesElements(), KeepsData())
 
-    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+    @from_fields
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
 @op_definition

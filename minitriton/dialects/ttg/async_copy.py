@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     BaseAttr,
@@ -30,11 +30,10 @@ from minitriton.dialects.facts.gpu_traits import (
     SHARED,
     OperandEffects,
     VerifyTensorLayouts,
-    bool_attr,
-    i32_array,
     i32_attr,
 )
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import CacheModifier, CacheModifierAttr, EvictionPolicy, EvictionPolicyAttr
 from minitriton.dialects.tt.format import CacheClauses
@@ -78,6 +77,7 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
         MemoryAccess(pointer="src", mask="mask", other="other", cache="cache", asynchronous=True),
     )
 
+    @from_fields
     def __init__(
         self,
         src: SSAValue,
@@ -89,20 +89,7 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
         evict: EvictionPolicy = EvictionPolicy.NORMAL,
         is_volatile: bool = False,
         contiguity: int = 1,
-    ) -> None:
-        operands = [src, destination]
-        if mask is not None:
-            operands.append(mask)
-        if other is not None:
-            operands.append(other)
-        properties: dict[str, Attribute] = {
-            "operandSegmentSizes": i32_array((1, 1, int(mask is not None), int(other is not None))),
-            "cache": CacheModifierAttr.of(cache),
-            "evict": EvictionPolicyAttr.of(evict),
-            "isVolatile": bool_attr(is_volatile),
-            "contiguity": i32_attr(contiguity),
-        }
-        Operation.__init__(self, operands=operands, result_types=(_TOKEN,), properties=properties)
+    ) -> None: ...
 
     def verify_(self) -> None:
         destination = self.destination.type

@@ -33,12 +33,12 @@ from minitriton.dialects.facts.gpu_traits import (
     OperandEffects,
     VerifyTensorLayouts,
     i32_array,
-    i32_attr,
     require,
 )
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET
 from minitriton.dialects.facts.layout import AnyLayout
 from minitriton.dialects.facts.synchronization import WaitsForCopies
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg.inference import infer_memdesc_reshape, infer_memdesc_trans
 from minitriton.dialects.ttg.types import AsyncTokenType, MemDescType
@@ -82,13 +82,8 @@ class LocalAllocOp(IRDLOperation):
 
     assembly_format = "($src^)? attr-dict `:` functional-type(operands, results)"
 
-    def __init__(self, src: SSAValue | None, result_type: Attribute, *, alignment: int | None = None) -> None:
-        Operation.__init__(
-            self,
-            operands=() if src is None else (src,),
-            result_types=(result_type,),
-            properties={} if alignment is None else {"alignment": i32_attr(alignment)},
-        )
+    @from_fields
+    def __init__(self, src: SSAValue | None, result_type: Attribute, *, alignment: int | None = None) -> None: ...
 
     def verify_(self) -> None:
         require(self, local_alloc_complaint(self.src, self.result.type))
@@ -104,8 +99,8 @@ class LocalDeallocOp(IRDLOperation):
     traits = traits_def(OperandEffects(frees=(("src", SHARED),)), VerifyTensorLayouts())
     assembly_format = "$src attr-dict `:` type($src)"
 
-    def __init__(self, src: SSAValue) -> None:
-        Operation.__init__(self, operands=(src,))
+    @from_fields
+    def __init__(self, src: SSAValue) -> None: ...
 
 
 @op_definition
@@ -120,8 +115,8 @@ class LocalLoadOp(IRDLOperation):
     traits = traits_def(OperandEffects(reads=(("src", SHARED),)), LocalLoad(), VerifyTensorLayouts(), AnyLayout())
     assembly_format = "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
 
-    def __init__(self, src: SSAValue, token: SSAValue | None, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,) if token is None else (src, token), result_types=(result_type,))
+    @from_fields
+    def __init__(self, src: SSAValue, token: SSAValue | None, result_type: Attribute) -> None: ...
 
     def verify_(self) -> None:
         require(self, local_load_complaint(self.src.type, self.result.type))
@@ -138,8 +133,8 @@ class LocalStoreOp(IRDLOperation):
     traits = traits_def(OperandEffects(writes=(("dst", SHARED),)), VerifyTensorLayouts(), AnyLayout())
     assembly_format = "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"
 
-    def __init__(self, src: SSAValue, dst: SSAValue) -> None:
-        Operation.__init__(self, operands=(src, dst))
+    @from_fields
+    def __init__(self, src: SSAValue, dst: SSAValue) -> None: ...
 
     def verify_(self) -> None:
         require(self, local_store_complaint(self.src.type, self.dst.type))
@@ -151,8 +146,8 @@ class _ViewOp(IRDLOperation):
     traits = traits_def(Pure(), MemDescView(), VerifyTensorLayouts())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
-    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+    @from_fields
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
 @op_definition
@@ -166,8 +161,8 @@ class MemDescIndexOp(_ViewOp):
     result = result_def(MemDescType)
     assembly_format = "$src `[` $index `]` attr-dict `:` type($src) `->` type($result)"
 
-    def __init__(self, src: SSAValue, index: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src, index), result_types=(result_type,))
+    @from_fields
+    def __init__(self, src: SSAValue, index: SSAValue, result_type: Attribute) -> None: ...
 
     def verify_(self) -> None:
         require(self, memdesc_index_complaint(self.src.type, self.result.type))
@@ -184,10 +179,8 @@ class MemDescSubsliceOp(_ViewOp):
     result = result_def(MemDescType)
     assembly_format = "$src `` $offsets attr-dict `:` type($src) `->` type($result)"
 
-    def __init__(self, src: SSAValue, result_type: Attribute, *, offsets: Sequence[int]) -> None:
-        Operation.__init__(
-            self, operands=(src,), result_types=(result_type,), properties={"offsets": i32_array(tuple(offsets))}
-        )
+    @from_fields
+    def __init__(self, src: SSAValue, result_type: Attribute, *, offsets: Sequence[int]) -> None: ...
 
     def verify_(self) -> None:
         offsets = tuple(int(offset) for offset in self.offsets.get_values())
@@ -253,8 +246,8 @@ class AsyncWaitOp(IRDLOperation):
     traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
     assembly_format = "($async_token^)? attr-dict"
 
-    def __init__(self, async_token: Sequence[SSAValue], *, num: int) -> None:
-        Operation.__init__(self, operands=tuple(async_token), result_types=(TOKEN,), properties={"num": i32_attr(num)})
+    @from_fields
+    def __init__(self, async_token: Sequence[SSAValue], *, num: int) -> None: ...
 
 
 @op_definition
@@ -268,5 +261,5 @@ class AsyncCommitGroupOp(IRDLOperation):
     traits = traits_def(VerifyTensorLayouts())
     assembly_format = "(`tokens` $input_tokens^)? attr-dict"
 
-    def __init__(self, input_tokens: Sequence[SSAValue] = ()) -> None:
-        Operation.__init__(self, operands=tuple(input_tokens), result_types=(TOKEN,))
+    @from_fields
+    def __init__(self, input_tokens: Sequence[SSAValue] = ()) -> None: ...

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i1, i32
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AnyOf,
     IRDLOperation,
@@ -26,9 +26,10 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, ReturnLike
 
 from minitriton.dialects.facts import KeepsData
-from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, i32_attr, require
+from minitriton.dialects.facts.gpu_traits import GLOBAL, OperandEffects, VerifyTensorLayouts, require
 from minitriton.dialects.facts.layout import AnyButMma, UnpacksFp4
 from minitriton.dialects.facts.synchronization import Barrier
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg.verify import fp4_to_fp_complaint
 
@@ -44,8 +45,8 @@ class ConvertLayoutOp(IRDLOperation):
     traits = traits_def(Pure(), VerifyTensorLayouts(), AnyButMma(), KeepsData())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
-    def __init__(self, src: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,))
+    @from_fields
+    def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
 
 
 @op_definition
@@ -57,8 +58,8 @@ class LocalBarrierOp(IRDLOperation):
     traits = traits_def(OperandEffects(), VerifyTensorLayouts(), Barrier())
     assembly_format = "attr-dict"
 
-    def __init__(self) -> None:
-        Operation.__init__(self)
+    @from_fields
+    def __init__(self) -> None: ...
 
 
 @op_definition
@@ -74,8 +75,8 @@ class Fp4ToFpOp(IRDLOperation):
     traits = traits_def(Pure(), VerifyTensorLayouts(), UnpacksFp4(), KeepsData())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
-    def __init__(self, src: SSAValue, result_type: Attribute, *, axis: int) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"axis": i32_attr(axis)})
+    @from_fields
+    def __init__(self, src: SSAValue, result_type: Attribute, *, axis: int) -> None: ...
 
     def verify_(self) -> None:
         axis = self.axis.value.data
@@ -95,10 +96,8 @@ class GlobalScratchAllocOp(IRDLOperation):
     traits = traits_def(OperandEffects(allocates=(("result", GLOBAL),)), VerifyTensorLayouts())
     assembly_format = "attr-dict `:` type($result)"
 
-    def __init__(self, result_type: Attribute, *, nbytes: int, alignment: int) -> None:
-        Operation.__init__(
-            self, result_types=(result_type,), properties={"nbytes": i32_attr(nbytes), "alignment": i32_attr(alignment)}
-        )
+    @from_fields
+    def __init__(self, result_type: Attribute, *, nbytes: int, alignment: int) -> None: ...
 
 
 @op_definition
@@ -121,13 +120,8 @@ class PredicateStageOp(IRDLOperation):
         "$iv `,` $ub `,` $step `maxStage` $maxStage `stage` $stage attr-dict `:` type($iv) `->` type($result)"
     )
 
-    def __init__(self, iv: SSAValue, ub: SSAValue, step: SSAValue, *, max_stage: int, stage: int) -> None:
-        Operation.__init__(
-            self,
-            operands=(iv, ub, step),
-            result_types=(i1,),
-            properties={"maxStage": i32_attr(max_stage), "stage": i32_attr(stage)},
-        )
+    @from_fields
+    def __init__(self, iv: SSAValue, ub: SSAValue, step: SSAValue, *, max_stage: int, stage: int) -> None: ...
 
 
 @op_definition
@@ -141,8 +135,8 @@ class MaskOp(IRDLOperation):
     region = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect(), VerifyTensorLayouts())
 
-    def __init__(self, pred: SSAValue, result_types: Sequence[Attribute], region: Region) -> None:
-        Operation.__init__(self, operands=(pred,), result_types=result_types, regions=(region,))
+    @from_fields
+    def __init__(self, pred: SSAValue, result_types: Sequence[Attribute], region: Region) -> None: ...
 
 
 @op_definition
@@ -155,5 +149,5 @@ class MaskReturnOp(IRDLOperation):
     traits = traits_def(Pure(), IsTerminator(), ReturnLike(), HasParent(MaskOp), VerifyTensorLayouts())
     assembly_format = "$result attr-dict `:` type($result)"
 
-    def __init__(self, result: Sequence[SSAValue]) -> None:
-        Operation.__init__(self, operands=tuple(result))
+    @from_fields
+    def __init__(self, result: Sequence[SSAValue]) -> None: ...

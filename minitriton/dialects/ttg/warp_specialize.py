@@ -44,6 +44,7 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, i32_array, require
 from minitriton.dialects.facts.launch import maybe_num_warps
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow, ends_of
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.layouts.f2 import is_power_of_two
@@ -244,8 +245,8 @@ class WarpSpecializePartitionsOp(IRDLOperation):
         VerifyTensorLayouts(),
     )
 
-    def __init__(self, partition_regions: Sequence[Region] = ()) -> None:
-        Operation.__init__(self, regions=tuple(partition_regions))
+    @from_fields
+    def __init__(self, partition_regions: Sequence[Region] = ()) -> None: ...
 
     def verify_(self) -> None:
         for index, region in enumerate(self.regions):
@@ -266,8 +267,8 @@ class WarpYieldOp(IRDLOperation):
     traits = traits_def(Pure(), IsTerminator(), ReturnLike(), HasParent(WarpSpecializeOp), VerifyTensorLayouts())
     assembly_format = "($values^)? attr-dict (`:` type($values)^)?"
 
-    def __init__(self, values: Sequence[SSAValue] = ()) -> None:
-        Operation.__init__(self, operands=tuple(values))
+    @from_fields
+    def __init__(self, values: Sequence[SSAValue] = ()) -> None: ...
 
     def verify_(self) -> None:
         parent = self.parent_op()
@@ -295,8 +296,8 @@ class WarpReturnOp(IRDLOperation):
     )
     assembly_format = "attr-dict"
 
-    def __init__(self) -> None:
-        Operation.__init__(self)
+    @from_fields
+    def __init__(self) -> None: ...
 
 
 def _bytes_in_shared_memory(type_: Attribute) -> int:

@@ -28,9 +28,6 @@ from minitriton.dialects.facts.gpu_traits import (
     SHARED,
     OperandEffects,
     VerifyTensorLayouts,
-    bool_attr,
-    i32_array,
-    i32_attr,
 )
 from minitriton.dialects.facts.synchronization import (
     ArrivesForAll,
@@ -39,6 +36,7 @@ from minitriton.dialects.facts.synchronization import (
     SetsUpMbarrier,
     UsesMbarrier,
 )
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg.types import MemDescType
 
@@ -70,8 +68,8 @@ class FenceAsyncSharedOp(IRDLOperation):
     traits = traits_def(VerifyTensorLayouts())
     assembly_format = "attr-dict"
 
-    def __init__(self, *, b_cluster: bool = False) -> None:
-        Operation.__init__(self, properties={"bCluster": bool_attr(b_cluster)})
+    @from_fields
+    def __init__(self, *, b_cluster: bool = False) -> None: ...
 
 
 @op_definition
@@ -85,8 +83,8 @@ class ClusterArriveOp(IRDLOperation):
     traits = traits_def(VerifyTensorLayouts())
     assembly_format = "attr-dict"
 
-    def __init__(self, *, relaxed: bool) -> None:
-        Operation.__init__(self, properties={"relaxed": bool_attr(relaxed)})
+    @from_fields
+    def __init__(self, *, relaxed: bool) -> None: ...
 
 
 @op_definition
@@ -98,8 +96,8 @@ class ClusterWaitOp(IRDLOperation):
     traits = traits_def(VerifyTensorLayouts())
     assembly_format = "attr-dict"
 
-    def __init__(self) -> None:
-        Operation.__init__(self)
+    @from_fields
+    def __init__(self) -> None: ...
 
 
 @op_definition
@@ -113,8 +111,8 @@ class InitBarrierOp(_BarrierOp):
     traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy())
     assembly_format = "$alloc `,` $count attr-dict `:` type($alloc)"
 
-    def __init__(self, alloc: SSAValue, *, count: int) -> None:
-        Operation.__init__(self, operands=(alloc,), properties={"count": i32_attr(count)})
+    @from_fields
+    def __init__(self, alloc: SSAValue, *, count: int) -> None: ...
 
 
 @op_definition
@@ -127,8 +125,8 @@ class InvalBarrierOp(_BarrierOp):
     traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), SetsUpMbarrier(), OfAsyncProxy())
     assembly_format = "$alloc attr-dict `:` type($alloc)"
 
-    def __init__(self, alloc: SSAValue) -> None:
-        Operation.__init__(self, operands=(alloc,))
+    @from_fields
+    def __init__(self, alloc: SSAValue) -> None: ...
 
 
 @op_definition
@@ -143,8 +141,8 @@ class BarrierExpectOp(_BarrierOp):
     traits = traits_def(_WRITES_ALLOC, VerifyTensorLayouts(), UsesMbarrier())
     assembly_format = "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
 
-    def __init__(self, alloc: SSAValue, pred: SSAValue, *, size: int) -> None:
-        Operation.__init__(self, operands=(alloc, pred), properties={"size": i32_attr(size)})
+    @from_fields
+    def __init__(self, alloc: SSAValue, pred: SSAValue, *, size: int) -> None: ...
 
 
 @op_definition
@@ -163,15 +161,10 @@ class WaitBarrierOp(_BarrierOp):
     )
     assembly_format = "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
 
+    @from_fields
     def __init__(
         self, alloc: SSAValue, phase: SSAValue, pred: SSAValue | None = None, deps: Sequence[SSAValue] = ()
-    ) -> None:
-        with_pred = () if pred is None else (pred,)
-        Operation.__init__(
-            self,
-            operands=(alloc, phase, *with_pred, *deps),
-            properties={"operandSegmentSizes": i32_array((1, 1, len(with_pred), len(deps)))},
-        )
+    ) -> None: ...
 
 
 @op_definition
@@ -186,10 +179,8 @@ class ArriveBarrierOp(_BarrierOp):
     traits = traits_def(_READS_AND_WRITES_ALLOC, VerifyTensorLayouts(), ArrivesForAll(), OfAsyncProxy())
     assembly_format = "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
 
-    def __init__(self, alloc: SSAValue, pred: SSAValue | None = None, *, count: int) -> None:
-        Operation.__init__(
-            self, operands=(alloc,) if pred is None else (alloc, pred), properties={"count": i32_attr(count)}
-        )
+    @from_fields
+    def __init__(self, alloc: SSAValue, pred: SSAValue | None = None, *, count: int) -> None: ...
 
     def verify_(self) -> None:
         super().verify_()
@@ -209,8 +200,8 @@ class AsyncCopyMbarrierArriveOp(IRDLOperation):
     traits = traits_def(OperandEffects(writes=(("barrier", SHARED),)), VerifyTensorLayouts())
     assembly_format = "$barrier attr-dict `:` type($barrier)"
 
-    def __init__(self, barrier: SSAValue, *, no_increment: bool = False) -> None:
-        Operation.__init__(self, operands=(barrier,), properties={"noIncrement": UnitAttr()} if no_increment else {})
+    @from_fields
+    def __init__(self, barrier: SSAValue, *, no_increment: bool = False) -> None: ...
 
 
 class _FirstWarpOp(IRDLOperation):
@@ -221,8 +212,8 @@ class _FirstWarpOp(IRDLOperation):
     traits = traits_def(OperandEffects(), VerifyTensorLayouts())
     assembly_format = "$turn `from` $first attr-dict"
 
-    def __init__(self, turn: SSAValue, *, first: int) -> None:
-        Operation.__init__(self, operands=(turn,), properties={"first": i32_attr(first)})
+    @from_fields
+    def __init__(self, turn: SSAValue, *, first: int) -> None: ...
 
 
 @op_definition
@@ -247,9 +238,8 @@ class _TurnOp(IRDLOperation):
     traits = traits_def(OperandEffects(), VerifyTensorLayouts())
     assembly_format = "`from` $first (`only` $group^)? attr-dict"
 
-    def __init__(self, *, first: int, group: int | None = None) -> None:
-        only = {} if group is None else {"group": i32_attr(group)}
-        Operation.__init__(self, properties={"first": i32_attr(first), **only})
+    @from_fields
+    def __init__(self, *, first: int, group: int | None = None) -> None: ...
 
 
 @op_definition

@@ -34,10 +34,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts import Contraction, HandsOn
-from minitriton.dialects.facts.gpu_traits import FALSE, SHARED, EffectsOfEach, VerifyTensorLayouts, bool_attr, i32_attr
+from minitriton.dialects.facts.gpu_traits import FALSE, SHARED, EffectsOfEach, VerifyTensorLayouts, i32_attr
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, PassesOn
 from minitriton.dialects.facts.synchronization import TensorCoreReads
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr
 from minitriton.dialects.ttg.types import MemDescType
@@ -84,6 +85,7 @@ class WarpGroupDotOp(IRDLOperation):
     assembly_format = "$a `,` $b `,` $c (`,` $use_c^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
     traits = traits_def(_ReadsBuffers(), VerifyTensorLayouts(), LayoutAnchor(), Contraction(), TensorCoreReads())
 
+    @from_fields
     def __init__(
         self,
         a: SSAValue,
@@ -94,17 +96,7 @@ class WarpGroupDotOp(IRDLOperation):
         input_precision: InputPrecision = InputPrecision.IEEE,
         max_num_imprecise_acc: int = 0,
         is_async: bool = False,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(a, b, c) if use_c is None else (a, b, c, use_c),
-            result_types=(c.type,),
-            properties={
-                "inputPrecision": InputPrecisionAttr.of(input_precision),
-                "maxNumImpreciseAcc": i32_attr(max_num_imprecise_acc),
-                "isAsync": bool_attr(is_async),
-            },
-        )
+    ) -> None: ...
 
     def verify_(self) -> None:
         complaint = _wgmma_complaint(self)

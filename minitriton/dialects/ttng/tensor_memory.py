@@ -26,9 +26,10 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.facts.gpu_traits import SHARED, TENSOR, OperandEffects, VerifyTensorLayouts, i32_attr
+from minitriton.dialects.facts.gpu_traits import SHARED, TENSOR, OperandEffects, VerifyTensorLayouts
 from minitriton.dialects.facts.layout import LayoutAnchor
 from minitriton.dialects.facts.synchronization import OfAsyncProxy, TensorCoreReads
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import ScaleDotElemTypeAttr
 from minitriton.dialects.ttg.format import Barriers, Token
@@ -231,8 +232,8 @@ class TMEMSubSliceOp(IRDLOperation):
     traits = traits_def(Pure(), VerifyTensorLayouts())
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
 
-    def __init__(self, src: SSAValue, result_type: Attribute, *, n: int) -> None:
-        Operation.__init__(self, operands=(src,), result_types=(result_type,), properties={"N": i32_attr(n)})
+    @from_fields
+    def __init__(self, src: SSAValue, result_type: Attribute, *, n: int) -> None: ...
 
 
 @op_definition

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i1, i32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -31,9 +31,6 @@ from minitriton.dialects.facts.gpu_traits import (
     SHARED,
     OperandEffects,
     VerifyTensorLayouts,
-    bool_attr,
-    i32_array,
-    i32_attr,
 )
 from minitriton.dialects.facts.synchronization import (
     CopyInto,
@@ -42,6 +39,7 @@ from minitriton.dialects.facts.synchronization import (
     UsesMbarrier,
     WaitsForCopies,
 )
+from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import (
     CacheModifier,
@@ -89,6 +87,7 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
         CopyInto(buffer="destination"),
     )
 
+    @from_fields
     def __init__(
         self,
         desc: SSAValue,
@@ -100,16 +99,7 @@ class AsyncTMACopyGlobalToLocalOp(IRDLOperation):
         cache: CacheModifier = CacheModifier.NONE,
         evict: EvictionPolicy = EvictionPolicy.NORMAL,
         is_volatile: bool = False,
-    ) -> None:
-        Operation.__init__(
-            self,
-            operands=(desc, *coord, barrier, destination, pred),
-            properties={
-                "cache": CacheModifierAttr.of(cache),
-                "evict": EvictionPolicyAttr.of(evict),
-                "isVolatile": bool_attr(is_volatile),
-            },
-        )
+    ) -> None: ...
 
     def verify_(self) -> None:
         verify_barrier_type(self, self.barrier.type)
@@ -141,8 +131,8 @@ class AsyncTMACopyLocalToGlobalOp(_FromSharedOp):
     src = operand_def(MemDescType)
     assembly_format = "$desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
 
-    def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue) -> None:
-        Operation.__init__(self, operands=(desc, *coord, src))
+    @from_fields
+    def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue) -> None: ...
 
 
 @op_definition
@@ -158,8 +148,10 @@ class AsyncTMAReduceOp(_FromSharedOp):
     src = operand_def(MemDescType)
     assembly_format = "$kind `,` $desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
 
-    def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue, *, kind: DescriptorReduceKind) -> None:
-        Operation.__init__(self, operands=(desc, *coord, src), properties={"kind": DescriptorReduceKindAttr.of(kind)})
+    @from_fields
+    def __init__(
+        self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue, *, kind: DescriptorReduceKind
+    ) -> None: ...
 
 
 @op_definition
@@ -185,6 +177,7 @@ class AsyncTMAGatherOp(IRDLOperation):
         "$desc `[` $x_offsets `,` $y_offset `]` $destination `,` $barrier `,` $pred attr-dict `:` type(operands)"
     )
 
+    @from_fields
     def __init__(
         self,
         desc: SSAValue,
@@ -193,8 +186,7 @@ class AsyncTMAGatherOp(IRDLOperation):
         barrier: SSAValue,
         destination: SSAValue,
         pred: SSAValue,
-    ) -> None:
-        Operation.__init__(self, operands=(desc, x_offsets, y_offset, barrier, destination, pred))
+    ) -> None: ...
 
     def verify_(self) -> None:
         verify_barrier_type(self, self.barrier.type)
@@ -216,8 +208,8 @@ class AsyncTMAScatterOp(_FromSharedOp):
     src = operand_def(MemDescType)
     assembly_format = "$desc `[` $x_offsets `,` $y_offset `]` $src attr-dict `:` type(operands)"
 
-    def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue) -> None:
-        Operation.__init__(self, operands=(desc, x_offsets, y_offset, src))
+    @from_fields
+    def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue) -> None: ...
 
 
 @op_definition
@@ -231,8 +223,8 @@ class TMAStoreWaitOp(IRDLOperation):
     traits = traits_def(VerifyTensorLayouts(), WaitsForCopies())
     assembly_format = "attr-dict"
 
-    def __init__(self, *, pendings: int) -> None:
-        Operation.__init__(self, properties={"pendings": i32_attr(pendings)})
+    @from_fields
+    def __init__(self, *, pendings: int) -> None: ...
 
 
 @op_definition
@@ -246,8 +238,8 @@ class ReinterpretTensorDescOp(IRDLOperation):
     traits = traits_def(Pure(), VerifyTensorLayouts())
     assembly_format = "$raw_desc attr-dict `:` type($raw_desc) `to` type($result)"
 
-    def __init__(self, raw_desc: SSAValue, result_type: Attribute) -> None:
-        Operation.__init__(self, operands=(raw_desc,), result_types=(result_type,))
+    @from_fields
+    def __init__(self, raw_desc: SSAValue, result_type: Attribute) -> None: ...
 
 
 @op_definition
@@ -277,6 +269,7 @@ class TensormapCreateOp(IRDLOperation):
         OperandEffects(reads=(("global_address", GLOBAL),), writes=(("desc_ptr", GLOBAL),)), VerifyTensorLayouts()
     )
 
+    @from_fields
     def __init__(
         self,
         desc_ptr: SSAValue,
@@ -290,19 +283,7 @@ class TensormapCreateOp(IRDLOperation):
         interleave_layout: int,
         swizzle_mode: int,
         fill_mode: int,
-    ) -> None:
-        groups = (box_dim, global_dim, global_stride, element_stride)
-        Operation.__init__(
-            self,
-            operands=(desc_ptr, global_address, *box_dim, *global_dim, *global_stride, *element_stride),
-            properties={
-                "operandSegmentSizes": i32_array((1, 1, *map(len, groups))),
-                "elem_type": i32_attr(elem_type),
-                "interleave_layout": i32_attr(interleave_layout),
-                "swizzle_mode": i32_attr(swizzle_mode),
-                "fill_mode": i32_attr(fill_mode),
-            },
-        )
+    ) -> None: ...
 
     def verify_(self) -> None:
         rank = len(self.box_dim)
@@ -325,5 +306,5 @@ class TensormapFenceproxyAcquireOp(IRDLOperation):
     traits = traits_def(OperandEffects(writes=(("desc_ptr", GLOBAL),)), VerifyTensorLayouts())
     assembly_format = "$desc_ptr attr-dict `:` type($desc_ptr)"
 
-    def __init__(self, desc_ptr: SSAValue) -> None:
-        Operation.__init__(self, operands=(desc_ptr,))
+    @from_fields
+    def __init__(self, desc_ptr: SSAValue) -> None: ...
