@@ -166,7 +166,7 @@ def _answer_for_cuda(torch: ModuleType) -> None:
         major, minor = capability()
         shared = driver.active.utils.get_device_properties(0)["max_shared_mem"]
         return types.SimpleNamespace(
-            name=_NAME, major=major, minor=minor, multi_processor_count=1, total_memory=_MEMORY, warp_size=32,
+            name=_NAME, major=major, minor=minor, multi_processor_count=emulation_cost.MULTIPROCESSORS, total_memory=_MEMORY, warp_size=32,
             shared_memory_per_block_optin=shared, shared_memory_per_multiprocessor=shared, regs_per_multiprocessor=65536,
             max_threads_per_multi_processor=2048, L2_cache_size=50 << 20, gcnArchName="",
         )  # fmt: skip

@@ -49,6 +49,7 @@ def run(
     resident: bool = False,
     scratch: int = 0,
     seconds: float = 0.0,
+    programs: int = 0,
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
@@ -57,16 +58,19 @@ def run(
     `shared_bytes` is the dynamic shared memory of a
     CTA. Without `check` only out-of-bounds and misaligned accesses are found, and nothing is counted. `names` are what
     findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it. A launch that is not at its end after `seconds`
-    (0: however long it takes), or never will be, ends there with the finding `endless`.
+    (0: however long it takes), or never will be, ends there with the finding `endless`. Of a larger grid only `programs` CTAs run if that is not 0,
+    spread evenly: for what a launch costs (`Report.share`); what the others would have stored is missing. All run if some wait for others.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
     deadline = Deadline(seconds)
     while True:
         try:
-            return _launch(module, kernel, grid, args, shared_bytes, check, names, resident, scratch, deadline)
+            return _launch(
+                module, kernel, grid, args, shared_bytes, check, names, resident, scratch, deadline, programs
+            )
         except Polling:
-            # What is waited for may be the work of a CTA of a later batch; on a GPU both may run at once.
-            resident = True
+            # What is waited for may be the work of a CTA of a later batch, or of one left out; on a GPU both may run at once.
+            resident, programs = resident or not programs, 0
         except Rerun:
             pass
 
@@ -82,6 +86,7 @@ def _launch(
     resident: bool,
     scratch: int,
     deadline: Deadline,
+    programs: int,
 ) -> Report:
     """One attempt. Leaves the arguments as they were and raises `Polling` where CTAs wait that are not all `resident`, `Rerun`
     where the program then knows of more arrays whose reads are to be followed."""
@@ -109,6 +114,12 @@ def _launch(
     report.threads = np.zeros(len(entry.instructions), np.int64)
     total = int(np.prod(report.grid))
     order = _cluster_order(report.grid, entry.cluster)
+    fits = total * int(np.prod(entry.threads)) <= THREADS_OF_A_GPU
+    is_part = not resident and 0 < programs < total
+    if is_part:
+        order = _spread(np.arange(total) if order is None else order, programs, int(np.prod(entry.cluster)))
+        report.share = len(order) / total
+        total = len(order)
     batch = max(total, 1) if resident else _batch(program, shared_bytes, check)
     with np.errstate(all="ignore"):
         for first in range(0, total, batch):
@@ -128,7 +139,7 @@ def _launch(
             )
             machine = Machine(*state)
             machine.deadline = deadline
-            may_fit = count < total and total * int(np.prod(entry.threads)) <= THREADS_OF_A_GPU
+            may_fit = fits and (count < total or is_part)
             if may_fit:
                 machine.patience = POLLS_OF_A_BATCH
             try:
@@ -140,7 +151,7 @@ def _launch(
                 report.add("endless", found.instruction, found.text)
                 break
             except Polling as waiting:
-                if may_fit:
+                if may_fit or is_part:
                     raise
                 report.add("deadlock", waiting.instruction, "threads wait for memory that nothing changes")
                 break
@@ -158,6 +169,13 @@ def _batch(program: TranslatedKernel, shared_bytes: int, check: bool) -> int:
         each = granules * (24 + 8 * max(1, threads // 32) * cluster)
         batch = min(batch, max(1, SHADOW_AT_ONCE // max(each, 1)))
     return max(1, batch // cluster) * cluster
+
+
+def _spread(order: np.ndarray, programs: int, cluster: int) -> np.ndarray:
+    """Of CTAs in the order of `order`, the first and the last and others at equal distances: `programs`, in whole clusters."""
+    clusters = order.reshape(-1, cluster)
+    wanted = max(1, programs // cluster)
+    return clusters[np.unique(np.linspace(0, len(clusters) - 1, wanted).astype(np.int64))].ravel()
 
 
 def _cluster_order(grid: tuple[int, int, int], cluster: tuple[int, int, int]) -> np.ndarray | None:

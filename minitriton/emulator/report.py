@@ -70,6 +70,8 @@ class Report:
     """Threads that executed each instruction (its guard not counted)."""
     output: list[str] = field(default_factory=list)
     """What the kernel printed."""
+    share: float = 1.0
+    """Of the CTAs of the grid, how many ran: counts are of these."""
     _by_key: dict[tuple[str, int], Finding] = field(default_factory=dict, repr=False)
 
     @property

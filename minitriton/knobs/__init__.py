@@ -531,6 +531,9 @@ class emulator_knobs(base_knobs):
     seconds = env_seconds("MINITRITON_EMULATOR_SECONDS", 300.0)
     """How long a launch may take on the emulator or the interpreter, before it is an error at the loop that it is in."""
 
+    timed_programs = env_int("MINITRITON_EMULATOR_TIMED_PROGRAMS", 64)
+    """Under `run_as_triton --cpu`, how many programs of a launch run where only its time is asked for (`do_bench`, `@autotune`); 0: all."""
+
 
 build = build_knobs()
 redis = redis_knobs()

@@ -45,6 +45,52 @@ TORCH_PROGRAM = KERNEL + textwrap.dedent("""
     print("ran on", x.device, torch.randn(2, generator=torch.Generator(device="cuda").manual_seed(1), device="cuda").shape)
 """)
 
+PART = KERNEL + textwrap.dedent("""
+    import warnings
+    import numpy as np
+    from minitriton import knobs
+
+    x, out = np.ones(128 * 1000, np.float32), np.zeros(128 * 1000, np.float32)
+
+    def timed(programs):
+        out[:] = 0
+        with knobs.emulator.scope(), warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            knobs.emulator.timed_programs = programs
+            found = triton.testing.do_bench(lambda: add[(1000,)](x, x, out, out.size, BLOCK=128))
+        return found, int(out.sum()) // 256, [str(w.message) for w in warned]
+
+    few, ran, warned = timed(64)
+    assert ran == 64 and out[0] == out[-1] == 2 and "TIMED_PROGRAMS=0" in warned[0], (ran, warned)
+    everything, ran, warned = timed(0)
+    assert ran == 1000 and not warned and few == everything, (few, everything, warned)
+    add[(1000,)](x, x, out, out.size, BLOCK=128)
+    assert (out == 2).all()
+    assert triton.runtime.driver.active.utils.get_device_properties(0)["multiprocessor_count"] == 132
+    print("as long", few)
+""")
+
+WAITING = textwrap.dedent("""
+    import numpy as np
+    import triton
+    import triton.language as tl
+    from minitriton import knobs
+
+    @triton.jit
+    def in_turn(turn, out):
+        me = tl.program_id(0)
+        while tl.atomic_cas(turn, me, me, sem="acquire") != me:
+            pass
+        tl.store(out + me, me + 1)
+        tl.atomic_add(turn, 1, sem="release")
+
+    turn, out = np.zeros(1, np.int32), np.zeros(12, np.int32)
+    knobs.emulator.timed_programs = 4
+    triton.testing.do_bench(lambda: in_turn[(12,)](turn, out, num_warps=1))
+    assert (out == np.arange(1, 13)).all() and turn[0] == 12, (turn, out)
+    print("all ran")
+""")
+
 TIMED = KERNEL + textwrap.dedent("""
     import numpy as np
 
@@ -93,6 +139,15 @@ def test_benchmarks_answer_with_the_emulators_estimate(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "times:" in done.stdout
     assert "4000" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "program, said", [(PART, "as long"), (WAITING, "all ran")], ids=["spread", "waiting for each other"]
+)
+def test_where_only_its_time_is_asked_for_a_large_launch_runs_in_part(program: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(program)
+    done = python(tmp_path, "-m", "minitriton.run_as_triton", "--cpu", "program.py")
+    assert said in done.stdout, done.stdout + done.stderr
 
 
 def test_without_the_option_there_is_nothing_to_time_on(tmp_path: Path) -> None:

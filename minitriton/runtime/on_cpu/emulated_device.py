@@ -9,6 +9,7 @@ Programs ask the current device what to compile for, where to put tensors, and h
 from __future__ import annotations
 
 from minitriton.runtime.default_target import default_target
+from minitriton.runtime.on_cpu.emulation_cost import MULTIPROCESSORS, TIMING
 from minitriton.target import GPUTarget
 
 _REGISTERS_OF_SM = 65536
@@ -16,7 +17,8 @@ _REGISTERS_OF_SM = 65536
 
 
 class EmulatedDevice:
-    """One device of one multiprocessor: the emulator runs the programs of a grid one after the other."""
+    """One device of one multiprocessor: the emulator runs the programs of a grid one after the other. To programs for a GPU, whose
+    times are estimates for one, it has that one's."""
 
     def target(self, device: int = 0) -> GPUTarget:
         """What kernels are compiled for; `TRITON_OVERRIDE_ARCH` names another architecture than Hopper."""
@@ -36,7 +38,7 @@ class EmulatedDevice:
         return {
             "max_shared_mem": target.max_shared_memory,
             "max_num_regs": _REGISTERS_OF_SM,
-            "multiprocessor_count": 1,
+            "multiprocessor_count": MULTIPROCESSORS if TIMING.by_count else 1,
             "warpSize": target.warp_size,
             "sm_clock_rate": 0,
             "mem_clock_rate": 0,

@@ -8,6 +8,7 @@ In: a `StoredKernel`, a grid and a launch's arguments. Out: the arrays, written 
 
 from __future__ import annotations
 
+import functools
 import linecache
 import struct
 import warnings
@@ -92,6 +93,7 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
             names=[argument.name for argument in arguments],
             resident=metadata.launch_cooperative_grid,
             seconds=knobs.emulator.seconds,
+            programs=TIMING.programs,
         )
     except emulator.EmulationError as error:
         error.help = f"{error.help}; {TO_INTERPRETER}" if error.help else TO_INTERPRETER
@@ -101,7 +103,22 @@ def run_on_emulator(kernel: StoredKernel, grid: tuple[int, int, int], arguments:
         TIMING.note(report)
     for line in report.output:
         print(line)
+    if report.share < 1:
+        _tell_of_the_rest(report)
     _complain(report)
+
+
+@functools.cache
+def _warn_once(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+def _tell_of_the_rest(report: Report) -> None:
+    """That a launch whose time is asked for has not stored all that it would have."""
+    _warn_once(
+        f"to estimate the time of `{report.kernel.name}` only some programs of its grid run, {knobs.emulator.timed_programs} at most: "
+        "what the others would have stored is missing (MINITRITON_EMULATOR_TIMED_PROGRAMS=0 runs all)"
+    )
 
 
 def _checks(kernel: StoredKernel) -> bool:

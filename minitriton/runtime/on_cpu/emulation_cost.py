@@ -5,8 +5,9 @@ instructions_issued(lambda: kernel[grid](x, 4096, BLOCK=128), (0.5,))    →    
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from minitriton import knobs
@@ -14,8 +15,10 @@ from minitriton import knobs
 if TYPE_CHECKING:
     from minitriton.emulator import Report
 
-ISSUES_A_MILLISECOND = 132 * 4 * 1.755e6
-"""Warp-level instructions of an H100: 132 multiprocessors, 4 schedulers each, 1.755 GHz (H100 white paper)."""
+MULTIPROCESSORS = 132
+"""Of an H100 (H100 white paper), for which times are estimated."""
+ISSUES_A_MILLISECOND = MULTIPROCESSORS * 4 * 1.755e6
+"""Warp-level instructions: 4 schedulers each, 1.755 GHz (H100 white paper)."""
 BYTES_A_MILLISECOND = 3.35e9
 """Of its memory."""
 LAUNCH = 0.002
@@ -25,7 +28,8 @@ LAUNCH = 0.002
 def estimated_milliseconds(report: Report) -> float:
     """A lower bound of the time on a GPU: what issuing the instructions takes, or moving the sectors, whichever is longer."""
     moved = 32.0 * report.total("global").sectors
-    return LAUNCH + max(float(report.warps.sum()) / ISSUES_A_MILLISECOND, moved / BYTES_A_MILLISECOND)
+    longer = max(float(report.warps.sum()) / ISSUES_A_MILLISECOND, moved / BYTES_A_MILLISECOND)
+    return LAUNCH + longer / report.share
 
 
 class Timing:
@@ -36,6 +40,8 @@ class Timing:
         """Whether programs that ask for times get these."""
         self.launches = 0
         self.milliseconds = 0.0
+        self.programs = 0
+        """Where only the time of launches counts, how many of their programs run; 0: all."""
 
     def note(self, report: Report) -> None:
         """A launch has run."""
@@ -50,11 +56,22 @@ class Timing:
 TIMING = Timing()
 
 
-def estimated_time(call: Callable[[], object]) -> float:
-    """Milliseconds of the launches that `call()` makes, by the emulator's counts; by the wall clock if it makes none."""
+@contextlib.contextmanager
+def _timed() -> Iterator[None]:
+    """Counts what launches cost; of large grids, in programs that were written for a GPU, from a part of their programs."""
     with knobs.emulator.scope():
         knobs.emulator.check = "1"
-        launches, before, start = TIMING.launches, TIMING.milliseconds, time.perf_counter()
+        TIMING.programs = knobs.emulator.timed_programs if TIMING.by_count else 0
+        try:
+            yield
+        finally:
+            TIMING.programs = 0
+
+
+def estimated_time(call: Callable[[], object]) -> float:
+    """Milliseconds of the launches that `call()` makes, by the emulator's counts; by the wall clock if it makes none."""
+    launches, before, start = TIMING.launches, TIMING.milliseconds, time.perf_counter()
+    with _timed():
         call()
     if TIMING.launches == launches:
         return 1e3 * (time.perf_counter() - start)
@@ -64,8 +81,7 @@ def estimated_time(call: Callable[[], object]) -> float:
 def instructions_issued(call: Callable[[], object], quantiles: Sequence[float]) -> list[float]:
     """Warp-level instructions of the kernel that `call()` launches once and returns, for every quantile; 0 where it was not
     the emulator that ran it."""
-    with knobs.emulator.scope():
-        knobs.emulator.check = "1"
+    with _timed():
         kernel = call()
     report = getattr(kernel, "last_report", None)
-    return [float(report.warps.sum()) if report is not None else 0.0] * len(quantiles)
+    return [float(report.warps.sum()) / report.share if report is not None else 0.0] * len(quantiles)
