@@ -10,7 +10,6 @@ In: the `Facts` of a state of TTGIR. Out: an `AccessFact` for each `tt.load`, `t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
@@ -21,8 +20,10 @@ from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.analysis.locations import user_location
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
 from minitriton.explorer.facts import Facts, ValueFact
+from minitriton.explorer.wire import AccessPlain, FileLine
 
 _MAX_BYTES = 16
+_CLAIMS: dict[str, Claim] = {"pointers": "contiguity", "alignment": "divisibility", "mask": "constancy"}
 
 
 def vectorized(op: Operation) -> MemoryAccess | None:
@@ -55,9 +56,12 @@ class AccessFact:
     chain: tuple[str, ...]
     hint: str
 
-    def plain(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return dict(vars(self))
+    def plain(self, line: FileLine | None) -> AccessPlain:
+        """As JSON can hold it; `line` with the number of its file."""
+        return AccessPlain(
+            op=self.op, name=self.name, line=line, pointer=self.pointer, mask=self.mask, bytes=self.bytes, width=self.width, most=self.most,
+            of_thread=self.of_thread, limit=self.limit, reason=self.reason, claim=self.claim, axis=self.axis, chain=self.chain, hint=self.hint,
+        )  # fmt: skip
 
     def text(self) -> str:
         """In a few lines."""
@@ -98,7 +102,7 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
     }  # fmt: skip
     width = min(most, *limits.values())
     limit = "" if width >= most else next(name for name, value in limits.items() if value == width)
-    claim: Claim | None = {"pointers": "contiguity", "alignment": "divisibility", "mask": "constancy"}.get(limit)  # pyright: ignore[reportAssignmentType]
+    claim = _CLAIMS.get(limit)
     limited = mask if limit == "mask" else pointer
     chain: list[ValueFact] = []
     if claim is not None and limited is not None:

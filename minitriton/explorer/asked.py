@@ -12,9 +12,10 @@ import json
 import shlex
 import zlib
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TypedDict
 
 from minitriton.errors import MinitritonError
+from minitriton.explorer.wire import Json, Question
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,12 @@ class Asked:
                 f"the state cannot be read: {error}", help="copy the whole of the link or command line"
             ) from None
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Question:
         """As JSON can hold it, without what has its default."""
         return {f.name: asdict(self)[f.name] for f in fields(self) if getattr(self, f.name) != f.default}
 
     @classmethod
-    def of_plain(cls, found: Any) -> Asked:
+    def of_plain(cls, found: Json) -> Asked:
         """The reverse of `plain`. Raises `MinitritonError` for anything else."""
         if not isinstance(found, dict) or not isinstance(found.get("source"), str):
             raise MinitritonError("a state is an object with a `source`")
@@ -84,10 +85,12 @@ class Asked:
             raise MinitritonError(f"a state has no {', '.join(sorted(unknown))}")
         try:
             lists = {
-                name: tuple(map(str, found[name])) for name in ("options", "numbers", "sizes", "loads") if name in found
+                name: tuple(map(str, _list(found[name])))
+                for name in ("options", "numbers", "sizes", "loads")
+                if name in found
             }
-            edits = tuple((str(kind), str(text)) for kind, text in found.get("edits", ()))
-            states = tuple(EditedState(int(one["after"]), str(one["text"])) for one in found.get("states", ()))
+            edits = tuple((str(kind), str(text)) for kind, text in map(_list, _list(found.get("edits", []))))
+            states = tuple(map(_edited, _list(found.get("states", []))))
         except (TypeError, ValueError, KeyError) as error:
             raise MinitritonError(f"the state cannot be read: {error}") from None
         return cls(**{**found, **lists, "edits": edits, "states": states})
@@ -97,7 +100,7 @@ class Asked:
         if self.kernel_text is not None or self.states:
             return f"minitriton {verb} --state {self.code()}"
         parts = ["minitriton", verb, self.source]
-        given: list[tuple[str, Any]] = [
+        given: list[tuple[str, str | int | None]] = [
             ("--launch", self.launch), ("--signature", self.signature or None), ("--arch", self.arch), ("--pipeline", self.pipeline),
             ("--grid", self.grid), ("--inputs", self.inputs), ("--seed", self.seed or None),
         ]  # fmt: skip
@@ -111,6 +114,35 @@ class Asked:
     def without_texts(self) -> Asked:
         """The same program as it stands on disk, with the target's own passes."""
         return replace(self, kernel_text=None, states=(), edits=(), pipeline=None)
+
+
+def _list(found: Json) -> list[Json]:
+    """`found`, which is to be a list. Raises `TypeError`."""
+    if not isinstance(found, list | tuple):
+        raise TypeError(f"{found!r} is no list")
+    return list(found)
+
+
+def _edited(found: Json) -> EditedState:
+    match found:
+        case {"after": int(after), "text": str(text)}:
+            return EditedState(after, text)
+        case _:
+            raise TypeError("an edited state has `after` and `text`")
+
+
+class AskedMore(TypedDict, total=False):
+    """What a lesson says beside its source and signature, by keyword."""
+
+    arch: int | None
+    options: tuple[str, ...]
+    edits: tuple[tuple[str, str], ...]
+    kernel_text: str | None
+    states: tuple[EditedState, ...]
+    grid: str | None
+    numbers: tuple[str, ...]
+    sizes: tuple[str, ...]
+    loads: tuple[str, ...]
 
 
 _MOST_BYTES = 1 << 24

@@ -7,7 +7,7 @@ In: the last state of TTGIR of a recording. Out: its buffers, with the places th
 
 from __future__ import annotations
 
-from typing import Any
+from xdsl.dialects.builtin import IntegerAttr
 
 from minitriton.analysis.locations import user_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, allocate
@@ -15,9 +15,10 @@ from minitriton.analysis.shared_memory.liveness import Liveness
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.explorer.inspection import Tables
 from minitriton.explorer.recording import Recording
+from minitriton.explorer.wire import BufferPlain, BuffersPlain
 
 
-def buffers_of(recording: Recording, tables: Tables) -> dict[str, Any]:
+def buffers_of(recording: Recording, tables: Tables) -> BuffersPlain:
     """The buffers of the kernel: name, bytes, offset, when they are alive; `ops`: how many ops time is counted in."""
     states = [step.after for step in recording.steps if step.after.kept is not None and step.after.level == "ttgir"]
     if not states:
@@ -26,7 +27,7 @@ def buffers_of(recording: Recording, tables: Tables) -> dict[str, Any]:
     assert kept is not None
     names = {value: name for name, value in kept.values.items()}
     allocation = allocate(kept.module, scratch_bytes)
-    found: list[dict[str, Any]] = []
+    found: list[BufferPlain] = []
     ops = 0
     for function, placed in allocation.functions.items():
         ops = max(ops, len(Liveness(function).number))
@@ -41,7 +42,7 @@ def buffers_of(recording: Recording, tables: Tables) -> dict[str, Any]:
                 {
                     "name": f"%{names.get(owner.results[0], '?')}" if is_explicit else owner.name,
                     "kind": buffer.kind.value, "size": buffer.size,
-                    "offset": placed_at.value.data if placed_at is not None else buffer.offset,  # pyright: ignore[reportAttributeAccessIssue]
+                    "offset": placed_at.value.data if isinstance(placed_at, IntegerAttr) else buffer.offset,
                     "live": list(buffer.live), "line": tables.place((place.file, place.line) if place else None),
                     "type": str(owner.results[0].type) if is_explicit else f"scratch of {owner.name}",
                 }

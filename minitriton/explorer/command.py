@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import add_program_arguments, asked_of
@@ -19,12 +19,14 @@ from minitriton.explorer.colours import is_coloured
 from minitriton.lab.launches.recorded import is_launch, launches_in
 
 if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
     from minitriton.explorer.asked import Asked
     from minitriton.explorer.program import Program
     from minitriton.explorer.recording import Recording
 
 
-def add_explorer_commands(commands: Any) -> None:
+def add_explorer_commands(commands: Commands) -> None:
     """Adds the subcommands to an `argparse` set of them."""
     diff = commands.add_parser("diff", help="what each pass changes, op by op")
     diff.add_argument("--pass", dest="pass_name", metavar="NAME[:N]", help="one pass before and after (its N-th run)")
@@ -64,7 +66,7 @@ def add_explorer_commands(commands: Any) -> None:
     _add_layout_command(commands)
 
 
-def _add_layout_command(commands: Any) -> None:
+def _add_layout_command(commands: Commands) -> None:
     layout = commands.add_parser("layout", help="a picture of a layout, its banks, and what a conversion costs")
     layout.add_argument("encoding", help="as the IR writes it: '#ttg.blocked<{...}>', or without '#ttg.'")
     layout.add_argument("--shape", required=True, metavar="MxN", help="of the tensor or buffer, e.g. 32x64")
@@ -191,7 +193,7 @@ def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[Prog
     return program, record(program.source, program.target, program.options, pipeline, states=asked.states, keep=keep)
 
 
-def _plain(recording: Recording) -> list[dict[str, Any]]:
+def _plain(recording: Recording) -> list[dict[str, str | float | dict[str, int] | None]]:
     return [
         {
             "pass": step.text, "milliseconds": step.milliseconds, "ops": step.after.ops, "level": step.after.level,

@@ -6,13 +6,13 @@ import os
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any
 
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.execution import Ran
 from minitriton.explorer.inspection import Tables
 from minitriton.explorer.program import Program, open_program
 from minitriton.explorer.recording import Recording, record
+from minitriton.explorer.wire import InspectionPlain
 
 _KEPT = 6
 
@@ -24,7 +24,7 @@ class Opened:
     program: Program
     recording: Recording
     tables: Tables
-    inspected: dict[int, dict[str, Any]] = field(default_factory=dict)
+    inspected: dict[int, InspectionPlain] = field(default_factory=dict)
     ended: float = 0.0
     """When the compile ended, in seconds since 1970."""
     stamp: list[int] | None = None

@@ -8,12 +8,21 @@ In: a `Report` of the emulator. Out: `LineCounts` for each source line, and for 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Final, Literal
 
 from minitriton.emulator.memory.access_cost import SECTOR
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.emulator.report import Report
+from minitriton.explorer.wire import CountsPlain
+
+Number = Literal[
+    "instructions", "requests", "sectors", "bytes", "wasted", "shared_requests", "wavefronts", "conflicts", "barriers"
+]
+NUMBERS: Final[tuple[Number, ...]] = (
+    "instructions", "requests", "sectors", "bytes", "wasted", "shared_requests", "wavefronts", "conflicts", "barriers",
+)  # fmt: skip
 
 
 @dataclass
@@ -38,11 +47,16 @@ class LineCounts:
         """32-byte sectors that each request of a warp to global memory moves; 0 without any."""
         return self.sectors / self.requests if self.requests else 0.0
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> CountsPlain:
         """As JSON can hold it, without zeros."""
-        shown = {key: value for key, value in vars(self).items() if value}
+        shown = CountsPlain()
+        for name in NUMBERS:
+            if (value := getattr(self, name)) != 0:
+                shown[name] = value
         if self.mix:
             shown["mix"] = dict(self.mix.most_common())
+        if self.findings:
+            shown["findings"] = self.findings
         if self.requests:
             shown["sectors_per_request"] = round(self.sectors_per_request, 2)
         return shown
@@ -114,7 +128,7 @@ def kind_of(opcode: str) -> str:
     return "float arithmetic" if last.startswith(("f", "bf")) else "integer arithmetic"
 
 
-def total_of(counts: dict[Any, LineCounts]) -> LineCounts:
+def total_of(counts: Mapping[int, LineCounts]) -> LineCounts:
     """The sum of all lines."""
     total = LineCounts()
     for one in counts.values():

@@ -7,21 +7,18 @@ drawn(["#ttg.blocked<{...}>", "#ttg.swizzled_shared<{...}>"], (32, 64), 16, 90, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 from minitriton.errors import MinitritonError
-from minitriton.explorer.layout_facts import LayoutPlain, conversion_fact, layout_fact, local_cost, read_encoding
+from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost, read_encoding
+from minitriton.explorer.wire import Drawn
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 
 MOST_ELEMENTS = 1 << 20
 THREADS = 32
 
 
-class Drawn(TypedDict):
-    """A layout for each encoding; of two, what it costs to come from the first to the second."""
-
-    layouts: list[LayoutPlain]
-    cost: str | None
+MOST_ELEMENTS = 1 << 20
+THREADS = 32
 
 
 def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int) -> Drawn:

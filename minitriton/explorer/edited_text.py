@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import Any
 
-from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
@@ -24,7 +23,7 @@ from minitriton.explorer.snapshot import Snapshot
 _NAME = "edited"
 
 
-def parse_edited(before: Snapshot, text: str, identities: Identities) -> Any:
+def parse_edited(before: Snapshot, text: str, identities: Identities) -> ModuleOp | CheckedLLVMIR | str:
     """The program that `text` is, an edit of `before`. Raises `MinitritonError` with the line of the text that is wrong."""
     if before.level == "llir":
         return _llvm_ir(before, text)
@@ -76,7 +75,7 @@ def _with_hidden_lines(before: Snapshot, text: str) -> str:
     return "\n".join([*put, *metadata]).rstrip("\n") + "\n"
 
 
-def _llvm_ir(before: Snapshot, text: str) -> Any:
+def _llvm_ir(before: Snapshot, text: str) -> CheckedLLVMIR:
     whole = _with_hidden_lines(before, text)
     try:
         check_in_child(whole, _NAME)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.counts import LineCounts, Place, counts_by_line, total_of
 from minitriton.explorer.program import Program
 from minitriton.explorer.recording import Recording
+from minitriton.explorer.wire import ArrayPlain, RunPlain
 from minitriton.lab.arguments import as_numbers
 from minitriton.lab.execution import Launch, Outcome
 from minitriton.pass_registry import Property
@@ -39,19 +39,19 @@ class Ran:
         """All lines together."""
         return total_of(self.ptx)
 
-    def plain(self, files: dict[str, int]) -> dict[str, Any]:
+    def plain(self, files: dict[str, int]) -> RunPlain:
         """As JSON can hold it; files by their numbers."""
         return {
             "grid": list(self.grid), "seconds": round(self.seconds, 3), "total": self.total.plain(),
             "sources": [
-                {"file": files[path], "line": line, **counts.plain()} for (path, line), counts in self.sources.items() if path in files
+                {**counts.plain(), "file": files[path], "line": line} for (path, line), counts in self.sources.items() if path in files
             ],
             "ptx": {str(line): counts.plain() for line, counts in self.ptx.items() if counts.instructions},
             "output": self.report.output, "arrays": {name: summary(array) for name, array in self.arrays.items()},
         }  # fmt: skip
 
 
-def summary(array: np.ndarray) -> dict[str, Any]:
+def summary(array: np.ndarray) -> ArrayPlain:
     """What is shown of an array: its length, some numbers, and a digest."""
     import hashlib
 

@@ -13,7 +13,7 @@ import ast
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minitriton.analysis.axis_info.explain import CLAIMS
 from minitriton.errors import MinitritonError, SourceLocation
@@ -22,6 +22,11 @@ from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.colours import BOLD, FAINT, GREEN, RED, is_coloured, painted
 from minitriton.explorer.facts import Facts
 from minitriton.explorer.workshop import Workshop, inspect_opened
+
+if TYPE_CHECKING:
+    from minitriton.analysis.axis_info.explain import Claim
+    from minitriton.explorer.compiles import Opened
+    from minitriton.explorer.facts import Facts
 
 
 def run_explain(given: argparse.Namespace) -> int:
@@ -64,7 +69,7 @@ def kernel_at(path: str, line: int, named: str | None = None) -> str:
     )  # fmt: skip
 
 
-def explanation(opened: Any, path: str, line: int) -> dict[str, Any]:
+def explanation(opened: Opened, path: str, line: int) -> dict[str, Any]:
     """What is known of a line of file `path`, as plain values: values, accesses, movements."""
     steps = [
         at
@@ -74,17 +79,18 @@ def explanation(opened: Any, path: str, line: int) -> dict[str, Any]:
     steps = steps or [at for at, step in enumerate(opened.recording.steps) if step.after.kept is not None]
     step = steps[-1]
     kept = opened.recording.steps[step].after.kept
+    assert kept is not None
     facts = Facts(kept)
     file = _file_of(opened, path)
     values = [
         {
-            **fact.plain(), "type": short_type(fact.type), "known": fact.known(),
+            **fact.plain(0, None), "name": fact.name, "line": fact.line, "type": short_type(fact.type), "known": fact.known(),
             "chains": {claim: _chain(facts, fact.name, claim) for claim in CLAIMS if fact.claims},
         }
         for fact in facts.of_line(file, line)
     ]  # fmt: skip
     found = [
-        {**one.plain(), "text": one.text(), "chain": [_link(facts, name) for name in one.chain]}
+        {**one.plain(None), "line": one.line, "text": one.text(), "chain": [_link(facts, name) for name in one.chain]}
         for one in accesses(facts)
         if one.line == (file, line)
     ]
@@ -103,7 +109,7 @@ def explanation(opened: Any, path: str, line: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _file_of(opened: Any, path: str) -> str:
+def _file_of(opened: Opened, path: str) -> str:
     """The file as the IR names it."""
     wanted = Path(path).resolve()
     for file in opened.recording.sources:
@@ -115,11 +121,11 @@ def _file_of(opened: Any, path: str) -> str:
     )
 
 
-def _chain(facts: Any, name: str, claim: Any) -> list[str]:
+def _chain(facts: Facts, name: str, claim: Claim) -> list[str]:
     return [_link(facts, fact.name) for fact in facts.chain(name, claim)[1:]]
 
 
-def _link(facts: Any, name: str) -> str:
+def _link(facts: Facts, name: str) -> str:
     fact = facts.get(name)
     return f"%{name} {fact.origin}" + (f":{fact.line[1]}" if fact.line else "")
 

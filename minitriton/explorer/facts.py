@@ -9,7 +9,7 @@ that limits it, so that a chain of them leads to the kernel's line that decides.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects.builtin import IndexType, IntegerType, NameLoc, TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -19,7 +19,9 @@ from minitriton.analysis.axis_info.explain import CLAIMS, Claim, inputs_of, limi
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
 from minitriton.analysis.locations import user_location
 from minitriton.dialects.tt.types import PointerType
+from minitriton.errors import SourceLocation
 from minitriton.explorer.snapshot import KeptModule
+from minitriton.explorer.wire import FileLine, ValuePlain
 
 HUGE = 1 << 62
 """What is divisible by this is divisible by everything: zero."""
@@ -53,9 +55,21 @@ class ValueFact:
             parts.append(f"from {self.range[0]} to {self.range[1]}")
         return "; ".join(parts) or "nothing is known"
 
-    def plain(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {key: value for key, value in vars(self).items() if value not in (None, "", {})}
+    def plain(self, type_: int, line: FileLine | None) -> ValuePlain:
+        """As JSON can hold it, without what says nothing; the type by its row, `line` with the number of its file."""
+        found = ValuePlain(type=type_, origin=self.origin, line=line)
+        if self.rule:
+            found["rule"] = self.rule
+        if self.claims:
+            found["claims"], found["limits"] = (
+                self.claims,
+                {claim: tuple(limits) for claim, limits in self.limits.items()},
+            )
+        if self.constant is not None:
+            found["constant"] = self.constant
+        if self.range is not None:
+            found["range"] = self.range
+        return found
 
 
 def _number(value: int) -> str:
@@ -133,7 +147,7 @@ def _name_of_argument(value: BlockArgument) -> str:
     return named or value.name_hint or str(value.index)
 
 
-def _place(value: SSAValue) -> Any:
+def _place(value: SSAValue) -> SourceLocation | None:
     owner = value.owner
     if isinstance(owner, Operation):
         return user_location(owner.location)

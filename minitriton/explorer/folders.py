@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from minitriton.errors import MinitritonError
 
@@ -46,7 +45,7 @@ _OPTIONS = (
 )
 
 
-def compiled_with(path: Path) -> tuple[int | None, dict[str, Any]]:
+def compiled_with(path: Path) -> tuple[int | None, dict[str, int | bool]]:
     """The architecture and compile options that Triton noted for the kernel of a stage's file; None and nothing where it did not."""
     try:
         noted = json.loads(path.with_suffix(".json").read_text())

@@ -11,7 +11,6 @@ In: a `Snapshot` with its module. Out: plain values, tables first, so that a pag
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -23,8 +22,9 @@ from minitriton.dialects.ttg.types import MemDescType
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import accesses
 from minitriton.explorer.facts import Facts
-from minitriton.explorer.layout_facts import conversion_fact, layout_fact, local_cost
+from minitriton.explorer.layout_facts import Encoding, conversion_fact, layout_fact, local_cost
 from minitriton.explorer.snapshot import Snapshot
+from minitriton.explorer.wire import CostPlain, InspectionPlain, LayoutPlain, MovementPlain, TypeRow, ValuePlain
 from minitriton.layouts.encodings import DistributedEncoding, SharedEncoding
 
 
@@ -33,16 +33,16 @@ class Tables:
 
     def __init__(self, files: list[str]) -> None:
         self.files = {path: index for index, path in enumerate(files)}
-        self.types: list[dict[str, Any]] = []
-        self.layouts: list[dict[str, Any]] = []
+        self.types: list[TypeRow] = []
+        self.layouts: list[LayoutPlain] = []
         self._types: dict[Attribute, int] = {}
-        self._layouts: dict[tuple[Any, tuple[int, ...]], int] = {}
+        self._layouts: dict[tuple[Encoding, tuple[int, ...]], int] = {}
 
     def type_of(self, type_: Attribute) -> int:
         """The row of a type."""
         if type_ not in self._types:
             self._types[type_] = len(self.types)
-            row: dict[str, Any] = {"text": str(type_)}
+            row: TypeRow = {"text": str(type_)}
             self.types.append(row)
             if isinstance(type_, TensorType | MemDescType):
                 row["shape"], row["bits"] = list(type_.get_shape()), bits_of(type_)
@@ -53,7 +53,7 @@ class Tables:
     def layout_of(self, type_: TensorType | MemDescType) -> int | None:
         """The row of a type's layout; None where it has none that can be drawn."""
         encoding = ttg.layout_of(type_)
-        if encoding is None:
+        if not isinstance(encoding, DistributedEncoding | SharedEncoding):
             return None
         shape = tuple(type_.get_shape())
         if isinstance(type_, MemDescType):
@@ -79,43 +79,40 @@ def bits_of(type_: TensorType | MemDescType) -> int:
     return 64 if isinstance(element, PointerType) else int(getattr(element, "bitwidth", 32))
 
 
-def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None) -> dict[str, Any]:
+def inspect_state(state: Snapshot, tables: Tables, arch: int, grid: tuple[int, ...] | None = None) -> InspectionPlain:
     """Values, accesses and movements of `state`, by the names and numbers that its lines have; rows are those of `tables`."""
     if state.kept is None:
         return {"values": {}, "accesses": {}, "movements": {}}
     facts = Facts(state.kept, grid)
-    values: dict[str, Any] = {}
+    values: dict[str, ValuePlain] = {}
     for name, value in state.kept.values.items():
-        row = facts.get(name).plain()
-        del row["name"]
-        row["type"] = tables.type_of(value.type)
-        row["line"] = tables.place(facts.get(name).line)
-        values[name] = row
+        fact = facts.get(name)
+        values[name] = fact.plain(tables.type_of(value.type), tables.place(fact.line))
     is_laid_out = state.level == "ttgir"
-    found = (
-        {str(one.op): {**one.plain(), "line": tables.place(one.line)} for one in accesses(facts)} if is_laid_out else {}
-    )
-    movements: dict[str, Any] = {}
+    found = {str(one.op): one.plain(tables.place(one.line)) for one in accesses(facts)} if is_laid_out else {}
+    movements: dict[str, MovementPlain] = {}
     for number, op in state.kept.ops.items():
         with suppress(MinitritonError):
             movement = _movement(op, tables, arch)
             if movement is not None:
-                place = user_location(op.location)
-                movements[str(number)] = {
-                    "name": op.name, "line": tables.place((place.file, place.line) if place else None), **movement,
-                }  # fmt: skip
+                movements[str(number)] = movement
     return {"values": values, "accesses": found, "movements": movements}
 
 
-def _movement(op: Operation, tables: Tables, arch: int) -> dict[str, Any] | None:
+def _movement(op: Operation, tables: Tables, arch: int) -> MovementPlain | None:
     """Layouts from and to, and the cost, of an op that moves a tile within the block."""
+    place = user_location(op.location)
+    line = tables.place((place.file, place.line) if place else None)
     if op.name == "ttg.convert_layout":
         source, target = op.operands[0].type, op.results[0].type
         assert isinstance(source, TensorType) and isinstance(target, TensorType)
-        cost = conversion_fact(
-            ttg.layout_of(source), ttg.layout_of(target), tuple(source.get_shape()), bits_of(source), arch
-        )
+        before, after = ttg.layout_of(source), ttg.layout_of(target)
+        if not isinstance(before, DistributedEncoding) or not isinstance(after, DistributedEncoding):
+            return None
+        cost = conversion_fact(before, after, tuple(source.get_shape()), bits_of(source), arch)
         return {
+            "name": op.name,
+            "line": line,
             "from": tables.layout_of(source),
             "to": tables.layout_of(target),
             "bits": bits_of(source),
@@ -133,9 +130,13 @@ def _movement(op: Operation, tables: Tables, arch: int) -> dict[str, Any] | None
     shape = tuple(tile.get_shape())
     cost = local_cost(encoding, shared, shape, bits_of(memory), tuple(memory.get_alloc_shape()), arch, is_load=is_load)
     rows = tables.layout_of(tile), tables.layout_of(memory)
+    told = CostPlain(kind="shared memory", text=cost.text())
+    if is_load:
+        told["loads"] = [cost.plain()]
+    else:
+        told["stores"] = [cost.plain()]
     return {
-        "from": rows[is_load], "to": rows[not is_load], "bits": bits_of(memory),
-        "cost": {"kind": "shared memory", "text": cost.text(), "loads" if is_load else "stores": [vars(cost)]},
+        "name": op.name, "line": line, "from": rows[is_load], "to": rows[not is_load], "bits": bits_of(memory), "cost": told,
     }  # fmt: skip
 
 

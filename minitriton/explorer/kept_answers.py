@@ -14,21 +14,30 @@ import json
 import sys
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.packing import packed
+from minitriton.explorer.wire import (
+    CompilePlain,
+    Failure,
+    InspectionPlain,
+    KeptPlain,
+    PatternPlain,
+    Question,
+    ValuePlain,
+)
 from minitriton.explorer.worker import as_error
-from minitriton.explorer.workshop import Workshop, inspect_opened
+from minitriton.explorer.workshop import Workshop, buffers, check, compiled, inspect_opened, lessons, pattern, run, sass
+from minitriton.explorer.workshop import triton as by_triton
 from minitriton.runtime.cache import KernelCache, compiler_fingerprint
 
-_WHOLE = ("run", "sass", "buffers", "check")
 _MOST_PATTERN = 4096
 """Offsets that a file keeps of an access."""
 
 
-def deflated(value: Any) -> str:
+def deflated(value: object) -> str:
     """`value` as text that takes little room."""
     return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)).decode()
 
@@ -40,57 +49,64 @@ def lessons_with_answers(workshop: Workshop, progress: Callable[[str], None] = l
     found = cache.load(key)
     if found is not None and name in found:
         return found[name].decode()
-    lessons = workshop.answer("lessons", {})
+    found_lessons = lessons(workshop, {})
     compiles = [
         compile_with_answers(
             workshop, walk.asked, lambda text, of=walk.name: progress(f"the tour's {of}: {text}"), triton=False
         )
         for walk in TOUR
     ]
-    text = deflated({**lessons, "compiles": [packed(one) for one in compiles]})
+    text = deflated({**found_lessons, "compiles": [packed(one) for one in compiles]})
     cache.store(key, {name: text.encode()})
     return text
 
 
 def compile_with_answers(
     workshop: Workshop, asked: Asked, progress: Callable[[str], None] = lambda text: None, *, triton: bool = True
-) -> dict[str, Any]:
+) -> CompilePlain:
     """The compile as `workshop.compiled` gives it, with `kept`: what is known of values, a run, machine code, verdicts, and what
     `triton`'s wheel makes of the same program, or why it makes nothing."""
-    question = {"asked": asked.plain()}
+    question: Question = {"asked": asked.plain()}
     progress("compiling")
-    answer = workshop.answer("compile", question)
-    opened = workshop.opened(asked)
-    kept: dict[str, Any] = {"inspect": _inspections(workshop, asked)}
-    for name in _WHOLE:
-        progress(
-            {"run": "running", "sass": "disassembling", "buffers": "placing buffers", "check": "checking every pass"}[
-                name
-            ]
-        )
-        kept[name] = _answered(workshop, name, question)
+    answer = compiled(workshop, question)
+    inspections = _inspections(workshop, asked)
+    progress("running")
+    ran = _answered(run, workshop, question)
+    progress("disassembling")
+    machine = _answered(sass, workshop, question)
+    progress("placing buffers")
+    placed = _answered(buffers, workshop, question)
+    progress("checking every pass")
+    verdicts = _answered(check, workshop, question)
     progress("watching accesses")
-    kept["patterns"] = _patterns(workshop, asked, kept["inspect"])
+    patterns = _patterns(workshop, asked, inspections)
+    tables = workshop.opened(asked).tables
+    kept: KeptPlain = {
+        "inspect": inspections, "run": ran, "sass": machine, "buffers": placed, "check": verdicts, "patterns": patterns,
+        "types": tables.types, "layouts": tables.layouts,
+    }  # fmt: skip
     if triton:
         progress("compiling by Triton")
-        found = _answered(workshop, "triton", question)
+        found = _answered(by_triton, workshop, question)
         kept["triton"] = deflated(packed(found) if "states" in found else found)
-    kept["types"], kept["layouts"] = opened.tables.types, opened.tables.layouts
     return {**answer, "kept": kept}
 
 
-def _answered(workshop: Workshop, name: str, question: dict[str, Any]) -> dict[str, Any]:
+_T = TypeVar("_T")
+
+
+def _answered(service: Callable[[Workshop, Question], _T], workshop: Workshop, question: Question) -> _T | Failure:
     try:
-        return workshop.answer(name, question)
+        return service(workshop, question)
     except Exception as error:
         return as_error(error)
 
 
-def _inspections(workshop: Workshop, asked: Asked) -> dict[str, Any]:
+def _inspections(workshop: Workshop, asked: Asked) -> dict[str, InspectionPlain]:
     """By step, what is known of the state that it left; of values only what is not the same as in the state before."""
     opened = workshop.opened(asked)
-    found: dict[str, Any] = {}
-    before: dict[str, Any] = {}
+    found: dict[str, InspectionPlain] = {}
+    before: dict[str, ValuePlain] = {}
     for step, one in enumerate(opened.recording.steps):
         if (step and not one.changed) or one.after.kept is None:
             continue
@@ -101,19 +117,20 @@ def _inspections(workshop: Workshop, asked: Asked) -> dict[str, Any]:
     return found
 
 
-def _patterns(workshop: Workshop, asked: Asked, inspections: dict[str, Any]) -> dict[str, Any]:
+def _patterns(
+    workshop: Workshop, asked: Asked, inspections: dict[str, InspectionPlain]
+) -> dict[str, PatternPlain | Failure]:
     """Those of the accesses of the last TTGIR."""
     laid_out = [step for step, one in inspections.items() if one["accesses"]]
-    found: dict[str, Any] = {}
+    found: dict[str, PatternPlain | Failure] = {}
     for step in laid_out[-1:]:
         for op in inspections[step]["accesses"]:
-            answer = _answered(workshop, "pattern", {"asked": asked.plain(), "step": int(step), "op": int(op)})
-            for one in answer.get("programs", ()):
-                one["offsets"], one["warps"] = one["offsets"][:_MOST_PATTERN], one["warps"][:_MOST_PATTERN]
+            answer = _answered(pattern, workshop, {"asked": asked.plain(), "step": int(step), "op": int(op)})
             if "programs" in answer:
-                answer["programs"] = answer["programs"][
-                    : max(1, 4 * _MOST_PATTERN // max(1, len(answer["programs"][0]["offsets"])))
-                ]
+                for one in answer["programs"]:
+                    one["offsets"], one["warps"] = one["offsets"][:_MOST_PATTERN], one["warps"][:_MOST_PATTERN]
+                most = max(1, 4 * _MOST_PATTERN // max(1, len(answer["programs"][0]["offsets"])))
+                answer["programs"] = answer["programs"][:most]
             found[f"{step}:{op}"] = answer
     return found
 

@@ -10,13 +10,19 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from typing import Any
 
 import numpy as np
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.colours import background, is_coloured, painted
-from minitriton.explorer.layout_facts import LayoutFact, conversion_fact, layout_fact, local_cost, read_encoding
+from minitriton.explorer.layout_facts import (
+    Encoding,
+    LayoutFact,
+    conversion_fact,
+    layout_fact,
+    local_cost,
+    read_encoding,
+)
 from minitriton.layouts.encodings import SharedEncoding
 
 _BITS = re.compile(r"(?:f|i|bf|fp|s|u)(?:p)?(\d+)")
@@ -33,7 +39,16 @@ def run_layout(given: argparse.Namespace) -> int:
     if given.json:
         print(
             json.dumps(
-                {"layouts": [{**one.plain(), "holders": holders(one, bits, "all")} for one in facts], "costs": costs}
+                {
+                    "layouts": [
+                        {
+                            **one.plain(),
+                            "holders": {name: found.tolist() for name, found in all_holders(one, bits).items()},
+                        }
+                        for one in facts
+                    ],
+                    "costs": costs,
+                }
             )
         )
         return 0
@@ -64,15 +79,16 @@ def bits_of(text: str) -> int:
     return int(found[1])
 
 
-def way(source: Any, target: Any, shape: tuple[int, ...], bits: int, arch: int) -> list[tuple[str, str]]:
+def way(source: Encoding, target: Encoding, shape: tuple[int, ...], bits: int, arch: int) -> list[tuple[str, str]]:
     """What it costs to come from one to the other: titles and texts."""
-    if isinstance(source, SharedEncoding) and isinstance(target, SharedEncoding):
+    if isinstance(source, SharedEncoding):
+        source, target = target, source
+    if isinstance(source, SharedEncoding):
         raise MinitritonError("both are layouts of shared memory", help="one of the two must be of registers")
-    if isinstance(source, SharedEncoding) or isinstance(target, SharedEncoding):
-        registers, shared = (target, source) if isinstance(source, SharedEncoding) else (source, target)
+    if isinstance(target, SharedEncoding):
         titles = {"load from the buffer": True, "store to the buffer": False}
         return [
-            (title, local_cost(registers, shared, shape, bits, shape, arch, is_load=is_load).text())
+            (title, local_cost(source, target, shape, bits, shape, arch, is_load=is_load).text())
             for title, is_load in titles.items()
         ]
     return [("conversion", conversion_fact(source, target, shape, bits, arch).text())]
@@ -84,15 +100,19 @@ def banks(fact: LayoutFact, offset: np.ndarray, bits: int) -> np.ndarray:
     return padded * bits // 8 // BANK_BYTES % BANKS
 
 
-def holders(fact: LayoutFact, bits: int, by: str) -> Any:
-    """What stands in the cells: numbers in the tensor's shape; of "all", every kind by its name."""
+def all_holders(fact: LayoutFact, bits: int) -> dict[str, np.ndarray]:
+    """Every kind of number that may stand in the cells, in the tensor's shape."""
     found = fact.homes()
     if "offset" in found:
         found["bank"] = banks(fact, found["offset"], bits)
     else:
         found["thread"] = found["lane"] + found["warp"] * fact.sizes["lane"]
-    if by == "all":
-        return {name: numbers.tolist() for name, numbers in found.items()}
+    return found
+
+
+def holders(fact: LayoutFact, bits: int, by: str) -> np.ndarray:
+    """What stands in the cells: numbers in the tensor's shape."""
+    found = all_holders(fact, bits)
     if by not in found:
         raise MinitritonError(f"this layout has no {by!r}", help="it has: " + ", ".join(found))
     return found[by]

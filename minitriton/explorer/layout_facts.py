@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from minitriton.dialects.parsing.parser import TritonParser
 from minitriton.emulator.memory.access_cost import wavefronts
 from minitriton.errors import MinitritonError
 from minitriton.explorer.notebook import layout_html
+from minitriton.explorer.wire import Bases, CostPlain, LayoutPlain, SharedCostPlain
 from minitriton.layouts.conversion import plan_conversion
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.matrix_access import local_matrix_access
@@ -35,17 +35,7 @@ from minitriton.layouts.plans import (
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.target.architectures import architecture_of
 
-Bases = dict[str, tuple[tuple[int, ...], ...]]
-
-
-class LayoutPlain(TypedDict):
-    """A `LayoutFact` as JSON can hold it."""
-
-    encoding: str
-    kind: str
-    shape: tuple[int, ...]
-    bases: Bases
-    padding: NotRequired[tuple[tuple[int, int], ...]]
+Encoding = DistributedEncoding | SharedEncoding
 
 
 @dataclass(frozen=True)
@@ -117,6 +107,14 @@ def read_encoding(text: str) -> DistributedEncoding | SharedEncoding:
     return found
 
 
+def read_distributed(text: str) -> DistributedEncoding:
+    """The encoding of registers that `text` says. Raises `MinitritonError`."""
+    found = read_encoding(text)
+    if isinstance(found, SharedEncoding):
+        raise MinitritonError(f"{text!r} is a layout of shared memory, not of registers", help=_EXAMPLE)
+    return found
+
+
 _EXAMPLE = (
     "write it as the IR does: "
     "'#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>'"
@@ -133,6 +131,13 @@ class SharedCost:
     conflicts: int
     bytes: int
     """That a lane moves at a time."""
+
+    def plain(self) -> SharedCostPlain:
+        """As JSON can hold it."""
+        return {
+            "instruction": self.instruction, "instructions": self.instructions, "wavefronts": self.wavefronts,
+            "conflicts": self.conflicts, "bytes": self.bytes,
+        }  # fmt: skip
 
     def text(self) -> str:
         """In one line."""
@@ -160,8 +165,8 @@ def shared_cost(access: PlannedMemoryAccess, instruction: str) -> SharedCost:
 
 
 def local_cost(
-    registers: Any,
-    shared: Any,
+    registers: DistributedEncoding,
+    shared: SharedEncoding,
     shape: tuple[int, ...],
     bits: int,
     alloc_shape: tuple[int, ...],
@@ -194,14 +199,13 @@ class ConversionFact:
     loads: tuple[SharedCost, ...] = ()
     steps: tuple[str, ...] = field(default=())
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> CostPlain:
         """As JSON can hold it."""
         return {
-            **vars(self),
-            "stores": [vars(one) for one in self.stores],
-            "loads": [vars(one) for one in self.loads],
-            "text": self.text(),
-        }
+            "kind": self.kind, "registers": self.registers, "shuffles": self.shuffles, "scratch_bytes": self.scratch_bytes,
+            "barriers": self.barriers, "stores": [one.plain() for one in self.stores], "loads": [one.plain() for one in self.loads],
+            "steps": self.steps, "text": self.text(),
+        }  # fmt: skip
 
     def text(self) -> str:
         """In a few lines."""
@@ -220,7 +224,9 @@ class ConversionFact:
 
 
 @cache
-def conversion_fact(source: Any, target: Any, shape: tuple[int, ...], bits: int, arch: int) -> ConversionFact:
+def conversion_fact(
+    source: DistributedEncoding, target: DistributedEncoding, shape: tuple[int, ...], bits: int, arch: int
+) -> ConversionFact:
     """The cost of `ttg.convert_layout` from `source` to `target`. Raises `MinitritonError` where it would leave the CTA."""
     plan = plan_conversion(source, target, shape, bits, arch)
     match plan:

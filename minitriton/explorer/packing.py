@@ -8,49 +8,90 @@ Of 31 states of an attention most lines stand in many: 2.5 MB become 1.1. `web/s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
-_COLUMNS = ("text", "op", "file", "line")
+from minitriton.explorer.wire import CompilePlain, RowPlain, StatePlain, StepPlain
 
 
-def packed(compile: dict[str, Any]) -> dict[str, Any]:
+class Lines(TypedDict):
+    """Lines of all states, each once, in columns; `defines` and `uses` by the line's index."""
+
+    text: list[str]
+    op: list[int]
+    file: list[int]
+    line: list[int]
+    defines: dict[str, list[str]]
+    uses: dict[str, list[str]]
+
+
+class PackedState(TypedDict):
+    """A state whose lines are named by their index."""
+
+    level: str
+    ops: int | None
+    at: list[int]
+    number: NotRequired[list[int]]
+
+
+class PackedCompile(TypedDict):
+    """A `CompilePlain` so packed; what else it has is there too."""
+
+    kernel: str
+    arch: int
+    files: list[str]
+    sources: dict[str, str]
+    lines: Lines
+    states: list[PackedState]
+    steps: list[StepPlain]
+
+
+def packed(compile: CompilePlain) -> PackedCompile:
     """`payload(...)` with lines and runs of rows in place of texts and rows; what else it has stays."""
-    lines: dict[str, Any] = {**{name: [] for name in _COLUMNS}, "defines": {}, "uses": {}}
-    known: dict[tuple[Any, ...], int] = {}
-    return {
-        **compile,
-        "lines": lines,
-        "states": [_state(state, lines, known) for state in compile["states"]],
-        "steps": [{**step, "rows": _runs(step["rows"])} for step in compile["steps"]],
-    }
+    lines: Lines = {"text": [], "op": [], "file": [], "line": [], "defines": {}, "uses": {}}
+    known: dict[tuple[str, int, int, int], int] = {}
+    states = [_state(state, lines, known) for state in compile["states"]]
+    steps: list[StepPlain] = [{**step, "rows": _runs(step["rows"])} for step in compile["steps"]]
+    rest = {name: value for name, value in compile.items() if name not in ("states", "steps")}
+    return cast("PackedCompile", {**rest, "lines": lines, "states": states, "steps": steps})
 
 
-def _state(state: dict[str, Any], lines: dict[str, Any], known: dict[tuple[Any, ...], int]) -> dict[str, Any]:
+def _state(state: StatePlain, lines: Lines, known: dict[tuple[str, int, int, int], int]) -> PackedState:
     found: list[int] = []
-    for at, line in enumerate(zip(*(state[name] for name in _COLUMNS), strict=True)):
+    for at, line in enumerate(zip(state["text"], state["op"], state["file"], state["line"], strict=True)):
         number = known.get(line)
         if number is None:
             number = known[line] = len(known)
-            for name, value in zip(_COLUMNS, line, strict=True):
-                lines[name].append(value)
-            for name in ("defines", "uses"):
-                if (values := state[name].get(str(at))) is not None:
-                    lines[name][str(number)] = values
+            lines["text"].append(line[0])
+            lines["op"].append(line[1])
+            lines["file"].append(line[2])
+            lines["line"].append(line[3])
+            for names, into in ((state["defines"], lines["defines"]), (state["uses"], lines["uses"])):
+                if (values := names.get(str(at))) is not None:
+                    into[str(number)] = values
         found.append(number)
-    kept = {name: state[name] for name in ("level", "ops", "number") if name in state}
-    return {**kept, "at": found}
+    packed: PackedState = {"level": state["level"], "ops": state["ops"], "at": found}
+    if "number" in state:
+        packed["number"] = state["number"]
+    return packed
 
 
-def _runs(rows: list[list[Any]]) -> list[list[Any]]:
-    runs: list[list[Any]] = []
-    for kind, left, right, other in rows:
-        last = runs[-1] if runs else None
-        if last is not None and other is None and last[:4] == [kind, _back(left, last[4]), _back(right, last[4]), None]:
-            last[4] += 1
+def _runs(rows: list[RowPlain]) -> list[RowPlain]:
+    runs: list[RowPlain] = []
+    count = 0
+    for row in rows:
+        first = runs[-1] if runs else None
+        if (
+            first is not None
+            and row[3] is None
+            and first[:4] == [row[0], _back(row[1], count), _back(row[2], count), None]
+        ):
+            count += 1
+            first[4] = count
         else:
-            runs.append([kind, left, right, other, 1])
+            count = 1
+            runs.append([*row, count])
     return runs
 
 
-def _back(line: int | None, by: int) -> int | None:
-    return None if line is None else line - by
+def _back(line: str | int | None, by: int) -> int | None:
+    return line - by if isinstance(line, int) else None

@@ -6,12 +6,13 @@ Path("softmax.html").write_text(html([compile_payload]))
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Any
 
-from minitriton.explorer.packing import packed
+from minitriton.explorer.packing import PackedCompile, packed
 from minitriton.explorer.payload import payload
 from minitriton.explorer.recording import Recording
+from minitriton.explorer.wire import CompilePlain, Question
 
 
 def html(recording: Recording) -> str:
@@ -19,18 +20,18 @@ def html(recording: Recording) -> str:
     return file_page([payload(recording)])
 
 
-def file_page(compiles: list[dict[str, Any]], lessons: str | None = None) -> str:
+def file_page(compiles: list[CompilePlain], lessons: str | None = None) -> str:
     """The page with everything inside: `compiles` and `lessons` as `kept_answers` makes them."""
     given = {"compiles": [packed(one) for one in compiles], **({"lessons": lessons} if lessons else {})}
     return _page(given, "'none'")
 
 
-def live_page(asked: list[dict[str, Any]], token: str) -> str:
+def live_page(asked: list[Question], token: str) -> str:
     """The page that asks its server, with `token`, for what it shows: first for `asked`."""
     return _page({"asked": asked, "token": token}, "'self'")
 
 
-def _page(given: dict[str, Any], connect: str) -> str:
+def _page(given: Mapping[str, Sequence[PackedCompile] | Sequence[Question] | str], connect: str) -> str:
     folder = resources.files("minitriton.explorer") / "page"
     # `</` would end the script element wherever it stands; in JSON `<\/` means the same.
     data = json.dumps(given, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--")

@@ -19,6 +19,7 @@ from minitriton.dialects.tt.func import FuncOp
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import mask_of, vectorized
 from minitriton.explorer.snapshot import KeptModule
+from minitriton.explorer.wire import PatternPlain, RunOfAccessPlain
 from minitriton.lab.arguments import array_of
 from minitriton.lab.execution import Launch
 from minitriton.layouts.encodings import DistributedEncoding
@@ -47,9 +48,14 @@ class Pattern:
     bytes: int
     programs: tuple[RunOfAccess, ...] = field(default=())
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> PatternPlain:
         """As JSON can hold it."""
-        return {**vars(self), "programs": [vars(one) for one in self.programs]}
+        programs: list[RunOfAccessPlain] = [
+            {"program": one.program, "offsets": one.offsets, "warps": one.warps} for one in self.programs
+        ]
+        return {
+            "name": self.name, "array": self.array, "elements": self.elements, "bytes": self.bytes, "programs": programs,
+        }  # fmt: skip
 
 
 def pattern_of(kept: KeptModule, number: int, launch: Launch) -> Pattern:
@@ -89,6 +95,7 @@ def _pattern(
         raise MinitritonError(f"{op.name} did not run in any of the {int(np.prod(launch.grid))} programs")
     name, array = _array_at(launch, int(seen[0][1].reshape(-1)[0]))
     start, size = array.__array_interface__["data"][0], array.itemsize
+    assert isinstance(pointer.type, TensorType)
     warps = _warps(pointer.type)
     each = max(1, MOST_OFFSETS * 4 // max(1, len(seen) * len(warps)))
     runs = [
@@ -134,7 +141,7 @@ def _array_at(launch: Launch, address: int) -> tuple[str, np.ndarray]:
     return name, array
 
 
-def _warps(type_: Any) -> list[int]:
+def _warps(type_: TensorType) -> list[int]:
     """The warp that holds each element of a tensor, in row-major order; of copies the first."""
     shape = tuple(type_.get_shape())
     encoding = ttg.layout_of(type_)

@@ -13,19 +13,18 @@ LLVM IR and PTX have `number` too, the line's number from 1 in the whole text. `
 
 from __future__ import annotations
 
-from typing import Any
-
 from minitriton.explorer.difference import Difference
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.snapshot import Snapshot
+from minitriton.explorer.wire import CompilePlain, RowPlain, StatePlain, StepPlain
 
 
-def payload(recording: Recording) -> dict[str, Any]:
+def payload(recording: Recording) -> CompilePlain:
     """`recording` as values that JSON can hold."""
     files = sorted(recording.sources)
     number = {path: index for index, path in enumerate(files)}
-    states: list[dict[str, Any]] = []
-    steps: list[dict[str, Any]] = []
+    states: list[StatePlain] = []
+    steps: list[StepPlain] = []
     for index, step in enumerate(recording.steps):
         if index == 0 or step.changed:
             states.append(state_payload(step.after, number))
@@ -45,10 +44,10 @@ def payload(recording: Recording) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def state_payload(state: Snapshot, number: dict[str, int]) -> dict[str, Any]:
+def state_payload(state: Snapshot, number: dict[str, int]) -> StatePlain:
     """One state; `number` has the files by their paths."""
     lines = state.lines
-    return {
+    found: StatePlain = {
         "level": state.level, "ops": state.ops,
         "text": [line.text for line in lines],
         "op": [line.op for line in lines],
@@ -56,9 +55,11 @@ def state_payload(state: Snapshot, number: dict[str, int]) -> dict[str, Any]:
         "line": [line.source[1] if line.source else 0 for line in lines],
         "defines": {str(at): list(line.defines) for at, line in enumerate(lines) if line.defines},
         "uses": {str(at): list(line.uses) for at, line in enumerate(lines) if line.uses},
-        **({"number": [line.number for line in lines]} if state.ops is None else {}),
     }  # fmt: skip
+    if state.ops is None:
+        found["number"] = [line.number for line in lines]
+    return found
 
 
-def _rows(difference: Difference | None) -> list[list[Any]]:
+def _rows(difference: Difference | None) -> list[RowPlain]:
     return [[str(row.kind), row.left, row.right, row.other] for row in difference.rows] if difference else []

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
 from minitriton.compilation import stages
+from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ir_source import IRSource
 from minitriton.compilation.pipeline_spec import format_step
 from minitriton.dialects.context import make_context
 from minitriton.errors import MinitritonError
@@ -96,7 +97,7 @@ class Recording:
 
 
 def record(
-    source: Any,
+    source: ASTSource | IRSource,
     target: GPUTarget,
     options: CUDAOptions,
     pipeline: Pipeline | None = None,
@@ -148,20 +149,20 @@ class _Watch(Hook):
         self.step: Step | None = None
         self.text = ""
 
-    def begin(self, value: Any, seconds: float) -> None:
+    def begin(self, value: object, seconds: float) -> None:
         first = self._snapshot(value)
         text = "From the kernel's Python to IR."
         self.recording.steps.append(RecordedStep("frontend", "frontend", text, 1e3 * seconds, first, True))
         self.text = first.text
 
-    def _snapshot(self, value: Any) -> Snapshot:
+    def _snapshot(self, value: object) -> Snapshot:
         return self.snapshots.take(value, level_of(self.facts))
 
-    def before(self, step: Step, value: Any) -> None:
+    def before(self, step: Step, value: object) -> None:
         self.step = step
         self.start = time.perf_counter()
 
-    def after(self, step: Step, value: Any) -> None:
+    def after(self, step: Step, value: object) -> None:
         milliseconds = 1e3 * (time.perf_counter() - self.start)
         self.facts = (self.facts - step.destroys) | step.establishes
         state = self._snapshot(value)
@@ -173,7 +174,7 @@ class _Watch(Hook):
         self._append(step, milliseconds, state, text != self.text, None)
         self.text = text
 
-    def _note(self, value: Any) -> None:
+    def _note(self, value: object) -> None:
         """What a launch must know and only a module says."""
         if not isinstance(value, ModuleOp):
             return
@@ -185,7 +186,7 @@ class _Watch(Hook):
             with suppress(MinitritonError):
                 self.recording.descriptors = descriptor_metadata(value) or self.recording.descriptors
 
-    def replace(self, edited: EditedState) -> Any:
+    def replace(self, edited: EditedState) -> object:
         """The value that the text of `edited` stands for, recorded as a step of its own."""
         start = time.perf_counter()
         value = parse_edited(self.recording.steps[-1].after, edited.text, self.identities)

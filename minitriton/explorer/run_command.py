@@ -9,7 +9,7 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import asked_of
@@ -19,6 +19,9 @@ from minitriton.explorer.kept_answers import say
 from minitriton.explorer.workshop import Workshop
 from minitriton.lab.gpu import run_on_gpu
 from minitriton.runtime.cuda_driver import has_gpu
+
+if TYPE_CHECKING:
+    from minitriton.explorer.compiles import Opened
 
 
 def run_run(given: argparse.Namespace) -> int:
@@ -38,7 +41,7 @@ def run_run(given: argparse.Namespace) -> int:
     return 1 if ran.report.findings else 0
 
 
-def _on_gpu(opened: Any, given: argparse.Namespace) -> int:
+def _on_gpu(opened: Opened, given: argparse.Namespace) -> int:
     if not has_gpu():
         raise MinitritonError("there is no GPU here", help="leave out --gpu: the emulator counts, and needs none")
     launch = launch_of(opened.program, opened.recording)
@@ -90,6 +93,6 @@ def text_of(ran: Ran, sources: dict[str, str], *, colour: bool, kernel: str) -> 
     for name, array in ran.arrays.items():
         shown = summary(array)
         lines.append(
-            f"{name}: {shown['elements']} elements, {', '.join(f'{x:.4g}' if isinstance(x, float) else x for x in shown['first'])}, ..."
+            f"{name}: {shown['elements']} elements, {', '.join(f'{x:.4g}' if isinstance(x, float) else str(x) for x in shown['first'])}, ..."
         )
     return "\n".join([*lines, *ran.report.output])

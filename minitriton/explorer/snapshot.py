@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -106,7 +105,7 @@ class Snapshots:
         self._lines = ModuleLines(identities)
         self._last: tuple[Snapshot, list[Row]] | None = None
 
-    def take(self, value: Any, level: str) -> Snapshot:
+    def take(self, value: object, level: str) -> Snapshot:
         """The state `value`: a module, or what prints as LLVM IR or PTX; the state before, as it is, where a pass has left the
         module alone."""
         if not isinstance(value, ModuleOp):
@@ -126,7 +125,7 @@ class Snapshots:
         return taken
 
 
-def snapshot(value: Any, level: str, identities: Identities, *, keep: bool = False) -> Snapshot:
+def snapshot(value: object, level: str, identities: Identities, *, keep: bool = False) -> Snapshot:
     """The state `value` by itself."""
     return Snapshots(identities, keep=keep).take(value, level)
 

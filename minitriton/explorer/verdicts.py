@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from minitriton.compilation.ir_source import IRSource
 from minitriton.compilation.stages import first_facts
@@ -16,12 +15,14 @@ from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.program import Program
 from minitriton.explorer.recording import level_of
+from minitriton.explorer.wire import VerdictPlain
 from minitriton.lab.checker import check
+from minitriton.lab.execution import Launch
 from minitriton.lab.report import PassRow
 from minitriton.pass_manager import Pipeline
 
 
-def verdicts(program: Program, asked: Asked) -> list[dict[str, Any] | None]:
+def verdicts(program: Program, asked: Asked) -> list[VerdictPlain | None]:
     """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR."""
     launch = program.launch()
     if not asked.states:
@@ -38,7 +39,7 @@ def verdicts(program: Program, asked: Asked) -> list[dict[str, Any] | None]:
     return _after_edit(program, asked, launch)
 
 
-def _after_edit(program: Program, asked: Asked, launch: Any) -> list[dict[str, Any] | None]:
+def _after_edit(program: Program, asked: Asked, launch: Launch) -> list[VerdictPlain | None]:
     """The check from the last edited state on."""
     last = max(asked.states, key=lambda one: one.after)
     steps = program.pipeline().steps
@@ -62,11 +63,11 @@ def _after_edit(program: Program, asked: Asked, launch: Any) -> list[dict[str, A
             options=program.options,
             pipeline=Pipeline(steps[last.after :]),
         )
-    before: list[dict[str, Any] | None] = [None] * (last.after + 1 + sum(one is not last for one in asked.states))
+    before: list[VerdictPlain | None] = [None] * (last.after + 1 + sum(one is not last for one in asked.states))
     return [*before, {"name": "edited", "verdict": "first", "ok": True, "why": ""}, *map(_verdict, report.rows[1:])]
 
 
-def _verdict(row: PassRow) -> dict[str, Any]:
+def _verdict(row: PassRow) -> VerdictPlain:
     if row.ok:
         verdict = row.against_before.value if row.changed else "unchanged"
     else:

@@ -18,9 +18,13 @@ import threading
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError
+from minitriton.explorer.wire import Failure, Problem, Question
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, ForkServerProcess, SpawnContext, SpawnProcess
 
 SECONDS = 300.0
 """That a question may take."""
@@ -37,7 +41,7 @@ class Worker:
     def __init__(self, seconds: float = SECONDS) -> None:
         self.seconds = seconds
         self._lock = threading.Lock()
-        self._process: Any = None
+        self._process: ForkServerProcess | SpawnProcess | None = None
         self._pipe: Connection | None = None
         self._closed = False
 
@@ -57,7 +61,7 @@ class Worker:
         self._process.start()
         theirs.close()
 
-    def ask(self, name: str, given: dict[str, Any]) -> bytes:
+    def ask(self, name: str, given: Question) -> bytes:
         """The answer of service `name`, as JSON: `{"ok": ...}` or `{"error": ...}`."""
         with self._lock:
             if self._closed:
@@ -70,8 +74,10 @@ class Worker:
                     return self._pipe.recv_bytes()
                 why = f"it took more than {self.seconds:.0f} s"
             except (EOFError, OSError):
-                self._process.join(1)
-                why = f"its process ended with status {self._process.exitcode}"
+                process = self._process
+                assert process is not None
+                process.join(1)
+                why = f"its process ended with status {process.exitcode}"
             self._stop()
             return error_bytes(
                 MinitritonError(
@@ -102,11 +108,11 @@ def error_bytes(error: BaseException) -> bytes:
     return json.dumps(as_error(error)).encode()
 
 
-def as_error(error: BaseException) -> dict[str, Any]:
+def as_error(error: BaseException) -> Failure:
     """An error as plain values: what a page shows, and where."""
     if isinstance(error, MinitritonError):
         place = error.location
-        said: dict[str, Any] = {
+        said: Problem = {
             "message": error.message, "help": error.help, "text": str(error), "source_line": error.source_line,
             "file": place.file if place else None, "line": place.line if place else None, "column": place.column if place else None,
             "source": _text_of(place.file) if place else None,
@@ -125,7 +131,7 @@ def _text_of(path: str) -> str | None:
 
 
 @functools.cache
-def _context() -> Any:
+def _context() -> SpawnContext | ForkServerContext:
     """How processes are started: where it can be, by forks of one that has imported everything."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")

@@ -8,7 +8,7 @@ workshop.answer("inspect", {"asked": {...}, "step": 6})["values"]["12"]
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict
 
 from minitriton.analysis.locations import user_location
 from minitriton.errors import MinitritonError
@@ -28,12 +28,26 @@ from minitriton.explorer.program import Program, open_program
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.verdicts import verdicts
+from minitriton.explorer.wire import (
+    Answer,
+    BuffersPlain,
+    CompilePlain,
+    Drawn,
+    GradePlain,
+    InspectionPlain,
+    LessonsPlain,
+    PatternPlain,
+    Question,
+    RunPlain,
+    SassPlain,
+    VerdictsPlain,
+)  # fmt: skip
 
 
 class Workshop(Compiles):
     """Answers about the compiles of a session."""
 
-    def answer(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, name: str, given: Question) -> Answer:
         """What service `name` says. Raises `MinitritonError` for what it cannot do, and for a service that there is not."""
         if name not in SERVICES:
             raise MinitritonError(f"the explorer has no service {name!r}", help="it has: " + ", ".join(SERVICES))
@@ -45,7 +59,7 @@ class Workshop(Compiles):
         return SERVICES[name](self, given)
 
 
-def compiled(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def compiled(workshop: Workshop, given: Question) -> CompilePlain:
     """All steps and states: what `payload` says. With `again`, from the file as it is now."""
     asked = asked_of(given)
     if given.get("again"):
@@ -55,7 +69,16 @@ def compiled(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     return {**payload(opened.recording), **about(opened.program), "took": took, "stamp": opened.stamp}
 
 
-def about(program: Program) -> dict[str, Any]:
+class About(TypedDict):
+    """What a page shows of a program beside its compile."""
+
+    asked: Question
+    code: str
+    command: str
+    options: dict[str, int]
+
+
+def about(program: Program) -> About:
     """What a page shows of a program beside its compile: how to get the same again, and what may be changed of it."""
     asked = program.asked
     return {
@@ -64,14 +87,14 @@ def about(program: Program) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def inspected(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def inspected(workshop: Workshop, given: Question) -> InspectionPlain:
     """Values, accesses and movements of the state after a step, and the tables that they name."""
     opened = workshop.opened(asked_of(given))
     step = _step(opened, given)
     return {**inspect_opened(opened, step), "types": opened.tables.types, "layouts": opened.tables.layouts}
 
 
-def inspect_opened(opened: Opened, step: int) -> dict[str, Any]:
+def inspect_opened(opened: Opened, step: int) -> InspectionPlain:
     """What `inspected` says of one step, without the tables."""
     if step not in opened.inspected:
         state = opened.recording.steps[step].after
@@ -79,14 +102,14 @@ def inspect_opened(opened: Opened, step: int) -> dict[str, Any]:
     return opened.inspected[step]
 
 
-def _step(opened: Opened, given: dict[str, Any]) -> int:
+def _step(opened: Opened, given: Question) -> int:
     step = given.get("step")
     if not isinstance(step, int) or not 0 <= step < len(opened.recording.steps):
         raise MinitritonError(f"there is no step {step!r}")
     return step
 
 
-def run(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def run(workshop: Workshop, given: Question) -> RunPlain:
     """The counts of a run on the emulator; with `against`, how far each array differs from that compile's."""
     asked = asked_of(given)
     ran = _ran(workshop, asked)
@@ -106,7 +129,7 @@ def _ran(workshop: Workshop, asked: Asked) -> Ran:
     return opened.ran
 
 
-def sass(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def sass(workshop: Workshop, given: Question) -> SassPlain:
     """The machine code as a state, and what the kernel takes of a multiprocessor."""
     opened = workshop.opened(asked_of(given))
     cubin = _cubin(opened)
@@ -128,19 +151,19 @@ def _cubin(opened: Opened) -> bytes:
     return opened.cubin
 
 
-def check(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def check(workshop: Workshop, given: Question) -> VerdictsPlain:
     """The verdict of `minitriton check` on every pass."""
     asked = asked_of(given)
     return {"steps": verdicts(open_program(asked), asked)}
 
 
-def buffers(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def buffers(workshop: Workshop, given: Question) -> BuffersPlain:
     """Shared memory by buffer over time."""
     opened = workshop.opened(asked_of(given))
     return buffers_of(opened.recording, opened.tables)
 
 
-def pattern(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def pattern(workshop: Workshop, given: Question) -> PatternPlain:
     """Which elements one access of a step's state touches."""
     opened = workshop.opened(asked_of(given))
     kept = opened.recording.steps[_step(opened, given)].after.kept
@@ -154,35 +177,34 @@ def pattern(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
     return {**found.plain(), "line": opened.tables.place((place.file, place.line) if place else None)}
 
 
-def triton(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def triton(workshop: Workshop, given: Question) -> CompilePlain:
     """The same program through Triton's own passes."""
     recording = triton_recording(open_program(asked_of(given)))
     return {**payload(recording), "label": recording.pipeline}
 
 
-def lessons(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def lessons(workshop: Workshop, given: Question) -> LessonsPlain:
     """The tour and the exercises."""
     return {"tour": [walk.plain() for walk in TOUR], "exercises": [one.plain() for one in EXERCISES]}
 
 
-def exercise(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def exercise(workshop: Workshop, given: Question) -> GradePlain:
     """Whether a state, or words (`text`), solve the exercise `name`."""
     found = grade(find(str(given.get("name"))), workshop, asked_of(given), str(given.get("text") or ""))
     return {"ok": found.ok, "said": list(found.said)}
 
 
-def layout(workshop: Workshop, given: dict[str, Any]) -> dict[str, Any]:
+def layout(workshop: Workshop, given: Question) -> Drawn:
     """Encodings that are being written (`encodings`), on a `shape` of elements of `bits`, for `arch`."""
-    try:
-        shape = tuple(int(size) for size in given["shape"])
-        texts = [str(text) for text in given["encodings"]]
-        bits, arch = int(given["bits"]), int(given["arch"])
-    except (KeyError, TypeError, ValueError):
-        raise MinitritonError("a layout needs encodings, shape, bits and arch") from None
-    return {**drawn(texts, shape, bits, arch)}
+    match given:
+        case {"shape": list(sizes), "encodings": list(texts), "bits": int(bits), "arch": int(arch)}:
+            shape = tuple(size for size in sizes if isinstance(size, int))
+            return drawn([str(text) for text in texts], shape, bits, arch)
+        case _:
+            raise MinitritonError("a layout needs encodings, shape, bits and arch")
 
 
-Service = Callable[[Workshop, dict[str, Any]], dict[str, Any]]
+Service = Callable[[Workshop, Question], Answer]
 
 SERVICES: dict[str, Service] = {
     "compile": compiled, "inspect": inspected, "run": run, "sass": sass, "check": check,
@@ -190,6 +212,6 @@ SERVICES: dict[str, Service] = {
 }  # fmt: skip
 
 
-def asked_of(given: dict[str, Any]) -> Asked:
+def asked_of(given: Question) -> Asked:
     """The state that a question is about."""
     return Asked.of_plain(given.get("asked"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from minitriton.explorer.asked import Asked
 from minitriton.explorer.compiles import Compiles, Opened
 from minitriton.explorer.execution import Ran, largest_difference, run_program
 from minitriton.explorer.facts import Facts
-from minitriton.explorer.layout_facts import local_cost, read_encoding
+from minitriton.explorer.layout_facts import local_cost, read_distributed, read_encoding
 from minitriton.layouts.encodings import SharedEncoding
 
 
@@ -220,14 +219,14 @@ def without_conflicts(store: str, load: str, shape: tuple[int, int], bits: int) 
     """The words are an encoding of shared memory into which `store` writes, and out of which `load` reads, without conflicts."""
 
     def check(answer: Answer) -> Said:
-        encoding: Any = read_encoding(answer.text)
+        encoding = read_encoding(answer.text)
         if not isinstance(encoding, SharedEncoding):
             return Said(
                 False, "this is no layout of shared memory: write a swizzled_shared<{...}> or padded_shared<{...}>"
             )
         costs = {
-            "store": local_cost(read_encoding(store), encoding, shape, bits, shape, 80, is_load=False),
-            "load": local_cost(read_encoding(load), encoding, shape, bits, shape, 80, is_load=True),
+            "store": local_cost(read_distributed(store), encoding, shape, bits, shape, 80, is_load=False),
+            "load": local_cost(read_distributed(load), encoding, shape, bits, shape, 80, is_load=True),
         }  # fmt: skip
         ok = not any(one.conflicts for one in costs.values())
         return Said(ok, "; ".join(f"{name}: {one.text()}" for name, one in costs.items()))

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from minitriton.commands.pipeline_edits import edited
 from minitriton.errors import MinitritonError
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.asked import Asked, AskedMore
 from minitriton.explorer.compiles import Compiles
 from minitriton.explorer.lessons.checks import Answer, Check
 from minitriton.explorer.program import open_program
+from minitriton.explorer.wire import ExercisePlain
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -32,7 +33,7 @@ class Exercise:
     wants: str
     checks: tuple[Check, ...]
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> ExercisePlain:
         """What a page shows of it."""
         return {
             "name": self.name, "title": self.title, "grade": self.grade, "task": self.task, "hint": self.hint, "wants": self.wants,
@@ -67,6 +68,6 @@ def grade(exercise: Exercise, workshop: Compiles, asked: Asked, text: str = "") 
     return Grade(True, tuple(said))
 
 
-def kernel(name: str, signature: str, **more: Any) -> Asked:
+def kernel(name: str, signature: str, **more: Unpack[AskedMore]) -> Asked:
     """The program of an exercise."""
     return Asked(f"{KERNELS / 'exercises.py'}:{name}", signature, **more)

@@ -7,10 +7,11 @@ text of the kernel's line to mark, `tab`, the tab below.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
-from minitriton.explorer.asked import Asked
+from minitriton.explorer.asked import Asked, AskedMore
 from minitriton.explorer.lessons.exercise import KERNELS
+from minitriton.explorer.wire import StopPlain, WalkPlain
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,12 @@ class Stop:
     line: str = ""
     tab: str = "facts"
 
+    def plain(self) -> StopPlain:
+        """As JSON can hold it."""
+        return {
+            "title": self.title, "text": self.text, "step": self.step, "level": self.level, "op": self.op, "line": self.line, "tab": self.tab,
+        }  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Walk:
@@ -35,17 +42,17 @@ class Walk:
     asked: Asked
     stops: tuple[Stop, ...]
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> WalkPlain:
         """As JSON can hold it."""
         return {
             "name": self.name,
             "title": self.title,
             "asked": self.asked.plain(),
-            "stops": [vars(stop) for stop in self.stops],
+            "stops": [stop.plain() for stop in self.stops],
         }
 
 
-def _kernel(name: str, signature: str, **more: Any) -> Asked:
+def _kernel(name: str, signature: str, **more: Unpack[AskedMore]) -> Asked:
     return Asked(f"{KERNELS / 'tour.py'}:{name}", signature, **more)
 
 
