@@ -136,7 +136,9 @@ class IRBuilder:
 
     def insert(self, op: OpT) -> OpT:
         """Puts `op` at the end of the current block. It is named after the variable being assigned, if any."""
-        op.location = self.location if self.name is None else named_location(self.name, self.location)
+        place = self.place
+        location = place.attribute() if type(place) is Place else place
+        op.location = location if self.name is None else named_location(self.name, location)
         self.block.add_op(op)
         return op
 

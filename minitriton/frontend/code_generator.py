@@ -35,8 +35,12 @@ from minitriton.frontend.builder import IRBuilder, named_location
 from minitriton.frontend.errors import CompilationError
 from minitriton.frontend.function import JITCallable
 from minitriton.frontend.functions import CompiledFunctions, flat_types
-from minitriton.frontend.generator.base import rebuild
-from minitriton.frontend.generator.calls import CallVisitor
+from minitriton.frontend.generator.base import Generator, rebuild
+from minitriton.frontend.generator.branches import Branches
+from minitriton.frontend.generator.calls import Calls
+from minitriton.frontend.generator.expressions import Expressions
+from minitriton.frontend.generator.loops import Loops
+from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.prepared_tree import PreparedFunction, prepared_tree
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.descriptors import tensor_descriptor
@@ -53,43 +57,73 @@ Promise = Sequence[Any]
 """The name of an attribute of an argument, and its value: `["tt.divisibility", 16]`."""
 
 
-class CodeGenerator(CallVisitor):
-    """Compiles one function; `functions` holds those it calls."""
+class CodeGenerator:
+    """Compiles a kernel and the functions it calls: puts together what visits their syntax trees."""
 
-    def __init__(self, builder: IRBuilder, fn: JITCallable, functions: CompiledFunctions) -> None:
-        super().__init__(builder, fn)
-        self.functions = functions
+    def __init__(self, builder: IRBuilder) -> None:
+        self.b = builder
+        self.functions = CompiledFunctions(self._called_function)
+        self.generator = generator = Generator(builder)
+        calls = Calls(generator, self.functions)
+        builder.call_function = calls.call_function
+        expressions = Expressions(generator, calls.call)
+        self.statements = statements = Statements(generator, expressions, calls)
+        branches = Branches(generator, expressions, statements)
+        loops = Loops(generator, expressions, statements)
+        generator.parts = (expressions, calls, statements, branches, loops)
+
+    def _called_function(self, fn: JITCallable, name: str, args: Sequence[object]) -> tuple[Operation, base_type]:
+        return self.function(fn, name, _PRIVATE, args, [])
 
     def function(
-        self, name: str, visibility: str, args: Sequence[object], arg_attrs: list[dict[str, Attribute]]
+        self,
+        fn: JITCallable,
+        name: str,
+        visibility: str,
+        args: Sequence[object],
+        arg_attrs: list[dict[str, Attribute]],
     ) -> tuple[Operation, base_type]:
-        """The `tt.func` of the function for arguments like `args` (types stand for run-time values)."""
-        tree = prepared_tree(self.fn)
+        """The `tt.func` of `fn` for arguments like `args` (types stand for run-time values)."""
+        b = self.b
+        inserted, function = (b.block, b.location, b.name), self.generator.begin(fn)
+        try:
+            return self._function(fn, name, visibility, args, arg_attrs)
+        finally:
+            self.generator.end(function)
+            b.block, b.location, b.name = inserted
+
+    def _function(
+        self,
+        fn: JITCallable,
+        name: str,
+        visibility: str,
+        args: Sequence[object],
+        arg_attrs: list[dict[str, Attribute]],
+    ) -> tuple[Operation, base_type]:
+        tree = prepared_tree(fn)
         self._check_parameters(tree)
         location = tree.place.attribute()
         types = [t for arg in args if (type := _run_time_type(arg)) is not None for t in flat_types(type)]
         entry = Block(arg_types=types)
         region = Region(entry)
         b = self.b
-        outer = (b.block, b.location, b.name, b.call_function)
-        b.block, b.location, b.name, b.call_function = entry, location, None, self.call_function
+        b.block, b.location, b.name = entry, location, None
         self._bind_parameters(args, entry, location)
-        self.run(tree.body)
+        self.statements.run(tree.body)
         result_type = self._end(b)
         if visibility == _PUBLIC and result_type != void:
-            raise self.error(
+            raise self.generator.error(
                 next(n for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value is not None),
-                f"a kernel returns nothing, but {self.fn.__name__} returns {result_type}",
+                f"a kernel returns nothing, but {fn.__name__} returns {result_type}",
                 "store the result with tl.store through a pointer parameter",
             )
-        b.block, b.location, b.name, b.call_function = outer
         op = tt.FuncOp(
             name,
             FunctionType.from_lists(types, flat_types(result_type)),
             region,
             visibility=visibility,
             arg_attrs=[DictionaryAttr(a) for a in arg_attrs] if any(arg_attrs) else None,
-            attributes={"noinline": BoolAttr.from_bool(self.fn.noinline and visibility == _PRIVATE)},
+            attributes={"noinline": BoolAttr.from_bool(fn.noinline and visibility == _PRIVATE)},
         )
         op.location = location
         return op, result_type
@@ -97,14 +131,14 @@ class CodeGenerator(CallVisitor):
     def _check_parameters(self, tree: PreparedFunction) -> None:
         for starred in (tree.args.vararg, tree.args.kwarg):
             if starred is not None:
-                raise self.unsupported(
+                raise self.generator.unsupported(
                     tree,
                     f"a variable number of parameters is not supported: {starred.arg}",
                     "name each, or pass a tuple",
                 )
-        for param, node in zip(self.fn.params, tree.args.args, strict=False):
+        for param, node in zip(self.generator.fn.params, tree.args.args, strict=False):
             if param.is_constexpr and (param.do_not_specialize or param.do_not_specialize_on_alignment):
-                raise self.error(
+                raise self.generator.error(
                     node,
                     f"{param.name} marked as constexpr and listed in do_not_specialize/do_not_specialize_on_alignment. "
                     "Remove constexpr designation to skip specialization.",
@@ -113,7 +147,7 @@ class CodeGenerator(CallVisitor):
     def _bind_parameters(self, args: Sequence[object], entry: Block, location: LocationAttr) -> None:
         handles = entry.args
         cursor = 0
-        for name, arg in zip(self.fn.arg_names, args, strict=True):
+        for name, arg in zip(self.generator.fn.arg_names, args, strict=True):
             start = cursor
             type = _run_time_type(arg)
             value = arg
@@ -121,23 +155,24 @@ class CodeGenerator(CallVisitor):
                 value, cursor = rebuild(type, handles, cursor)
             for handle in handles[start:cursor]:
                 handle.location = named_location(name, location)
-            self.bind(name, value)
+            self.generator.bind(name, value)
 
     def _end(self, b: IRBuilder) -> base_type:
         """Returns at the end of a body that did not; gives the function's result type."""
-        result = self.return_type or void
-        if not self.terminated:
+        result = self.generator.return_type or void
+        if not self.generator.terminated:
             values = [b.value(ub.PoisonOp.create(result_types=(t,))) for t in flat_types(result)]
             b.insert(tt.ReturnOp(values))
         return result
 
 
-CodeGenerator.handlers = {
-    kind: handler
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and (handler := getattr(CodeGenerator, f"visit_{kind.__name__}", None)) is not None
+Generator.visitors = {
+    kind: (position, getattr(part, f"visit_{name}"))
+    for position, part in enumerate((Expressions, Calls, Statements, Branches, Loops))
+    for name, kind in vars(ast).items()
+    if hasattr(part, f"visit_{name}")
 }
-CodeGenerator.handlers[ast.List] = CodeGenerator.visit_Tuple
+Generator.visitors[ast.List] = Generator.visitors[ast.Tuple]
 
 
 def _run_time_type(arg: object) -> base_type | None:
@@ -164,18 +199,10 @@ def ast_to_ttir(
     constants: dict[Path, object] = {
         (fn.arg_names.index(key),) if isinstance(key, str) else key: value for key, value in constexprs.items()
     }
-    builder = IRBuilder(options, target)
-
-    def compile_function(callee: JITCallable, name: str, args: Sequence[object]) -> tuple[Operation, base_type]:
-        generator = CodeGenerator(builder, callee, functions)
-        return generator.function(name, _PRIVATE, args, [])
-
-    functions = CompiledFunctions(compile_function)
+    generator = CodeGenerator(IRBuilder(options, target))
     arguments, arg_attrs = _kernel_arguments(fn, signature, constants, attrs)
-    kernel, _ = CodeGenerator(builder, fn, functions).function(
-        _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs
-    )
-    module = ModuleOp([kernel, *functions.ops()])
+    kernel, _ = generator.function(fn, _kernel_name(fn, signature, constants), _PUBLIC, arguments, arg_attrs)
+    module = ModuleOp([kernel, *generator.functions.ops()])
     module.location = FileLineColLoc(StringAttr(fn.file_name), IntAttr(fn.begin_line), IntAttr(0))
     return module
 

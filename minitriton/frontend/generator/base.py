@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from minitriton import knobs
 from minitriton.errors import SourceLocation
@@ -136,14 +136,23 @@ def wrapped(value: object) -> base_value | None:
     return constexpr(value)
 
 
-class GeneratorBase:
-    """Compiles the body of one function into the builder's current block."""
+class Generator:
+    """Compiles the body of a function into the builder's current block: its scopes, place and errors, until the next `begin`.
 
-    handlers: ClassVar[dict[type[ast.AST], Callable[..., object]]] = {}
-    """Visitor of each kind of syntax node; filled by `CodeGenerator`."""
+    What a syntax node becomes is said by the visitors of its kind (`Expressions`, `Calls`, `Statements`, `Branches`, `Loops`),
+    which share this object.
+    """
 
-    def __init__(self, builder: IRBuilder, fn: JITCallable) -> None:
+    visitors: ClassVar[dict[type[ast.AST], tuple[int, Callable[..., object]]]] = {}
+    """Kind of syntax node → which of `parts` visits it, and the method that does; filled by `CodeGenerator`."""
+
+    def __init__(self, builder: IRBuilder) -> None:
+        self.parts: tuple[object, ...] = ()
         self.b = builder
+
+    def begin(self, fn: JITCallable) -> dict[str, object]:
+        """Turns to the body of `fn`. Gives what `end` takes to go on with the function before."""
+        outer = vars(self).copy()
         self.fn = fn
         self.gscope = fn.get_capture_scope()
         self.lscope: Scope = {}
@@ -157,11 +166,16 @@ class GeneratorBase:
         self.lost: dict[str, str] = {}
         """Why a local variable that has no value had to lose it, by name."""
         self._known_globals: dict[str, object] = {}
+        return outer
+
+    def end(self, outer: dict[str, object]) -> None:
+        """Goes on with the function that was being compiled at `begin`, which gave `outer`."""
+        vars(self).update(outer)
 
     def visit(self, node: Any) -> object:
         """Compiles one syntax node. Errors leave with the node's place."""
-        handler = self.handlers.get(type(node))
-        if handler is None:
+        found = self.visitors.get(type(node))
+        if found is None:
             if node is None:
                 return None
             raise self.unsupported(
@@ -176,7 +190,8 @@ class GeneratorBase:
             b.place = place
             self.current = node
         try:
-            result = handler(self, node)
+            part, method = found
+            result = method(self.parts[part], node)
         except (CompilationError, RecursionError):
             raise
         except Exception as error:
@@ -242,6 +257,11 @@ class GeneratorBase:
         self.lscope[name] = value
         self.local_defs[name] = value
 
+    def bind_results(self, names: Iterable[str], values: Iterable[object], op: Operation) -> None:
+        """Assigns local variables what `op` gives for `values`, which it has instead of them."""
+        for name, value in zip(names, rebuild_all(map(type_of, values), list(op.results)), strict=True):
+            self.bind(name, value)
+
     def as_variable(self, value: object) -> object:
         """What a variable holds after `x = value`: numbers become tensors, so that loops and branches can change them."""
         if type(value) is tensor:
@@ -274,6 +294,3 @@ def _usable_global(value: object) -> bool:
     if (getattr(value, "__module__", None) or "").startswith("minitriton.language"):
         return True
     return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
-
-
-"""Whether errors inside the frontend keep their own traceback."""

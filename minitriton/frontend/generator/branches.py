@@ -7,14 +7,14 @@ if n > 0: return        cf.cond_br %c, ^then, ^rest (structured regions cannot b
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from xdsl.dialects import cf, scf
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Region
 
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
-from minitriton.frontend.generator.statements import StatementVisitor
+from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
+from minitriton.frontend.generator.expressions import Expressions
+from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.prepared_tree import PreparedIf
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.values import tensor, type_of, unwrap
@@ -29,18 +29,26 @@ def _same_values(a: object, b: object) -> bool:
     return a is b or (is_ir_value(a) and is_ir_value(b) and flatten_all([a]) == flatten_all([b]))
 
 
-class BranchVisitor(StatementVisitor):
+class Branches:
     """Compiles `if`."""
+
+    def __init__(self, generator: Generator, expressions: Expressions, statements: Statements) -> None:
+        self.generator = generator
+        self.b = generator.b
+        self.visit = generator.visit
+        self.unsupported = generator.unsupported
+        self.expressions = expressions
+        self.statements = statements
 
     def visit_If(self, node: PreparedIf) -> None:
         condition = self.visit(node.test)
         if type(condition) is not tensor:
-            self.run(node.body if self.static_condition(node, condition) else node.orelse)
+            self.statements.run(node.body if self.expressions.static_condition(node, condition) else node.orelse)
             return
-        condition = self.scalar_condition(node, condition)
+        condition = self.expressions.scalar_condition(node, condition)
         if not node.has_return:
             self._structured_if(condition, node)
-        elif self.region_depth:
+        elif self.generator.region_depth:
             raise self.unsupported(
                 node,
                 "Cannot have `return` statements inside `while` or `for` statements in triton.",
@@ -52,10 +60,10 @@ class BranchVisitor(StatementVisitor):
     def _branch(self, statements: list[ast.stmt], block: Block, before: Scope) -> tuple[Scope, Scope]:
         """Compiles one branch from the scope `before`; gives the scope after it and the names it defined."""
         self.b.block = block
-        self.lscope, self.local_defs = copied_scope(before), {}
-        self.terminated = False
-        self.run(statements)
-        return self.lscope, self.local_defs
+        self.generator.lscope, self.generator.local_defs = copied_scope(before), {}
+        self.generator.terminated = False
+        self.statements.run(statements)
+        return self.generator.lscope, self.generator.local_defs
 
     def _merged_names(self, before: Scope, then: tuple[Scope, Scope], other: tuple[Scope, Scope]) -> list[str]:
         """Variables whose value depends on the branch taken: changed ones in order of definition, then new ones by name."""
@@ -97,7 +105,7 @@ class BranchVisitor(StatementVisitor):
     ) -> None:
         """The scope after a branch: as before it, less what only one branch made of a variable that was no tensor, and less
         the loop variables of the branches."""
-        self.lscope, self.local_defs = before, defs
+        self.generator.lscope, self.generator.local_defs = before, defs
         for name in before.keys() - (then[0].keys() & other[0].keys()):
             del before[name]
         merged = set(names)
@@ -106,23 +114,23 @@ class BranchVisitor(StatementVisitor):
                 continue
             a, b = then[1].get(name), other[1].get(name)
             if name in then[1] and name in other[1] and _same_values(a, b):
-                self.bind(name, a)
+                self.generator.bind(name, a)
             elif name in before and not is_ir_value(before[name]) and unwrap(a) != unwrap(b):
                 del before[name]
 
     def _structured_if(self, condition: tensor, node: PreparedIf) -> None:
         b = self.b
-        before, defs, outer, location = self.lscope, self.local_defs, b.block, b.location
+        before, defs, outer, location = self.generator.lscope, self.generator.local_defs, b.block, b.location
         then_region, then_block = b.region()
         else_region, else_block = b.region()
-        self.region_depth += 1
+        self.generator.region_depth += 1
         then = self._branch(node.body, then_block, before)
         then_end, else_end = b.block, else_block
         other: tuple[Scope, Scope] = (before.copy(), {})
         if node.orelse:
             other = self._branch(node.orelse, else_block, before)
             else_end = b.block
-        self.region_depth -= 1
+        self.generator.region_depth -= 1
         names = self._merged_names(before, then, other)
         values = [then[0][name] for name in names]
         handles = flatten_all(values)
@@ -140,30 +148,26 @@ class BranchVisitor(StatementVisitor):
         b.block = outer
         b.insert(op)
         self._leave_branches(before, defs, then, other, names)
-        self._bind_results(names, values, op)
-
-    def _bind_results(self, names: list[str], values: Sequence[object], op: Operation) -> None:
-        for name, value in zip(names, rebuild_all(map(type_of, values), list(op.results)), strict=True):
-            self.bind(name, value)
+        self.generator.bind_results(names, values, op)
 
     def _branching_if(self, condition: tensor, node: PreparedIf) -> None:
         b = self.b
-        before, defs, region = self.lscope, self.local_defs, b.block.parent
+        before, defs, region = self.generator.lscope, self.generator.local_defs, b.block.parent
         assert region is not None
         then_block, else_block = Block(), Block()
         b.insert(cf.ConditionalBranchOp(condition.handle, then_block, (), else_block, ()))
         region.add_block(then_block)
         region.add_block(else_block)
         then = self._branch(node.body, then_block, before)
-        then_end, then_returned = b.block, self.terminated
+        then_end, then_returned = b.block, self.generator.terminated
         other = self._branch(node.orelse, else_block, before)
-        else_end, else_returned = b.block, self.terminated
-        self.terminated = then_returned and else_returned
+        else_end, else_returned = b.block, self.generator.terminated
+        self.generator.terminated = then_returned and else_returned
         if then_returned or else_returned:
             # Only one branch goes on: the rest of the function continues its block.
             scope, new = other if then_returned else then
             b.block = else_end if then_returned else then_end
-            self.lscope, self.local_defs = scope, {**defs, **new}
+            self.generator.lscope, self.generator.local_defs = scope, {**defs, **new}
             return
         names = self._merged_names(before, then, other)
         values = [then[0][name] for name in names]
@@ -176,4 +180,4 @@ class BranchVisitor(StatementVisitor):
         b.block = end
         self._leave_branches(before, defs, then, other, names)
         for name, value in zip(names, rebuild_all(map(type_of, values), list(end.args)), strict=True):
-            self.bind(name, value)
+            self.generator.bind(name, value)

@@ -18,9 +18,8 @@ from minitriton.frontend.error_help import call_help, help_for
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
 from minitriton.frontend.function import JITCallable, compiled_function
 from minitriton.frontend.functions import CompiledFunctions, FunctionRecord
-from minitriton.frontend.generator.base import flatten_all, is_static, rebuild, wrapped
-from minitriton.frontend.generator.expressions import BoundMethod
-from minitriton.frontend.generator.loops import LoopVisitor
+from minitriton.frontend.generator.base import Generator, flatten_all, is_static, rebuild, wrapped
+from minitriton.frontend.generator.expressions import BoundMethod, unpacked
 from minitriton.frontend.prepared_tree import place_of
 from minitriton.language import core
 from minitriton.language.aggregates import aggregate_value
@@ -34,12 +33,12 @@ from minitriton.language.values import tuple as language_tuple
 class Semantic:
     """What a user's own operation is given as `_semantic`: it emits the operations that the body calls."""
 
-    def __init__(self, generator: CallVisitor, node: ast.AST) -> None:
-        self._generator = generator
+    def __init__(self, calls: Calls, node: ast.AST) -> None:
+        self._calls = calls
         self._node = node
 
     def call(self, function: Function, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-        return self._generator.call(self._node, function, list(args), kwargs)
+        return self._calls.call(self._node, function, list(args), kwargs)
 
 
 _IN_CALL = "in a function called from here"
@@ -52,20 +51,25 @@ def _where_documented(function: Builtin[..., object]) -> str:
     return f"in the operation {function.__qualname__} of {file}"
 
 
-class CallVisitor(LoopVisitor):
-    """Compiles calls."""
+class Calls:
+    """Compiles calls; `functions` holds the functions called."""
 
-    functions: CompiledFunctions
+    def __init__(self, generator: Generator, functions: CompiledFunctions) -> None:
+        self.generator = generator
+        self.b = generator.b
+        self.visit = generator.visit
+        self.unsupported = generator.unsupported
+        self.functions = functions
 
-    def visit_unused_call(self, node: ast.Call) -> None:
+    def visit_unused(self, node: ast.Call) -> None:
         self.b.place = place_of(node)
-        self.current = node
+        self.generator.current = node
         function = unwrap(self.visit(node.func))
         target = function.function if isinstance(function, BoundMethod) else function
         reason = getattr(target, "_must_use_result", False)
         if reason:
             message = f"The result of {ast.unparse(node.func)} is not being used."
-            raise self.error(node, f"{message} {reason}" if isinstance(reason, str) else message)
+            raise self.generator.error(node, f"{message} {reason}" if isinstance(reason, str) else message)
         self._call_node(node, function)
 
     def visit_Call(self, node: ast.Call) -> object:
@@ -83,7 +87,7 @@ class CallVisitor(LoopVisitor):
         args: list[object] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
-                args.extend(self.unpacked(argument))
+                args.extend(unpacked(self.generator, argument))
             else:
                 args.append(self.visit(argument))
         return self.call(node, function, args, kwargs)
@@ -110,7 +114,7 @@ class CallVisitor(LoopVisitor):
         except Exception as error:
             if knobs.compilation.front_end_debugging or not isinstance(function, ConstexprFunction):
                 raise
-            raise self.error(node, str(error)) from error
+            raise self.generator.error(node, str(error)) from error
         return wrapped(result)
 
     def _call_plain_method(
@@ -145,7 +149,9 @@ class CallVisitor(LoopVisitor):
             if knobs.compilation.front_end_debugging:
                 raise
             error.add_note(_where_documented(function))
-            raise self.error(node, str(error), help_for(error, self.lscope) or call_help(function, error)) from error
+            raise self.generator.error(
+                node, str(error), help_for(error, self.generator.lscope) or call_help(function, error)
+            ) from error
         return result if type(result) is tensor else wrapped(result)
 
     def _static_assert(self, node: ast.Call) -> None:
@@ -166,12 +172,14 @@ class CallVisitor(LoopVisitor):
                 message = str(unwrap(self.visit(given[1])))
             except Exception as error:
                 message = f"<failed to evaluate assertion message: {error!r}>"
-        raise CompileTimeAssertionFailure(self.fn.src, node, message, location=self.location_of(node))
+        raise CompileTimeAssertionFailure(
+            self.generator.fn.src, node, message, location=self.generator.location_of(node)
+        )
 
     def call_function(self, function: object, args: Sequence[object], kwargs: dict[str, object]) -> base_value | None:
         """Calls a function in the language, compiling it for these argument types if that has not been done."""
         fn = compiled_function(function)
-        node = self.current
+        node = self.generator.current
         bound = [_argument(a) for a in _bind(fn, args, kwargs)]
         if fn.noinline:
             for name, value in zip(fn.arg_names, bound, strict=True):
@@ -193,7 +201,7 @@ class CallVisitor(LoopVisitor):
 
     def _error_in_call(self, node: ast.AST, error: Exception) -> CompilationError:
         """The error at a call for one inside the function called: the reason first, its place is the cause's."""
-        raised = self.error(node, None, getattr(error, "help", None))
+        raised = self.generator.error(node, None, getattr(error, "help", None))
         reason = getattr(error, "message", None) or str(error)
         inner = getattr(error, "location", None)
         place = f" (at {inner})" if inner is not None else ""

@@ -11,7 +11,7 @@ import ast
 import builtins
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType
 from typing import TypeGuard
 
@@ -19,7 +19,7 @@ from xdsl.dialects import scf
 
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import GeneratorBase, is_function, wrapped
+from minitriton.frontend.generator.base import Generator, is_function, wrapped
 from minitriton.frontend.semantic import arithmetic
 from minitriton.frontend.semantic.casts import cast
 from minitriton.frontend.semantic.shapes import index, permute, unsplat
@@ -78,33 +78,41 @@ class BoundMethod:
         self.function = function
 
 
-class ExpressionVisitor(GeneratorBase):
-    """Compiles expressions other than calls."""
+def unpacked(generator: Generator, node: ast.Starred) -> list[object]:
+    """The elements of `*value` in a tuple or a call."""
+    value = generator.visit(node.value)
+    if isinstance(value, constexpr) and isinstance(value.value, (tuple, list)):
+        return [wrapped(v) for v in value.value]
+    if not isinstance(value, language_tuple):
+        raise generator.unsupported(node, f"only tuples can be unpacked, got {value!r}")
+    return list(value.values)
+
+
+class Expressions:
+    """Compiles expressions other than calls. `call` compiles a call of any object that a kernel can name."""
+
+    def __init__(self, generator: Generator, call: Callable[..., object]) -> None:
+        self.generator = generator
+        self.b = generator.b
+        self.visit = generator.visit
+        self.unsupported = generator.unsupported
+        self.call = call
 
     def visit_Constant(self, node: ast.Constant) -> constexpr:
         return constexpr(node.value)
 
     def visit_Name(self, node: ast.Name) -> object:
-        return node.id if type(node.ctx) is ast.Store else self.lookup(node.id)
+        return node.id if type(node.ctx) is ast.Store else self.generator.lookup(node.id)
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> language_tuple:
         values: list[object] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
-                values.extend(self.unpacked(element))
+                values.extend(unpacked(self.generator, element))
             else:
                 value = self.visit(element)
                 values.append(constexpr(None) if value is None else value)
         return language_tuple(values)
-
-    def unpacked(self, node: ast.Starred) -> list[object]:
-        """The elements of `*value` in a tuple or a call."""
-        value = self.visit(node.value)
-        if isinstance(value, constexpr) and isinstance(value.value, (tuple, list)):
-            return [wrapped(v) for v in value.value]
-        if not isinstance(value, language_tuple):
-            raise self.unsupported(node, f"only tuples can be unpacked, got {value!r}")
-        return list(value.values)
 
     def visit_ListComp(self, node: ast.ListComp) -> language_tuple:
         if len(node.generators) != 1 or node.generators[0].ifs:
@@ -115,7 +123,7 @@ class ExpressionVisitor(GeneratorBase):
             raise self.unsupported(node, "only tuple comprehensions are supported")
         results = []
         for item in items.values:
-            self.bind(generator.target.id, item)
+            self.generator.bind(generator.target.id, item)
             results.append(self.visit(node.elt))
         return language_tuple(results)
 
@@ -216,8 +224,8 @@ class ExpressionVisitor(GeneratorBase):
         warnings.warn_explicit(
             "Logical operators 'and' and 'or' are deprecated for non-scalar tensors; please use '&' or '|' instead",
             category=UserWarning,
-            filename=self.fn.file_name,
-            lineno=self.fn.begin_line - 1 + node.lineno,
+            filename=self.generator.fn.file_name,
+            lineno=self.generator.fn.begin_line - 1 + node.lineno,
         )
 
     def static_condition(self, node: ast.AST, condition: object) -> bool:
@@ -303,11 +311,6 @@ class ExpressionVisitor(GeneratorBase):
         if isinstance(owner, base_value) and is_function(value):
             return BoundMethod(owner, value)
         return value
-
-    def call(
-        self, node: ast.AST, function: Function | BoundMethod, args: Sequence[object], kwargs: dict[str, object]
-    ) -> object:
-        raise NotImplementedError
 
     def visit_Subscript(self, node: ast.Subscript) -> object:
         owner, at = self.visit(node.value), self.visit(node.slice)

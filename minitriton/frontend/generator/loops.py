@@ -18,8 +18,10 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from minitriton.frontend.builder import UNKNOWN, ir_type, named_location
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
-from minitriton.frontend.generator.branches import BranchVisitor, type_text
+from minitriton.frontend.generator.base import Generator, Scope, copied_scope, flatten_all, is_ir_value, rebuild_all
+from minitriton.frontend.generator.branches import type_text
+from minitriton.frontend.generator.expressions import Expressions
+from minitriton.frontend.generator.statements import Statements
 from minitriton.frontend.loop_variables import value_before
 from minitriton.frontend.prepared_tree import PreparedFor, PreparedWhile
 from minitriton.frontend.semantic.arithmetic import add, sub
@@ -59,8 +61,16 @@ def _placed(hints: list[Hint]) -> dict[str, Attribute]:
     }
 
 
-class LoopVisitor(BranchVisitor):
+class Loops:
     """Compiles `for` and `while`."""
+
+    def __init__(self, generator: Generator, expressions: Expressions, statements: Statements) -> None:
+        self.generator = generator
+        self.b = generator.b
+        self.visit = generator.visit
+        self.unsupported = generator.unsupported
+        self.expressions = expressions
+        self.statements = statements
 
     def visit_For(self, node: PreparedFor) -> None:
         if not isinstance(node.iter, ast.Call) or not isinstance(node.target, ast.Name):
@@ -82,18 +92,18 @@ class LoopVisitor(BranchVisitor):
             )
 
     def _unrolled(self, node: PreparedFor, name: str, iterator: static_range) -> None:
-        before = self.lscope.get(name)
+        before = self.generator.lscope.get(name)
         counts = builtins.range(unwrap(iterator.start), unwrap(iterator.end), unwrap(iterator.step))
         for i in counts:
-            self.lscope[name] = constexpr(i)
-            self.run(node.body)
-            if self.terminated:
+            self.generator.lscope[name] = constexpr(i)
+            self.statements.run(node.body)
+            if self.generator.terminated:
                 return
         if counts and node.read_elsewhere:
-            last = self.lscope[name]
+            last = self.generator.lscope[name]
             if isinstance(before, tensor) and type(last) is constexpr:
                 last = scalar_constant(self.b, unwrap(last), before.dtype)
-            self.bind(name, last)
+            self.generator.bind(name, last)
 
     def _bounds(self, loop: language_range) -> tuple[tensor, tensor, tensor, bool]:
         """Lower bound, upper bound and step in the induction variable's dtype; whether the loop counts down."""
@@ -116,17 +126,17 @@ class LoopVisitor(BranchVisitor):
     def _carried(self, node: PreparedFor | PreparedWhile, ignored: str | None) -> list[str]:
         return [
             name
-            for name, value in self.lscope.items()
+            for name, value in self.generator.lscope.items()
             if name != ignored
             and (isinstance(value, aggregate_value) or (name in node.assigned and is_ir_value(value)))
         ]
 
     def _check_carried(self, before: Scope, ignored: str | None) -> None:
         """A variable that a loop changes keeps its type, and was a tensor before."""
-        for name in self.local_defs:
-            if name not in before or name not in self.lscope or name == ignored:
+        for name in self.generator.local_defs:
+            if name not in before or name not in self.generator.lscope or name == ignored:
                 continue
-            old, new = before[name], self.lscope.get(name)
+            old, new = before[name], self.generator.lscope.get(name)
             if not is_ir_value(old):
                 if old is None or new is None or unwrap(old) is not unwrap(new):
                     raise LanguageTypeError(
@@ -144,7 +154,7 @@ class LoopVisitor(BranchVisitor):
         b = self.b
         low, high, step, down = self._bounds(loop)
         location, outer = b.location, b.block
-        before, defs = self.lscope, self.local_defs
+        before, defs = self.generator.lscope, self.generator.local_defs
         names = self._carried(node, target)
         initial = [before[n] for n in names]
         why = _UNREAD
@@ -157,17 +167,17 @@ class LoopVisitor(BranchVisitor):
         region, block = b.region([low.handle.type, *(h.type for h in flatten_all(initial))])
         block.args[0].location = named_location(target, location)
         b.block = block
-        self.lscope, self.local_defs = copied_scope(before), {}
+        self.generator.lscope, self.generator.local_defs = copied_scope(before), {}
         self._enter_with(names, initial, list(block.args[1:]))
         counter = tensor(block.args[0], low.type)
         if down:
             counter = add(b, sub(b, high, counter, False), low, False)
-        self.bind(target, counter)
-        self.region_depth += 1
-        self.run(node.body)
-        self.region_depth -= 1
+        self.generator.bind(target, counter)
+        self.generator.region_depth += 1
+        self.statements.run(node.body)
+        self.generator.region_depth -= 1
         self._check_carried(before, target)
-        after = self.lscope
+        after = self.generator.lscope
         if why is None and type_of(after.get(target, counter)) != low.type:
             why = f"it is the variable of a loop, whose body makes it {type_text(after.pop(target))}"
         lost = self._forget_loop_variables(names, initial, [block.args[1:]])
@@ -188,16 +198,16 @@ class LoopVisitor(BranchVisitor):
         b.insert(op)
         if kept:
             op.location = named_location(kept[-1], location)
-        self.lscope, self.local_defs = before, defs
+        self.generator.lscope, self.generator.local_defs = before, defs
         self._unbind([*lost, *([] if why is None else [target])], why)
-        self._bind_results(kept, [entered[n] for n in kept], op)
+        self.generator.bind_results(kept, [entered[n] for n in kept], op)
 
     def _unbind(self, names: list[str], why: str | None) -> None:
         """Takes away variables that have no value after a loop."""
         for name in names:
-            self.lscope.pop(name, None)
-            self.local_defs.pop(name, None)
-            self.lost[name] = why or self.lost.get(name, "")
+            self.generator.lscope.pop(name, None)
+            self.generator.local_defs.pop(name, None)
+            self.generator.lost[name] = why or self.generator.lost.get(name, "")
 
     def _enter_with(self, names: list[str], values: Sequence[object], arguments: Sequence[BlockArgument]) -> None:
         position = 0
@@ -206,7 +216,7 @@ class LoopVisitor(BranchVisitor):
             for argument in arguments[position:end]:
                 argument.location = named_location(name, UNKNOWN)
             position = end
-            self.bind(name, value)
+            self.generator.bind(name, value)
 
     def _forget_loop_variables(
         self, names: list[str], initial: Sequence[object], arguments: Sequence[Arguments]
@@ -218,14 +228,14 @@ class LoopVisitor(BranchVisitor):
         lost: list[str] = []
         carried = [rebuild_all(map(type_of, initial), args) for args in arguments]
         for name, *values in zip(names, *carried, strict=True):
-            if name in self.lscope:
+            if name in self.generator.lscope:
                 continue
             if any(handle.first_use is not None for handle in flatten_all(values)):
                 raise LanguageTypeError(
                     f"{name} is the variable of an inner loop, and is read before it in the next iteration",
                     "give the inner loop's variable another name",
                 )
-            self.lscope[name] = values[0]
+            self.generator.lscope[name] = values[0]
             lost.append(name)
         return lost
 
@@ -294,15 +304,15 @@ class LoopVisitor(BranchVisitor):
             raise self.unsupported(node, "`else` after `while` is not supported")
         b = self.b
         location, outer = b.location, b.block
-        before, defs = self.lscope, self.local_defs
+        before, defs = self.generator.lscope, self.generator.local_defs
         names = self._carried(node, None)
         initial = [before[n] for n in names]
         types = [h.type for h in flatten_all(initial)]
         test_region, test_block = b.region(types)
         body_region, body_block = b.region(types)
-        self.region_depth += 1
+        self.generator.region_depth += 1
         b.block = test_block
-        self.lscope, self.local_defs = copied_scope(before), {}
+        self.generator.lscope, self.generator.local_defs = copied_scope(before), {}
         self._enter_with(names, initial, list(test_block.args))
         condition = self.visit(node.test)
         annotations: dict[str, Attribute] = {}
@@ -310,14 +320,14 @@ class LoopVisitor(BranchVisitor):
             if unwrap(condition.disable_licm):
                 annotations[LOOP_ANNOTATION] = KEEP_INVARIANTS
             condition = condition.condition
-        holds = self.scalar_condition(node, to_tensor(b, unwrap(condition)))
+        holds = self.expressions.scalar_condition(node, to_tensor(b, unwrap(condition)))
         b.block = body_block
-        self.lscope, self.local_defs = copied_scope(before), {}
+        self.generator.lscope, self.generator.local_defs = copied_scope(before), {}
         self._enter_with(names, initial, list(body_block.args))
-        self.run(node.body)
-        self.region_depth -= 1
+        self.statements.run(node.body)
+        self.generator.region_depth -= 1
         self._check_carried(before, None)
-        after = self.lscope
+        after = self.generator.lscope
         lost = self._forget_loop_variables(names, initial, [body_block.args, test_block.args])
         hints = self._argument_hints(flatten_all(initial), [body_block.args, test_block.args])
         kept, same = self._drop_unchanged(names, initial, after, [body_block.args, test_block.args])
@@ -337,6 +347,6 @@ class LoopVisitor(BranchVisitor):
         b.insert(op)
         if kept:
             op.location = named_location(kept[-1], location)
-        self.lscope, self.local_defs = before, defs
+        self.generator.lscope, self.generator.local_defs = before, defs
         self._unbind(lost, None)
-        self._bind_results(kept, [before[n] for n in kept], op)
+        self.generator.bind_results(kept, [before[n] for n in kept], op)

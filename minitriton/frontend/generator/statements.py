@@ -6,8 +6,9 @@ import ast
 
 from minitriton.dialects import tt
 from minitriton.frontend.errors import LanguageTypeError
-from minitriton.frontend.generator.base import flatten, is_static
-from minitriton.frontend.generator.expressions import ExpressionVisitor
+from minitriton.frontend.generator.base import Generator, flatten, is_static
+from minitriton.frontend.generator.calls import Calls
+from minitriton.frontend.generator.expressions import Expressions
 from minitriton.frontend.semantic.program import device_assert
 from minitriton.frontend.semantic.values import to_tensor
 from minitriton.language.aggregates import aggregate_value
@@ -17,14 +18,22 @@ from minitriton.language.values import base_value, constexpr, tensor, type_of, u
 from minitriton.language.values import tuple as language_tuple
 
 
-class StatementVisitor(ExpressionVisitor):
-    """Compiles simple statements."""
+class Statements:
+    """Compiles simple statements, and lists of any."""
+
+    def __init__(self, generator: Generator, expressions: Expressions, calls: Calls) -> None:
+        self.generator = generator
+        self.b = generator.b
+        self.visit = generator.visit
+        self.unsupported = generator.unsupported
+        self.expressions = expressions
+        self.calls = calls
 
     def run(self, statements: list[ast.stmt]) -> None:
         """Compiles statements in order, up to one that ends the block."""
         for statement in statements:
             self.visit(statement)
-            if self.terminated:
+            if self.generator.terminated:
                 return
 
     def visit_Pass(self, node: ast.Pass) -> None:
@@ -32,12 +41,9 @@ class StatementVisitor(ExpressionVisitor):
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Call):
-            self.visit_unused_call(node.value)
+            self.calls.visit_unused(node.value)
         elif not isinstance(node.value, ast.Constant):
             self.visit(node.value)
-
-    def visit_unused_call(self, node: ast.Call) -> None:
-        raise NotImplementedError
 
     def visit_Assign(self, node: ast.Assign) -> None:
         if len(node.targets) != 1:
@@ -47,16 +53,16 @@ class StatementVisitor(ExpressionVisitor):
     def _named_value(self, target: ast.expr, value: ast.expr) -> object:
         """The value of an assignment; the ops it takes are named after the variable."""
         if not isinstance(target, ast.Name):
-            return self.as_variable(self.visit(value))
+            return self.generator.as_variable(self.visit(value))
         self.b.name = target.id
-        result = self.as_variable(self.visit(value))
+        result = self.generator.as_variable(self.visit(value))
         self.b.name = None
         return result
 
     def assign(self, target: ast.expr, value: object) -> None:
         """Binds `target`, a name or a tuple of targets."""
         if isinstance(target, ast.Name):
-            self.bind(target.id, value)
+            self.generator.bind(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             elements = value.values if isinstance(value, language_tuple) else None
             if elements is None or len(elements) != len(target.elts):
@@ -84,11 +90,11 @@ class StatementVisitor(ExpressionVisitor):
         value = None if node.value is None else self.visit(node.value)
         if not isinstance(name, str):
             self.assign(node.target, value)
-        elif name in self.lscope:
+        elif name in self.generator.lscope:
             raise ValueError(f"{name} is already defined. constexpr cannot be reassigned.")
         else:
             # Published kernels annotate what `tl.cdiv` gives of constants, a tensor: Triton takes it for what it is.
-            self.lscope[name] = value if isinstance(value, tensor) else constexpr(value)
+            self.generator.lscope[name] = value if isinstance(value, tensor) else constexpr(value)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         if not isinstance(node.target, ast.Name):
@@ -96,13 +102,13 @@ class StatementVisitor(ExpressionVisitor):
             return
         name = node.target.id
         self.b.name = name
-        old = self.lookup(name)
-        value = self.binary(node, old, self.visit(node.value))
-        self.bind(name, self.as_variable(value))
+        old = self.generator.lookup(name)
+        value = self.expressions.binary(node, old, self.visit(node.value))
+        self.generator.bind(name, self.generator.as_variable(value))
         self.b.name = None
 
     def visit_Return(self, node: ast.Return) -> None:
-        if self.region_depth:
+        if self.generator.region_depth:
             raise self.unsupported(
                 node,
                 "Cannot have `return` statements inside `while` or `for` statements in triton.",
@@ -110,14 +116,15 @@ class StatementVisitor(ExpressionVisitor):
             )
         value = self._returnable(None if node.value is None else self.visit(node.value))
         type = void if value is None else value.type
-        if self.return_type is None:
-            self.return_type = type
-        elif self.return_type != type:
+        if self.generator.return_type is None:
+            self.generator.return_type = type
+        elif self.generator.return_type != type:
             raise LanguageTypeError(
-                f"Inconsistent return types: {self.return_type} and {type}", "every `return` must give the same type"
+                f"Inconsistent return types: {self.generator.return_type} and {type}",
+                "every `return` must give the same type",
             )
         self.b.insert(tt.ReturnOp(flatten(value, [])))
-        self.terminated = True
+        self.generator.terminated = True
 
     def _returnable(self, value: object) -> base_value | None:
         """What a caller gets: numbers as tensors, since the call is an op."""
