@@ -35,6 +35,8 @@ _HELP = (
     "a string that says all that a kernel may ask of the object"
 )
 _DEEPEST = 64
+_MOST_ASKED = 4
+"""Times that a class is asked for what its body holds."""
 _PYTHON_CLASS = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: the class was made by a `class` statement, not in C."""
 _PLUMBING = frozenset(
@@ -54,6 +56,7 @@ _PLUMBING = frozenset(
         "__dataclass_fields__",
         "__match_args__",
         "__slots__",
+        "__slotnames__",
         "__hash__",
         "__abstractmethods__",
         "_abc_impl",
@@ -99,9 +102,9 @@ def _text(value: Any, around: tuple[int, ...]) -> str:
     if cls is tuple or cls is list:
         return f"{cls.__name__}({', '.join([_text(v, around) for v in value])})"
     if cls is dict:
-        return f"dict({', '.join([f'{_text(k, around)}: {_text(v, around)}' for k, v in value.items()])})"
+        return f"dict({', '.join([f'{_text(k, around)}: {_text(v, around)}' for k, v in list(value.items())])})"
     if cls is set or cls is frozenset:
-        return f"{cls.__name__}({', '.join(sorted(_text(v, around) for v in value))})"
+        return f"{cls.__name__}({', '.join(sorted(_text(v, around) for v in tuple(value)))})"
     if isinstance(value, constexpr):
         return f"constexpr[{_text(value.value, around)}]"
     if isinstance(value, base_type):
@@ -174,13 +177,24 @@ def _class_text(cls: type, around: tuple[int, ...]) -> str:
     if getattr(cls, "__triton_aggregate__", False) or not cls.__flags__ & _PYTHON_CLASS or _is_of_a_library(cls):
         return f"class {_name(cls)}"
     parts = [
-        f"{name}={_loose_text(member, around)}"
+        part
         for base in cls.__mro__
         if base.__flags__ & _PYTHON_CLASS and not _is_of_a_library(base)
-        for name, member in vars(base).items()
-        if name not in _PLUMBING
+        for part in _body_texts(base, around)
     ]
     return f"class {_name(cls)}({_digest(*parts)})"
+
+
+def _body_texts(cls: type, around: tuple[int, ...]) -> list[str]:
+    """What the body of a class holds. Classes may keep what they are asked in themselves: such are asked again, until they stay
+    as they are, so that the text is the one that they have from then on."""
+    texts: list[str] = []
+    for _ in range(_MOST_ASKED):
+        members = [(name, member) for name, member in list(vars(cls).items()) if name not in _PLUMBING]
+        texts = [f"{name}={_loose_text(member, around)}" for name, member in members]
+        if [name for name in list(vars(cls)) if name not in _PLUMBING] == [name for name, _ in members]:
+            break
+    return texts
 
 
 def _is_of_a_library(cls: type) -> bool:

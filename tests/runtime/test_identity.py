@@ -265,3 +265,34 @@ def test_a_global_that_becomes_another_kind_of_number_is_noticed(monkeypatch: py
         one(value)
         with pytest.raises(RuntimeError, match="Global variable number_one has changed"):
             calls_functions_of_one_name[(1,)](out)
+
+
+class _Asked:
+    """Notes in the class that holds it that it was asked, as lazily completed classes of other libraries do."""
+
+    def __get__(self, instance: object, owner: type | None = None) -> _Asked:
+        return self
+
+    @property
+    def cache_key(self) -> str:
+        KeepsWhatItIsAsked.known = 1
+        return "asked"
+
+
+class KeepsWhatItIsAsked:
+    asked = _Asked()
+    last = 2
+
+
+def test_a_class_that_changes_while_it_is_asked_has_the_key_that_it_has_from_then_on() -> None:
+    first = key_of(KeepsWhatItIsAsked())
+    assert KeepsWhatItIsAsked.known == 1
+    assert key_of(KeepsWhatItIsAsked()) == first
+
+
+class WithoutState:
+    size = 4
+
+
+def test_asking_for_a_key_leaves_the_key_as_it_is() -> None:
+    assert key_of(WithoutState()) == key_of(WithoutState())  # pickling, which is asked, notes the slots in the class
