@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-
-from minitriton.emulator.arithmetic.approximations import bound_of
+from approximations import bound_of
 
 ULP = 2.0**-23
 
