@@ -10,10 +10,9 @@ import ctypes
 import functools
 import glob
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
@@ -46,7 +45,7 @@ def _candidates() -> Iterator[str]:
 
 
 @functools.cache
-def _function(name: str) -> Any:
+def _function(name: str) -> Callable[..., int]:
     library = load_library()
     assert library is not None
     for major in (13, 12):

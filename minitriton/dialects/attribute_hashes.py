@@ -7,6 +7,7 @@ hash it has stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FileLineColLoc, IntegerAttr, IntegerType, TensorType
@@ -17,7 +18,7 @@ _HASH = "_minitriton_hash"
 
 def keep_hash(kind: type[Attribute]) -> None:
     """Has attributes of class `kind` keep their hash once it was asked for."""
-    computed: Any = kind.__hash__
+    computed: Callable[[Attribute], int] = kind.__hash__
 
     def __hash__(self: Any) -> int:
         try:
@@ -27,7 +28,7 @@ def keep_hash(kind: type[Attribute]) -> None:
             object.__setattr__(self, _HASH, value)
             return value
 
-    def __getstate__(self: Any) -> dict[str, Any]:
+    def __getstate__(self: Attribute) -> dict[str, object]:
         """Without the hash, which another process would not agree with."""
         return {name: value for name, value in vars(self).items() if name != _HASH}
 

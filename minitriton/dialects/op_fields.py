@@ -9,8 +9,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation
 from xdsl.irdl.operations import (
     AfterVariadicSingleAccessor,
@@ -25,9 +27,10 @@ from xdsl.irdl.operations import (
     VarIRConstruct,
 )
 
-_Values = Callable[[Any], tuple[Any, ...]]
+_Values: TypeAlias = "Callable[[IRDLOperation], tuple[object, ...]]"
+"""The operands, results or regions of an op."""
 
-_ITEM: Callable[[tuple[Any, ...], int], Any] = tuple.__getitem__
+_ITEM: Callable[[tuple[object, ...], int], object] = tuple.__getitem__
 _VALUES: dict[VarIRConstruct, _Values] = {
     VarIRConstruct.OPERAND: attrgetter("_operands"),
     VarIRConstruct.RESULT: attrgetter("results"),
@@ -58,7 +61,7 @@ def _last(accessor: AfterVariadicSingleAccessor) -> property:
 def _optional(accessor: SameOptionalAccessor) -> property:
     values, index, all_there = _VALUES[accessor.construct], accessor.idx, accessor.num_defs
 
-    def get(op: Any) -> Any:
+    def get(op: IRDLOperation) -> object:
         found = values(op)
         return _ITEM(found, index) if len(found) == all_there else None
 
@@ -68,7 +71,7 @@ def _optional(accessor: SameOptionalAccessor) -> property:
 def _variadic(accessor: UniqueVariadicAccessor) -> property:
     values, first, others = _VALUES[accessor.construct], accessor.idx, accessor.num_defs - 1
 
-    def get(op: Any) -> Any:
+    def get(op: IRDLOperation) -> object:
         found = values(op)
         return found[first : first + len(found) - others]
 
@@ -88,12 +91,15 @@ def _ends_of(sizes: bytes) -> tuple[int, ...]:
     return _ends.setdefault(sizes, tuple(ends))
 
 
-def _segment(accessor: Any, field: Callable[[Any, int, int], Any]) -> property:
+def _segment(
+    accessor: SingleAttrAccessor | OptionalAttrAccessor | VariadicAttrAccessor,
+    field: Callable[[tuple[object, ...], int, int], object],
+) -> property:
     values, index = _VALUES[accessor.construct], accessor.idx
     place, name = "properties" if accessor.option.as_property else "attributes", accessor.option.attribute_name
-    holder: Callable[[Any], dict[str, Any]] = attrgetter(place)
+    holder: Callable[[IRDLOperation], dict[str, DenseArrayBase]] = attrgetter(place)
 
-    def get(op: Any) -> Any:
+    def get(op: IRDLOperation) -> object:
         sizes = holder(op)[name].data.data
         ends = _ends.get(sizes) or _ends_of(sizes)
         return field(values(op), ends[index], ends[index + 1])
@@ -119,7 +125,7 @@ def _segment_variadic(accessor: VariadicAttrAccessor) -> property:
 def _property(accessor: PropertyAccessor) -> property:
     name = accessor.property_name
 
-    def put(op: Any, value: Any) -> None:
+    def put(op: IRDLOperation, value: Attribute) -> None:
         op.properties[name] = value
 
     return property(lambda op: op.properties[name], put)

@@ -92,7 +92,8 @@ class _ComparisonOp(IRDLOperation):
     @property
     def predicate_name(self) -> str:
         """The predicate's word, such as `slt`."""
-        code: Any = self.properties["predicate"]
+        code = self.properties["predicate"]
+        assert isinstance(code, IntegerAttr)
         return self.PREDICATES[code.value.data]
 
     @classmethod

@@ -11,9 +11,18 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Any, cast
+from typing import cast
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, IntegerAttr, IntegerType, NameLoc, UnknownLoc
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntegerAttr,
+    IntegerType,
+    NameLoc,
+    UnknownLoc,
+)
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
@@ -35,8 +44,8 @@ def name_of_location(location: Attribute) -> str | None:
     if isinstance(location, CallSiteLoc):
         return name_of_location(location.callee) or name_of_location(location.caller)
     if isinstance(location, FusedLoc):
-        parts: Any = location.locations
-        return next((name for part in parts if (name := name_of_location(part)) is not None), None)
+        assert isinstance(location.locations, ArrayAttr)
+        return next((name for part in location.locations if (name := name_of_location(part)) is not None), None)
     return None
 
 

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
+    ArrayAttr,
     CallSiteLoc,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
@@ -318,9 +319,9 @@ class TritonPrinter(Printer):
                 self.parts.append("<")
                 self.print_attribute(location.metadata)
                 self.parts.append(">")
-            nested: Any = location.locations
+            assert isinstance(location.locations, ArrayAttr)
             self.parts.append("[")
-            self.print_list(nested, self._print_nested_location)
+            self.print_list(location.locations, self._print_nested_location)
             self.parts.append("]")
         else:
             self.parts.append("unknown")

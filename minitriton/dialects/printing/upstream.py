@@ -8,10 +8,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from xdsl.dialects import gpu, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.printer import Printer
 
@@ -85,8 +84,8 @@ def _print_while(op: Operation, printer: Printer) -> None:
 def _print_module(op: Operation, printer: Printer) -> None:
     assert isinstance(op, ModuleOp)
     attributes = dict(op.attributes)
-    name: Any = op.properties.get("sym_name") or attributes.pop("sym_name", None)
-    if name is not None:
+    name = op.properties.get("sym_name") or attributes.pop("sym_name", None)
+    if isinstance(name, StringAttr):
         printer.print_string(" ")
         printer.print_symbol_name(name.data)
     printer.print_op_attributes(attributes, print_keyword=True)
