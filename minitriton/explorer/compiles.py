@@ -25,6 +25,7 @@ class Opened:
     recording: Recording
     tables: Tables
     inspected: dict[int, InspectionPlain] = field(default_factory=dict)
+    has_modules: bool = True
     ended: float = 0.0
     """When the compile ended, in seconds since 1970."""
     stamp: list[int] | None = None
@@ -52,23 +53,27 @@ def stamp_of(asked: Asked) -> list[int] | None:
 
 
 class Compiles:
-    """The compiles of a session."""
+    """The compiles of a session. `keeps`: with the modules of their states, of which facts are asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps: bool = True) -> None:
         self._opened: OrderedDict[Asked, Opened] = OrderedDict()
+        self._keeps = keeps
 
-    def opened(self, asked: Asked) -> Opened:
-        """The compile of `asked`, made or, while its file is what it was, remembered."""
+    def opened(self, asked: Asked, *, kept: bool = False) -> Opened:
+        """The compile of `asked`, made or, while its file is what it was, remembered; `kept`: with its modules in any case."""
         found = self._opened.get(asked)
         stamp = stamp_of(asked)
-        if found is None or found.stamp != stamp:
+        keep = kept or self._keeps
+        if found is None or found.stamp != stamp or (kept and not found.has_modules):
             start = time.perf_counter()
             program = open_program(asked)
             recording = record(
-                program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=True
+                program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=keep
             )
             recording.own_pipeline = str(program.own_pipeline())
-            found = self._opened[asked] = Opened(program, recording, Tables(sorted(recording.sources)))
+            found = self._opened[asked] = Opened(
+                program, recording, Tables(sorted(recording.sources)), has_modules=keep
+            )
             found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp
             while len(self._opened) > _KEPT:
                 self._opened.popitem(last=False)

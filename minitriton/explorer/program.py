@@ -146,13 +146,25 @@ def _with_text(asked: Asked, path: str) -> str:
     """The path of the file: of an edited one, of a copy with its text, in a folder of its own that goes with the process."""
     if asked.kernel_text is None:
         return path
-    folder = Path(_scratch().name) / hashlib.sha256(asked.kernel_text.encode()).hexdigest()[:16]
+    folder = Path(_scratch()) / hashlib.sha256(asked.kernel_text.encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
     copy = folder / Path(path).name
     copy.write_text(asked.kernel_text)
     return str(copy)
 
 
+_shared: list[str] = []
+
+
+def write_edited_kernels_to(folder: str) -> None:
+    """Makes this process write them there, instead of to a folder of its own: processes then agree on the paths of edited files."""
+    _shared[:] = [folder]
+
+
+def _scratch() -> str:
+    return _shared[0] if _shared else _own_scratch().name
+
+
 @cache
-def _scratch() -> tempfile.TemporaryDirectory[str]:
+def _own_scratch() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="minitriton-explorer-")

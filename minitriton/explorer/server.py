@@ -15,6 +15,7 @@ import secrets
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import webbrowser
 from typing import Any
@@ -27,8 +28,12 @@ from minitriton.explorer.worker import Worker, error_bytes
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8753
 _MOST_BYTES = 1 << 24
-_PROCESSES = {"check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running"}
-"""Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others."""
+_PROCESSES = {
+    "check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running",
+    "inspect": "inspecting", "buffers": "inspecting",
+}  # fmt: skip
+"""Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others.
+Facts are asked of the modules of all states, which "inspecting" keeps: it compiles beside "answering", whose answer does not wait for it."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -144,11 +149,17 @@ def serve(
     actual = listening.getsockname()[1]
     guard = Guard(actual, token)
     with listening, contextlib.ExitStack() as stack:
-        workers = {name: stack.enter_context(Worker()) for name in ("answering", *sorted(set(_PROCESSES.values())))}
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="minitriton-explorer-"))
+        workers = {
+            name: stack.enter_context(Worker(keeps=name != "answering", scratch=scratch))
+            for name in ("answering", *sorted(set(_PROCESSES.values())))
+        }
         for one in asked:
             # Compiled by the time that the page asks for it, and begun before this process imports its own libraries.
-            question = {"asked": one.plain()}
-            threading.Thread(target=workers["answering"].ask, args=("compile", question), daemon=True).start()
+            plain = one.plain()
+            for worker, name, given in (("answering", "compile", {}), ("inspecting", "inspect", {"step": 0})):
+                question = {"asked": plain, **given}
+                threading.Thread(target=workers[worker].ask, args=(name, question), daemon=True).start()
         app = application(guard, asked, workers)
         import uvicorn
 
@@ -156,7 +167,8 @@ def serve(
             """Ends what is still computed, so that nobody waits for it."""
 
             def handle_exit(self, sig: int, frame: Any) -> None:
-                super().handle_exit(sig, frame)
+                self.force_exit = self.should_exit
+                self.should_exit = True
                 for worker in workers.values():
                     threading.Thread(target=worker.close).start()
 

@@ -38,8 +38,10 @@ recording (0.62 s of processor time, 0.44 s without, 22 November 2026)."""
 class Worker:
     """One child process, which answers one question at a time."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, seconds: float = SECONDS, *, keeps: bool = True, scratch: str | None = None) -> None:
+        """`keeps`: its compiles have the modules of their states; `scratch`: the folder that it writes edited kernels to."""
         self.seconds = seconds
+        self._given = keeps, scratch
         self._lock = threading.Lock()
         self._process: ForkServerProcess | SpawnProcess | None = None
         self._pipe: Connection | None = None
@@ -57,7 +59,7 @@ class Worker:
             return
         context = _context()
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_work, args=(theirs, *self._given), daemon=True)
         self._process.start()
         theirs.close()
 
@@ -148,13 +150,16 @@ def _end_with_the_server() -> None:
     os._exit(0)
 
 
-def _work(pipe: Connection) -> None:
+def _work(pipe: Connection, keeps: bool, scratch: str | None) -> None:
     """Answers until nobody asks: Ctrl-C in the terminal is for the server, which then closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from minitriton.explorer import program
     from minitriton.explorer.packing import packed
     from minitriton.explorer.workshop import Workshop
 
-    workshop = Workshop()
+    if scratch is not None:
+        program.write_edited_kernels_to(scratch)
+    workshop = Workshop(keeps=keeps)
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
     threading.Thread(target=_end_with_the_server, daemon=True).start()

@@ -89,7 +89,7 @@ def about(program: Program) -> About:
 
 def inspected(workshop: Workshop, given: Question) -> InspectionPlain:
     """Values, accesses and movements of the state after a step, and the tables that they name."""
-    opened = workshop.opened(asked_of(given))
+    opened = workshop.opened(asked_of(given), kept=True)
     step = _step(opened, given)
     return {**inspect_opened(opened, step), "types": opened.tables.types, "layouts": opened.tables.layouts}
 
@@ -159,13 +159,13 @@ def check(workshop: Workshop, given: Question) -> VerdictsPlain:
 
 def buffers(workshop: Workshop, given: Question) -> BuffersPlain:
     """Shared memory by buffer over time."""
-    opened = workshop.opened(asked_of(given))
+    opened = workshop.opened(asked_of(given), kept=True)
     return buffers_of(opened.recording, opened.tables)
 
 
 def pattern(workshop: Workshop, given: Question) -> PatternPlain:
     """Which elements one access of a step's state touches."""
-    opened = workshop.opened(asked_of(given))
+    opened = workshop.opened(asked_of(given), kept=True)
     kept = opened.recording.steps[_step(opened, given)].after.kept
     if kept is None:
         raise MinitritonError("accesses are watched in TTIR and TTGIR")

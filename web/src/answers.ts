@@ -77,7 +77,11 @@ export class Server implements Answers {
 
   constructor(private readonly token: string) {}
 
-  compile = async (asked: Asked, again = false): Promise<Compile> => unpacked(await this.ask<Packed>("compile", { asked, again }));
+  compile = async (asked: Asked, again = false): Promise<Compile> => {
+    // Who answers about values compiles it meanwhile; what is wrong with it the compile itself says.
+    void this.ask("inspect", { asked, step: 0 }).catch(() => undefined);
+    return unpacked(await this.ask<Packed>("compile", { asked, again }));
+  };
   inspect = (compile: Compile, step: number): Promise<Inspection> => this.once(compile, "inspect", { step });
   sass = (compile: Compile): Promise<Sass> => this.once(compile, "sass", {});
   check = (compile: Compile): Promise<Verdicts> => this.once(compile, "check", {});
