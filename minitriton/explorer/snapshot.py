@@ -119,6 +119,9 @@ class Snapshots:
             return self._last[0]
         names = StableNames(value, self.identities)
         lines = self._lines.lines(value, names, rows)
+        for row in rows:
+            # Those that are not printed too, whether or not modules are kept: another process numbers the same.
+            self.identities.number(row[0])
         kept = _kept(value, names, self.identities) if self._keep and level in ("ttir", "ttgir") else None
         taken = Snapshot(level, tuple(lines), len(rows), kept)
         self._last = taken, rows

@@ -98,7 +98,7 @@ def test_a_swizzle_is_written_beside_its_banks_and_compiled(page: Page) -> None:
     assert "maxPhase = 32" in page.text("#layout figcaption")
     folder = os.environ.get("MINITRITON_SCREENSHOTS")
     if folder:
-        page.shoot(Path(folder) / "encoding-form.png")
+        page.shoot(Path(folder) / "explorer-encoding.png")
     page.one("#compile-encoding").click()
     wait_for(lambda: page.text("#title") == "edited")
     assert any("maxPhase = 32" in line for line in page.lines("after", "k-changed"))

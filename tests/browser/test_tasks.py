@@ -103,12 +103,18 @@ def test_1_find_the_pass_that_introduced_an_op(page: Page, serve: Servers, shoot
 def test_2_see_why_a_load_is_scalar_and_mend_it_by_a_hint(page: Page, serve: Servers, shoot: Shoot) -> None:
     page.open(serve(*SOFTMAX))
     page.wait_until_checked()
+    page.choose("tritongpu-coalesce")
+    assert any("ttg.convert_layout" in line for line in page.lines("after", "k-added"))
+    shoot("pass")
     page.choose("tritongpu-remove-layout-conversions")
     page.click_line("after", "tt.load")
     access = wait_for(lambda: page.text("#access"))
     assert "4 bytes at a time, of at most 16" in access and "limited by the alignment" in access
     assert "argument in_stride" in access and "tl.assume(in_stride % 16 == 0)" in access
     shoot("2-scalar")
+    page.press("4")
+    assert "instructions of warps" in wait_for(lambda: page.text("#totals"))
+    shoot("costs")
     page.press("5")
     page.edit(
         lambda text: text.replace(

@@ -120,3 +120,13 @@ def test_what_is_remembered_of_ops_gives_the_text_that_printing_anew_gives(
     subject = corpus.subject(kernel)
     record(subject.source, subject.target, subject.options)
     assert states > 8
+
+
+@pytest.mark.parametrize("kernel", ["log_sum_exp", "nested_for", "exact_attention"])
+def test_ops_and_values_are_called_the_same_whether_or_not_modules_are_kept(kernel: str) -> None:
+    def lines(keep: bool) -> list[Any]:
+        subject = corpus.subject(kernel)
+        made = record(subject.source, subject.target, subject.options, keep=keep)
+        return [step.after.lines for step in made.steps]
+
+    assert lines(True) == lines(False)

@@ -80,7 +80,7 @@ export class LayoutTab {
     };
     fill(drawing);
     const form = place && this.session.answers.live ? this.form(drawing, place, fill) : null;
-    this.into.replaceChildren(make("section.card.wide", { id: "layout" }, make("div.words", {}, make("h4", {}, drawing.title), form, words), pictures));
+    this.into.replaceChildren(make("section.card.wide", { id: "layout" }, make("div.words", {}, make("h4", {}, drawing.title), words, form), pictures));
   }
 
   /** What is said of one layout, and its picture. */
