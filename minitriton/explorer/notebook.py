@@ -35,7 +35,7 @@ def difference_html(difference: Any, context: int = 2) -> str:
             after = "" if row.right is None else difference.after.lines[row.right].text
             cells.append([escape(before), escape(after)])
             paints.append(_COLOURS.get(str(row.kind), ""))
-    return table(["before", "after"], cells, paints)
+    return table(["before", "after"], cells, paints, fits=True)
 
 
 def recording_html(recording: Any) -> str:

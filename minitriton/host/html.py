@@ -9,16 +9,19 @@ from __future__ import annotations
 from html import escape
 
 
-def table(heads: list[str], rows: list[list[str]], paints: list[str] | None = None) -> str:
-    """An HTML table; cells are HTML already, `paints` the background of each row ("" for none)."""
-    style = "text-align:left;font-family:monospace;white-space:pre;color:#111"
+def table(heads: list[str], rows: list[list[str]], paints: list[str] | None = None, *, fits: bool = False) -> str:
+    """An HTML table; cells are HTML already, `paints` the background of each row ("" for none). `fits`: as wide as its place, its
+    columns equally, with long lines broken; without, as wide as its lines."""
+    style = "text-align:left;font-family:monospace;color:#111;white-space:"
+    style += "pre-wrap;overflow-wrap:anywhere;vertical-align:top" if fits else "pre"
     body = "".join(
         f'<tr style="background:{(paints or [""] * len(rows))[at] or "#fff"}">'
         + "".join(f'<td style="{style}">{cell}</td>' for cell in row)
         + "</tr>"
         for at, row in enumerate(rows)
     )
-    return f"<table><thead><tr>{''.join(f'<th>{escape(head)}</th>' for head in heads)}</tr></thead><tbody>{body}</tbody></table>"
+    width = ' style="table-layout:fixed;width:100%"' if fits else ""
+    return f"<table{width}><thead><tr>{''.join(f'<th>{escape(head)}</th>' for head in heads)}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def folded(title: str, text: str, *, opened: bool = False) -> str:

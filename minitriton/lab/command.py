@@ -157,13 +157,15 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
 
 
 def example_signature(kernel: Any) -> str:
-    """A signature of the right form for the kernel: pointers by their names, constexprs with a value."""
+    """A signature of the right form for the kernel: types as annotated, else pointers by their names; constexprs with a value."""
     parts: list[str] = []
     for parameter in kernel.params:
         if parameter.is_constexpr:
             parts.append(f"{parameter.name}={parameter.default if parameter.has_default else 128}")
         elif not parameter.has_default:
-            parts.append(parameter.annotation_type or ("*fp32:16" if _names_pointer(parameter.name) else "i32"))
+            kind = parameter.annotation_type or ("*fp32" if _names_pointer(parameter.name) else "i32")
+            # Arrays that are made up begin at multiples of 16 bytes, as those of a program do.
+            parts.append(f"{kind}:16" if kind.startswith("*") else kind)
     return ",".join(parts)
 
 

@@ -1,0 +1,52 @@
+"""Without a signature, types come from a kernel's annotations and the names of its parameters, and inputs are made up for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitriton.cli import main
+from minitriton.explorer.asked import Asked
+from minitriton.explorer.program import open_program
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def scaled(source: "*fp16", out_ptr, n: "i64", factor: "fp32", BLOCK: tl.constexpr = 64):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(source + at, mask=at < n).to(tl.float32) * factor, mask=at < n)
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "scaled.py"
+    path.write_text(KERNEL)
+    return path
+
+
+def test_types_are_those_annotated(file: Path) -> None:
+    source = open_program(Asked(f"{file}:scaled")).source
+    assert source.signature == {
+        "source": "*fp16",
+        "out_ptr": "*fp32",
+        "n": "i64",
+        "factor": "fp32",
+        "BLOCK": "constexpr",
+    }
+    assert source.constants == {(4,): 64} and set(source.attrs) == {(0,), (1,)}
+
+
+def test_inputs_fit_them_and_what_is_given_stays(file: Path) -> None:
+    values = open_program(Asked(f"{file}:scaled", numbers=("n=100",))).launch().arguments.values
+    assert values[0].dtype == np.float16 and values[1].dtype == np.float32 and values[2] == 100
+    assert values[0].size >= 100 and values[1].size >= 100
+
+
+def test_a_kernel_without_a_signature_runs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", f"{file}:scaled", "--arg", "n=100"]) == 0
+    assert "tl.load" in capsys.readouterr().out
