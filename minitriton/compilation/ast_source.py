@@ -81,7 +81,8 @@ class ASTSource:
             path = (fn.arg_names.index(key),) if isinstance(key, str) else key
             self.constants[path] = value
         self.attrs: Attributes = attrs or {}
-        for name in signature:
+        names: list[object] = list(signature)
+        for name in names:
             if not isinstance(name, str):
                 raise TypeError("Signature keys must be string")
 

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -43,7 +43,7 @@ class _LoweringFacts(Hook):
 
     target: GPUTarget
     num_stages: int = 3
-    metadata: dict[str, object] = field(default_factory=dict)
+    metadata: dict[str, object] = field(default_factory=dict[str, object])
 
     def before(self, step: Step, value: object) -> None:
         if Property.LLVM_DIALECT in step.establishes and isinstance(value, ModuleOp):
@@ -109,7 +109,7 @@ def overrides_for_source(source: ASTSource | IRSource, options: CUDAOptions) -> 
 
 
 @contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def _no_garbage_collection() -> Generator[None]:
     """Puts the cyclic garbage collector off until a compile is over: one full collection in the midst of it costs as much
     as the compile of a small kernel (24 ms of 27 for an argmax, 2026-11-21)."""
     if not gc.isenabled():

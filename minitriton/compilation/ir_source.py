@@ -10,7 +10,7 @@ import hashlib
 import math
 import re
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
@@ -143,7 +143,7 @@ class IRSource:
             found = parse_json(read_regular(beside))
         except (OSError, ValueError):
             return {}
-        shared = found.get("shared") if isinstance(found, dict) else None
+        shared = cast("dict[str, object]", found).get("shared") if isinstance(found, dict) else None
         return {"shared": shared} if isinstance(shared, int) else {}
 
     def runtime_parameters(self) -> list[str]:

@@ -11,7 +11,7 @@ import difflib
 import functools
 import re
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
 from minitriton.errors import PipelineError
 from minitriton.pass_registry import Pass, Step, Translation, known_passes, registered_passes
@@ -137,7 +137,7 @@ def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return ",".join(_value_text(v) for v in value)
+        return ",".join(_value_text(v) for v in cast("tuple[object, ...]", value))
     if value is None:
         return "none"
     text = str(value)

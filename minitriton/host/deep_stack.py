@@ -11,7 +11,7 @@ import contextlib
 import contextvars
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from minitriton.errors import MinitritonError, SourceLocation
@@ -88,7 +88,7 @@ def _started(run: Callable[[], None]) -> int:
 
 
 @contextlib.contextmanager
-def _recursion_limit(least: int) -> Iterator[None]:
+def _recursion_limit(least: int) -> Generator[None]:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, least))
     try:

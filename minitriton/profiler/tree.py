@@ -16,8 +16,8 @@ class Node:
     """A scope or a kernel. `metrics` are its own, without those of its children: `time (ns)`, `count`, `flops16`, `bytes`, ..."""
 
     name: str
-    metrics: dict[str, float] = field(default_factory=dict)
-    children: dict[str, Node] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+    children: dict[str, Node] = field(default_factory=lambda: dict[str, Node]())
 
     def child(self, name: str) -> Node:
         """The child of that name; a new one if there is none."""

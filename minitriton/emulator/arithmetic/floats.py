@@ -122,12 +122,6 @@ def _product(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
     return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
 
-def _order(bits: Words32) -> npt.NDArray[np.int32]:
-    """Signed integers in the order of float32 bit patterns, -0 below +0."""
-    signed = bits.view(np.int32)
-    return signed ^ ((signed >> np.int32(31)) & np.int32(0x7FFFFFFF))
-
-
 def minmax32(a: Singles, b: Singles, largest: bool, nan: bool) -> Singles:
     """min/max of float32: -0 < +0; one NaN operand gives the other operand, or NaN with `nan`."""
     result = (np.fmax if largest else np.fmin)(a, b)

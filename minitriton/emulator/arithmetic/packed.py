@@ -8,6 +8,7 @@ rounding them once more gives the correctly rounded result.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -20,7 +21,7 @@ U16, U32 = np.uint16, np.uint32
 
 
 _OPERATIONS: dict[str, Callable[..., Singles]] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "ex2": fm.exp2_32, "tanh": fm.tanh32,
 }  # fmt: skip
 
