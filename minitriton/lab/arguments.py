@@ -38,7 +38,7 @@ SPACING = 1 << 26
 """Bytes between two generated arrays, so that an access past the end of one is not taken for one before the next."""
 
 
-def element_dtype(element: str) -> np.dtype[Any]:
+def element_dtype(element: str) -> np.dtype[np.generic]:
     """What elements of this Triton name are held in; unsigned integers of the same width for those that NumPy lacks.
 
     Raises `MinitritonError` for a name of none."""
@@ -108,7 +108,7 @@ class Arguments:
         return any(is_descriptor_type(argument.type_name) for argument in self.passed)
 
 
-def array_of(value: Any) -> np.ndarray | None:
+def array_of(value: object) -> np.ndarray | None:
     """The array that an argument is, or that a tensor descriptor is of; None for a number."""
     array = value if isinstance(value, np.ndarray) else getattr(value, "base", None)
     return array if isinstance(array, np.ndarray) else None
@@ -126,7 +126,7 @@ def generate_arguments(
     run: Callable[[Arguments], None],
     *,
     sizes: Mapping[str, int] | None = None,
-    numbers: Mapping[str, Any] | None = None,
+    numbers: Mapping[str, object] | None = None,
     contents: Mapping[str, np.ndarray] | None = None,
     divisible: Sequence[str] = (),
     seed: int = 0,
@@ -171,7 +171,7 @@ def _grow(
 def _make(
     kinds: Mapping[str, str],
     lengths: Mapping[str, int],
-    numbers: Mapping[str, Any],
+    numbers: Mapping[str, object],
     given: Mapping[str, np.ndarray],
     divisible: Sequence[str],
     seed: int,
@@ -179,7 +179,7 @@ def _make(
     rng = random_numbers(seed)
     arena = np.zeros((len(lengths) + 1) * SPACING, np.uint8)
     start = -arena.__array_interface__["data"][0] % 128
-    values: list[Any] = []
+    values: list[object] = []
     for name, kind in kinds.items():
         if kind.startswith("*"):
             contents = given[name].reshape(-1) if name in given else random_elements(kind[1:], lengths[name], rng)
@@ -213,7 +213,7 @@ def random_elements(element: str, count: int, rng: np.random.Generator) -> np.nd
     return rng.integers(0, 2 if dtype.kind == "b" else 32, count).astype(dtype)
 
 
-def _number(name: str, kind: str, divisible: bool, rng: np.random.Generator) -> Any:
+def _number(name: str, kind: str, divisible: bool, rng: np.random.Generator) -> int | float:
     if kind in ("fp16", "bf16", "fp32", "fp64"):
         return float(np.float16(rng.uniform(0.25, 0.75)))
     if kind not in _DTYPES:

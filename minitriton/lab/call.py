@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
@@ -22,18 +24,21 @@ from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
 from minitriton.runtime.on_cpu.host_arrays import host_view
 from minitriton.target import CUDAOptions, GPUTarget
 
+if TYPE_CHECKING:
+    from minitriton.runtime.jit import JITFunction
+
 
 def check_call(
-    kernel: Any,
-    args: Sequence[Any],
+    kernel: JITFunction,
+    args: Sequence[object],
     grid: tuple[int, ...],
     *,
     arch: int = 90,
-    options: dict[str, Any] | None = None,
+    options: dict[str, object] | None = None,
     pipeline: Pipeline | str | None = None,
     reproducers: Path | None = None,
     device: str = "cpu",
-    **constexprs: Any,
+    **constexprs: object,
 ) -> CheckReport:
     """Checks every pass on one call of `kernel` (a `@jit` function).
 
@@ -56,7 +61,9 @@ def check_call(
     )
 
 
-def source_of_call(kernel: Any, args: Sequence[Any], constexprs: dict[str, Any]) -> tuple[ASTSource, Arguments]:
+def source_of_call(
+    kernel: JITFunction, args: Sequence[object], constexprs: dict[str, object]
+) -> tuple[ASTSource, Arguments]:
     """What a call compiles, and what it passes, tuples taken apart."""
     source, passed, options = kernel.source_of_call(tuple(args), dict(constexprs))
     if options:
@@ -69,7 +76,7 @@ def source_of_call(kernel: Any, args: Sequence[Any], constexprs: dict[str, Any])
     return source, Arguments([p.value for p in passed], elements, passed)
 
 
-def _on_host(argument: Argument) -> Any:
+def _on_host(argument: Argument) -> object:
     """A view of an array, or a descriptor of a view; any other value as it is."""
     value = argument.value
     if is_descriptor_type(argument.type_name):
@@ -77,5 +84,5 @@ def _on_host(argument: Argument) -> Any:
     return host_view(value, "check") if is_array(value) else value
 
 
-def _element(type_name: str, array: Any) -> str:
+def _element(type_name: str, array: np.ndarray) -> str:
     return dtype_name(array.dtype) if is_descriptor_type(type_name) else type_name.removeprefix("*").removeprefix("k")

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compilation import stages
 from minitriton.compilation.compile_source import shared_of_text
+from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.dialects.verification.verifier import verify
@@ -24,9 +24,10 @@ from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of
 from minitriton.lab.arguments import Arguments
 from minitriton.lab.comparison import Verdict, compare
-from minitriton.lab.execution import Launch, Level, Outcome
+from minitriton.lab.execution import Launch, Level, Outcome, Representation
 from minitriton.lab.gpu import run_on_gpu
 from minitriton.lab.locate import locate, locate_store
+from minitriton.lab.parameters import Source
 from minitriton.lab.reduction import reduce
 from minitriton.lab.report import CheckReport, PassRow
 from minitriton.lab.soundness import KERNEL_RACES
@@ -38,7 +39,7 @@ from minitriton.target import CUDAOptions, GPUTarget
 
 
 def check(
-    source: Any,
+    source: Source,
     arguments: Arguments,
     grid: tuple[int, ...],
     *,
@@ -66,13 +67,13 @@ def check(
     first = launch.run(value, facts)
     if first.fault is not None:
         raise first.fault
-    if first.gap is not None and source.ext == "ptx" and device == "cpu":
+    if first.gap is not None and isinstance(source, IRSource) and source.ext == "ptx" and device == "cpu":
         raise MinitritonError(
             f"{source.path} cannot be run: {first.gap}", help="docs/emulator.md lists what is not emulated"
         )
     pipeline = pipeline or _passes_from(source.ext, target, options)
     watch = _Watch(context, launch, first, value, facts, reproducers)
-    if source.ext != "source":
+    if isinstance(source, IRSource):
         watch.report.rows.append(watch.row_of_file(source.path.name, value, first))
     try:
         if pipeline.steps:
@@ -96,7 +97,7 @@ def _passes_from(ext: str, target: GPUTarget, options: CUDAOptions) -> Pipeline:
     return Pipeline(tuple(step for _, part in parts for step in part.steps))
 
 
-def shared_bytes(source: Any, value: Any) -> int:
+def shared_bytes(source: Source, value: Representation) -> int:
     """Bytes of shared memory a block, of LLVM IR or PTX from a file; of anything else the lowering says it."""
     return 0 if isinstance(value, ModuleOp) else source.known_metadata().get("shared", shared_of_text(value))
 
@@ -113,7 +114,7 @@ class _Watch(Hook):
         context: Context,
         launch: Launch,
         first: Outcome,
-        value: Any,
+        value: Representation,
         facts: frozenset[Property],
         reproducers: Path | None,
     ) -> None:
@@ -124,17 +125,17 @@ class _Watch(Hook):
         self.skipped: list[str] = []
         self.last_interpreted = value.clone() if first.ran and isinstance(value, ModuleOp) else None
         self.text = _text_of(value)
-        self.snapshot: Any = None
+        self.snapshot: Representation | None = None
         self.step: Step | None = None
         """The pass that runs at the moment."""
         self.start = 0.0
 
-    def before(self, step: Step, value: Any) -> None:
+    def before(self, step: Step, value: Representation) -> None:
         self.snapshot = value.clone() if isinstance(value, ModuleOp) else str(value)
         self.step = step
         self.start = time.perf_counter()
 
-    def after(self, step: Step, value: Any) -> None:
+    def after(self, step: Step, value: Representation) -> None:
         seconds = time.perf_counter() - self.start
         self.step = None
         facts_before = self.facts
@@ -156,7 +157,7 @@ class _Watch(Hook):
         if invalid:
             raise _InvalidIR
 
-    def row_of_file(self, name: str, value: Any, outcome: Outcome) -> PassRow:
+    def row_of_file(self, name: str, value: Representation, outcome: Outcome) -> PassRow:
         """The IR text itself, before any pass: what is unsound about it is not for a pass to answer for."""
         self.snapshot = value
         row = PassRow(
@@ -197,7 +198,7 @@ class _Watch(Hook):
             write_reproducer(row.reproducer, Pipeline((self.step,)), representation_text(self.snapshot))
         self.report.rows.append(row)
 
-    def _row(self, name: str, seconds: float, value: Any, outcome: Outcome, changed: bool) -> PassRow:
+    def _row(self, name: str, seconds: float, value: Representation | None, outcome: Outcome, changed: bool) -> PassRow:
         fault = outcome.fault or outcome.gap
         row = PassRow(
             name, seconds, _count(self.snapshot), _count(value), outcome.level, self._verdict(outcome, self.last_run),
@@ -224,7 +225,7 @@ class _Watch(Hook):
             return Verdict.WRONG
         return compare(outcome.arrays, other.arrays, self.launch.arguments.array_elements())
 
-    def _remember(self, step: Step, value: Any, outcome: Outcome) -> None:
+    def _remember(self, step: Step, value: Representation, outcome: Outcome) -> None:
         self.last = outcome
         if outcome.gap is not None:
             self.skipped.append(step.name)
@@ -234,10 +235,13 @@ class _Watch(Hook):
         if isinstance(value, ModuleOp) and outcome.level is Level.INTERPRETER:
             self.last_interpreted = value.clone()
 
-    def _diagnose(self, row: PassRow, step: Step, facts: frozenset[Property], value: Any, outcome: Outcome) -> None:
+    def _diagnose(
+        self, row: PassRow, step: Step, facts: frozenset[Property], value: Representation, outcome: Outcome
+    ) -> None:
         wrong = row.wrong
-        if wrong and outcome.level is Level.INTERPRETER and self.last_interpreted is not None:
-            row.culprit = locate(self.launch, self.last_interpreted, value)
+        module = value if isinstance(value, ModuleOp) else None
+        if wrong and outcome.level is Level.INTERPRETER and self.last_interpreted is not None and module is not None:
+            row.culprit = locate(self.launch, self.last_interpreted, module)
         elif wrong and self.last_interpreted is not None and self.last_run.ran:
             row.culprit = locate_store(self.launch, self.last_interpreted, outcome, self.last_run)
         if self.reproducers is None:
@@ -266,15 +270,15 @@ class _Watch(Hook):
         return self.reproducers / f"{stem_of(self.launch.name)}.{len(self.report.rows)}.{step.name}.mlir"
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: Representation) -> str:
     return print_module(value) if isinstance(value, ModuleOp) else str(value)
 
 
-def _count(value: Any) -> int | None:
+def _count(value: Representation | None) -> int | None:
     return sum(1 for _ in value.walk()) if isinstance(value, ModuleOp) else None
 
 
-def _invalid(value: Any) -> str | None:
+def _invalid(value: Representation) -> str | None:
     if not isinstance(value, ModuleOp):
         return None
     try:

@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.output import add_json, print_json
 from minitriton.errors import MinitritonError
+from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import add_launch_option
 from minitriton.lab.time_limit import add_time_limit, time_limit
 from minitriton.pass_registry import load_own_passes
 from minitriton.target import known_architectures
 
 if TYPE_CHECKING:
+    from minitriton.lab.arguments import Arguments
     from minitriton.lab.execution import Launch
     from minitriton.lab.launches.recorded import RecordedLaunch
-    from minitriton.lab.parameters import Parameters
+    from minitriton.lab.parameters import Parameters, Source
+    from minitriton.runtime.jit import JITFunction
+    from minitriton.target import CUDAOptions, GPUTarget
 
 
-def add_check_command(commands: Any) -> None:
+def add_check_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     check = commands.add_parser(
         "check", help="run a kernel after every pass and name the pass that changes its numbers"
@@ -94,7 +98,7 @@ def _run(given: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def _launch(given: argparse.Namespace) -> tuple[Any, Launch]:
+def _launch(given: argparse.Namespace) -> tuple[Source, Launch]:
     """What is checked, and how it is launched: as recorded, or with inputs made up."""
     from minitriton.lab.execution import Launch
     from minitriton.lab.launches.recorded import read_launch
@@ -127,7 +131,7 @@ def _launch(given: argparse.Namespace) -> tuple[Any, Launch]:
 DEFAULT_GRID = "2"
 
 
-def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple[Any, Parameters]:
+def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple[Source, Parameters]:
     """The kernel, or the IR text, and what it takes."""
     from minitriton.commands.kernel_files import load_kernel
     from minitriton.commands.signature import ast_source
@@ -156,7 +160,7 @@ def _source(given: argparse.Namespace, recorded: RecordedLaunch | None) -> tuple
     return source, parameters_of(source)
 
 
-def example_signature(kernel: Any) -> str:
+def example_signature(kernel: JITFunction) -> str:
     """A signature of the right form for the kernel: types as annotated, else pointers by their names; constexprs with a value."""
     parts: list[str] = []
     for parameter in kernel.params:
@@ -174,17 +178,17 @@ def _names_pointer(name: str) -> bool:
 
 
 def launch_arguments(
-    source: Any,
+    source: Source,
     parameters: Parameters,
     grid: tuple[int, ...],
-    target: Any,
-    options: Any,
+    target: GPUTarget,
+    options: CUDAOptions,
     *,
-    sizes: dict[str, Any],
-    numbers: dict[str, Any],
+    sizes: dict[str, object],
+    numbers: dict[str, object],
     inputs: str | None = None,
     seed: int = 0,
-) -> Any:
+) -> Arguments:
     """The `Arguments` of a launch of `source`: `sizes`, `numbers` and the arrays of file `inputs` as given, the others made up."""
     from xdsl.dialects.builtin import ModuleOp
 
@@ -195,9 +199,9 @@ def launch_arguments(
     from minitriton.lab.execution import Launch
 
     value = source.make_ir(target, options, make_context())
-    sizes = {name: _count(size, "--size") for name, size in sizes.items()}
+    lengths = {name: _count(size, "--size") for name, size in sizes.items()}
 
-    def run_once(arguments: Any) -> None:
+    def run_once(arguments: Arguments) -> None:
         launch = Launch(source.entry, arguments, grid, target, options, shared=shared_bytes(source, value))
         fault = launch.run(value, first_facts(source.ext, target)).fault
         if fault is not None:
@@ -205,11 +209,12 @@ def launch_arguments(
 
     if not isinstance(value, ModuleOp):
         # Text shows only that an access lies outside, not by how much.
-        sizes = {**{name: DEFAULT_SIZE for name, kind in parameters.kinds.items() if kind.startswith("*")}, **sizes}
+        pointers = [name for name, kind in parameters.kinds.items() if kind.startswith("*")]
+        lengths = {**dict.fromkeys(pointers, DEFAULT_SIZE), **lengths}
     return generate_arguments(
         parameters.kinds,
         run_once,
-        sizes=sizes,
+        sizes=lengths,
         numbers=numbers,
         contents=arrays_in(inputs),
         divisible=parameters.divisible,
@@ -255,10 +260,10 @@ def grid_of(text: str) -> tuple[int, ...]:
     return sizes
 
 
-def _count(value: Any, option: str) -> int:
+def _count(value: object, option: str) -> int:
     """A number of programs, or of an array's elements. Raises `MinitritonError`."""
     try:
-        number = int(value)
+        number = int(value)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, OverflowError):
         raise MinitritonError(f"{option} takes integers, got {str(value)[:40]!r}") from None
     if not 1 <= number <= MOST_ELEMENTS:

@@ -12,7 +12,6 @@ import linecache
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -36,6 +35,9 @@ from minitriton.runtime.launching.descriptor_arguments import expanded_arguments
 from minitriton.runtime.on_cpu.emulation import emulator_value
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.target.tensor_map import DescriptorCopy
+
+Representation = ModuleOp | str
+"""A program at any level: a module, or the text of LLVM IR or PTX."""
 
 SCRATCH = 1 << 20
 """Bytes behind a pointer that the PTX takes for its own use."""
@@ -89,7 +91,7 @@ class Launch:
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
     _by_ptx: dict[str, Outcome] = field(default_factory=dict, repr=False)
 
-    def run(self, value: Any, facts: frozenset[Property]) -> Outcome:
+    def run(self, value: Representation, facts: frozenset[Property]) -> Outcome:
         """Runs `value`, of which `facts` hold."""
         if isinstance(value, ModuleOp) and Property.LLVM_DIALECT not in facts:
             outcome = self.interpret(value)
@@ -135,7 +137,7 @@ class Launch:
             return Outcome(Level.INTERPRETER, gap=f"the interpreter failed: {type(error).__name__}: {error}")
         return Outcome(Level.INTERPRETER, self.arguments.contents())
 
-    def _values_for(self, module: ModuleOp) -> list[Any]:
+    def _values_for(self, module: ModuleOp) -> list[object]:
         """The values that the kernel takes in `module`, where a pass may have taken descriptors apart."""
         arguments = self.arguments
         if not arguments.has_descriptors:
@@ -148,7 +150,7 @@ class Launch:
         self.descriptors = None
         return [argument.value for argument in expanded_arguments(arguments.passed, None)]
 
-    def _emulate(self, value: Any, facts: frozenset[Property]) -> Outcome:
+    def _emulate(self, value: Representation, facts: frozenset[Property]) -> Outcome:
         if isinstance(value, ModuleOp):
             self.shared = _number(value, "ttg.shared")
             self.global_scratch = _number(value, "ttg.global_scratch_memory_size")
@@ -161,7 +163,7 @@ class Launch:
             self._by_ptx[ptx] = self._run_ptx(ptx)
         return self._by_ptx[ptx]
 
-    def _to_ptx(self, value: Any) -> Any:
+    def _to_ptx(self, value: Representation) -> str:
         """Brings the LLVM dialect or LLVM IR down to PTX, without LLVM's optimiser."""
         translate, _, emit = Pipeline.parse(",".join(emission_steps(self.target, self.options, Switches()))).steps
         text = _translate(translate, value) if isinstance(value, ModuleOp) else str(value)
@@ -171,7 +173,7 @@ class Launch:
         from minitriton import emulator
 
         try:
-            values: list[Any] = self.arguments.fresh()
+            values = self.arguments.fresh()
             passed = expanded_arguments(self.arguments.passed, self.descriptors)
             if passed:
                 values = [emulator_value(argument) for argument in passed]
@@ -202,6 +204,6 @@ def _number(module: ModuleOp, name: str) -> int:
     return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
 
 
-def _translate(step: Step, value: Any) -> Any:
+def _translate(step: Step, value: Representation) -> str:
     assert isinstance(step, Translation)
-    return step.translate(value)
+    return str(step.translate(value))

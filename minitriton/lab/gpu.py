@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
@@ -62,10 +61,10 @@ def _name(driver: CudaDriver, device: int) -> str:
 
 
 @contextmanager
-def _on_device(driver: CudaDriver, values: list[Any]) -> Iterator[list[Any]]:
+def _on_device(driver: CudaDriver, values: list[object]) -> Iterator[list[object]]:
     """`values` with every array as the address of a copy in device memory; arrays are copied back at the end."""
     library, addresses = driver.library, []
-    passed: list[Any] = []
+    passed: list[object] = []
     try:
         for value in values:
             if not isinstance(value, np.ndarray):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import linecache
 import time
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
@@ -56,7 +55,7 @@ def locate(launch: Launch, before: ModuleOp, after: ModuleOp) -> Culprit | None:
 def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
     """The ops of `new` that give what no op of their place gave in `old`, in the order they ran."""
     by_key: dict[Key, list[OpTrace]] = {}
-    at_place: dict[Any, set[int]] = {}
+    at_place: dict[SourceLocation | None, set[int]] = {}
     everywhere: set[int] = set()
     for entry in old.ops.values():
         by_key.setdefault(entry.key, []).append(entry)
@@ -75,7 +74,7 @@ def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
 
 def _first_repair(launch: Launch, old: Trace, after: ModuleOp, suspects: list[OpTrace]) -> OpTrace | None:
     """The first suspect that, with the values of an op of its place in `old`, lets the program give the right outputs."""
-    at_place: dict[Any, list[OpTrace]] = {}
+    at_place: dict[SourceLocation | None, list[OpTrace]] = {}
     for entry in old.ops.values():
         at_place.setdefault(entry.key[0], []).append(entry)
     assert old.outcome is not None
@@ -101,11 +100,11 @@ def _outer_if_fed_wrongly(entry: OpTrace, new: Trace, known: set[int]) -> Operat
     return outer.op
 
 
-def _run_with(launch: Launch, module: ModuleOp, chosen: Operation, values: list[Any]) -> Outcome:
+def _run_with(launch: Launch, module: ModuleOp, chosen: Operation, values: list[object]) -> Outcome:
     """Runs `module` with the results of `chosen` taken from `values`, one each time it runs."""
     remaining = iter(values)
 
-    def replace(op: Operation, operands: tuple[Any, ...], value: Any) -> Any:
+    def replace(op: Operation, operands: tuple[object, ...], value: object) -> object:
         if op is not chosen:
             return value
         old = next(remaining, value)
@@ -114,10 +113,10 @@ def _run_with(launch: Launch, module: ModuleOp, chosen: Operation, values: list[
     return launch.interpret(module, replace)
 
 
-def _same_form(a: Any, b: Any) -> bool:
+def _same_form(a: object, b: object) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(_same_form(x, y) for x, y in zip(a, b, strict=True))
-    return np.shape(a) == np.shape(b) and getattr(a, "dtype", None) == getattr(b, "dtype", None)
+    return np.asarray(a).shape == np.asarray(b).shape and getattr(a, "dtype", None) == getattr(b, "dtype", None)
 
 
 def _first_lost_store(old: Trace, new: Trace) -> Operation | None:
@@ -132,7 +131,7 @@ def locate_store(launch: Launch, module: ModuleOp, wrong: Outcome, right: Outcom
         return None
     found: list[Operation] = []
 
-    def watch(op: Operation, operands: tuple[Any, ...], value: Any) -> Any:
+    def watch(op: Operation, operands: tuple[object, ...], value: object) -> object:
         through_pointers = op.name == "tt.store" and isinstance(operands[0], np.ndarray | np.generic)
         if through_pointers and (written(operands)[0] == address).any():
             found.append(op)

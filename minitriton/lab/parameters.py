@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
 
 from minitriton.commands.signature import DIVISIBLE, split_items, typed
-from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET, target_arch
 from minitriton.errors import MinitritonError
+
+Source = ASTSource | IRSource
+"""What is compiled."""
 
 
 @dataclass
@@ -29,7 +31,7 @@ class Parameters:
     divisible: list[str] = field(default_factory=list)
 
 
-def parameters_of(source: ASTSource | IRSource, signature: str = "") -> Parameters:
+def parameters_of(source: Source, signature: str = "") -> Parameters:
     """The runtime parameters of `source`; those of tuples are called `name[0]`, `name[1]`.
 
     `signature` (`*fp32:16,i32`) says of IR text what its types do not, such as what a pointer of PTX points at.
@@ -44,7 +46,7 @@ def parameters_of(source: ASTSource | IRSource, signature: str = "") -> Paramete
     return _restated(found, signature, source.path.name) if signature else found
 
 
-def architecture_of(source: ASTSource | IRSource) -> int | None:
+def architecture_of(source: Source) -> int | None:
     """What IR text was made for, as a compute capability times ten; None where it does not say."""
     if isinstance(source, ASTSource):
         return None
@@ -57,7 +59,7 @@ def architecture_of(source: ASTSource | IRSource) -> int | None:
 def _of_kernel(source: ASTSource) -> Parameters:
     found = Parameters()
 
-    def add(name: str, path: tuple[int, ...], kind: Any) -> None:
+    def add(name: str, path: tuple[int, ...], kind: TypeName) -> None:
         if isinstance(kind, tuple):
             for index, part in enumerate(kind):
                 add(f"{name}[{index}]", (*path, index), part)

@@ -6,7 +6,6 @@ with_passes({"cse": "my-pass"})      ..., cse, my-pass, symbol-dce, ...
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from minitriton.errors import PipelineError
 from minitriton.pass_manager import Pipeline
@@ -15,7 +14,7 @@ from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 
-def with_passes(after: Mapping[str, str], *, arch: int = 90, options: Mapping[str, Any] | None = None) -> Pipeline:
+def with_passes(after: Mapping[str, str], *, arch: int = 90, options: Mapping[str, object] | None = None) -> Pipeline:
     """The pipeline for `arch` with the textual pipeline `after[name]` behind the first step called `name`.
 
     Raises `PipelineError` for a name that is not in it.

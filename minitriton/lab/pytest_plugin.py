@@ -14,9 +14,13 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from minitriton.lab.report import CheckReport
+    from minitriton.runtime.jit import JITFunction
 
 CHECK = "MINITRITON_EMULATOR_CHECK"
 
@@ -65,19 +69,19 @@ def _forget_check() -> None:
 
 
 @pytest.fixture
-def minitriton_check(tmp_path: Path) -> Callable[..., Any]:
+def minitriton_check(tmp_path: Path) -> Callable[..., CheckReport]:
     """Checks one call of a kernel after every pass; fails with the table if a pass is broken, else returns the report."""
 
     def check(
-        kernel: Any,
-        args: Sequence[Any],
+        kernel: JITFunction,
+        args: Sequence[object],
         grid: tuple[int, ...],
         *,
         after: dict[str, str] | None = None,
         arch: int = 90,
-        options: dict[str, Any] | None = None,
+        options: dict[str, object] | None = None,
         **others: Any,
-    ) -> Any:
+    ) -> CheckReport:
         """As `minitriton.lab.check_call`; `after` adds passes behind the first of a name in the target's own pipeline.
 
         `device="gpu"` runs the PTX at the end on the GPU too, where there is one.

@@ -6,14 +6,14 @@ minitriton check add.ptx --emulator-seconds 5        a loop that never ends is a
 from __future__ import annotations
 
 import contextlib
+from argparse import ArgumentParser
 from collections.abc import Iterator
-from typing import Any
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
 
 
-def add_time_limit(parser: Any, seconds: float | None = None) -> None:
+def add_time_limit(parser: ArgumentParser, seconds: float | None = None) -> None:
     """Adds the option; where it is not given, `seconds`, and for None what `MINITRITON_EMULATOR_SECONDS` says."""
     default = f"{seconds:g}" if seconds is not None else "MINITRITON_EMULATOR_SECONDS, 300"
     parser.add_argument(

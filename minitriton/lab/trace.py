@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -30,7 +29,7 @@ class OpTrace:
     op: Operation
     operands: list[tuple[int, ...]] = field(default_factory=list)
     digests: list[int] = field(default_factory=list)
-    values: list[Any] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
 
     @property
     def key(self) -> Key:
@@ -45,7 +44,7 @@ class Trace:
     ops: dict[Operation, OpTrace] = field(default_factory=dict)
     outcome: Outcome | None = None
 
-    def observe(self, op: Operation, operands: Sequence[Any], value: Any) -> Any:
+    def observe(self, op: Operation, operands: Sequence[object], value: object) -> object:
         """The interpreter's observer."""
         entry = self.ops.get(op)
         if entry is None:
@@ -64,7 +63,7 @@ def trace(launch: Launch, module: ModuleOp) -> Trace:
     return found
 
 
-def digest(value: Any) -> int:
+def digest(value: object) -> int:
     """A number that equal values share. One number broadcast and that number alone are equal."""
     if isinstance(value, tuple):
         return hash(tuple(digest(part) for part in value))
@@ -82,7 +81,7 @@ def digest(value: Any) -> int:
     return hash((array.dtype.kind, data))
 
 
-def effect(op: Operation, operands: Sequence[Any], inputs: tuple[int, ...]) -> int:
+def effect(op: Operation, operands: Sequence[object], inputs: tuple[int, ...]) -> int:
     """A digest of what an op without results did: of a store, the elements it wrote and where."""
     if op.name != "tt.store" or not isinstance(operands[0], np.ndarray | np.generic):
         return hash(inputs)
@@ -90,11 +89,11 @@ def effect(op: Operation, operands: Sequence[Any], inputs: tuple[int, ...]) -> i
     return hash((digest(addresses), digest(values)))
 
 
-def written(operands: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+def written(operands: Sequence[object]) -> tuple[np.ndarray, np.ndarray]:
     """Addresses and values of the elements that a store through a tensor of pointers writes."""
     addresses = np.asarray(operands[0])
-    values = np.broadcast_to(operands[1], addresses.shape)
+    values = np.broadcast_to(np.asarray(operands[1]), addresses.shape)
     if len(operands) < 3:
         return addresses.reshape(-1), values.reshape(-1)
-    mask = np.broadcast_to(operands[2], addresses.shape)
+    mask = np.broadcast_to(np.asarray(operands[2]), addresses.shape)
     return addresses[mask], values[mask]

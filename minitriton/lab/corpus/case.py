@@ -20,9 +20,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
+
+Value = int | float | bool | str
+"""Of a constant or an option."""
+
+
+class _Jitted(Protocol):
+    """What either compiler's `jit` makes."""
+
+    @property
+    def fn(self) -> Callable[..., object]: ...
+
+
+Kernel = TypeVar("Kernel", bound=_Jitted)
 
 
 @dataclass(frozen=True)
@@ -30,7 +44,7 @@ class Large:
     """`sizes` of the launch that is timed; `inputs(rng)` makes its arguments."""
 
     sizes: dict[str, int]
-    inputs: Callable[[Any], list[Any]]
+    inputs: Callable[[np.random.Generator | OnlyShapes], list[object]]
 
     def bytes(self) -> int:
         """Of all its arrays."""
@@ -44,15 +58,15 @@ class Case:
     name: str
     file: str
     kernel: str
-    inputs: Callable[[np.random.Generator], list[Any]]
-    constexprs: dict[str, Any]
+    inputs: Callable[[np.random.Generator], list[object]]
+    constexprs: dict[str, object]
     grid: tuple[int, ...]
     expected: Callable[..., dict[int, np.ndarray]]
     tolerance: float = 1e-5
     exact_order: bool = True
     """Whether Triton does the same operations in the same order, so that results must agree bit for bit."""
     num_warps: int = 4
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, object] = field(default_factory=dict)
     num_ctas: int = 1
     large: Large | None = None
     """A launch that is big enough to be timed, of the same work a program."""
@@ -60,10 +74,10 @@ class Case:
     """The grid by sizes and constants, where it follows from them."""
     sizes: dict[str, int] = field(default_factory=dict)
     """What `inputs` and `grid_of` were told of this launch."""
-    choices: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    choices: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     """Values worth trying of constants and compile options."""
 
-    def grid_at(self, sizes: dict[str, int], constants: Mapping[str, Any]) -> tuple[int, ...]:
+    def grid_at(self, sizes: dict[str, int], constants: Mapping[str, object]) -> tuple[int, ...]:
         """The grid of a launch of these sizes with these constants."""
         if self.grid_of is None:
             return self.grid
@@ -101,7 +115,7 @@ def load_file(file: Path | str, compiler: str) -> ModuleType:
     return module
 
 
-def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]]]:
+def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], Kernel]]]:
     """The list of the file's cases, and the decorator that adds to it. Keywords that `Case` lacks are constexprs.
 
     With `sizes` and `large` the case has two launches, of the same work a program: `inputs(rng, **sizes)` makes the arguments of
@@ -111,7 +125,7 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]
 
     def case(
         *,
-        inputs: Callable[..., list[Any]],
+        inputs: Callable[..., list[object]],
         expected: Callable[..., dict[int, np.ndarray]],
         grid: tuple[int, ...] | Callable[..., tuple[int, ...]] = (1,),
         tolerance: float = 1e-5,
@@ -120,10 +134,10 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]
         num_ctas: int = 1,
         sizes: dict[str, int] | None = None,
         large: dict[str, int] | None = None,
-        choices: dict[str, tuple[Any, ...]] | None = None,
-        **constexprs: Any,
-    ) -> Callable[[Any], Any]:
-        def add(kernel: Any) -> Any:
+        choices: dict[str, tuple[Value, ...]] | None = None,
+        **constexprs: object,
+    ) -> Callable[[Kernel], Kernel]:
+        def add(kernel: Kernel) -> Kernel:
             name = kernel.fn.__name__
             where = str(Path(file).with_suffix(""))
             how = (tolerance, exact_order, num_warps)
@@ -144,16 +158,16 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]
 class OnlyShapes:
     """In place of a generator of random numbers: zeros, to see how large the arguments of a launch are without making them."""
 
-    def standard_normal(self, shape: Any) -> np.ndarray:
+    def standard_normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Zeros."""
         return np.zeros(shape)
 
-    def integers(self, low: int, high: int, shape: Any, dtype: Any = np.int64) -> np.ndarray:
+    def integers(self, low: int, high: int, shape: int | tuple[int, ...], dtype: DTypeLike = np.int64) -> np.ndarray:
         """The least of them."""
         return np.full(shape, low, dtype)
 
 
-def repeated(rng: np.random.Generator | OnlyShapes, *shape: int, dtype: Any = np.float32) -> np.ndarray:
+def repeated(rng: np.random.Generator | OnlyShapes, *shape: int, dtype: DTypeLike = np.float32) -> np.ndarray:
     """Normally distributed values, the same 65,536 again and again: quick to make for arrays of any size."""
     if isinstance(rng, OnlyShapes):
         return np.zeros(shape, dtype)
@@ -181,6 +195,6 @@ def uniform(rng: np.random.Generator, low: float, high: float, *shape: int) -> n
     return rng.uniform(low, high, shape).astype(np.float32)
 
 
-def integers(rng: np.random.Generator, low: int, high: int, *shape: int, dtype: Any = np.int32) -> np.ndarray:
+def integers(rng: np.random.Generator, low: int, high: int, *shape: int, dtype: DTypeLike = np.int32) -> np.ndarray:
     """Whole numbers in [low, high)."""
     return rng.integers(low, high, shape, dtype=np.int64).astype(dtype)

@@ -11,9 +11,10 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minitriton.errors import MinitritonError
+from minitriton.host.subcommands import Subcommands
 
 if TYPE_CHECKING:
     from minitriton.lab.launches.recorder import Recorder
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _MOST, _BYTES = 64, "64M"
 
 
-def add_record_command(commands: Any) -> None:
+def add_record_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     record = commands.add_parser("record", help="run a Triton program and write down the launches of its kernels")
     record.add_argument("--out", type=Path, default=Path("recorded"), metavar="DIR", help="(default: %(default)s)")

@@ -11,6 +11,7 @@ read_launch("recorded/003-softmax").grid      (16, 1, 1)
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ class RecordedLaunch:
         return json.dumps({"format": FORMAT, **asdict(self), "folder": None}, indent=1)
 
 
-def add_launch_option(parser: Any) -> None:
+def add_launch_option(parser: ArgumentParser) -> None:
     """Adds `--launch` to a command that takes a program."""
     parser.add_argument(
         "--launch", metavar="DIR",

@@ -13,12 +13,12 @@ import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minitriton import knobs
-from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
@@ -30,6 +30,9 @@ from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
 from minitriton.target import CUDAOptions
+
+if TYPE_CHECKING:
+    from minitriton.runtime.jit import JITFunction
 
 MOST_LAUNCHES = 64
 MOST_BYTES = 64 << 20
@@ -71,7 +74,9 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         knobs.runtime.launch_arguments_hook.remove(self.see)
 
-    def see(self, kernel: Any, grid: tuple[int, int, int], args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def see(
+        self, kernel: JITFunction, grid: tuple[int, int, int], args: tuple[object, ...], options: dict[str, object]
+    ) -> None:
         """A launch: `args` are the values of all parameters in order."""
         name = kernel.__name__
         if self.kernels and name not in self.kernels:
@@ -93,11 +98,11 @@ class Recorder:
 
     def _write(
         self,
-        kernel: Any,
+        kernel: JITFunction,
         source: ASTSource,
         passed: list[Argument],
         grid: tuple[int, int, int],
-        options: dict[str, Any],
+        options: dict[str, object],
     ) -> Noted:
         folder = self.folder / f"{len(self.recorded):03}-{re.sub(r'[^A-Za-z0-9_]', '_', kernel.__name__)}"
         arrays = {one.name: _array_of(one) for one in passed if _array_of(one) is not None}
@@ -130,7 +135,7 @@ def save(path: Path, arrays: dict[str, np.ndarray]) -> None:
                 np.lib.format.write_array(file, array, allow_pickle=False)
 
 
-def _options_among(kernel: Any, args: tuple[Any, ...]) -> dict[str, Any]:
+def _options_among(kernel: JITFunction, args: tuple[object, ...]) -> dict[str, object]:
     """The compile options that are parameters of the kernel, or said by its decorator."""
     found = {name: value for name, value in zip(kernel.arg_names, args, strict=True) if name in _OPTIONS}
     return {"debug": kernel.debug, **found} if kernel.debug else found
@@ -139,13 +144,13 @@ def _options_among(kernel: Any, args: tuple[Any, ...]) -> dict[str, Any]:
 _OPTIONS = frozenset(CUDAOptions.__dataclass_fields__)
 
 
-def _key(source: ASTSource, passed: list[Argument], grid: tuple[int, int, int], options: dict[str, Any]) -> str:
+def _key(source: ASTSource, passed: list[Argument], grid: tuple[int, int, int], options: dict[str, object]) -> str:
     """Equal for launches that differ in nothing but the contents of their arrays."""
     numbers = [(one.name, _sizes(one)) for one in passed]
     return f"{source.name} {source.hash()} {grid} {sorted(options.items())} {numbers}"
 
 
-def _sizes(argument: Argument) -> Any:
+def _sizes(argument: Argument) -> object:
     array = _array_of(argument)
     return argument.value if array is None else tuple(array.shape)
 
@@ -171,11 +176,11 @@ def _passed(argument: Argument, memory: Memory) -> Passed:
     )  # fmt: skip
 
 
-def _kind(kind: Any) -> Kind:
+def _kind(kind: TypeName) -> Kind:
     return [_kind(one) for one in kind] if isinstance(kind, tuple) else str(kind)
 
 
-def _ttir(source: ASTSource, options: dict[str, Any]) -> str:
+def _ttir(source: ASTSource, options: dict[str, object]) -> str:
     """The frontend's IR, with locations."""
     target = default_target()
     return print_module(

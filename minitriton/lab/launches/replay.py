@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from minitriton.compilation.ast_source import ASTSource
+from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.compilation.ir_source import IRSource
 from minitriton.errors import MinitritonError
-from minitriton.lab.arguments import Arguments, arrays_in, element_dtype, random_elements, random_numbers
+from minitriton.lab.arguments import Arguments, array_of, arrays_in, element_dtype, random_elements, random_numbers
 from minitriton.lab.execution import Launch
 from minitriton.lab.launches.constants import read
 from minitriton.lab.launches.recorded import ARRAYS, Kind, Passed, RecordedLaunch
@@ -26,10 +26,13 @@ from minitriton.runtime.launching.arguments import Argument
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
+if TYPE_CHECKING:
+    from minitriton.runtime.jit import JITFunction
+
 DIVISIBILITY = 16
 
 
-def source_of(launch: RecordedLaunch, kernel: Any, numbers: Mapping[str, Any] | None = None) -> ASTSource:
+def source_of(launch: RecordedLaunch, kernel: JITFunction, numbers: Mapping[str, object] | None = None) -> ASTSource:
     """What the launch compiled, of `kernel`, which may have been edited since, with `numbers` for run-time arguments in place of
     those that it had. Raises `MinitritonError` where the kernel has other parameters."""
     if list(launch.signature) != list(kernel.arg_names):
@@ -54,13 +57,13 @@ def source_of(launch: RecordedLaunch, kernel: Any, numbers: Mapping[str, Any] | 
     return ASTSource(kernel, signature, constants, attrs)
 
 
-def _keeps(name: str, numbers: Mapping[str, Any]) -> bool:
+def _keeps(name: str, numbers: Mapping[str, object]) -> bool:
     """Whether what was known of an argument's divisibility is true of the number in its place."""
     value = numbers.get(name, 0)
     return not isinstance(value, int) or value % DIVISIBILITY == 0
 
 
-def _kind(kind: Kind) -> Any:
+def _kind(kind: Kind) -> TypeName:
     return tuple(map(_kind, kind)) if isinstance(kind, list) else kind
 
 
@@ -68,7 +71,7 @@ def arguments_of(
     launch: RecordedLaunch,
     parameters: Parameters,
     *,
-    numbers: Mapping[str, Any] | None = None,
+    numbers: Mapping[str, object] | None = None,
     contents: Mapping[str, np.ndarray] | None = None,
     seed: int = 0,
 ) -> Arguments:
@@ -139,7 +142,9 @@ def _kept(launch: RecordedLaunch) -> dict[str, np.ndarray]:
         raise MinitritonError(f"cannot read {path}: {error}", help="record the launch again") from None
 
 
-def _value(recorded: Passed, memory: dict[str, np.ndarray]) -> Any:
+def _value(
+    recorded: Passed, memory: dict[str, np.ndarray]
+) -> np.ndarray | TensorDescriptor | int | float | bool | None:
     view = recorded.view
     if view is None:
         return recorded.value
@@ -150,8 +155,9 @@ def _value(recorded: Passed, memory: dict[str, np.ndarray]) -> Any:
     return TensorDescriptor(array, list(block.shape), list(block.strides), list(block.block_shape), block.padding)
 
 
-def _fill(value: Any, contents: np.ndarray, recorded: Passed) -> None:
-    array = value if isinstance(value, np.ndarray) else value.base
+def _fill(value: object, contents: np.ndarray, recorded: Passed) -> None:
+    array = array_of(value)
+    assert array is not None
     if contents.size != array.size:
         raise MinitritonError(
             f"argument {recorded.name!r} has {contents.size} elements, and {array.size} when it was launched",
@@ -168,9 +174,9 @@ def replayed(
     options: CUDAOptions,
     *,
     grid: tuple[int, ...] | None = None,
-    numbers: Mapping[str, Any] | None = None,
+    numbers: Mapping[str, object] | None = None,
     inputs: str | None = None,
-    sizes: Mapping[str, Any] | None = None,
+    sizes: Mapping[str, object] | None = None,
     seed: int = 0,
 ) -> Launch:
     """A launch of `source` as `launch` was, but for what is given. `inputs`: a file of arrays by parameter name."""

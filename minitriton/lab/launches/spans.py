@@ -84,7 +84,7 @@ class Memory:
     views: dict[str, View] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, arrays: dict[str, Any], most_bytes: int) -> Memory:
+    def of(cls, arrays: dict[str, object], most_bytes: int) -> Memory:
         """Copies the memory of `arrays` by name; the contents of at most `most_bytes` are kept, the smallest spans first."""
         found = {name: reached(array) for name, array in arrays.items()}
         memory = cls()
@@ -130,6 +130,6 @@ def laid_out(spans: dict[str, Span]) -> dict[str, np.ndarray]:
     return found
 
 
-def array_in(memory: np.ndarray, view: View, dtype: np.dtype[Any]) -> np.ndarray:
+def array_in(memory: np.ndarray, view: View, dtype: np.dtype[np.generic]) -> np.ndarray:
     """The array of `view` over `memory`."""
     return np.ndarray(view.shape, dtype, memory.data, view.offset, view.strides)

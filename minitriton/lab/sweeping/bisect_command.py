@@ -12,10 +12,10 @@ import argparse
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from minitriton.commands.output import add_json, print_json
 from minitriton.errors import MinitritonError
+from minitriton.host.subcommands import Subcommands
 from minitriton.lab.sweeping.command_arguments import add_kernel_arguments, references_of
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
@@ -29,7 +29,7 @@ APART = 1.02
 Shows = Callable[[Record], bool]
 
 
-def add_bisect_command(commands: Any) -> None:
+def add_bisect_command(commands: Subcommands) -> None:
     """Adds the subcommand to an `argparse` set of them."""
     bisect = commands.add_parser(
         "bisect", help="the smallest pipeline, and kernel, that still break it or have more of a metric"

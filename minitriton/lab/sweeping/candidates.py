@@ -15,7 +15,6 @@ import functools
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.layout_choices import layout_steps
@@ -144,7 +143,7 @@ class Candidates:
         becomes = dict(zip(before.base.steps, after.base.steps, strict=True))
         return Pipeline(tuple(becomes.get(step, step) for step in pipeline.steps))
 
-    def own_value(self, name: str) -> Any:
+    def own_value(self, name: str) -> object:
         """What a constant, an option or `arch` is in the kernel's own launch."""
         if name == "arch":
             return self.subject.target.arch

@@ -9,6 +9,7 @@ workers that have the resource `GPU` (`dask worker --resources GPU=1`).
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -64,7 +65,7 @@ class ClusterWorkers:
 
     def judge(self, batches: Iterable[list[Batch]], at_once: int | None = None) -> Iterator[int]:
         """Has `batches` judged or measured. Raises `MinitritonError` where no worker can."""
-        from distributed import as_completed  # pyright: ignore[reportMissingImports]
+        as_completed = importlib.import_module("distributed").as_completed
 
         store = Store(self.work.store, self.work.compiler)
         try:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from minitriton.commands.output import add_json, print_json
+from minitriton.host.subcommands import Subcommands
 from minitriton.lab.sweeping.command_arguments import (
     add_kernel_arguments,
     add_space_arguments,
@@ -26,7 +26,7 @@ from minitriton.lab.sweeping.command_arguments import (
 from minitriton.lab.sweeping.search_command import add_search_commands
 
 
-def add_sweep_commands(commands: Any) -> None:
+def add_sweep_commands(commands: Subcommands) -> None:
     """Adds the subcommands to an `argparse` set of them."""
     sweep = commands.add_parser("sweep", help="judge many pipelines of kernels: legal, right, and what each gives")
     sweep.add_argument(
@@ -65,7 +65,7 @@ def add_sweep_commands(commands: Any) -> None:
     corpus.set_defaults(run=run_corpus)
 
 
-def _add_measure(commands: Any) -> None:
+def _add_measure(commands: Subcommands) -> None:
     measure = commands.add_parser("measure", help="measure the programs that a store holds, on this machine")
     measure.add_argument("store", type=Path, metavar="FILE", help="what `minitriton sweep --store` wrote")
     measure.add_argument(

@@ -97,13 +97,13 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         return self.passes.index(name) + 1
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
+    ) -> tuple[np.ndarray, dict[str, object]]:
         """A new episode; `options={"kernel": name}` names the kernel."""
         super().reset(seed=seed)
         names = [e.subject.name for e in self._evaluators]
         wanted = (options or {}).get("kernel")
-        self._start(names.index(wanted) if wanted else int(self.np_random.integers(len(names))))
+        self._start(names.index(str(wanted)) if wanted else int(self.np_random.integers(len(names))))
         return self._observation(), self._info()
 
     def _start(self, number: int) -> None:
@@ -116,7 +116,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         self._taken = 0
         self._record: Record | None = None
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, object]]:
         """Runs a pass, or goes on to the next level; at the last, the program is judged."""
         self._taken += 1
         reward, over, cut = 0.0, False, False
@@ -176,9 +176,9 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         gone = [self._taken / MOST_PASSES, float(len(self._fixed))]
         return np.array([*(math.log1p(n) for n in counts.values()), *facts, *gone], np.float32)
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, object]:
         allowed = [self._is_allowed(action) for action in range(len(self.passes) + 1)]
-        found: dict[str, Any] = {"action_mask": np.array(allowed, np.int8), "kernel": self._evaluate.subject.name}
+        found: dict[str, object] = {"action_mask": np.array(allowed, np.int8), "kernel": self._evaluate.subject.name}
         if self._record is not None:
             found["record"] = self._record
         return found

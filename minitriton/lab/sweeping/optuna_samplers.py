@@ -11,6 +11,7 @@ A change after which a contract does not hold is not made. The first trial is th
 
 from __future__ import annotations
 
+import importlib
 import math
 import random
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ _KEPT = 0.8
 def load_optuna() -> Any:
     """Optuna. Raises `MinitritonError` where it is not installed."""
     try:
-        import optuna  # pyright: ignore[reportMissingImports]
+        optuna = importlib.import_module("optuna")
     except ImportError:
         raise MinitritonError("this sampler needs Optuna", help="pip install 'minitriton[lab]'") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)

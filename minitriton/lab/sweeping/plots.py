@@ -6,10 +6,11 @@ save(figure, "front.png")            .png, .svg or .pdf
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Protocol, TextIO
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.commuting import DESTROYED, DIFFER, ENABLED, FAILS, SAME, Commutation
@@ -22,28 +23,64 @@ from minitriton.lab.sweeping.worth import Worth
 _RELATIONS = (SAME, ENABLED, DESTROYED, DIFFER, FAILS)
 
 
-def _figure(width: float, height: float) -> tuple[Any, Any]:
+class Figure(Protocol):
+    """What a plot is: a figure of matplotlib's."""
+
+    def savefig(self, where: str | Path | TextIO, **given: object) -> None: ...
+
+
+class Axes(Protocol):
+    """What plots ask of matplotlib's axes."""
+
+    def scatter(self, x: Sequence[float], y: Sequence[float], **given: object) -> object: ...
+
+    def plot(self, *given: object, **named: object) -> object: ...
+
+    def step(self, *given: object, **named: object) -> object: ...
+
+    def imshow(self, image: object, **given: object) -> object: ...
+
+    def text(self, x: float, y: float, text: str, **given: object) -> object: ...
+
+    def legend(self, **given: object) -> object: ...
+
+    def set_xlabel(self, text: str, **given: object) -> object: ...
+
+    def set_ylabel(self, text: str, **given: object) -> object: ...
+
+    def set_title(self, text: str, **given: object) -> object: ...
+
+    def set_xticks(self, at: Sequence[int] | range, labels: Sequence[str] = (), **given: object) -> object: ...
+
+    def set_yticks(self, at: Sequence[int] | range, labels: Sequence[str] = (), **given: object) -> object: ...
+
+    def set_xscale(self, name: str) -> object: ...
+
+    def set_yscale(self, name: str) -> object: ...
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     try:
-        from matplotlib.figure import Figure  # pyright: ignore[reportMissingImports]
+        library = importlib.import_module("matplotlib.figure")
     except ImportError:
         raise MinitritonError("plots need matplotlib", help="pip install 'minitriton[lab]'") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = library.Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 
 
-def save(figure: Any, path: str | Path) -> None:
+def save(figure: Figure, path: str | Path) -> None:
     """Writes a figure in the format of the file's suffix."""
     figure.savefig(path)
 
 
-def svg(figure: Any) -> str:
+def svg(figure: Figure) -> str:
     """A figure as an element for an HTML page."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
-def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Any:
+def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Figure:
     """The right points of one kernel by two metrics, those joined that nothing beats."""
     figure, axes = _figure(5, 3.5)
     records = [r for r in table.records if r.kernel == kernel and r.result is Class.RIGHT]
@@ -57,7 +94,7 @@ def pareto_plot(table: Table, x: str, y: str, kernel: str) -> Any:
     return figure
 
 
-def convergence_plot(found: Sequence[Found]) -> Any:
+def convergence_plot(found: Sequence[Found]) -> Figure:
     """The least value of the objective after each point, a line a search."""
     figure, axes = _figure(5, 3.5)
     for one in found:
@@ -68,7 +105,7 @@ def convergence_plot(found: Sequence[Found]) -> Any:
     return figure
 
 
-def worth_plot(worth: Worth, metric: str) -> Any:
+def worth_plot(worth: Worth, metric: str) -> Figure:
     """By pass and kernel, how much more of `metric` there is without the pass; where that is no right program, `no`."""
     kernels = list(worth.whole)
     names = [n for n in worth.passes() if any(_matters(worth, k, n, metric) for k in kernels)]
@@ -91,7 +128,7 @@ def _matters(worth: Worth, kernel: str, name: str, metric: str) -> bool:
     return name in worth.without[kernel] and worth.change(kernel, name, metric) != 0
 
 
-def commutation_plot(found: Commutation) -> Any:
+def commutation_plot(found: Commutation) -> Figure:
     """The matrix of relations between passes."""
     names = [n for n in found.passes() if any(found.relation(n, o) not in (SAME, "") for o in found.passes())]
     figure, axes = _figure(4 + 0.24 * len(names), 4 + 0.24 * len(names))
@@ -107,7 +144,7 @@ def commutation_plot(found: Commutation) -> Any:
     return figure
 
 
-def rank_plot(table: Table, x: str, y: str) -> Any:
+def rank_plot(table: Table, x: str, y: str) -> Figure:
     """Two metrics of all points against each other, a colour a kernel, both relative to the kernel's median."""
     import statistics
 

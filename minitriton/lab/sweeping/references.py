@@ -8,7 +8,7 @@ recorded/003-softmax                  a launch that `minitriton record` wrote, w
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -145,4 +145,4 @@ def references(kernels: list[str], **shared: object) -> list[Reference]:
             names.append(str(Path(kernel)))
         else:
             names.append(corpus.find(kernel).name)
-    return [Reference(name, **shared) for name in dict.fromkeys(names)]  # pyright: ignore[reportArgumentType]
+    return [replace(Reference(name), **shared) for name in dict.fromkeys(names)]

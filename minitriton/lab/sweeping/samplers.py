@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.candidates import Ask, Candidates, Sampler
@@ -97,5 +96,5 @@ def sampler_of(name: str, objectives: int, seed: int) -> Sampler:
         return SAMPLERS[name]
     from minitriton.lab.sweeping.optuna_samplers import optuna_sampler
 
-    sampler: Any = optuna_sampler(name, objectives, seed)
+    sampler: Sampler = optuna_sampler(name, objectives, seed)
     return sampler

@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from minitriton.commands.output import add_json, print_json
+from minitriton.host.subcommands import Subcommands
 from minitriton.lab.sweeping.bisect_command import add_bisect_command
 from minitriton.lab.sweeping.command_arguments import (
     add_kernel_arguments,
@@ -26,7 +26,7 @@ from minitriton.lab.sweeping.command_arguments import (
 from minitriton.pass_registry import load_own_passes
 
 
-def add_search_commands(commands: Any) -> None:
+def add_search_commands(commands: Subcommands) -> None:
     """Adds the subcommands to an `argparse` set of them."""
     _add_search(commands)
     _add_worth(commands)
@@ -34,7 +34,7 @@ def add_search_commands(commands: Any) -> None:
     _add_report(commands)
 
 
-def _add_report(commands: Any) -> None:
+def _add_report(commands: Subcommands) -> None:
     report = commands.add_parser("report", help="what a store holds, as one HTML page")
     report.add_argument("store", type=Path, metavar="FILE", help="what `minitriton sweep --store` wrote")
     report.add_argument("--html", type=Path, required=True, metavar="OUT", help="where to write the page")
@@ -46,7 +46,7 @@ def _add_report(commands: Any) -> None:
     report.set_defaults(run=run_report)
 
 
-def _add_search(commands: Any) -> None:
+def _add_search(commands: Subcommands) -> None:
     search = commands.add_parser("search", help="look for the pipeline that gives the least of a metric")
     search.add_argument("kernel", help="a name of the corpus, or FILE.py:kernel")
     search.add_argument(
@@ -72,7 +72,7 @@ def _add_search(commands: Any) -> None:
     search.set_defaults(run=run_search)
 
 
-def _add_worth(commands: Any) -> None:
+def _add_worth(commands: Subcommands) -> None:
     worth = commands.add_parser("worth", help="what each pass is worth: a metric of kernels without it")
     worth.add_argument("kernels", nargs="+", help="names of the corpus, @family, all, or FILE.py:kernel")
     worth.add_argument("--metric", default="instructions", help="(default: %(default)s)")

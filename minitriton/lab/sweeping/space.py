@@ -18,7 +18,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minitriton.compilation.pipeline_spec import make_step
 from minitriton.errors import MinitritonError, PipelineError
@@ -87,7 +87,8 @@ class Space:
 
     @property
     def _vary(self) -> Vary:
-        return self.vary  # pyright: ignore[reportReturnType]
+        assert isinstance(self.vary, tuple)
+        return self.vary
 
     def __str__(self) -> str:
         words = [name for name in _SWITCHES if getattr(self, name)]
@@ -231,7 +232,7 @@ def with_option(step: Step, option: str, value: Value) -> Step:
     field_name = option.replace("-", "_")
     if field_name not in {f.name for f in fields(step)}:
         make_step(step.name, {option: str(value)})
-    made: Any = make_step(step.name, {option: _plain(value)})
+    made = make_step(step.name, {option: _plain(value)})
     return replace(step, **{field_name: getattr(made, field_name)})
 
 

@@ -12,21 +12,26 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compilation import stages
+from minitriton.compilation.ast_source import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import Arguments, array_of
 from minitriton.lab.execution import Launch
-from minitriton.lab.sweeping.point import Settings
+from minitriton.lab.parameters import Source
+from minitriton.lab.sweeping.point import Settings, Value
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property
 from minitriton.target import CUDAOptions, GPUTarget
 
-Grid = tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]]
+if TYPE_CHECKING:
+    from minitriton.runtime.jit import JITFunction
+
+Grid = tuple[int, ...] | Callable[[Mapping[str, object]], tuple[int, ...]]
 
 OPTIONS = frozenset(f.name for f in fields(CUDAOptions)) - {"pipeline", "without", "arch"}
 """Compile options that a setting may name."""
@@ -37,7 +42,7 @@ class Large:
     """`arguments()` makes the big launch's arguments; `grid_of` gives its grid by the kernel's constants."""
 
     arguments: Callable[[], Arguments]
-    grid_of: Callable[[Mapping[str, Any]], tuple[int, ...]]
+    grid_of: Callable[[Mapping[str, object]], tuple[int, ...]]
     bytes: int
     """Of all its arrays."""
 
@@ -47,16 +52,16 @@ class Subject:
     """One kernel, one launch, one target."""
 
     name: str
-    source: Any
+    source: Source
     """An `ASTSource`, or an `IRSource` of TTIR or TTGIR."""
     arguments: Callable[[], Arguments]
     """Makes the launch's arguments; called once, when numbers are first wanted."""
     grid: tuple[int, ...]
     target: GPUTarget
     options: CUDAOptions
-    grid_of: Callable[[Mapping[str, Any]], tuple[int, ...]] | None = None
+    grid_of: Callable[[Mapping[str, object]], tuple[int, ...]] | None = None
     """The grid by the kernel's constants, where it follows from them."""
-    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     """Values worth trying of constants and compile options, by name."""
     tolerance: float = 0.0
     """How far numbers may be from those of the kernel's own meaning, relatively, where the element type's tolerance is less: for
@@ -69,15 +74,15 @@ class Subject:
     @classmethod
     def of_call(
         cls,
-        kernel: Any,
-        args: Sequence[Any],
+        kernel: JITFunction,
+        args: Sequence[object],
         grid: Grid,
         *,
         name: str = "",
         arch: int = 90,
-        options: dict[str, Any] | None = None,
-        choices: Mapping[str, Sequence[Any]] | None = None,
-        **constexprs: Any,
+        options: dict[str, object] | None = None,
+        choices: Mapping[str, Sequence[Value]] | None = None,
+        **constexprs: object,
     ) -> Subject:
         """The launch `kernel[grid](*args, **constexprs)`; types and hints are taken from `args` as a launch does.
 
@@ -96,11 +101,12 @@ class Subject:
         return found
 
     @property
-    def constants(self) -> dict[str, Any]:
+    def constants(self) -> dict[str, object]:
         """The kernel's constants by name."""
-        known = getattr(self.source, "constants", {})
-        names: Any = getattr(getattr(self.source, "fn", None), "arg_names", ())
-        return {names[path[0]]: value for path, value in known.items() if len(path) == 1}
+        if not isinstance(self.source, ASTSource):
+            return {}
+        names = self.source.fn.arg_names
+        return {names[path[0]]: value for path, value in self.source.constants.items() if len(path) == 1}
 
     def variant(self, settings: Settings) -> Subject:
         """The same launch with other constants, options or target.
@@ -150,8 +156,13 @@ class Subject:
     def make_ir(self) -> ModuleOp:
         """The first IR, a copy of its own for each caller."""
         if self._module is None:
-            self._module = self.source.make_ir(self.target, self.options, self.context).clone()
-        assert self._module is not None
+            made = self.source.make_ir(self.target, self.options, self.context)
+            if not isinstance(made, ModuleOp):
+                raise MinitritonError(
+                    f"kernel {self.name!r} is given as {self.source.ext}: no pass over modules is left to vary",
+                    help="give the kernel, or its .ttir or .ttgir",
+                )
+            self._module = made.clone()
         return self._module.clone()
 
     def with_ir(self, module: ModuleOp) -> Subject:
@@ -203,8 +214,9 @@ _KEPT = OPTIONS - {"backend_name", "supported_fp8_dtypes", "deprecated_fp8_dot_o
 """Options that a variant takes over: not those that the target says."""
 
 
-def _with_constants(source: Any, given: Mapping[str, Any]) -> Any:
+def _with_constants(source: Source, given: Mapping[str, object]) -> ASTSource:
     """`source` with other values of its constants."""
+    assert isinstance(source, ASTSource)
     found = copy.copy(source)
     names = source.fn.arg_names
     found.constants = {**source.constants, **{(names.index(name),): value for name, value in given.items()}}

@@ -7,6 +7,7 @@ table.frame()                      pandas: a row a point, a column a metric
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -84,7 +85,7 @@ class Table:
     def frame(self) -> Any:
         """A pandas `DataFrame`, a row a point. Raises `MinitritonError` where pandas is not installed."""
         try:
-            import pandas  # pyright: ignore[reportMissingImports]
+            pandas = importlib.import_module("pandas")
         except ImportError:
             raise MinitritonError("a data frame needs pandas", help="pip install 'minitriton[lab]'") from None
         return pandas.DataFrame(
@@ -109,9 +110,7 @@ class Table:
     def read_parquet(cls, path: str | Path) -> Table:
         """The table that `to_parquet` wrote. Raises `MinitritonError` where pandas or pyarrow is not installed."""
         try:
-            import pandas  # pyright: ignore[reportMissingImports]
-
-            frame = pandas.read_parquet(path)
+            frame = importlib.import_module("pandas").read_parquet(path)
         except ImportError:
             raise MinitritonError("Parquet needs pandas and pyarrow", help="pip install 'minitriton[lab]'") from None
         return cls([_record_of(row) for row in frame.to_dict("records")])
@@ -146,7 +145,7 @@ class Table:
 _TEXTS = {"kernel": "kernel", "pipeline": "pipeline", "culprit": "culprit", "reason": "reason", "program": "program"}
 
 
-def _record_of(row: dict[str, Any]) -> Record:
+def _record_of(row: dict[str, str | float]) -> Record:
     """The record of a row of a data frame."""
     numbers = {name: float(value) for name, value in row.items() if name not in (*_TEXTS, "class") and value == value}
     own = {name: numbers.pop(name) for name in list(numbers) if METRICS.get(name, METRICS["cycles"]).group == "seconds"}

@@ -14,11 +14,10 @@ import ctypes
 import os
 import statistics
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -135,14 +134,14 @@ class _Clock:
             self._call("cuEventCreate", ctypes.byref(event), ctypes.c_uint(0))
         self._modules: dict[str, ctypes.c_void_p] = {}
 
-    def _call(self, name: str, *arguments: Any) -> None:
+    def _call(self, name: str, *arguments: object) -> None:
         self.driver.check(name, getattr(self.driver.library, name)(*arguments))
 
     @contextmanager
-    def buffers(self, launch: Launch) -> Iterator[tuple[Any, ...]]:
+    def buffers(self, launch: Launch) -> Iterator[tuple[object, ...]]:
         """The launch's values, every array as the address of a copy in device memory."""
         addresses: list[ctypes.c_uint64] = []
-        values: list[Any] = []
+        values: list[object] = []
         try:
             for value in launch.arguments.fresh():
                 if not isinstance(value, np.ndarray):
@@ -159,7 +158,7 @@ class _Clock:
             for address in addresses:
                 self.driver.library.cuMemFree_v2(address)
 
-    def prepare(self, subject: Subject, program: Program, values: tuple[Any, ...]) -> _Timed | None:
+    def prepare(self, subject: Subject, program: Program, values: tuple[object, ...]) -> _Timed | None:
         """The program's graph, after a few launches; None where it cannot be assembled or does not fit the device."""
         try:
             loaded = self.driver.load(entry_of(program.ptx), cubin_of(program), program.shared, self.device)
@@ -187,7 +186,7 @@ class _Clock:
         count = max(1, min(MOST_LAUNCHES, round(GRAPH_MICROSECONDS / each)))
         return self._graph(program.digest, lambda: launches(count), count)
 
-    def _graph(self, digest: str, record: Any, launches: int) -> _Timed:
+    def _graph(self, digest: str, record: Callable[[], None], launches: int) -> _Timed:
         graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuStreamBeginCapture_v2", self.stream, ctypes.c_int(_RELAXED_CAPTURE))
         record()

@@ -206,8 +206,8 @@ class Workers:
 
     def _collect(self, waiting: _Waiting) -> Iterator[int]:
         busy = {worker.connection: worker for worker in self._workers if worker.batch is not None}
-        for connection in wait(list(busy), timeout=0.2):
-            worker = busy.pop(connection)  # pyright: ignore[reportArgumentType]
+        ready = [one for one in wait(list(busy), timeout=0.2) if isinstance(one, Connection)]
+        for worker in map(busy.pop, ready):
             try:
                 answer = worker.connection.recv()
             except (EOFError, OSError):
