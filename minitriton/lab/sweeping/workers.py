@@ -67,7 +67,6 @@ class Work:
 def serve(descriptor: int) -> None:
     """What a process does: takes `Work`, then batches until the other end closes; answers with the number of points done, the
     processor seconds they took, and what kept them from being judged."""
-    gc.set_threshold(_YOUNG_OBJECTS, 20, 100)
     connection = Connection(descriptor)
     with contextlib.suppress(EOFError, OSError):
         _judge_batches(connection.recv(), connection)
@@ -96,9 +95,10 @@ def _judge_batches(work: Work, connection: Connection) -> None:
 
 
 class Bench:
-    """What one process knows: the judge of each kernel that it has seen."""
+    """What one process knows: the judge of each kernel that it has seen. The process is one that does nothing else."""
 
     def __init__(self, run: bool) -> None:
+        gc.set_threshold(_YOUNG_OBJECTS, 20, 100)
         self._run = run
         self._judges: dict[Reference, Judge] = {}
         self._written: dict[Reference, set[str]] = {}
