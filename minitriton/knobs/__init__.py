@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -357,7 +357,7 @@ class base_knobs:
         return self
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None]:
         """Undoes, at the end of the block, what it did to these knobs and their variables."""
         settings = dict(self.__dict__)
         variables = {d.key: os.environ.get(d.key) for d in self.knob_descriptors.values()}

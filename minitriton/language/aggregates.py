@@ -91,7 +91,7 @@ class aggregate_value(base_value):
         return instance
 
 
-def _aggregate(cls: type) -> type[aggregate_value]:
+def aggregate(cls: type) -> type[aggregate_value]:
     """Class decorator: makes instances of `cls` values that kernels can hold, pass and return."""
     members = {name: member for name, member in vars(cls).items() if name != "__init__" and not _is_plumbing(name)}
     made = type(cls.__name__, (aggregate_value,), {**members, "__doc__": cls.__doc__})

@@ -13,7 +13,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from minitriton.language.aggregates import _aggregate
+from minitriton.language.aggregates import aggregate
 from minitriton.language.declare import builtin, must_use_result
 from minitriton.language.descriptors import (
     load_tensor_descriptor,
@@ -105,6 +105,7 @@ from minitriton.language.values import (
 )
 
 _unwrap_if_constexpr = unwrap
+_aggregate = aggregate
 
 Reduced = TypeVar("Reduced", tensor, tuple)
 """One block, or several of one shape whose elements are combined together."""

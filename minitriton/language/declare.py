@@ -149,5 +149,5 @@ def must_use_result(x: F | str, s: bool | str = True) -> F | Callable[[F], F]:
     """Marks a function `x` whose result must not be dropped, `s` being why; as `@must_use_result("why")` or `@must_use_result`."""
     if isinstance(x, str):
         return lambda fn: must_use_result(fn, x)
-    x._must_use_result = s
+    setattr(x, "_must_use_result", s)  # noqa: B010 (the name is protected, and Triton's)
     return x

@@ -13,7 +13,7 @@ from minitriton.language.values import ConstBool, ConstInt, Operand, base_value,
 class static_range(base_value):
     """A range of compile-time values; the loop's body is repeated for each."""
 
-    def __init__(self, arg1: constexpr, arg2: constexpr | None = None, step: constexpr | None = None) -> None:
+    def __init__(self, arg1: ConstInt, arg2: ConstInt | None = None, step: ConstInt | None = None) -> None:
         for what, value in (("start", arg1), ("end", arg2), ("step", step)):
             if value is not None and not isinstance(value, constexpr):
                 raise TypeError(f"{value} used as tl.static_range {what} value is not a constexpr")

@@ -2,7 +2,7 @@
 a seed and an offset, with no state."""
 
 # The annotation `constexpr` speaks to the kernel compiler; to Python it is any value.
-# pyright: reportArgumentType=false, reportAssignmentType=false
+# pyright: standard, reportArgumentType=false, reportAssignmentType=false
 
 from __future__ import annotations
 

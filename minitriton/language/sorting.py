@@ -4,7 +4,7 @@ A block of 2^n elements is seen as an n-cube; comparing along one of its axes is
 """
 
 # The annotation `constexpr` speaks to the kernel compiler; to Python it is any value.
-# pyright: reportArgumentType=false, reportAssignmentType=false
+# pyright: standard, reportArgumentType=false, reportAssignmentType=false
 
 from __future__ import annotations
 

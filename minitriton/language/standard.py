@@ -4,7 +4,7 @@ sum(x, axis=1)  →  reduce(x, 1, _sum_combine)
 """
 
 # The annotation `constexpr` speaks to the kernel compiler; to Python it is any value.
-# pyright: reportArgumentType=false, reportAssignmentType=false
+# pyright: standard, reportArgumentType=false, reportAssignmentType=false
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from minitriton.language.dtypes import base_type, constexpr_type, dtype, slice_type, tuple_type
 
@@ -174,10 +174,10 @@ CONSTEXPR_0 = constexpr(0)
 
 def unwrap(value: Any) -> Any:
     """`value` without `constexpr` around it; tuples become Python tuples of unwrapped elements."""
-    kind = type(value)
+    kind = value.__class__
     if kind is constexpr:
         value = value.value
-        kind = type(value)
+        kind = value.__class__
         if kind is not builtins.tuple and kind is not list and kind is not tuple:
             return value
     if kind is tuple:
@@ -283,6 +283,7 @@ class tuple(base_value):
 
     def __getitem__(self, index: object) -> Any:
         if isinstance(index, (slice, builtins.slice)):
+            index = cast(slice, index)
             return tuple(self.values[unwrap(index.start) : unwrap(index.stop) : unwrap(index.step)])
         return self.values[unwrap(index)]
 
@@ -351,4 +352,6 @@ def type_of(value: object) -> base_type:
     """The type of any value that a kernel can hold; plain Python values count as compile-time values."""
     if isinstance(value, base_value):
         return value.type
-    return tuple(value).type if isinstance(value, (builtins.tuple, list)) else constexpr_type(value)
+    if isinstance(value, (builtins.tuple, list)):
+        return tuple(cast("Sequence[object]", value)).type
+    return constexpr_type(value)

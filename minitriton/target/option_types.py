@@ -57,7 +57,7 @@ def _text(value: object) -> str:
 
 
 def _path(value: object) -> str:
-    found = os.fspath(cast("os.PathLike[str] | str", value))
+    found = os.fspath(cast("os.PathLike[str] | os.PathLike[bytes] | str", value))
     if not isinstance(found, str) or "\0" in found:
         raise TypeError
     return found
@@ -66,7 +66,8 @@ def _path(value: object) -> str:
 def _names(value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
         raise TypeError
-    return tuple(map(_text, sorted(value) if isinstance(value, (set, frozenset)) else value))
+    names = map(_text, cast("Iterable[object]", value))
+    return tuple(sorted(names) if isinstance(value, (set, frozenset)) else names)
 
 
 def _name_list(value: object) -> str:
@@ -77,7 +78,7 @@ def _libraries(value: object) -> tuple[tuple[str, str], ...]:
     if isinstance(value, str):
         raise TypeError
     try:
-        pairs = dict(value.items() if isinstance(value, Mapping) else cast("Iterable[tuple[object, object]]", value))
+        pairs = dict(cast("Mapping[object, object] | Iterable[tuple[object, object]]", value))
     except ValueError:
         raise TypeError from None
     return tuple((_text(name), _path(path)) for name, path in pairs.items())

@@ -42,7 +42,7 @@ def atomic_cas(
     element = _pointed_at(pointer)
     if element.primitive_bitwidth not in (16, 32, 64):
         raise LanguageValueError("atomic_cas only supports elements with width {16, 32, 64}")
-    operands = []
+    operands: list[tensor] = []
     for given in (cmp, val):
         value = cast(b, to_tensor(b, given), element)
         operands.append(broadcast_to_shape(b, value, pointer.type.shape) if pointer.type.is_block() else value)

@@ -7,6 +7,8 @@ fp16 → bf16     through fp32          int64 → pointer tt.int_to_ptr
 
 from __future__ import annotations
 
+from typing import cast as cast_type
+
 from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Attribute, SSAValue
 
@@ -147,9 +149,9 @@ def resize_integer(b: IRBuilder, handle: SSAValue, to: Attribute, signed: bool) 
 
 
 def _width(type: Attribute) -> int:
-    scalar = type.element_type if isinstance(type, TensorType) else type
+    scalar = cast_type("TensorType[Attribute]", type).element_type if isinstance(type, TensorType) else type
     assert isinstance(scalar, IntegerType)
-    return scalar.width.data
+    return scalar.bitwidth
 
 
 def nonzero(b: IRBuilder, value: tensor) -> tensor:

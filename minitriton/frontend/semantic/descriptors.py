@@ -43,7 +43,7 @@ def _scalar(b: IRBuilder, value: Operand, type: dtype) -> tensor:
 
 def make_tensor_descriptor(
     b: IRBuilder,
-    base: tensor,
+    base: object,
     shape: Sequence[Operand],
     strides: Sequence[Operand],
     block_shape: Sequence[int],

@@ -23,9 +23,9 @@ _OPERANDS = ("int8", "uint8", "fp16", "bf16", "fp32", "fp64")
 
 def dot(
     b: IRBuilder,
-    input: tensor,
-    other: tensor,
-    acc: tensor | None = None,
+    input: object,
+    other: object,
+    acc: object = None,
     input_precision: str | None = None,
     allow_tf32: bool | None = None,
     max_num_imprecise_acc: int | None = None,
@@ -34,7 +34,7 @@ def dot(
     """`input @ other + acc`, for blocks of rank 2 or more."""
     if input_precision is not None and allow_tf32 is not None:
         raise LanguageValueError("Only one of input_precision and allow_tf32 can be specified")
-    if not all(isinstance(x, tensor) and x.type.is_block() for x in (input, other)):
+    if not isinstance(input, tensor) or not isinstance(other, tensor) or not input.type.shape or not other.type.shape:
         raise LanguageTypeError(f"tl.dot takes two blocks, got {input} and {other}")
     left, right = input.type.shape, other.type.shape
     if len(left) != len(right) or len(left) < 2:

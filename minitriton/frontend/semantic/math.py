@@ -108,7 +108,7 @@ def widen_bf16(b: IRBuilder, x: tensor) -> tensor:
     return cast(b, x, dt.float32) if x.dtype.is_bf16() else x
 
 
-def _extreme(b: IRBuilder, x: Operand, y: Operand, propagate_nan: PropagateNan, ops: dict[str, BinaryOp]) -> tensor:
+def _extreme(b: IRBuilder, x: Operand, y: Operand, propagate_nan: object, ops: dict[str, BinaryOp]) -> tensor:
     if not isinstance(propagate_nan, PropagateNan):
         raise LanguageValueError(f"Unexpected propagate_nan {propagate_nan}", "use tl.PropagateNan.NONE or .ALL")
     x, y = binary_operands(b, widen_bf16(b, to_tensor(b, x)), widen_bf16(b, to_tensor(b, y)))

@@ -251,7 +251,7 @@ def _index_value(b: IRBuilder, item: object, wide: bool) -> SSAValue:
 
 def make_block_ptr(
     b: IRBuilder,
-    base: tensor,
+    base: object,
     shape: Operand | Sequence[Operand],
     strides: Operand | Sequence[Operand],
     offsets: Operand | Sequence[Operand],
@@ -260,7 +260,7 @@ def make_block_ptr(
 ) -> tensor:
     """A block pointer."""
     kind = base.type if isinstance(base, tensor) else None
-    if not isinstance(kind, pointer_type) or kind.element_ty.is_block():
+    if not isinstance(base, tensor) or not isinstance(kind, pointer_type) or kind.element_ty.is_block():
         raise LanguageValueError("Expected `base` to be a pointer type (but not a block pointer type or others)")
     sizes = index_values(b, shape, wide=True)
     steps = index_values(b, strides, wide=True)

@@ -6,6 +6,7 @@ tl.reduce(x, 0, combine)     "tt.reduce"(%x) ({ ^bb0(%a, %b): %c = tt.call @comb
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast as cast_type
 
 from xdsl.ir import Operation, Region, SSAValue
 
@@ -22,10 +23,11 @@ from minitriton.language.values import tuple as language_tuple
 
 
 def _inputs(given: tensor | Sequence[tensor], what: str) -> list[tensor]:
-    inputs = list(several(given))
-    for x in inputs:
+    inputs: list[tensor] = []
+    for x in cast_type("tuple[object, ...]", several(given)):
         if not isinstance(x, tensor) or not x.type.is_block():
             raise LanguageTypeError(f"{what} takes a block, got {x}", "a scalar has no axis")
+        inputs.append(x)
         if x.type.shape != inputs[0].type.shape:
             raise LanguageValueError(f"all {what} inputs must have the same shape")
     return inputs

@@ -147,12 +147,18 @@ def expand_dims(b: IRBuilder, x: Operand, axis: int | Sequence[int]) -> tensor:
 _SLICES = (language_slice, slice)
 
 
+def _keeps(one: object) -> bool:
+    """Whether one index is `:`."""
+    part = cast_type(language_slice, one)
+    return isinstance(one, _SLICES) and part.start is None and part.stop is None and part.step is None
+
+
 def index(b: IRBuilder, x: tensor, slices: object) -> tensor:
     """`x[:, None]`: `None` inserts a dimension, `:` keeps one."""
-    for position, one in enumerate(slices if isinstance(slices, (tuple, list)) else (slices,)):
+    for position, one in enumerate(several(slices)):
         if one is None:
             x = insert_dimension(b, x, position)
-        elif not (isinstance(one, _SLICES) and one.start is None and one.stop is None and one.step is None):
+        elif not _keeps(one):
             raise LanguageValueError(
                 f"unsupported tensor index: {one!r}", "blocks are indexed only by `:` and `None`; load through pointers"
             )

@@ -48,7 +48,9 @@ def to_tensor(b: IRBuilder, x: object) -> tensor:
 
 def several(given: T | Sequence[T]) -> tuple[T, ...]:
     """What a kernel gave, one or a sequence of them, as a tuple."""
-    return tuple(given) if isinstance(given, (tuple, list)) else (cast_type("T", given),)
+    if isinstance(given, (tuple, list)):
+        return tuple(cast_type("Sequence[T]", given))
+    return (cast_type("T", given),)
 
 
 def number_dtype(x: int | float | bool) -> dtype:
