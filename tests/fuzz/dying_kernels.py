@@ -1,5 +1,6 @@
 """A stand-in for a kernel's run, in which some kernels end, or hold up, their process."""
 
+import faulthandler
 import os
 import time
 from collections.abc import Sequence
@@ -8,10 +9,15 @@ from minitriton.fuzz.running import campaign
 from minitriton.fuzz.running.agreement import Finding
 from minitriton.fuzz.running.campaign import KernelReport
 
-ENDS, HANGS, DIFFERS = 3, 25, 30
+ENDS, HANGS, DIFFERS, TRITON_HANGS = 3, 25, 30, 12
 
 campaign.MOST_SERVED = 10
 """Loaded by the processes of a run: they take turns soon."""
+
+
+_PASSES_OF_TRITON = compile(
+    "import time\ndef make_ttgir(): time.sleep(60)", "/somewhere/triton/backends/nvidia/compiler.py", "exec"
+)
 
 
 def run_or_die(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
@@ -19,5 +25,9 @@ def run_or_die(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
         os._exit(7)
     if number == HANGS:
         time.sleep(60)
+    if number == TRITON_HANGS and "triton" in oracles:
+        faulthandler.dump_traceback_later(1.0, file=2)
+        exec(_PASSES_OF_TRITON, names := {})
+        names["make_ttgir"]()
     finding = (Finding("difference", "triton | emulator", "one number"),) if number == DIFFERS else ()
     return KernelReport(number, 0.01, finding, (), (("a", "b"),), (("a", "b"),), ("feature",))

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from dying_kernels import DIFFERS, ENDS, HANGS, run_or_die
+from dying_kernels import DIFFERS, ENDS, HANGS, TRITON_HANGS, run_or_die
 
 from minitriton.cli import main
 from minitriton.fuzz.running import campaign
@@ -25,6 +25,14 @@ def test_a_run_survives_kernels_that_kill_or_hold_up_a_process(monkeypatch: pyte
     }  # fmt: skip
     assert summary.count == 45 and not summary.ok
     assert summary.compared[("a", "b")] == summary.agreeing[("a", "b")] == 43
+
+
+def test_where_a_pass_of_triton_does_not_end_the_other_oracles_run_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "MOST_SECONDS", 4.0)
+    numbers, oracles = range(TRITON_HANGS - 2, TRITON_HANGS + 3), ["interpreter", "emulator", "triton"]
+    summary = campaign.run(1, numbers, oracles, 1, lambda report: None, work=run_or_die)
+    assert summary.ok and summary.count == 5
+    assert summary.known == {campaign.ENDLESS_IN_TRITON: [TRITON_HANGS]}
 
 
 def test_findings_alike_are_counted_together() -> None:

@@ -6,9 +6,12 @@ In: a seed, a count, oracles. Out: a `Summary`. A kernel that kills its process 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import faulthandler
 import gc
 import multiprocessing
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -32,6 +35,10 @@ MOST_SERVED = 400
 """Kernels run by one process before another takes over: compilers keep some of everything they have seen."""
 MOST_SECONDS = 60.0
 """For one kernel, before its process is given up."""
+_TOLD_BEFORE = 5.0
+"""Seconds before that, in which a process says what it is at."""
+ENDLESS_IN_TRITON = "a pass of Triton's does not end"
+"""The known difference of a kernel that Triton's compiler was given up on; the other oracles run again without it."""
 
 
 @dataclass(frozen=True)
@@ -168,10 +175,16 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
         if numbers is None:
             return
         served += len(numbers)
-        for number in numbers:
+        for item in numbers:
             os.ftruncate(2, 0)
-            connection.send(number)
-            report = work(seed, number, oracles)
+            connection.send(item)
+            faulthandler.dump_traceback_later(MOST_SECONDS - _TOLD_BEFORE, file=2)
+            if item >= 0:
+                report = work(seed, item, oracles)
+            else:
+                report = work(seed, ~item, [each for each in oracles if each != "triton"])
+                report = dataclasses.replace(report, known=(*report.known, ENDLESS_IN_TRITON))
+            faulthandler.cancel_dump_traceback_later()
             connection.send(report)
             if any(f.signature.startswith("minitriton: GPU:") for f in report.findings):
                 # After a fault nothing runs on the GPU in this process any more.
@@ -186,6 +199,7 @@ class _Worker:
     connection: Connection
     said: Path
     left: list[int]
+    """Numbers of kernels; `~number` of one that is to run without Triton."""
     since: float
     at: int | None = None
 
@@ -221,9 +235,7 @@ def _in_processes(
                 if worker.connection in ready:
                     report = _receive(worker)
                 elif worker.at is not None and time.monotonic() - worker.since > MOST_SECONDS:
-                    report = _given_up(
-                        worker, Finding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s")
-                    )
+                    report = _timed_out(worker)
                 else:
                     continue
                 if report is not None:
@@ -257,15 +269,33 @@ def _receive(worker: _Worker) -> KernelReport | None:
         said = worker.connection.recv()
     except (EOFError, OSError):
         worker.process.join()
-        last = worker.said.read_text(errors="replace")[-2000:] if worker.said.exists() else ""
-        return _given_up(worker, Finding("crash", f"a process ended with {worker.process.exitcode}", last))
+        return _given_up(
+            worker, Finding("crash", f"a process ended with {worker.process.exitcode}", _last_words(worker))
+        )
     worker.since = time.monotonic()
     if isinstance(said, int):
         worker.at = said
         return None
-    worker.left = [n for n in worker.left if n != said.number]
+    worker.left = [n for n in worker.left if n != worker.at]
     worker.at = None
     return said
+
+
+def _last_words(worker: _Worker) -> str:
+    return worker.said.read_text(errors="replace")[-2000:] if worker.said.exists() else ""
+
+
+_IN_TRITON = re.compile(r'\(most recent call first\):\s+File "[^"]*/triton/backends/[^"]*", line \d+ in make_')
+
+
+def _timed_out(worker: _Worker) -> KernelReport | None:
+    """Ends a process that takes too long. Where a pass of Triton's does not end, its kernel is left to run without Triton."""
+    at, said = worker.at, _last_words(worker)
+    report = _given_up(worker, Finding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s\n{said}"))
+    if at is not None and at >= 0 and _IN_TRITON.search(said):
+        worker.left.insert(0, ~at)
+        return None
+    return report
 
 
 def _given_up(worker: _Worker, finding: Finding) -> KernelReport | None:
@@ -275,6 +305,6 @@ def _given_up(worker: _Worker, finding: Finding) -> KernelReport | None:
     worker.connection.close()
     if worker.at is None:
         return None
-    number, worker.at = worker.at, None
-    worker.left = [n for n in worker.left if n != number]
-    return failed(number, finding)
+    item, worker.at = worker.at, None
+    worker.left = [n for n in worker.left if n != item]
+    return failed(item if item >= 0 else ~item, finding)
