@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.rules_choice import SGE, SGT, SLE, SLT, predicate_of
 from minitriton.analysis.axis_info.types import shape_of
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
 
 SPLIT_MASK = "split_mask"
 """Attribute of a load or store whose mask is of this kind, over vectors as wide as the pointers allow."""

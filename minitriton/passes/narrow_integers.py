@@ -16,10 +16,10 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerType, TensorType, i32
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from minitriton.analysis.axis_info.rules_choice import predicate_of
 from minitriton.analysis.integer_range.analysis import IntegerRange, IntegerRangeAnalysis
 from minitriton.analysis.integer_range.fact import signed, unsigned
 from minitriton.dialects import arith, tt
+from minitriton.dialects.arith.predicates import predicate_of
 from minitriton.dialects.facts import Division, MovesElements, OfLowBits
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter

@@ -24,9 +24,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from minitriton.analysis.axis_info.rules_choice import EQ, NE, predicate_of
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.arith.predicates import EQ, NE, predicate_of
 from minitriton.dialects.facts import MovesElements, OfEachBit
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, number_attr, number_of, width_of

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import int_attr
-from minitriton.rewriting.folds.arith_choice import EQ, INVERTED, NE, predicate_of
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside
 from minitriton.rewriting.rewriter import Rewriter

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import IntegerAttr, i1
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation, SSAValue
 
+from minitriton.analysis.assumptions import Assumed, assumed_in, integer_constant, is_defined_in
 from minitriton.analysis.axis_info.fact import MAX_DIVISOR, AxisInfo, constant, power_of_two_part
-from minitriton.analysis.axis_info.rules_choice import EQ, SGE, SGT, SLE, SLT, predicate_of
 from minitriton.dialects import arith
-from minitriton.dialects.llvm import AssumeOp
+from minitriton.dialects.arith.predicates import EQ, SGE, SGT
 
 
 class Promise(NamedTuple):
@@ -46,39 +46,12 @@ class Promise(NamedTuple):
 
 def promises(block: Block) -> list[Promise]:
     """The promises that assumptions of `block` make about values that the block defines."""
-    found: list[Promise] = []
-    for op in block.ops:
-        if op.__class__ is AssumeOp:
-            found.extend(promise for promise in _of_condition(op.operands[0], op) if _defined_in(promise.value, block))
-    return found
+    made = (promise for each in assumed_in(block, reached=False) for promise in _of_comparison(each))
+    return [promise for promise in made if is_defined_in(promise.value, block)]
 
 
-def _defined_in(value: SSAValue, block: Block) -> bool:
-    owner = value.owner
-    return owner is block or (isinstance(owner, Operation) and owner.parent is block)
-
-
-def _of_condition(condition: SSAValue, assumption: Operation) -> Iterator[Promise]:
-    op = condition.owner
-    if not isinstance(op, Operation):
-        return
-    if isinstance(op, arith.AndIOp):
-        for operand in op.operands:
-            yield from _of_condition(operand, assumption)
-    elif isinstance(op, arith.CmpiOp):
-        left, right = op.operands
-        predicate = predicate_of(op)
-        bound = _constant(right)
-        if bound is not None:
-            yield from _of_comparison(predicate, left, bound, assumption)
-        else:
-            bound = _constant(left)
-            mirrored = {SGT: SLT, SLT: SGT, SGE: SLE, SLE: SGE, EQ: EQ}.get(predicate)
-            if bound is not None and mirrored is not None:
-                yield from _of_comparison(mirrored, right, bound, assumption)
-
-
-def _of_comparison(predicate: int, value: SSAValue, bound: int, assumption: Operation) -> Iterator[Promise]:
+def _of_comparison(assumed: Assumed) -> Iterator[Promise]:
+    value, predicate, bound, assumption = assumed
     if (predicate == SGE and bound >= 0) or (predicate == SGT and bound >= -1):
         yield Promise(value, assumption, non_negative=True)
     elif predicate == EQ and value.type != i1:
@@ -90,18 +63,10 @@ def _of_comparison(predicate: int, value: SSAValue, bound: int, assumption: Oper
 
 def _of_zero(op: Operation, assumption: Operation) -> Iterator[Promise]:
     """From `x % c == 0` or `x & (2^k - 1) == 0`."""
-    number = _constant(op.operands[1])
+    number = integer_constant(op.operands[1])
     if number is None:
         return
     if isinstance(op, arith.RemSIOp | arith.RemUIOp):
         yield Promise(op.operands[0], assumption, divisibility=power_of_two_part(number))
     elif isinstance(op, arith.AndIOp):
         yield Promise(op.operands[0], assumption, divisibility=power_of_two_part(number + 1))
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if not isinstance(owner, arith.ConstantOp):
-        return None
-    attribute = owner.value
-    return attribute.value.data if isinstance(attribute, IntegerAttr) else None

@@ -7,9 +7,7 @@ Sixteen consecutive offsets that begin at a multiple of 16 are all below a multi
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at, join, unknown
@@ -23,29 +21,8 @@ from minitriton.analysis.axis_info.types import (
     unsigned,
 )
 from minitriton.dialects import arith, tt
+from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT, holds, predicate_of
 from minitriton.dialects.facts import IntegerExtremum
-
-EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
-
-_COMPARE: tuple[Callable[[int, int], bool], ...] = (
-    int.__eq__,
-    int.__ne__,
-    int.__lt__,
-    int.__le__,
-    int.__gt__,
-    int.__ge__,
-    int.__lt__,
-    int.__le__,
-    int.__gt__,
-    int.__ge__,
-)
-
-
-def predicate_of(op: Operation) -> int:
-    """The predicate of an `arith.cmpi`, numbered as in MLIR."""
-    attribute = op.properties["predicate"]
-    assert isinstance(attribute, IntegerAttr)
-    return attribute.value.data
 
 
 @RULES.add(arith.CmpiOp)
@@ -57,9 +34,8 @@ def compare(op: arith.CmpiOp, facts: Facts) -> AxisInfo:
     predicate = predicate_of(op)
     if left.constant_value is not None and right.constant_value is not None:
         width = integer_width(op.operands[0].type)
-        read = unsigned if predicate >= ULT else signed
-        holds = _COMPARE[predicate](read(left.constant_value, width), read(right.constant_value, width))
-        return constant_result(op, int(holds))
+        known = holds(predicate, signed(left.constant_value, width), signed(right.constant_value, width), width)
+        return constant_result(op, int(known))
     constancy = list(map(min, left.constancy, right.constancy))
     sequence, bound = None, None
     if predicate in (SGT, UGT, SLE, ULE):

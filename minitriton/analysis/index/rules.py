@@ -16,7 +16,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.rules_choice import (
+from minitriton.analysis.axis_info.types import integer_width, pointee_bytes, shape_of
+from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value
+from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.arith.predicates import (
     EQ,
     NE,
     SGE,
@@ -29,9 +32,6 @@ from minitriton.analysis.axis_info.rules_choice import (
     ULT,
     predicate_of,
 )
-from minitriton.analysis.axis_info.types import integer_width, pointee_bytes, shape_of
-from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value
-from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import IntegerExtremum
 from minitriton.dialects.op_rules import OpRules
 

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from minitriton.analysis.axis_info.rules_choice import predicate_of
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.integer_range.assume import MIRRORED, RangePromise, promises
+from minitriton.analysis.integer_range.assume import RangePromise, promises
 from minitriton.analysis.integer_range.fact import (
     NO_INTEGER,
     IntegerRange,
@@ -37,6 +36,7 @@ from minitriton.analysis.integer_range.fact import (
 from minitriton.analysis.integer_range.families import RULES
 from minitriton.analysis.integer_range.rules import restricted
 from minitriton.dialects import arith, tt
+from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
 from minitriton.dialects.op_access import operand_values

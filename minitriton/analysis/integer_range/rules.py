@@ -15,19 +15,6 @@ from typing import TypeAlias, cast
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Operation
 
-from minitriton.analysis.axis_info.rules_choice import (
-    EQ,
-    NE,
-    SGE,
-    SGT,
-    SLE,
-    SLT,
-    UGE,
-    UGT,
-    ULE,
-    ULT,
-    predicate_of,
-)
 from minitriton.analysis.axis_info.types import integer_width, splat_integer
 from minitriton.analysis.integer_range.fact import (
     NO_INTEGER,
@@ -42,6 +29,19 @@ from minitriton.analysis.integer_range.fact import (
 )
 from minitriton.analysis.integer_range.registry import RULES
 from minitriton.dialects import arith, math, tt
+from minitriton.dialects.arith.predicates import (
+    EQ,
+    NE,
+    SGE,
+    SGT,
+    SLE,
+    SLT,
+    UGE,
+    UGT,
+    ULE,
+    ULT,
+    predicate_of,
+)
 
 Ranges: TypeAlias = Sequence[IntegerRange]
 

@@ -15,7 +15,7 @@ Answers to Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies
 from __future__ import annotations
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.prefix_mask import SPLIT_MASK
@@ -93,19 +93,18 @@ def memory_type(element: Attribute) -> Attribute:
     return I64 if isinstance(element, L.LLVMPointerType) else element
 
 
-def _policy(f: FunctionLowering, evict: str) -> SSAValue | None:
-    if evict not in nvvm.CreatePolicyOp.KINDS or not f.module.target.has_cache_policies:
-        return None
-    return f.b.value(nvvm.CreatePolicyOp, (), I64, {"kind": string_attr(evict)})
-
-
-def _hints(cache: str, evict: str) -> dict[str, StringAttr]:
-    hints: dict[str, StringAttr] = {}
+def _as_hinted(f: FunctionLowering, op: Operation, width: int) -> tuple[list[SSAValue], dict[str, Attribute]]:
+    """An eviction policy if there is one, and the properties of accesses to `width` elements with the hints of `op`."""
+    cache, evict = cache_hint(op)
+    properties: dict[str, Attribute] = {"vector_width": IntegerAttr(width, 32)}
     if cache:
-        hints["cache"] = string_attr(cache)
-    if evict:
-        hints["evict"] = string_attr(evict)
-    return hints
+        properties["cache"] = string_attr(cache)
+    if not evict:
+        return [], properties
+    properties["evict"] = string_attr(evict)
+    if evict not in nvvm.CreatePolicyOp.KINDS or not f.module.target.has_cache_policies:
+        return [], properties
+    return [f.b.value(nvvm.CreatePolicyOp, (), I64, {"kind": string_attr(evict)})], properties
 
 
 @lowers(tt.LoadOp)
@@ -239,14 +238,8 @@ def _hinted_load(
     others: list[SSAValue],
 ) -> SSAValue:
     """A vector of `type_`, `width` elements from each address, with the hints of `op`."""
-    cache, evict = cache_hint(op)
-    policy = _policy(f, evict)
-    policies = [] if policy is None else [policy]
-    properties: dict[str, Attribute] = {
-        "vector_width": IntegerAttr(width, 32),
-        "operandSegmentSizes": segments(len(addresses), len(masks), len(others), len(policies)),
-        **_hints(cache, evict),
-    }
+    policies, properties = _as_hinted(f, op, width)
+    properties["operandSegmentSizes"] = segments(len(addresses), len(masks), len(others), len(policies))
     if is_true(op.properties.get("isVolatile")):
         properties["is_volatile"] = _UNIT
     return f.b.value(nvvm.LoadGlobalOp, (*addresses, *masks, *others, *policies), type_, properties)
@@ -302,14 +295,8 @@ def _hinted_store(
     masks: list[SSAValue],
 ) -> None:
     """Stores `width` elements of `data` at each address, with the hints of `op`."""
-    cache, evict = cache_hint(op)
-    policy = _policy(f, evict)
-    policies = [] if policy is None else [policy]
-    properties: dict[str, Attribute] = {
-        "vector_width": IntegerAttr(width, 32),
-        "operandSegmentSizes": segments(1, len(addresses), len(masks), len(policies)),
-        **_hints(cache, evict),
-    }
+    policies, properties = _as_hinted(f, op, width)
+    properties["operandSegmentSizes"] = segments(1, len(addresses), len(masks), len(policies))
     f.b.operation(nvvm.StoreGlobalOp, (data, *addresses, *masks, *policies), (), properties)
 
 

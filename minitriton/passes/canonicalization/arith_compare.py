@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith
+from minitriton.dialects.arith.predicates import predicate_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.canonicalization.arith_int import defining
 from minitriton.rewriting.constants import float_constant, int_attr
 from minitriton.rewriting.floats import round_to
-from minitriton.rewriting.folds.arith_choice import predicate_of
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 

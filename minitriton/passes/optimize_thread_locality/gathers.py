@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import UnitAttr
-
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.layout import axis_of, has_efficient_layout
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import thread_order, warp_order
-from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_layout, shape_of, with_layout
+from minitriton.passes.optimize_thread_locality.settling import settle_layout
+from minitriton.passes.tensor_layouts import layout_of_value, shape_of, with_layout
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -39,16 +38,7 @@ def gather_within_warps(op: tt.GatherOp, rewriter: Rewriter) -> bool:
         operand = op.operands[index]
         convert = rewriter.insert(ttg.ConvertLayoutOp(operand, with_layout(operand.type, layout)), op)
         op.operands[index] = convert.results[0]
-    result = op.results[0]
-    back = ttg.ConvertLayoutOp(result, result.type)
-    back.location = op.location
-    rewriter.replace_all_uses(result, back.results[0])
-    back.operands[0] = result
-    set_layout(result, layout)
-    op.properties["efficient_layout"] = UnitAttr()
-    insert_after_value(back, result)
-    rewriter.add(back)
-    rewriter.modified(op)
+    settle_layout(op, layout, rewriter)
     return True
 
 

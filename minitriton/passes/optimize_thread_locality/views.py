@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttg
@@ -22,7 +21,8 @@ from minitriton.dialects.facts.layout import allows_reorder, axis_of
 from minitriton.layouts.builders import blocked
 from minitriton.layouts.encodings import Blocked, DistributedEncoding
 from minitriton.layouts.properties import get_order, is_expensive_view
-from minitriton.passes.tensor_layouts import insert_after_value, layout_of_value, set_layout, shape_of
+from minitriton.passes.optimize_thread_locality.settling import settle_layout
+from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -52,15 +52,7 @@ def keep_reduced_axis_in_threads(op: tt.ReshapeOp, rewriter: Rewriter) -> bool:
         cast(DistributedEncoding, layout_of_value(source)), shape_of(source), layout, shape
     ):
         return False
-    convert = ttg.ConvertLayoutOp(result, result.type)
-    convert.location = op.location
-    rewriter.replace_all_uses(result, convert.results[0])
-    convert.operands[0] = result
-    set_layout(result, layout)
-    op.properties["efficient_layout"] = UnitAttr()
-    insert_after_value(convert, result)
-    rewriter.add(convert)
-    rewriter.modified(op)
+    settle_layout(op, layout, rewriter)
     return True
 
 

@@ -3,64 +3,41 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
 from functools import lru_cache
 
 from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import arith
-from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.arith.predicates import (
+    EQ,
+    MIRRORED,
+    NE,
+    SGE,
+    SLE,
+    UGE,
+    ULE,
+    holds,
+    predicate_of,
+)
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
     constant_attr,
     float_constant,
     int_attr,
     int_constant,
-    to_unsigned,
     width_of,
 )
 from minitriton.rewriting.folding import MODIFIED, Folded, folder
 from minitriton.rewriting.folds.binary import both
 
-# Numbers of arith.cmpi predicates.
-EQ, NE, SLT, SLE, SGT, SGE, ULT, ULE, UGT, UGE = range(10)
-
-SWAPPED = {EQ: EQ, NE: NE, SLT: SGT, SLE: SGE, SGT: SLT, SGE: SLE, ULT: UGT, ULE: UGE, UGT: ULT, UGE: ULE}
-INVERTED = {EQ: NE, NE: EQ, SLT: SGE, SLE: SGT, SGT: SLE, SGE: SLT, ULT: UGE, ULE: UGT, UGT: ULE, UGE: ULT}
-
-_COMPARE: dict[int, Callable[[int, int], bool]] = {
-    EQ: operator.eq,
-    NE: operator.ne,
-    SLT: operator.lt,
-    SLE: operator.le,
-    SGT: operator.gt,
-    SGE: operator.ge,
-    ULT: operator.lt,
-    ULE: operator.le,
-    UGT: operator.gt,
-    UGE: operator.ge,
-}
 _TRUE_OF_EQUALS = frozenset({EQ, SLE, SGE, ULE, UGE})
-
-
-def predicate_of(op: Operation) -> int:
-    """The number of the predicate of a comparison."""
-    return integer(op.properties["predicate"])
 
 
 @lru_cache(maxsize=32)
 def predicate_attr(attr: IntegerAttr, number: int) -> IntegerAttr:
     """The predicate `number`, as an attribute like `attr`."""
     return IntegerAttr(number, attr.type)
-
-
-def compare_ints(predicate: int, a: int, b: int, width: int) -> bool:
-    """The value of `arith.cmpi` on two signed numbers."""
-    if predicate >= ULT:
-        a, b = to_unsigned(a, width), to_unsigned(b, width)
-    return _COMPARE[predicate](a, b)
 
 
 @folder(arith.CmpiOp)
@@ -75,7 +52,7 @@ def fold_cmpi(op: Operation) -> Folded:
     if constant is None:
         if constant_attr(lhs) is None or constant_attr(rhs) is not None:
             return None
-        op.properties["predicate"] = predicate_attr(op.properties["predicate"], SWAPPED[predicate])
+        op.properties["predicate"] = predicate_attr(op.properties["predicate"], MIRRORED[predicate])
         op.operands = (rhs, lhs)
         return MODIFIED
     width = width_of(lhs.type)
@@ -89,7 +66,7 @@ def fold_cmpi(op: Operation) -> Folded:
     if constant == -1 and width == 1 and predicate == EQ:
         return lhs
     known = int_constant(lhs)
-    return None if known is None else int_attr(result_type, compare_ints(predicate, known, constant, width))
+    return None if known is None else int_attr(result_type, holds(predicate, known, constant, width))
 
 
 # Predicates of arith.cmpf by number: (true if unordered, relations that make it true).
