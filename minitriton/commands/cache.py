@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 
+from minitriton import knobs
 from minitriton.commands.output import add_json, print_json
 from minitriton.host.subcommands import Subcommands
 
@@ -25,7 +26,6 @@ def add_cache_command(commands: Subcommands) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Does it. 0; 1 where entries remain that cannot be removed."""
-    from minitriton import knobs
     from minitriton.runtime.cache import cache_directory
     from minitriton.runtime.caches.eviction import clear, entries_of
 

@@ -17,6 +17,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 
 from minitriton import knobs
+from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
+from minitriton.codegen.ptx import ptx_version
 from minitriton.compilation.stages import STAGES
 from minitriton.dialects import tt
 from minitriton.dialects.bindings import ModuleView, parameter_types
@@ -100,9 +102,6 @@ class IRSource:
 
     def _ir(self, target: GPUTarget, options: CUDAOptions, context: Context) -> ModuleOp | str:
         if self.ext == "llir":
-            from minitriton.codegen.llvm_session import CheckedLLVMIR, check_in_child
-            from minitriton.codegen.ptx import ptx_version
-
             check_in_child(self.src, str(self.path), (target.sm, f"+ptx{ptx_version(options)}"))
             return CheckedLLVMIR(self.src)
         if self.module is None:

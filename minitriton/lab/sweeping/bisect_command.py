@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from minitriton.commands.output import add_json, print_json
+from minitriton.compilation.pipeline_spec import format_step
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.sweeping.command_arguments import add_kernel_arguments, references_of
@@ -22,6 +23,7 @@ from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.other_version import OtherVersion
 from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.reducing import is_broken, smallest_pipeline
+from minitriton.lab.sweeping.space import is_fixed
 
 APART = 1.02
 """More than this times as much is more."""
@@ -58,9 +60,7 @@ def add_bisect_command(commands: Subcommands) -> None:
 
 def run_bisect(given: argparse.Namespace) -> int:
     """Prints the passes that are left, and the point; writes the kernel that is left."""
-    from minitriton.compilation.pipeline_spec import format_step
     from minitriton.lab.sweeping.shrinking import smallest
-    from minitriton.lab.sweeping.space import is_fixed
 
     reference = references_of(given, [given.kernel])[0]
     metric, _, most = (given.more or "").partition("=")

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minitriton.lab.sweeping.references import references
+from minitriton.lab.sweeping.space import Space, foreign_passes
 from minitriton.pass_registry import load_own_passes
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
 def references_of(given: argparse.Namespace, kernels: list[str]) -> list[Reference]:
     load_own_passes()
     from minitriton.lab.command import grid_of, named
-    from minitriton.lab.sweeping.references import references
 
     return references(
         kernels,
@@ -69,8 +70,6 @@ def add_space_arguments(parser: argparse.ArgumentParser) -> None:
 
 def space_of(given: argparse.Namespace, *, legal: bool = True) -> Space:
     """The space that a command line asks for."""
-    from minitriton.lab.sweeping.space import Space, foreign_passes
-
     if given.space is not None:
         return Space.parse(given.space)
     vary = dict(Space.parse(" ".join(given.vary)).vary)

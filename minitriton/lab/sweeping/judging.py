@@ -22,6 +22,7 @@ from enum import StrEnum
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Outcome
+from minitriton.lab.sweeping.metrics import program_digest, run_metrics, static_metrics
 from minitriton.lab.sweeping.point import Point, Settings, settings_text
 from minitriton.lab.sweeping.program import Program
 from minitriton.lab.sweeping.space import is_legal
@@ -127,8 +128,6 @@ class Judge:
         return Record(self.subject.name, pipeline, result, culprit, reason)
 
     def _judge(self, end: State) -> Record:
-        from minitriton.lab.sweeping.metrics import program_digest, static_metrics
-
         ptx, facts, target = str(self.states.value(end)), end.launch_facts, self.subject.target
         metrics = static_metrics(ptx, facts.shared)
         digest = program_digest(ptx, facts.shared, settings_text(self._settings))
@@ -145,8 +144,6 @@ class Judge:
         return Record(self.subject.name, "", result, "", reason, digest, {**metrics, **counted})
 
     def _execute(self, ptx: str, end: State) -> tuple[Class, str, dict[str, float]]:
-        from minitriton.lab.sweeping.metrics import run_metrics
-
         launch, reference = self._reference_run()
         launch.shared = end.launch_facts.shared
         launch.global_scratch = end.launch_facts.global_scratch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.machine import machine_metrics, sass_metrics
 from minitriton.lab.sweeping.program import Program
 from minitriton.lab.sweeping.subject import Subject
 
@@ -28,8 +29,6 @@ def measured(
         return {
             p.digest: {"cycles": estimated_cycles(known[p.digest])} for p in programs if "sectors" in known[p.digest]
         }
-    from minitriton.lab.sweeping.machine import machine_metrics, sass_metrics
-
     found: dict[str, dict[str, float]] = {}
     for program in programs:
         try:

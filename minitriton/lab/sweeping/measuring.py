@@ -14,6 +14,7 @@ from pathlib import Path
 from minitriton.lab.sweeping import metrics
 from minitriton.lab.sweeping.cluster import ClusterWorkers
 from minitriton.lab.sweeping.judging import Class, Record
+from minitriton.lab.sweeping.machine import check_assembler
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table
@@ -29,7 +30,6 @@ MEASURED = (Class.RIGHT, Class.COMPILED, Class.UNSOUND, Class.UNJUDGED)
 
 def check_possible(groups: Iterable[str]) -> None:
     """Raises `MinitritonError` for a group that cannot be measured on this machine."""
-    from minitriton.lab.sweeping.machine import check_assembler
     from minitriton.lab.sweeping.timing import check_gpu
 
     wanted = set(groups)

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.lab import corpus
+from minitriton.lab.arguments import Arguments, generate_arguments
 from minitriton.lab.launches.recorded import is_launch, read_launch
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_registry import load_own_passes
@@ -53,7 +55,6 @@ class Reference:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
         load_own_passes()
         from minitriton.commands.kernel_files import load_plugin
-        from minitriton.lab import corpus
 
         for path in self.loads:
             load_plugin(path)
@@ -91,7 +92,6 @@ class Reference:
     def _of_file(self) -> Subject:
         from minitriton.commands.kernel_files import load_kernel
         from minitriton.commands.signature import ast_source
-        from minitriton.lab.arguments import Arguments, generate_arguments
         from minitriton.lab.parameters import parameters_of
 
         if not self.signature:
@@ -129,7 +129,6 @@ def _frozen(value: Any) -> Any:
 def references(kernels: list[str], **shared: object) -> list[Reference]:
     """A reference each; `all` stands for the whole corpus, `@scanning` for one family of it, `@train` and `@test` for the halves of the
     frozen benchmark."""
-    from minitriton.lab import corpus
     from minitriton.lab.corpus.benchmark import HALVES
 
     files = shared.get("files", ())

@@ -26,7 +26,7 @@ from minitriton.lab.sweeping.samplers import sampler_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.lab.sweeping.table import pareto_front
-from minitriton.lab.sweeping.timing import ROUNDS, time_programs
+from minitriton.lab.sweeping.timing import ROUNDS, time_programs, untimed
 
 
 @dataclass
@@ -127,8 +127,6 @@ def search(
 
 
 def _why_unknown(objective: str, evaluate: Evaluator, first: Record) -> str:
-    from minitriton.lab.sweeping.timing import untimed
-
     reason = untimed(evaluate.judge.programs[first.program]) if METRICS[objective].group == "time" else ""
     return reason or "its own program gives none"
 

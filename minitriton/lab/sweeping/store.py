@@ -17,6 +17,7 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.program import Program
+from minitriton.runtime.cache import compiler_fingerprint
 
 VERSION = 2
 _WAIT_SECONDS = 60
@@ -209,6 +210,4 @@ class Store:
 
 def compiler_name() -> str:
     """What tells records of different compilers apart: a digest of minitriton's own source."""
-    from minitriton.runtime.cache import compiler_fingerprint
-
     return compiler_fingerprint()

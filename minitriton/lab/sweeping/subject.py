@@ -26,6 +26,7 @@ from minitriton.lab.parameters import Source
 from minitriton.lab.sweeping.point import Settings, Value
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property
+from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
@@ -204,8 +205,6 @@ class Subject:
 
     def pipeline(self) -> Pipeline:
         """The target's own pipeline, from where the source stands."""
-        from minitriton.pipelines import pipeline_for
-
         parts = stages.split(pipeline_for(self.target, self.options), self.source.ext)
         return Pipeline(tuple(step for _, part in parts for step in part.steps))
 
