@@ -81,6 +81,7 @@ def launch_of(program: Program, recording: Recording) -> Launch:
 def run_program(program: Program, recording: Recording, launch: Launch | None = None) -> Ran:
     """Runs the PTX of `recording`. Raises `MinitritonError` where there is none or it cannot be run."""
     state = recording.stage("ptx")
+    assert state.raw is not None, "PTX is kept whole"
     launch = launch or launch_of(program, recording)
     start = time.perf_counter()
     outcome = launch.run(state.raw, frozenset({Property.PTX}))

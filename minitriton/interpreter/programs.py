@@ -27,13 +27,13 @@ def _axis(op: Operation) -> int:
 
 
 @WITH_MACHINE.add(tt.GetProgramIdOp)
-def _program_id(op: tt.GetProgramIdOp, machine: TileMachine) -> Callable[[], Array]:
+def _program_id(op: tt.GetProgramIdOp, machine: TileMachine) -> Callable[[], np.int32]:
     axis = _axis(op)
     return lambda: np.int32(machine.program[axis])
 
 
 @WITH_MACHINE.add(tt.GetNumProgramsOp)
-def _num_programs(op: tt.GetNumProgramsOp, machine: TileMachine) -> Callable[[], Array]:
+def _num_programs(op: tt.GetNumProgramsOp, machine: TileMachine) -> Callable[[], np.int32]:
     count = np.int32(machine.grid[_axis(op)])
     return lambda: count
 

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects import tt
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import PointerType, is_tensor_pointer
+from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.device import Memory
 from minitriton.interpreter.registry import WITH_MACHINE
@@ -92,7 +93,7 @@ def _checked_dims(op: Operation) -> tuple[int, ...]:
 def padding_value(option: Attribute | None, element: Attribute) -> Array | None:
     """What a padded access gives outside: None for 0."""
     if getattr(option, "data", None) == PaddingOption.PAD_NAN:
-        return encoder(element)(np.float64(np.nan))
+        return encoder(element)(scalar(np.float64(np.nan)))
     return None
 
 

@@ -88,7 +88,7 @@ def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
 
     kernel = getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
     inputs = case.inputs(random_numbers(seed))
-    options = dict(case.launch_options)
+    options: dict[str, object] = {**case.launch_options}
     grid = case.grid if case.grid_of is None else lambda at: case.grid_at(case.sizes, at)
     found = Subject.of_call(
         kernel, inputs, grid, name=case.name, arch=arch, options=options, choices=case.choices, **case.constexprs
