@@ -54,8 +54,9 @@ class Page:
         return self.browser.switch_to.active_element
 
     def text(self, selector: str) -> str:
-        """The text of an element."""
-        return self.one(selector).text
+        """The text in sight of an element, read in one step: the page may put another in its place meanwhile."""
+        script = "const found = document.querySelector(arguments[0]); return found && [found.innerText.trim()]"
+        return wait_for(lambda: self.browser.execute_script(script, selector))[0]
 
     def press(self, *keys: str) -> None:
         """Keys, for the page."""

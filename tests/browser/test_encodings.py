@@ -102,7 +102,7 @@ def test_a_swizzle_is_written_beside_its_banks_and_compiled(page: Page) -> None:
     page.one("#compile-encoding").click()
     wait_for(lambda: page.text("#title") == "edited")
     assert any("maxPhase = 32" in line for line in page.lines("after", "k-changed"))
-    assert "no conflicts" in wait_for(lambda: page.all("#layout canvas") and page.text("#layout"))
+    wait_for(lambda: page.all("#layout canvas") and "no conflicts" in page.text("#layout"), 20)
     page.press("4")
     totals = wait_for(lambda: page.text("#totals"), 120)
     assert "for bank conflicts" in totals and "\N{MINUS SIGN}" in totals
