@@ -14,8 +14,13 @@ export class AccessTab {
     private readonly into: HTMLElement,
   ) {}
 
+  /** Of the last `show`: what an earlier one was still waiting for must not cover its drawing. */
+  private shown = 0;
+
   async show(): Promise<void> {
+    const number = ++this.shown;
     const found = await this.lastInspected();
+    if (number !== this.shown) return;
     if (!found) {
       this.into.replaceChildren(make("p.hint", {}, "Accesses are known of TTGIR."));
       return;
@@ -36,9 +41,9 @@ export class AccessTab {
     this.into.replaceChildren(choices, make("p.hint", { role: "status" }, "running on the interpreter…"));
     try {
       const pattern = await this.session.answers.pattern(this.session.compile, step, Number(chosen));
-      this.into.replaceChildren(choices, this.draw(pattern));
+      if (number === this.shown) this.into.replaceChildren(choices, this.draw(pattern));
     } catch (error) {
-      this.into.replaceChildren(choices, make("pre", {}, error instanceof Trouble ? error.problem.text : String(error)));
+      if (number === this.shown) this.into.replaceChildren(choices, make("pre", {}, error instanceof Trouble ? error.problem.text : String(error)));
     }
   }
 

@@ -19,11 +19,16 @@ export class FactsTab {
     private readonly showLayout: () => void,
   ) {}
 
+  /** Of the last `show`: what an earlier one was still waiting for must not cover its drawing. */
+  private shown = 0;
+
   async show(): Promise<void> {
+    const number = ++this.shown;
     const { view } = this.session;
     const name = view.value?.startsWith("%") ? view.value.slice(1) : null;
     const right = await this.session.inspected(view.right);
     const left = await this.session.inspected(view.left);
+    if (number !== this.shown) return;
     const found = [right, left].find((one) => one && ((name !== null && one.inspection.values[name]) || one.inspection.movements[view.op] || one.inspection.accesses[view.op])) ?? right;
     if (!found) {
       this.into.replaceChildren(make("p.hint", {}, "Facts are known of TTIR and TTGIR: choose a pass of theirs, and click a value."));

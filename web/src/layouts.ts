@@ -33,10 +33,15 @@ export class LayoutTab {
     private readonly whatIf: WhatIfTab,
   ) {}
 
+  /** Of the last `show`: what an earlier one was still waiting for must not cover its drawing. */
+  private shown = 0;
+
   async show(): Promise<void> {
+    const number = ++this.shown;
     const { view } = this.session;
     for (const shown of [view.right, view.left]) {
       const found = await this.session.inspected(shown);
+      if (number !== this.shown) return;
       if (!found) continue;
       const compile = this.session.compileOf(shown);
       const drawing = this.drawingIn(found.inspection, this.session.stateOf(shown).text);
