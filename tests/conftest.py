@@ -1,5 +1,5 @@
-"""Shared by all tests: the example and parity cases are importable, compiled kernels go to a cache of the test run's own, and a
-test that leaves a setting changed fails itself, not whichever runs after it."""
+"""Shared by all tests: the example and parity cases are importable, compiled kernels go to a cache of the test run's own, every
+test begins without an allocator, and one that leaves a setting changed fails itself, not whichever runs after it."""
 
 import os
 import sys
@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from minitriton import knobs
+from minitriton.runtime import driver
+from minitriton.runtime._allocation import NullAllocator, set_allocator
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 sys.path.insert(0, str(Path(__file__).parent / "parity"))
@@ -24,19 +26,20 @@ def own_kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 def _settings() -> dict[str, Any]:
-    """What has been set of every group of knobs, and the environment variables that they read."""
+    """What a program sets for the whole process: knobs, the driver, the working directory, the environment."""
     groups = {name: group for name, group in vars(knobs).items() if isinstance(group, knobs.base_knobs)}
     found = {
         f"knobs.{name}.{knob}": list(value) if isinstance(value, list) else value
         for name, group in groups.items()
         for knob, value in vars(group).items()
     }
-    variables = {knob.key for group in groups.values() for knob in group.knob_descriptors.values()}
-    return found | {f"${name}": os.environ[name] for name in sorted(variables & os.environ.keys())}
+    found |= {"driver": driver._active, "working directory": os.getcwd()}
+    return found | {f"${name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 @pytest.fixture(autouse=True)
 def settings_are_left_as_they_were(own_kernel_cache: None) -> Iterator[None]:
+    set_allocator(NullAllocator())  # programs set one and leave it: there is nothing in Triton to unset it by
     before = _settings()
     yield
     assert _settings() == before
