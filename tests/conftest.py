@@ -26,7 +26,8 @@ def own_kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 def _settings() -> dict[str, Any]:
-    """What a program sets for the whole process: knobs, the driver, the working directory, the environment."""
+    """What a program sets for the whole process: knobs, the driver, where modules come from, the working directory, the
+    environment."""
     groups = {name: group for name, group in vars(knobs).items() if isinstance(group, knobs.base_knobs)}
     found = {
         f"knobs.{name}.{knob}": list(value) if isinstance(value, list) else value
@@ -34,6 +35,7 @@ def _settings() -> dict[str, Any]:
         for knob, value in vars(group).items()
     }
     found |= {"driver": driver._active, "working directory": os.getcwd()}
+    found |= {"triton": sys.modules.get("triton"), "importers": list(sys.meta_path), "path": list(sys.path)}
     return found | {f"${name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 

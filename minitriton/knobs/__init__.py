@@ -529,7 +529,7 @@ class emulator_knobs(base_knobs):
     all, "0" none. It takes 2 to 10 times as long (15 example kernels, 2026-11-21), less than compiling them."""
 
     seconds = env_seconds("MINITRITON_EMULATOR_SECONDS", 300.0)
-    """How long a launch may take on the emulator or the interpreter, before it is an error at the loop that it is in."""
+    """The processor time that a launch may take on the emulator or the interpreter, before it is an error at the loop that it is in."""
 
     timed_programs = env_int("MINITRITON_EMULATOR_TIMED_PROGRAMS", 64)
     """Under `run_as_triton --cpu`, how many programs of a launch run where only its time is asked for (`do_bench`, `@autotune`); 0: all."""
