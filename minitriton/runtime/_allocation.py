@@ -5,7 +5,8 @@ set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NoReturn, Protocol
 
@@ -43,6 +44,16 @@ _allocator: ContextVar[Allocator] = ContextVar("allocator", default=_REFUSING)
 def set_allocator(allocator: Allocator) -> None:
     """Uses `allocator` for the launches of this context (a thread or task)."""
     _allocator.set(allocator)
+
+
+@contextmanager
+def allocator_scope(allocator: Allocator) -> Iterator[None]:
+    """Uses `allocator` for the launches of this context until the end of the block."""
+    token = _allocator.set(allocator)
+    try:
+        yield
+    finally:
+        _allocator.reset(token)
 
 
 def current_allocator() -> Allocator:

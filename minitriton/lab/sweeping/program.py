@@ -5,11 +5,13 @@ Points that give the same PTX for the same kind of launch share one.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from minitriton.lab.sweeping.point import Settings
 from minitriton.target import CUDAOptions
+from minitriton.target.tensor_map import DescriptorCopy
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class Program:
     """The tensor maps that it takes, as text (`repr`); empty where it takes none."""
     cubin: bytes = field(default=b"", compare=False, repr=False)
     """Its machine code where it was assembled before."""
+
+    @property
+    def descriptors(self) -> list[DescriptorCopy] | None:
+        """What the host has to know of the tensor maps; None where the kernel takes none, or takes descriptors apart."""
+        return ast.literal_eval(self.maps) if self.maps else None
 
     def about(self) -> dict[str, Any]:
         """All but names and PTX, as plain values."""

@@ -26,7 +26,7 @@ from minitriton.lab.sweeping.samplers import sampler_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.lab.sweeping.table import pareto_front
-from minitriton.lab.sweeping.timing import ROUNDS, time_programs, untimed
+from minitriton.lab.sweeping.timing import ROUNDS, time_programs
 
 
 @dataclass
@@ -111,7 +111,7 @@ def search(
     for name in objectives:
         if name not in first.all_metrics:
             raise MinitritonError(
-                f"{name} of kernel {subject.name!r} is not known: {_why_unknown(name, evaluate, first)}",
+                f"{name} of kernel {subject.name!r} is not known: its own program gives none",
                 help="search by another metric, such as cycles; minitriton.testing.do_bench times any launch",
             )
     found = Found(subject.name, objectives, first, first, [first])
@@ -124,11 +124,6 @@ def search(
     if found.objective in ("microseconds", "speedup"):
         _confirm(found, subject, evaluate)
     return found
-
-
-def _why_unknown(objective: str, evaluate: Evaluator, first: Record) -> str:
-    reason = untimed(evaluate.judge.programs[first.program]) if METRICS[objective].group == "time" else ""
-    return reason or "its own program gives none"
 
 
 def _confirm(found: Found, subject: Subject, evaluate: Evaluator) -> None:

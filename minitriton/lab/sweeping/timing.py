@@ -19,11 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from minitriton.errors import MinitritonError
-from minitriton.interpreter.memory.device import byte_bounds
-from minitriton.lab.execution import Launch
+from minitriton.lab.device_memory import DeviceArguments, on_device
 from minitriton.lab.sweeping.machine import cubin_of, entry_of, threads_of
 from minitriton.lab.sweeping.program import Program
 from minitriton.lab.sweeping.subject import Subject
@@ -64,18 +61,20 @@ class _Timed:
 def time_programs(
     subject: Subject, own: Program | None, programs: Sequence[Program], rounds: int = ROUNDS
 ) -> dict[str, dict[str, float]]:
-    """Times `programs`, and `own` beside them. A program is left out that cannot be assembled or launched, or that takes what `untimed`
-    names. Processes of one machine time in turns.
+    """Times `programs`, and `own` beside them. A program is left out that cannot be assembled or launched. Processes of one
+    machine time in turns.
 
     Raises `MinitritonError` where there is no GPU, and for a fault on the device, after which the process can use it no more.
     """
     check_gpu()
-    order = [p for p in {p.digest: p for p in [*([own] if own else []), *programs]}.values() if not untimed(p)]
+    order = list({p.digest: p for p in [*([own] if own else []), *programs]}.values())
     if not order:
         return {}
     clock = _Clock(get_driver())
-    with _turn(), clock.buffers(subject.timed_launch()) as values:
-        timed = [found for p in order if (found := clock.prepare(subject.variant(p.settings), p, values)) is not None]
+    with _turn(), on_device(clock.driver, subject.timed_launch().arguments) as arguments:
+        timed = [
+            found for p in order if (found := clock.prepare(subject.variant(p.settings), p, arguments)) is not None
+        ]
         for number in range(rounds):
             first = number % max(len(timed), 1)
             for one in timed[first:] + timed[:first]:
@@ -85,13 +84,6 @@ def time_programs(
             clock.free(one)
     baseline = next((one.times for one in timed if own and one.digest == own.digest), None)
     return {one.digest: {**_summary(one.times, baseline), **clocks} for one in timed}
-
-
-def untimed(program: Program) -> str:
-    """What keeps `program` from being timed, or nothing: launches with tensor maps or scratch memory are made by the runtime only."""
-    if program.maps:
-        return "it takes tensor maps"
-    return "it takes global scratch memory" if program.global_scratch else ""
 
 
 @contextmanager
@@ -137,28 +129,7 @@ class _Clock:
     def _call(self, name: str, *arguments: object) -> None:
         self.driver.check(name, getattr(self.driver.library, name)(*arguments))
 
-    @contextmanager
-    def buffers(self, launch: Launch) -> Iterator[tuple[object, ...]]:
-        """The launch's values, every array as the address of a copy in device memory."""
-        addresses: list[ctypes.c_uint64] = []
-        values: list[object] = []
-        try:
-            for value in launch.arguments.fresh():
-                if not isinstance(value, np.ndarray):
-                    values.append(value)
-                    continue
-                start, end = byte_bounds(value)
-                address, size = ctypes.c_uint64(), ctypes.c_size_t(max(end - start, 1))
-                self._call("cuMemAlloc_v2", ctypes.byref(address), size)
-                addresses.append(address)
-                self._call("cuMemcpyHtoD_v2", address, ctypes.c_void_p(start), size)
-                values.append(address.value + value.__array_interface__["data"][0] - start)
-            yield tuple(values)
-        finally:
-            for address in addresses:
-                self.driver.library.cuMemFree_v2(address)
-
-    def prepare(self, subject: Subject, program: Program, values: tuple[object, ...]) -> _Timed | None:
+    def prepare(self, subject: Subject, program: Program, arguments: DeviceArguments) -> _Timed | None:
         """The program's graph, after a few launches; None where it cannot be assembled or does not fit the device."""
         try:
             loaded = self.driver.load(entry_of(program.ptx), cubin_of(program), program.shared, self.device)
@@ -167,9 +138,9 @@ class _Clock:
         options = program.options
         shape = LaunchShape(
             threads_of(program.ptx), program.shared, options.launch_cooperative_grid, options.launch_pdl,
-            num_ctas=options.num_ctas, parameter_places=self.driver.parameter_places(loaded.function),
+            scratch_bytes=program.global_scratch, num_ctas=options.num_ctas, parameter_places=self.driver.parameter_places(loaded.function),
         )  # fmt: skip
-        types = [argument.type_name for argument in subject.arguments().passed]
+        types, values = arguments.types_and_values(program.descriptors)
         launcher = Launcher(self.driver, loaded.function, subject.name, types, shape, self.device)
         grid, stream = full_grid(subject.timed_grid), self.stream.value or 0
         self._modules[program.digest] = ctypes.c_void_p(loaded.module)
