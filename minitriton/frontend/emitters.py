@@ -1,4 +1,4 @@
-"""The one table from what kernels call to what emits it.
+"""From what kernels call to what emits it: one table, and what is `elementwise` says itself which op it is.
 
 A key is a declaration of `minitriton.language`; a value takes the `IRBuilder` and the call's arguments, in which compile-time
 values stand for themselves (no `constexpr` around them) and tuples are Python tuples.
@@ -25,7 +25,7 @@ from minitriton.frontend.semantic import values as semantic_values
 from minitriton.frontend.semantic.extra import EXTRA_EMITTERS
 from minitriton.language import conditions, descriptors, math, target_info
 from minitriton.language import core as tl
-from minitriton.language.declare import Builtin
+from minitriton.language.declare import Builtin, Elementwise
 from minitriton.language.dtypes import dtype as language_dtype
 from minitriton.language.values import Operand, tensor
 
@@ -120,22 +120,21 @@ EMITTERS: dict[Builtin[..., object], Emitter] = {
     target_info.is_hip: semantic_program.is_hip,
     target_info.is_hip_cdna3: semantic_program.is_hip,
     target_info.is_hip_cdna4: semantic_program.is_hip,
-    math.umulhi: semantic_math.umulhi,
-    math.exp: semantic_math.exp,
-    math.exp2: semantic_math.exp2,
-    math.log: semantic_math.log,
-    math.log2: semantic_math.log2,
-    math.cos: semantic_math.cos,
-    math.sin: semantic_math.sin,
-    math.sqrt: semantic_math.sqrt,
-    math.sqrt_rn: semantic_math.sqrt_rn,
-    math.rsqrt: semantic_math.rsqrt,
     math.abs: semantic_math.abs,
     math.fdiv: semantic_arithmetic.fdiv,
-    math.div_rn: semantic_math.div_rn,
-    math.erf: semantic_math.erf,
-    math.floor: semantic_math.floor,
-    math.ceil: semantic_math.ceil,
     math.fma: semantic_math.fma,
     **EXTRA_EMITTERS,
 }
+
+
+def emitter_of(declaration: Builtin[..., object]) -> Emitter:
+    """What emits calls of `declaration`. Raises if nothing does."""
+    emitter = EMITTERS.get(declaration)
+    if emitter is None:
+        if not isinstance(declaration, Elementwise):
+            raise LanguageTypeError(
+                f"{declaration.__name__} is declared, but nothing emits it",
+                "add it to the table EMITTERS in minitriton/frontend/emitters.py (docs/frontend.md), or declare it as @elementwise",
+            )
+        emitter = EMITTERS[declaration] = semantic_math.elementwise(declaration)
+    return emitter

@@ -2,6 +2,9 @@
 declaration to the function that emits it.
 
     @builtin                     an operation; the body is only a docstring
+    def load(pointer): "Loads what `pointer` points at."
+
+    @elementwise("math.exp")     an operation that is this op on each element: nothing else is written to emit it
     def exp(x): "e to the power of `x`."
 
     @library                     a function written in the language itself, compiled like a kernel's own functions
@@ -80,6 +83,15 @@ class Builtin(Declaration[P, R]):
         self.has_body = "_semantic" in self.__signature__.parameters
 
 
+class Elementwise(Builtin[P, R]):
+    """An operation that is the op of name `op` on each element. It takes values of one type (`dtypes` lists the names of those allowed) and gives it."""
+
+    def __init__(self, fn: Callable[P, R], op: str, dtypes: tuple[str, ...]) -> None:
+        super().__init__(fn)
+        self.op = op
+        self.dtypes = dtypes
+
+
 class LibraryFunction(Declaration[..., Any]):
     """A function of the standard library, written in the language; `compiled` is where the frontend keeps its own object.
 
@@ -129,6 +141,11 @@ class BoundConstexprFunction(Generic[R]):
 def builtin(fn: Callable[P, R]) -> Builtin[P, R]:
     """Declares `fn` as an operation. Only its name, signature and docstring are used."""
     return Builtin(fn)
+
+
+def elementwise(op: str, *dtypes: str) -> Callable[[Callable[P, R]], Elementwise[P, R]]:
+    """Declares an operation of one or two values that is the op of name `op` (of `arith`, `math` or `tt`); `dtypes`: "fp32" and "fp64" if not given."""
+    return lambda fn: Elementwise(fn, op, dtypes or ("fp32", "fp64"))
 
 
 def library(fn: Callable[..., object]) -> LibraryFunction:

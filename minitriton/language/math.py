@@ -5,65 +5,65 @@
 
 from __future__ import annotations
 
-from minitriton.language.declare import builtin
+from minitriton.language.declare import builtin, elementwise
 from minitriton.language.values import ConstBool, Operand, member, tensor
 
 
-@builtin
+@elementwise("tt.mulhiui", "int32", "int64", "uint32", "uint64")
 def umulhi(x: Operand, y: Operand) -> tensor:
     """The upper half of the product of two 32- or 64-bit integers, taken as unsigned."""
 
 
 @member
-@builtin
+@elementwise("math.exp")
 def exp(x: Operand) -> tensor:
     """e to the power of `x`."""
 
 
 @member
-@builtin
+@elementwise("math.exp2")
 def exp2(x: Operand) -> tensor:
     """2 to the power of `x`."""
 
 
 @member
-@builtin
+@elementwise("math.log")
 def log(x: Operand) -> tensor:
     """Natural logarithm."""
 
 
 @member
-@builtin
+@elementwise("math.log2")
 def log2(x: Operand) -> tensor:
     """Logarithm to base 2."""
 
 
 @member
-@builtin
+@elementwise("math.cos")
 def cos(x: Operand) -> tensor:
     """Cosine."""
 
 
 @member
-@builtin
+@elementwise("math.sin")
 def sin(x: Operand) -> tensor:
     """Sine."""
 
 
 @member
-@builtin
+@elementwise("math.sqrt")
 def sqrt(x: Operand) -> tensor:
     """Square root, fast."""
 
 
 @member
-@builtin
+@elementwise("tt.precise_sqrt", "fp32")
 def sqrt_rn(x: Operand) -> tensor:
     """Square root, correctly rounded."""
 
 
 @member
-@builtin
+@elementwise("math.rsqrt")
 def rsqrt(x: Operand) -> tensor:
     """One over the square root."""
 
@@ -79,25 +79,25 @@ def fdiv(x: Operand, y: Operand, ieee_rounding: ConstBool = False) -> tensor:
     """Quotient of floats, fast."""
 
 
-@builtin
+@elementwise("tt.precise_divf", "fp32")
 def div_rn(x: Operand, y: Operand) -> tensor:
     """Quotient of floats, correctly rounded."""
 
 
 @member
-@builtin
+@elementwise("math.erf")
 def erf(x: Operand) -> tensor:
     """Error function."""
 
 
 @member
-@builtin
+@elementwise("math.floor")
 def floor(x: Operand) -> tensor:
     """The largest integer not above `x`."""
 
 
 @member
-@builtin
+@elementwise("math.ceil")
 def ceil(x: Operand) -> tensor:
     """The smallest integer not below `x`."""
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import minitriton.language as tl
-from minitriton.frontend.emitters import EMITTERS
-from minitriton.language import conditions, core, descriptors, iterators, math, memory, shapes, target_info
-from minitriton.language.declare import Builtin
+from minitriton.frontend.emitters import EMITTERS, emitter_of
+from minitriton.frontend.errors import LanguageTypeError
+from minitriton.language import conditions, core, declare, descriptors, iterators, math, memory, shapes, target_info
+from minitriton.language.declare import Builtin, Elementwise
 from minitriton.language.extra import cuda, libdevice
 from minitriton.language.values import constexpr, tensor, unwrap
 
@@ -29,7 +30,26 @@ BUILTINS = {
 
 
 def test_every_declared_operation_has_an_emitter_and_no_other() -> None:
-    assert set(EMITTERS) == BUILTINS
+    elementwise = {declaration for declaration in BUILTINS if isinstance(declaration, Elementwise)}
+    assert set(EMITTERS) | elementwise == BUILTINS
+
+
+def test_what_is_declared_as_an_op_that_no_dialect_has_names_the_file_to_declare_it_in() -> None:
+    @declare.elementwise("math.cosecant")
+    def cosecant(x: Any) -> Any: ...
+
+    with pytest.raises(LanguageTypeError, match=r"cosecant is declared as math\.cosecant") as caught:
+        emitter_of(cosecant)
+    assert "minitriton/dialects/math" in str(caught.value.help)
+
+
+def test_what_has_no_emitter_names_the_table() -> None:
+    @declare.builtin
+    def cosecant(x: Any) -> Any: ...
+
+    with pytest.raises(LanguageTypeError, match="nothing emits it") as caught:
+        emitter_of(cosecant)
+    assert "minitriton/frontend/emitters.py" in str(caught.value.help)
 
 
 @pytest.mark.parametrize("declaration", sorted(BUILTINS, key=str), ids=lambda d: f"{d.__module__}.{d.__name__}")
@@ -38,7 +58,7 @@ def test_emitter_takes_the_declared_arguments(declaration: Builtin) -> None:
         parameters = list(inspect.signature(fn).parameters.values())[skip:]
         return [(p.name, p.kind, p.default) for p in parameters]
 
-    emitted, declared = shape(EMITTERS[declaration], 1), shape(declaration.fn, 0)
+    emitted, declared = shape(emitter_of(declaration), 1), shape(declaration.fn, 0)
     assert len(emitted) == len(declared)
     for (name, kind, default), wanted in zip(emitted, declared, strict=True):
         assert (kind, default) == wanted[1:]

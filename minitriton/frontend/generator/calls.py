@@ -1,6 +1,6 @@
-"""Calls: of operations (through the table in `emitters`), of functions in the language, and of Python at compile time.
+"""Calls: of operations (through `emitters`), of functions in the language, and of Python at compile time.
 
-tl.load(p, mask=m)     emitters.EMITTERS[tl.load](b, p, mask=m)
+tl.load(p, mask=m)     emitters.emitter_of(tl.load)(b, p, mask=m)
 tl.sum(x, axis=0)      tt.call @"minitriton.language.standard.sum__fp32S128S__..."(%x), the function compiled once for these types
 len(shape)             Python's own, on compile-time values
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from minitriton import knobs
 from minitriton.dialects import tt
-from minitriton.frontend.emitters import EMITTERS
+from minitriton.frontend.emitters import emitter_of
 from minitriton.frontend.error_help import call_help, help_for
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
 from minitriton.frontend.function import JITCallable, compiled_function
@@ -136,13 +136,8 @@ class Calls:
             if function.has_body:
                 result = function.fn(*args, **kwargs, _semantic=Semantic(self, node))
             else:
-                emitter = EMITTERS.get(function)
-                if emitter is None:
-                    raise LanguageTypeError(
-                        f"{function.__name__} is declared, but nothing emits it",
-                        "add it to the table EMITTERS in minitriton/frontend/emitters.py (docs/add-an-op.md)",
-                    )
-                result = emitter(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
+                emit = emitter_of(function)
+                result = emit(self.b, *[unwrap(a) for a in args], **{k: unwrap(v) for k, v in kwargs.items()})
         except (CompilationError, RecursionError):
             raise
         except Exception as error:

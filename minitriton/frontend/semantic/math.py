@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import math as pymath
 from collections.abc import Callable
+from functools import cache
 
 from xdsl.ir import Operation, SSAValue
 
@@ -19,12 +20,11 @@ from minitriton.frontend.semantic.casts import cast, with_scalar
 from minitriton.frontend.semantic.values import binary_operands, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.core import PropagateNan
+from minitriton.language.declare import Elementwise
 from minitriton.language.values import Number, Operand, tensor
 
 BinaryOp = Callable[[SSAValue, SSAValue], Operation]
 """The class of an op of two operands, which gives it."""
-
-_FLOATS = ("fp32", "fp64")
 
 
 def _require(x: tensor, names: tuple[str, ...]) -> None:
@@ -35,32 +35,37 @@ def _require(x: tensor, names: tuple[str, ...]) -> None:
         )
 
 
-def unary(
-    op: Callable[[SSAValue], Operation], names: tuple[str, ...] = _FLOATS
-) -> Callable[[IRBuilder, Operand], tensor]:
-    """The emitter of a function of one value which keeps its type."""
+@cache
+def _ops() -> dict[str, Callable[..., Operation]]:
+    """The ops that an operation of the language can be, by name."""
+    return {op.name: op for dialect in (arith.ARITH, math.MATH, tt.TT) for op in dialect.operations}
 
-    def emit(b: IRBuilder, x: Operand) -> tensor:
+
+def elementwise(declaration: Elementwise[..., object]) -> Callable[..., tensor]:
+    """The emitter of an operation that is one op on values of one type. Raises where there is no such op."""
+    op, names = _ops().get(declaration.op), declaration.dtypes
+    if op is None:
+        dialect = declaration.op.partition(".")[0]
+        place = {"arith": "arith/", "math": "math.py", "tt": "tt/"}.get(dialect, "")
+        raise LanguageTypeError(
+            f"{declaration.__name__} is declared as {declaration.op}, which is no op of arith, math or tt",
+            f"declare the op in minitriton/dialects/{place} (docs/add-an-op.md)",
+        )
+
+    def emit_unary(b: IRBuilder, x: Operand) -> tensor:
         if isinstance(x, tensor):
             _require(x, names)
         x = to_tensor(b, x)
         return tensor(b.value(op(x.handle)), x.type)
 
-    return emit
+    def emit_binary(b: IRBuilder, x: Operand, y: Operand) -> tensor:
+        for value in (x, y):
+            if isinstance(value, tensor):
+                _require(value, names)
+        x, y = binary_operands(b, to_tensor(b, x), to_tensor(b, y))
+        return tensor(b.value(op(x.handle, y.handle)), x.type)
 
-
-exp = unary(math.ExpOp)
-exp2 = unary(math.Exp2Op)
-log = unary(math.LogOp)
-log2 = unary(math.Log2Op)
-cos = unary(math.CosOp)
-sin = unary(math.SinOp)
-sqrt = unary(math.SqrtOp)
-rsqrt = unary(math.RsqrtOp)
-erf = unary(math.ErfOp)
-floor = unary(math.FloorOp)
-ceil = unary(math.CeilOp)
-sqrt_rn = unary(tt.PreciseSqrtOp, ("fp32",))
+    return emit_unary if len(declaration.__signature__.parameters) == 1 else emit_binary
 
 
 def abs(b: IRBuilder, x: Operand) -> tensor:
@@ -74,25 +79,6 @@ def abs(b: IRBuilder, x: Operand) -> tensor:
     if x.dtype.is_int_signed():
         return tensor(b.value(math.AbsIOp(x.handle)), x.type)
     return x
-
-
-def _pair(b: IRBuilder, x: Operand, y: Operand, names: tuple[str, ...]) -> tuple[tensor, tensor]:
-    for value in (x, y):
-        if isinstance(value, tensor):
-            _require(value, names)
-    return binary_operands(b, to_tensor(b, x), to_tensor(b, y))
-
-
-def umulhi(b: IRBuilder, x: Operand, y: Operand) -> tensor:
-    """Upper half of an integer product."""
-    x, y = _pair(b, x, y, ("int32", "int64", "uint32", "uint64"))
-    return tensor(b.op(tt.MulhiUIOp, (x.handle, y.handle), x.handle.type), x.type)
-
-
-def div_rn(b: IRBuilder, x: Operand, y: Operand) -> tensor:
-    """Correctly rounded quotient."""
-    x, y = _pair(b, x, y, ("fp32",))
-    return tensor(b.op(tt.PreciseDivFOp, (x.handle, y.handle), x.handle.type), x.type)
 
 
 def fma(b: IRBuilder, x: Operand, y: Operand, z: Operand) -> tensor:
