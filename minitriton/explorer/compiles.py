@@ -11,7 +11,7 @@ from minitriton.explorer.asked import Asked
 from minitriton.explorer.execution import Ran
 from minitriton.explorer.inspection import Tables
 from minitriton.explorer.program import Program, open_program
-from minitriton.explorer.recording import Recording, record
+from minitriton.explorer.recording import Looked, Recording, record
 from minitriton.explorer.wire import InspectionPlain
 
 _KEPT = 6
@@ -52,6 +52,18 @@ def stamp_of(asked: Asked) -> list[int] | None:
     return [found.st_mtime_ns // 1000, found.st_size]
 
 
+def _made(asked: Asked, keep: bool, only: Looked | None = None) -> Opened:
+    stamp, start = stamp_of(asked), time.perf_counter()
+    program = open_program(asked)
+    recording = record(
+        program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=keep, only=only
+    )
+    recording.own_pipeline = str(program.own_pipeline())
+    found = Opened(program, recording, Tables(sorted(recording.sources)), has_modules=keep)
+    found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp
+    return found
+
+
 class Compiles:
     """The compiles of a session. `keeps`: with the modules of their states, of which facts are asked."""
 
@@ -65,20 +77,20 @@ class Compiles:
         stamp = stamp_of(asked)
         keep = kept or self._keeps
         if found is None or found.stamp != stamp or (kept and not found.has_modules):
-            start = time.perf_counter()
-            program = open_program(asked)
-            recording = record(
-                program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=keep
-            )
-            recording.own_pipeline = str(program.own_pipeline())
-            found = self._opened[asked] = Opened(
-                program, recording, Tables(sorted(recording.sources)), has_modules=keep
-            )
-            found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp
+            found = self._opened[asked] = _made(asked, keep)
             while len(self._opened) > _KEPT:
                 self._opened.popitem(last=False)
         self._opened.move_to_end(asked)
         return found
+
+    def looked(self, asked: Asked, only: Looked) -> Opened:
+        """The compile of `asked` with the lines of one step, before and after it, or, where it is known or a pass fails, of all."""
+        found = self._opened.get(asked)
+        if found is None or found.stamp != stamp_of(asked):
+            made = _made(asked, False, only)
+            if all(step.error is None for step in made.recording.steps):
+                return made
+        return self.opened(asked)
 
     def forget(self, asked: Asked) -> None:
         """Makes the next question compile again: the file may have changed."""

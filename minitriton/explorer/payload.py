@@ -28,7 +28,8 @@ def payload(recording: Recording) -> CompilePlain:
     for index, step in enumerate(recording.steps):
         if index == 0 or step.changed:
             states.append(state_payload(step.after, number))
-        difference = recording.difference(index) if index and step.changed else None
+        is_seen = index > 0 and step.changed and recording.shown in (None, index)
+        difference = recording.difference(index) if is_seen else None
         steps.append(
             {
                 "name": step.name, "text": step.text, "doc": step.documentation, "ms": round(step.milliseconds, 3),

@@ -70,6 +70,8 @@ class Recording:
     descriptors: list[DescriptorCopy] | None = None
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes none."""
     steps: list[RecordedStep] = field(default_factory=list)
+    shown: int | None = None
+    """The one step of which the states before and after it were printed, where not all were: beside the frontend's."""
 
     def _repr_html_(self) -> str:
         """In a notebook."""
@@ -96,6 +98,23 @@ class Recording:
         raise MinitritonError(f"the compile did not reach {level!r}")
 
 
+@dataclass(frozen=True)
+class Looked:
+    """The step that somebody looks at: one of text `text` and not far before `near`; where there is none the step `near`."""
+
+    text: str
+    near: int
+
+    def find(self, texts: Sequence[str]) -> int:
+        """Its index among steps of these texts."""
+        found = (at for at, text in enumerate(texts) if text == self.text and at >= self.near - _BEFORE)
+        return next(found, min(max(self.near, 0), len(texts) - 1))
+
+
+_BEFORE = 2
+"""Steps that an edit may have taken out before the one that is looked at."""
+
+
 def record(
     source: ASTSource | IRSource,
     target: GPUTarget,
@@ -104,8 +123,10 @@ def record(
     *,
     states: Sequence[EditedState] = (),
     keep: bool = False,
+    only: Looked | None = None,
 ) -> Recording:
-    """Compiles `source` (an `ASTSource` or `IRSource`) and keeps every state, `keep`: with its module.
+    """Compiles `source` (an `ASTSource` or `IRSource`) and keeps every state, `keep`: with its module; `only`: prints the states
+    before and after that step and leaves the others without lines, which is what most of a recording's time goes to.
 
     `states` are texts that take the place of the state after a step. A pass that fails ends the recording: its step holds the
     error. Raises `MinitritonError` where the frontend or an edited text is wrong, or a contract of the pipeline is broken.
@@ -123,10 +144,16 @@ def record(
     facts = stages.first_facts(source.ext, target)
     pipeline.check(facts)
     recording = Recording(source.entry, target.arch, str(pipeline))
+    edited_after = sorted(states, key=lambda one: one.after)
+    if only is not None:
+        texts = [format_step(step) for step in pipeline.steps]
+        for edited in reversed(edited_after):
+            texts.insert(min(edited.after, len(texts)), "edited")
+        recording.shown = only.find(["frontend", *texts])
     watch = _Watch(recording, facts, keep)
     watch.begin(value, seconds)
     at = 0
-    for edited in (*sorted(states, key=lambda one: one.after), None):
+    for edited in (*edited_after, None):
         end = len(pipeline.steps) if edited is None else min(max(edited.after, at), len(pipeline.steps))
         try:
             value = PassManager(Pipeline(pipeline.steps[at:end]), [watch]).run(context, value)
@@ -134,6 +161,7 @@ def record(
             watch.failed(error)
             break
         if edited is not None:
+            watch.print_last(value)
             value = watch.replace(edited)
         at = end
     recording.sources = sources_of(recording)
@@ -156,9 +184,27 @@ class _Watch(Hook):
         self.text = first.text
 
     def _snapshot(self, value: object) -> Snapshot:
-        return self.snapshots.take(value, level_of(self.facts))
+        level, at, shown = level_of(self.facts), len(self.recording.steps), self.recording.shown
+        printed = shown is None or at in (0, shown)
+        if not printed and level == "llir" and shown is not None and at < shown:
+            self.snapshots.note_callers(str(value))
+        return self.snapshots.take(value, level, printed=printed)
+
+    def print_last(self, value: object) -> None:
+        """Prints the last state, `value`, where it is not printed."""
+        steps = self.recording.steps
+        last = steps[-1].after
+        if last.printed:
+            return
+        printed = self.snapshots.take(value, last.level)
+        for step in steps:
+            if step.after is last:
+                step.after = printed
+        self.text = printed.text
 
     def before(self, step: Step, value: object) -> None:
+        if len(self.recording.steps) == self.recording.shown:
+            self.print_last(value)
         self.step = step
         self.start = time.perf_counter()
 
@@ -170,6 +216,9 @@ class _Watch(Hook):
             self._append(step, milliseconds, state, False, None)
             return
         self._note(value)
+        if not state.printed:
+            self._append(step, milliseconds, state, True, None)
+            return
         text = state.text
         self._append(step, milliseconds, state, text != self.text, None)
         self.text = text
@@ -191,14 +240,14 @@ class _Watch(Hook):
         start = time.perf_counter()
         value = parse_edited(self.recording.steps[-1].after, edited.text, self.identities)
         state = self._snapshot(value)
-        text = state.text
+        changed = not state.printed or state.text != self.text
         self.recording.steps.append(
             RecordedStep(
                 "edited", "edited", "Text that was put in the place of the IR.", 1e3 * (time.perf_counter() - start), state,
-                text != self.text, is_edit=True,
+                changed, is_edit=True,
             )
         )  # fmt: skip
-        self.text = text
+        self.text = state.text
         return value
 
     def failed(self, error: Exception) -> None:

@@ -30,10 +30,13 @@ DEFAULT_PORT = 8753
 _MOST_BYTES = 1 << 24
 _PROCESSES = {
     "check": "checking", "triton": "checking", "run": "running", "pattern": "running", "exercise": "running",
-    "inspect": "inspecting", "buffers": "inspecting",
+    "inspect": "inspecting", "buffers": "inspecting", "states": "inspecting",
 }  # fmt: skip
 """Services that take long have processes of their own, so that clicks and compiles need not wait; "answering" has the others.
-Facts are asked of the modules of all states, which "inspecting" keeps: it compiles beside "answering", whose answer does not wait for it."""
+Facts are asked of the modules of all states, which "inspecting" keeps: it compiles beside "answering", whose answer does not wait for it;
+after an edit "answering" prints the states that are looked at only, and those of "inspecting" follow."""
+_BACKGROUND = "checking"
+"""Nobody waits for it: it yields to those that somebody waits for."""
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -151,7 +154,7 @@ def serve(
     with listening, contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="minitriton-explorer-"))
         workers = {
-            name: stack.enter_context(Worker(keeps=name != "answering", scratch=scratch))
+            name: stack.enter_context(Worker(keeps=name != "answering", scratch=scratch, yields=name == _BACKGROUND))
             for name in ("answering", *sorted(set(_PROCESSES.values())))
         }
         for one in asked:

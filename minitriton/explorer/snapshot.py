@@ -89,6 +89,8 @@ class Snapshot:
     ops: int | None
     kept: KeptModule | None = field(default=None, compare=False, repr=False)
     raw: str | None = field(default=None, compare=False, repr=False)
+    printed: bool = True
+    """Whether the lines are there: of a state that nobody looks at yet they are not."""
 
     @property
     def text(self) -> str:
@@ -105,27 +107,34 @@ class Snapshots:
         self._lines = ModuleLines(identities)
         self._last: tuple[Snapshot, list[Row]] | None = None
 
-    def take(self, value: object, level: str) -> Snapshot:
+    def take(self, value: object, level: str, *, printed: bool = True) -> Snapshot:
         """The state `value`: a module, or what prints as LLVM IR or PTX; the state before, as it is, where a pass has left the
-        module alone."""
+        module alone. Without `printed` no lines, but names and numbers as if they were there."""
         if not isinstance(value, ModuleOp):
             self._last = None
+            if not printed:
+                return Snapshot(level, (), None, printed=False)
             text = str(value)
             if level != "ptx":
-                self.identities.callers = LLVMPlaces(text).callers
+                self.note_callers(text)
             return snapshot_of_text(text, level, self.identities.callers)
         rows = rows_of(value)
-        if self._last is not None and self._last[0].level == level and self._last[1] == rows:
-            return self._last[0]
+        last = self._last
+        if last is not None and last[0].level == level and last[1] == rows and (last[0].printed or not printed):
+            return last[0]
         names = StableNames(value, self.identities)
-        lines = self._lines.lines(value, names, rows)
         for row in rows:
-            # Those that are not printed too, whether or not modules are kept: another process numbers the same.
+            # All of them, and first, whether or not they are printed or kept: another process numbers the same.
             self.identities.number(row[0])
+        lines = self._lines.lines(value, names, rows) if printed else []
         kept = _kept(value, names, self.identities) if self._keep and level in ("ttir", "ttgir") else None
-        taken = Snapshot(level, tuple(lines), len(rows), kept)
+        taken = Snapshot(level, tuple(lines), len(rows), kept, printed=printed)
         self._last = taken, rows
         return taken
+
+    def note_callers(self, text: str) -> None:
+        """Learns from LLVM IR which lines of the user's the library's lines in the PTX come from."""
+        self.identities.callers = LLVMPlaces(text).callers
 
 
 def snapshot(value: object, level: str, identities: Identities, *, keep: bool = False) -> Snapshot:

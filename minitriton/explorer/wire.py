@@ -103,6 +103,8 @@ class CompilePlain(TypedDict):
     label: NotRequired[str]
     took: NotRequired[dict[str, float]]
     stamp: NotRequired[list[int] | None]
+    shown: NotRequired[int]
+    """The one step whose states have lines: service "states" has those of the others."""
     kept: NotRequired[KeptPlain]
 
 

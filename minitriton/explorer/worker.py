@@ -35,13 +35,20 @@ _COLLECT_AFTER = 200_000
 recording (0.62 s of processor time, 0.44 s without, 22 November 2026)."""
 
 
+_NICE = 10
+"""By how much one that yields does: it gets a tenth of a processor that another wants."""
+
+
 class Worker:
     """One child process, which answers one question at a time."""
 
-    def __init__(self, seconds: float = SECONDS, *, keeps: bool = True, scratch: str | None = None) -> None:
-        """`keeps`: its compiles have the modules of their states; `scratch`: the folder that it writes edited kernels to."""
+    def __init__(
+        self, seconds: float = SECONDS, *, keeps: bool = True, scratch: str | None = None, yields: bool = False
+    ) -> None:
+        """`keeps`: its compiles have the modules of their states; `scratch`: the folder that it writes edited kernels to;
+        `yields`: other processes go before it."""
         self.seconds = seconds
-        self._given = keeps, scratch
+        self._given = keeps, scratch, yields
         self._lock = threading.Lock()
         self._process: ForkServerProcess | SpawnProcess | None = None
         self._pipe: Connection | None = None
@@ -150,9 +157,11 @@ def _end_with_the_server() -> None:
     os._exit(0)
 
 
-def _work(pipe: Connection, keeps: bool, scratch: str | None) -> None:
+def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> None:
     """Answers until nobody asks: Ctrl-C in the terminal is for the server, which then closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if yields and hasattr(os, "nice"):
+        os.nice(_NICE)
     from minitriton.explorer import program
     from minitriton.explorer.packing import packed
     from minitriton.explorer.workshop import Workshop

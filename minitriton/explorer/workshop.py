@@ -25,6 +25,7 @@ from minitriton.explorer.llvm_places import LLVMPlaces
 from minitriton.explorer.patterns import pattern_of
 from minitriton.explorer.payload import payload, state_payload
 from minitriton.explorer.program import Program, open_program
+from minitriton.explorer.recording import Looked
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.triton_reference import triton_recording
 from minitriton.explorer.verdicts import verdicts
@@ -52,7 +53,7 @@ class Workshop(Compiles):
         if name not in SERVICES:
             raise MinitritonError(f"the explorer has no service {name!r}", help="it has: " + ", ".join(SERVICES))
         stamp = given.get("stamp")
-        if stamp is not None and name != "compile" and stamp != stamp_of(asked_of(given)):
+        if stamp is not None and name not in ("compile", "states") and stamp != stamp_of(asked_of(given)):
             raise MinitritonError(
                 f"{asked_of(given).source} has changed since this page compiled it", help="load the page again"
             )
@@ -60,13 +61,21 @@ class Workshop(Compiles):
 
 
 def compiled(workshop: Workshop, given: Question) -> CompilePlain:
-    """All steps and states: what `payload` says. With `again`, from the file as it is now."""
+    """All steps and states: what `payload` says. With `again`, from the file as it is now. With `look`, the text of a step and its
+    index before an edit, lines only of the states before and after it, and of the frontend's: the answer has its index as `shown`."""
     asked = asked_of(given)
     if given.get("again"):
         workshop.forget(asked)
-    opened = workshop.opened(asked)
+    match given.get("look"):
+        case [str(text), int(near)]:
+            opened = workshop.looked(asked, Looked(text, near))
+        case _:
+            opened = workshop.opened(asked)
     took = {"ended": opened.ended, "seconds": round(opened.seconds, 3)}
-    return {**payload(opened.recording), **about(opened.program), "took": took, "stamp": opened.stamp}
+    found: CompilePlain = {**payload(opened.recording), **about(opened.program), "took": took, "stamp": opened.stamp}
+    if opened.recording.shown is not None:
+        found["shown"] = opened.recording.shown
+    return found
 
 
 class About(TypedDict):
@@ -207,7 +216,7 @@ def layout(workshop: Workshop, given: Question) -> Drawn:
 Service = Callable[[Workshop, Question], Answer]
 
 SERVICES: dict[str, Service] = {
-    "compile": compiled, "inspect": inspected, "run": run, "sass": sass, "check": check,
+    "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": check,
     "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
 }  # fmt: skip
 

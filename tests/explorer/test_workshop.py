@@ -181,3 +181,36 @@ def test_a_file_of_ir_can_be_run_and_checked_after_it_was_compiled(
     assert workshop.answer("compile", {"asked": asked})["states"][-1]["level"] == "ptx"
     assert workshop.answer("run", {"asked": asked})["total"]["requests"] > 0
     assert all(one["ok"] for one in workshop.answer("check", {"asked": asked})["steps"])
+
+
+@pytest.mark.parametrize("look", [("tritongpu-coalesce", 1000), ("emit-ptx", 1), ("frontend", 0), ("no such pass", 9)])
+def test_after_an_edit_the_states_that_are_looked_at_are_printed_as_they_are_among_all(
+    workshop: Workshop, softmax: dict[str, Any], look: tuple[str, int]
+) -> None:
+    text, near = look
+    near = min(near, len(softmax["steps"]) - 1)
+    if text == "tritongpu-coalesce":
+        near = step_of(softmax, text) + 2
+    fresh = Workshop(keeps=False)
+    found: Any = fresh.answer("compile", {"asked": SOFTMAX, "look": [text, near]})
+    shown = found["shown"]
+    assert [step["text"] for step in found["steps"]] == [step["text"] for step in softmax["steps"]]
+    assert shown == (near if text == "no such pass" else step_of(softmax, text))
+    for at in {0, max(shown - 1, 0), shown}:
+        columns = ("text", "op", "line", "defines", "uses", "ops")
+        assert [state(found, at)[one] for one in columns] == [state(softmax, at)[one] for one in columns]
+    assert found["steps"][shown]["rows"] == softmax["steps"][shown]["rows"]
+    assert found["steps"][shown]["counts"] == softmax["steps"][shown]["counts"]
+    assert sum(bool(one["text"]) for one in found["states"]) <= 3
+
+
+def test_edited_ir_that_is_looked_at_is_printed(workshop: Workshop, softmax: dict[str, Any]) -> None:
+    at = last(softmax, "ttgir")
+    text = "\n".join(state(softmax, at)["text"]).replace("math.exp ", "math.no_such_op ")
+    asked = {**SOFTMAX, "states": [{"after": at, "text": text}]}
+    with pytest.raises(MinitritonError):
+        workshop.answer("compile", {"asked": asked, "look": ["edited", at]})
+    text = "\n".join(state(softmax, at)["text"])
+    asked = {**SOFTMAX, "states": [{"after": at, "text": text}]}
+    found: Any = Workshop(keeps=False).answer("compile", {"asked": asked, "look": ["edited", at]})
+    assert found["steps"][found["shown"]]["edit"] and state(found, found["shown"])["text"]

@@ -13,6 +13,8 @@ export interface Answers {
   /** Whether something can be compiled. */
   readonly live: boolean;
   compile(asked: Asked, again?: boolean): Promise<Compile>;
+  /** The same with the lines of one step at first, `rest` has them all. */
+  compileLooking(asked: Asked, at: { text: string; near: number }): Promise<Compile>;
   inspect(compile: Compile, step: number): Promise<Inspection>;
   run(compile: Compile, against?: Compile): Promise<Run>;
   sass(compile: Compile): Promise<Sass>;
@@ -82,6 +84,14 @@ export class Server implements Answers {
     void this.ask("inspect", { asked, step: 0 }).catch(() => undefined);
     return unpacked(await this.ask<Packed>("compile", { asked, again }));
   };
+  compileLooking = async (asked: Asked, at: { text: string; near: number }): Promise<Compile> => {
+    // Two processes, side by side: one prints what is looked at and has answered when the other still prints.
+    const rest = this.ask<Packed>("states", { asked }).then(unpacked);
+    rest.catch(() => undefined);
+    const made = unpacked(await this.ask<Packed>("compile", { asked, look: [at.text, at.near] }));
+    if (made.shown !== undefined) made.rest = rest;
+    return made;
+  };
   inspect = (compile: Compile, step: number): Promise<Inspection> => this.once(compile, "inspect", { step });
   sass = (compile: Compile): Promise<Sass> => this.once(compile, "sass", {});
   check = (compile: Compile): Promise<Verdicts> => this.once(compile, "check", {});
@@ -147,6 +157,7 @@ export class File implements Answers {
     const found = compiles.find((one) => one.asked?.source === asked.source && one.asked.signature === asked.signature);
     return found ?? refused(NEEDS_SERVER);
   };
+  compileLooking = (asked: Asked): Promise<Compile> => this.compile(asked);
   lessons = (): Promise<KeptLessons> => (this.opened ??= this.inflatedLessons());
   layout = (): Promise<Drawn> => refused(NEEDS_SERVER);
   exercise = (): Promise<ExerciseResult> => refused(NEEDS_SERVER);

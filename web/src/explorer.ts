@@ -108,26 +108,35 @@ function build(session: Session): void {
   session.watch((before) => {
     const { view } = session;
     const isOther = before.compile !== view.compile;
+    const isCompleted = before.completed !== view.completed;
     if (isOther) {
       heat = null;
       passes.showVerdicts([]);
       checkSoon();
       void learnFacts(session);
     }
-    if (isOther || before.step !== view.step || before.left.state !== view.left.state || before.left.compile !== view.left.compile || before.right.state !== view.right.state || before.right.compile !== view.right.compile) showStep();
+    if (isOther || before.step !== view.step || before.left.state !== view.left.state || before.left.compile !== view.left.compile || before.right.state !== view.right.state || before.right.compile !== view.right.compile || (isCompleted && !sides.isUpToDate())) showStep();
+    else if (isCompleted) {
+      passes.show();
+      sides.fillSelects();
+    }
     sides.mark();
-    void inspector.show().then(() => performance.mark("shown"));
+    void inspector.show().then(() => performance.mark(isCompleted ? "completed" : "shown"));
   });
 
   addSplitter(element("splitter"), element("work"));
   element("banner-close").addEventListener("click", () => sayTrouble(""));
   const check = element("check") as HTMLButtonElement;
+  let checked: Promise<unknown> = Promise.resolve();
   function checkSoon(): void {
     const compile = session.compile;
     check.textContent = "checking…";
-    session.answers.check(compile).then(
+    check.className = "";
+    check.title = "every pass is run on the emulator";
+    // Of several edits in a row the last is checked, after what is being checked.
+    checked = checked.then(() => (session.compile === compile ? session.answers.check(compile) : null)).then(
       (found) => {
-        if (session.compile !== compile) return;
+        if (session.compile !== compile || found === null) return;
         passes.showVerdicts(found.steps);
         const broken = found.steps.filter((one) => one?.ok === false);
         check.textContent = broken.length ? `✗ ${broken.map((one) => one!.name).join(", ")}` : "✓ every pass keeps the numbers";
@@ -201,6 +210,7 @@ async function learnFacts(session: Session): Promise<void> {
 function extraStates(session: Session): { text: string; value: string; load: () => Promise<Shown> }[] {
   const sass = async (): Promise<Shown> => {
     const compile = session.compile;
+    await compile.rest;
     let state = compile.states.findIndex((one) => one.level === "sass");
     if (state < 0) {
       const found = await session.answers.sass(compile);

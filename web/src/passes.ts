@@ -1,7 +1,7 @@
 // The list of passes: time, lines that changed, verdict; found by name, those that changed nothing folded away.
 import { element, make } from "./dom";
 import type { Session } from "./session";
-import type { Compile, Step, Verdict } from "./payload";
+import type { Step, Verdict } from "./payload";
 
 const MARKS = { changed: "~", moved: "↕", removed: "−", added: "+" } as const;
 
@@ -13,7 +13,7 @@ export class PassList {
   private readonly unchanged = element("unchanged") as HTMLInputElement;
   private verdicts: (Verdict | null)[] = [];
   /** What the list was made from. */
-  private listed: { compile: Compile | null; verdicts: (Verdict | null)[]; seen: number[] } = { compile: null, verdicts: [], seen: [] };
+  private listed: { steps: Step[] | null; verdicts: (Verdict | null)[]; seen: number[] } = { steps: null, verdicts: [], seen: [] };
 
   constructor(
     private readonly session: Session,
@@ -38,9 +38,9 @@ export class PassList {
       const isSeen = one.changed || one.edit || one.error !== null || this.unchanged.checked || at === view.step || this.verdicts[at]?.ok === false;
       return isSeen && `${one.text} ${one.doc}`.toLowerCase().includes(wanted) ? [at] : [];
     });
-    const { compile: shownCompile, verdicts, seen: before } = this.listed;
-    if (shownCompile !== compile || verdicts !== this.verdicts || before.join() !== seen.join()) {
-      this.listed = { compile, verdicts: this.verdicts, seen };
+    const { steps, verdicts, seen: before } = this.listed;
+    if (steps !== compile.steps || verdicts !== this.verdicts || before.join() !== seen.join()) {
+      this.listed = { steps: compile.steps, verdicts: this.verdicts, seen };
       this.list.replaceChildren(...this.rows(seen));
     }
     for (const item of this.items) item.setAttribute("aria-selected", String(item.id === `step-${view.step}`));

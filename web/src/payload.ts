@@ -90,6 +90,10 @@ export interface Compile {
   /** When the compile ended, in seconds since 1970, and how many it took. */
   took?: { ended: number; seconds: number };
   options?: Record<string, number>;
+  /** The one step whose states, before and after it, have lines by now; the others have them once `rest` is there. */
+  shown?: number;
+  /** The same compile with all lines and differences. */
+  rest?: Promise<Compile>;
   label?: string;
   kept?: Kept;
 }
@@ -281,6 +285,11 @@ export interface Place {
 export function placeOf(state: State, at: number): Place | null {
   const file = state.file[at] ?? -1;
   return file < 0 ? null : { file, line: state.line[at] ?? 0 };
+}
+
+/** Whether the lines of a state have not come yet. */
+export function isToCome(compile: Compile, state: number): boolean {
+  return compile.shown !== undefined && compile.states[state]?.text.length === 0;
 }
 
 /** Whether the analyses know something of a state. */

@@ -1,6 +1,6 @@
 // What is looked at: compiles, two states of them side by side, a place, a value; with the address that leads back to it.
 import type { Answers } from "./answers";
-import { hasFacts, placeOf, stepOf, type Asked, type Compile, type Inspection, type Place, type State } from "./payload";
+import { hasFacts, isToCome, placeOf, stepOf, type Asked, type Compile, type Inspection, type Place, type State } from "./payload";
 
 /** A state of a compile, by their numbers. */
 export interface Shown {
@@ -17,6 +17,8 @@ export interface View {
   value: string | null;
   op: number;
   tab: string;
+  /** How many compiles have got the lines that they came without: each time there is something else to show. */
+  completed: number;
 }
 
 export type Change = Partial<Omit<View, "left" | "right">> & { left?: Shown; right?: Shown };
@@ -31,7 +33,7 @@ export class Session {
     readonly compiles: Compile[],
   ) {
     const step = firstChange(compiles[0]!);
-    this.view = { compile: 0, step, left: { compile: 0, state: 0 }, right: { compile: 0, state: 0 }, place: null, value: null, op: 0, tab: "facts" };
+    this.view = { compile: 0, step, left: { compile: 0, state: 0 }, right: { compile: 0, state: 0 }, place: null, value: null, op: 0, tab: "facts", completed: 0 };
     Object.assign(this.view, this.aroundStep(0, step));
   }
 
@@ -93,6 +95,7 @@ export class Session {
     const compile = this.compileOf(shown);
     // Of what Triton made only the text is here.
     if (!compile.asked && !compile.kept) return null;
+    if (isToCome(compile, shown.state)) await compile.rest;
     for (let state = shown.state; state >= 0; state--) {
       if (!hasFacts(compile.states[state]!)) continue;
       const step = stepOf(compile, state);
@@ -101,9 +104,26 @@ export class Session {
     return null;
   }
 
-  add(compile: Compile): number {
+  /** One more compile; what it came without is shown when it is there. */
+  add(compile: Compile, onTrouble: (error: unknown) => void = () => undefined): number {
     this.compiles.push(compile);
+    compile.rest?.then((all) => this.complete(compile, all)).catch(onTrouble);
     return this.compiles.length - 1;
+  }
+
+  /** Puts all lines into a compile that had those of one step; what is looked at stays what it is. */
+  private complete(compile: Compile, all: Compile): void {
+    const { view } = this;
+    const sides: Pick<Change, "left" | "right"> = {};
+    for (const side of ["left", "right"] as const) {
+      const shown = view[side];
+      if (this.compileOf(shown) === compile) sides[side] = { ...shown, state: all.steps[stepOf(compile, shown.state)]?.state ?? 0 };
+    }
+    const place = this.compile === compile ? this.translated(view.place, compile, all) : view.place;
+    Object.assign(compile, all, { label: compile.label });
+    delete compile.shown;
+    delete compile.rest;
+    this.choose({ ...sides, place, completed: view.completed + 1 });
   }
 
   hash(): string {

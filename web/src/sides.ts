@@ -3,7 +3,7 @@ import { element, make } from "./dom";
 import { compare } from "./difference";
 import { assemblyLanguage, pythonLanguage } from "./languages";
 import { Pane, type Heat } from "./pane";
-import { placeOf, samePlace, titleOf, type Compile, type Place, type Row, type State } from "./payload";
+import { isToCome, placeOf, samePlace, titleOf, type Compile, type Place, type Row, type State } from "./payload";
 import { areAlike, sideBySide, whole } from "./rows";
 import { baseName, same, type Session, type Shown } from "./session";
 
@@ -19,6 +19,8 @@ export class Sides {
   private shownFile = "";
   /** The states that the lists of states have. */
   private listed = "";
+  /** Whether lines of what is shown have not come yet. */
+  private isWaiting = false;
 
   constructor(
     private readonly session: Session,
@@ -44,11 +46,17 @@ export class Sides {
     this.fold.click();
   }
 
+  /** Whether the panes have the lines of what is looked at. */
+  isUpToDate(): boolean {
+    return !this.isWaiting;
+  }
+
   /** Shows both sides, and the files of the compile at the right. */
   showSides(): void {
     const { left, right } = this.session.view;
+    this.isWaiting = [left, right].some((one) => isToCome(this.session.compileOf(one), one.state));
     const [from, to] = [this.session.stateOf(left), this.session.stateOf(right)];
-    const rows = this.rows(left, right);
+    const rows = this.isWaiting ? null : this.rows(left, right);
     this.aligned = rows === null || rows.length === 0 || areAlike(rows);
     if (this.aligned && rows !== null && rows.length > 0) {
       const [a, b] = sideBySide(rows, from, to, this.fold.checked);
@@ -56,8 +64,9 @@ export class Sides {
       this.panes.right.show(b);
       this.panes.right.scrollToFirstChange();
     } else {
-      this.panes.left.show(whole(from));
-      this.panes.right.show(whole(to));
+      const dots = [{ text: "…", number: null, kind: "same" }];
+      this.panes.left.show(from.text.length ? whole(from) : dots);
+      this.panes.right.show(to.text.length ? whole(to) : dots);
     }
     this.fillSelects();
     this.fillFiles();
@@ -70,8 +79,8 @@ export class Sides {
     return compare(this.session.stateOf(left), this.session.stateOf(right), left.compile === right.compile);
   }
 
-  private fillSelects(): void {
-    const listed = `${this.session.view.compile} ${this.session.compiles.map((one) => `${one.label} ${one.states.length}`).join("\n")}`;
+  fillSelects(): void {
+    const listed = `${this.session.view.compile} ${this.session.view.completed} ${this.session.compiles.map((one) => `${one.label} ${one.states.length}`).join("\n")}`;
     for (const side of ["left", "right"] as const) {
       const shown = this.session.view[side];
       const select = this.selects[side];

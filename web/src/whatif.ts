@@ -124,7 +124,7 @@ export class WhatIfTab {
     const after = this.passesBefore(compile, step);
     const asked = { ...askedOf(compile) };
     asked.states = [...(asked.states ?? []).filter((one) => one.after < after), { after, text }];
-    const isMade = await this.compile(asked);
+    const isMade = await this.compile(asked, after, "edited");
     const { steps } = this.session.compile;
     const edited = steps.map((one) => one.edit).lastIndexOf(true);
     if (isMade && edited >= 0 && steps.every((one) => one.error === null)) this.session.choose({ step: edited });
@@ -170,22 +170,23 @@ export class WhatIfTab {
   }
 
   /** Compiles and shows; what is refused is said, and what was shown stays. */
-  async compile(asked: Asked, step?: number): Promise<boolean> {
+  async compile(asked: Asked, step?: number, looked?: string): Promise<boolean> {
     if (this.busy) return false;
     this.busy = true;
     this.say("compiling…", false);
     const start = performance.now();
     try {
-      const made = await this.session.answers.compile(asked);
       const base = this.session.compile;
+      const near = step ?? this.session.view.step;
+      const made = await this.session.answers.compileLooking(asked, { text: looked ?? base.steps[near]!.text, near });
       made.label = `change ${this.session.compiles.length}: ${changesOf(made.asked ?? asked).join("; ") || "none"}`;
-      const at = this.session.add(made);
-      const wanted = base.steps[step ?? this.session.view.step];
-      const found = made.steps.findIndex((one, index) => one.text === wanted?.text && index >= (step ?? this.session.view.step) - 2);
+      const at = this.session.add(made, (error) => this.say(error instanceof Trouble ? error.problem.text : String(error), true));
+      const wanted = base.steps[near];
+      const found = made.steps.findIndex((one, index) => one.text === wanted?.text && index >= near - 2);
       const failed = made.steps.findIndex((one) => one.error !== null);
       this.shownFor = "";
       this.editor?.markWrong(null);
-      this.session.choose({ compile: at, step: failed >= 0 ? failed : found >= 0 ? found : Math.min(step ?? this.session.view.step, made.steps.length - 1) });
+      this.session.choose({ compile: at, step: made.shown ?? (failed >= 0 ? failed : found >= 0 ? found : Math.min(near, made.steps.length - 1)) });
       this.say(`compiled in ${Math.round(performance.now() - start)} ms`, failed >= 0);
       return true;
     } catch (error) {
@@ -213,7 +214,7 @@ export class WhatIfTab {
     const levels = [...new Set(base.states.map((one) => one.level))];
     const rows = levels.map((level) => {
       const [then, now] = [base, shown].map((one) => one.states.filter((state) => state.level === level).at(-1));
-      const count = (one: typeof then): string => (one ? (one.ops === null ? `${one.text.length} lines` : `${one.ops} ops`) : "–");
+      const count = (one: typeof then): string => (one ? (one.ops === null && one.text.length === 0 ? "…" : one.ops === null ? `${one.text.length} lines` : `${one.ops} ops`) : "–");
       return [level, count(now), count(then)];
     });
     const link = new URL(location.href);
