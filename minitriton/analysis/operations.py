@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from minitriton.dialects.op_access import next_op
 
@@ -22,17 +22,28 @@ def ops_in(root: Operation) -> list[Operation]:
     return found
 
 
+def ops_in_block(block: Block) -> list[Operation]:
+    """All ops of `block` and inside them, in the order of the text."""
+    found: list[Operation] = []
+    _add_of_block(block, found)
+    return found
+
+
 def _add_inside(op: Operation, found: list[Operation]) -> None:
     for region in op.regions:
         block = region.first_block
         while block is not None:
-            inner = block.first_op
-            while inner is not None:
-                found.append(inner)
-                if inner.regions:
-                    _add_inside(inner, found)
-                inner = next_op(inner)
+            _add_of_block(block, found)
             block = block.next_block
+
+
+def _add_of_block(block: Block, found: list[Operation]) -> None:
+    inner = block.first_op
+    while inner is not None:
+        found.append(inner)
+        if inner.regions:
+            _add_inside(inner, found)
+        inner = next_op(inner)
 
 
 def ops_of(root: Operation, *classes: type[OpT]) -> list[OpT]:

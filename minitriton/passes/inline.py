@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, IntegerAttr, Locatio
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
+from minitriton.analysis.operations import ops_in_block
 from minitriton.dialects import tt
 from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -142,24 +143,30 @@ def _inline(call: tt.CallOp, callee: tt.FuncOp, move: bool) -> None:
 
 
 def _relocate(region: Region, call_location: LocationAttr) -> None:
-    seen: dict[int, CallSiteLoc] = {}
+    """What is inside `region` now stands at a call. A place that is itself inside a call keeps its callee, and its caller moves: all
+    places inside one call share that of the call, so that there are as many as ops, however deep calls lie in calls (MLIR's
+    `stackLocations`)."""
+    seen: dict[int, LocationAttr] = {}
     """By identity, which the value keeps: hashing a place takes longer than making one."""
 
     def at_call(location: LocationAttr) -> LocationAttr:
         found = seen.get(id(location))
         if found is None:
-            found = seen[id(location)] = CallSiteLoc(location, call_location)
+            inner, outer = location, call_location
+            if location.__class__ is CallSiteLoc:
+                inner, outer = location.callee, at_call(location.caller)
+            found = seen[id(location)] = CallSiteLoc(inner, outer)
         return found
 
     for block in region.blocks:
-        for op in block.walk():
-            op.location = at_call(op.location)
-            for inner in op.regions:
-                for inner_block in inner.blocks:
-                    for argument in inner_block.args:
-                        argument.location = at_call(argument.location)
         for argument in block.args:
             argument.location = at_call(argument.location)
+        for op in ops_in_block(block):
+            op.location = at_call(op.location)
+            for inner_region in op.regions:
+                for inner_block in inner_region.blocks:
+                    for argument in inner_block.args:
+                        argument.location = at_call(argument.location)
 
 
 def _splice(entry: Block, block: Block, call: tt.CallOp) -> None:

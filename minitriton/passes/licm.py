@@ -34,7 +34,9 @@ def _depends_only_on_outside(op: Operation, loop: Operation) -> bool:
     """True if all that `op` and the ops in it use comes from outside `loop` or from inside `op`."""
     if op.has_trait(IsTerminator, value_if_unregistered=False):
         return False
-    return all(
+    if not all(is_defined_outside(value, loop) for value in operand_values(op)):
+        return False
+    return not op.regions or all(
         is_defined_outside(value, loop) or (op.regions and not is_defined_outside(value, op))
         for inner in ops_in(op)
         for value in operand_values(inner)
@@ -59,7 +61,7 @@ class _Hoister:
         pending = deque(block.ops)
         while pending:
             op = pending.popleft()
-            if op.parent is not block or not self._may_move(op) or not _depends_only_on_outside(op, self.loop):
+            if op.parent is not block or not _depends_only_on_outside(op, self.loop) or not self._may_move(op):
                 continue
             self._move(op)
             for result in op.results:
