@@ -31,7 +31,15 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from minitriton.codegen.op_making import constant_attr, make, mangled, segments, string_attr
+from minitriton.codegen.op_making import (
+    constant_attr,
+    integer_array,
+    integer_attr,
+    make,
+    mangled,
+    segments,
+    string_attr,
+)
 from minitriton.codegen.types import I1, I32, VOID, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
 
@@ -44,7 +52,6 @@ _FUSED: Mapping[str, Attribute] = {"fastmathFlags": L.FastMathAttr((FastMathFlag
 _EMPTY: Mapping[str, Attribute] = {}
 _DISJOINT = {"isDisjoint": _UNIT}
 _NO_BUNDLES = DenseArrayBase.from_list(i32, ())
-_EXTRACT_POSITION: dict[int, DenseArrayBase] = {}
 
 _ICMP = {p: {"predicate": IntegerAttr(i, 64)} for i, p in enumerate(L.ICmpPredicateFlag)}
 _FCMP = {str(p): {"predicate": IntegerAttr(p.to_int(), 64), **_FAST_MATH} for p in L.FCmpPredicateFlag}
@@ -312,7 +319,7 @@ class Builder:
     def shuffle(self, a: SSAValue, b: SSAValue | None, mask: Sequence[int]) -> SSAValue:
         """Lanes picked from `a` (and `b`, numbered after those of `a`)."""
         type_ = vector_type(lane_type(a.type), len(mask))
-        properties = {"mask": DenseArrayBase.from_list(i32, mask)}
+        properties = {"mask": integer_array(i32, tuple(mask))}
         return self.value(L.ShuffleVectorOp, (a, self.poison(a.type) if b is None else b), type_, properties)
 
     def permute(self, vector: SSAValue, indices: Sequence[int]) -> SSAValue:
@@ -350,7 +357,7 @@ class Builder:
         if isinstance(index, int):
             if index == 0:
                 return base
-            properties = {"elem_type": element, "rawConstantIndices": DenseArrayBase.from_list(i32, (index,))}
+            properties = {"elem_type": element, "rawConstantIndices": integer_array(i32, (index,))}
             operands = (base,)
             count = lanes(base.type)
         else:
@@ -364,29 +371,26 @@ class Builder:
     def load(self, pointer: SSAValue, type_: Attribute, alignment: int | None = None) -> SSAValue:
         properties: dict[str, Attribute] = {"ordering": _ORDERING}
         if alignment:
-            properties["alignment"] = IntegerAttr(alignment, i64)
+            properties["alignment"] = integer_attr(alignment, i64)
         return self.value(L.LoadOp, (pointer,), type_, properties)
 
     def store(self, value: SSAValue, pointer: SSAValue, alignment: int | None = None) -> None:
         properties: dict[str, Attribute] = {"ordering": _ORDERING}
         if alignment:
-            properties["alignment"] = IntegerAttr(alignment, i64)
+            properties["alignment"] = integer_attr(alignment, i64)
         self.operation(L.StoreOp, (value, pointer), (), properties)
 
     def field(self, struct: SSAValue, index: int) -> SSAValue:
         """A field of a struct value."""
         assert isinstance(struct.type, L.LLVMStructType)
-        position = _EXTRACT_POSITION.get(index)
-        if position is None:
-            position = _EXTRACT_POSITION[index] = DenseArrayBase.from_list(i64, (index,))
         type_ = struct.type.types.data[index]
-        return self.value(L.ExtractValueOp, (struct,), type_, {"position": position})
+        return self.value(L.ExtractValueOp, (struct,), type_, {"position": integer_array(i64, (index,))})
 
     def struct(self, values: Sequence[SSAValue], type_: L.LLVMStructType) -> SSAValue:
         """A struct value of the given fields."""
         result = self.poison(type_)
         for index, value in enumerate(values):
-            properties = {"position": DenseArrayBase.from_list(i64, (index,))}
+            properties = {"position": integer_array(i64, (index,))}
             result = self.value(L.InsertValueOp, (result, value), type_, properties)
         return result
 
@@ -419,7 +423,7 @@ class Builder:
 
     def gep_field(self, base: SSAValue, index: int, struct: Attribute) -> SSAValue:
         """The address of a field of the struct at `base`."""
-        properties = {"elem_type": struct, "rawConstantIndices": DenseArrayBase.from_list(i32, (0, index))}
+        properties = {"elem_type": struct, "rawConstantIndices": integer_array(i32, (0, index))}
         return self.value(ours.GEPOp, (base,), base.type, properties)
 
     # Control flow -----------------------------------------------------------------------------------------------------

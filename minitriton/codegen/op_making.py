@@ -6,6 +6,7 @@ make(llvm.AddOp, (x, y), (i32,), {}, location)      a detached `llvm.add`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
@@ -35,6 +36,18 @@ def string_attr(text: str) -> StringAttr:
     if found is None:
         found = _strings[text] = StringAttr(text)
     return found
+
+
+@lru_cache(maxsize=4096)
+def integer_attr(value: int, type_: IntegerType) -> IntegerAttr[IntegerType]:
+    """An interned `IntegerAttr` of a value that its type holds."""
+    return IntegerAttr(value, type_)
+
+
+@lru_cache(maxsize=4096)
+def integer_array(element: IntegerType, values: tuple[int, ...]) -> DenseArrayBase:
+    """An interned `array<element: values>`: the lanes of a shuffle, the indices of an address."""
+    return DenseArrayBase.from_list(element, values)
 
 
 def segments(*sizes: int) -> DenseArrayBase:
@@ -83,7 +96,7 @@ def constant_attr(type_: Attribute, value: int | float) -> Attribute:
     if wrapped >> (width - 1):
         wrapped -= 1 << width
     assert isinstance(type_, IntegerType)
-    return IntegerAttr(wrapped, type_)
+    return integer_attr(wrapped, type_)
 
 
 def mangled(type_: Attribute) -> str:

@@ -79,7 +79,10 @@ class KernelCache:
         take_away(self.root / key)
 
     def store(self, key: str, files: dict[str, bytes]) -> None:
-        """Publishes `files` under `key`. A cache that cannot be written (full or read-only disk) is left alone."""
+        """Publishes `files` under `key`. What is there already stays: a key names all that an entry depends on. A cache that cannot be
+        written (full or read-only disk) is left alone."""
+        if (self.root / key / MANIFEST).exists():
+            return
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=f".{key[:16]}-", dir=self.root))

@@ -15,14 +15,14 @@ Answers to Triton's LoadStoreOpToLLVM.cpp; unlike it, registers that hold copies
 from __future__ import annotations
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.prefix_mask import SPLIT_MASK
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
-from minitriton.codegen.op_making import segments, string_attr
+from minitriton.codegen.op_making import integer_attr, segments, string_attr
 from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_type
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
@@ -96,7 +96,7 @@ def memory_type(element: Attribute) -> Attribute:
 def _as_hinted(f: FunctionLowering, op: Operation, width: int) -> tuple[list[SSAValue], dict[str, Attribute]]:
     """An eviction policy if there is one, and the properties of accesses to `width` elements with the hints of `op`."""
     cache, evict = cache_hint(op)
-    properties: dict[str, Attribute] = {"vector_width": IntegerAttr(width, 32)}
+    properties: dict[str, Attribute] = {"vector_width": integer_attr(width, i32)}
     if cache:
         properties["cache"] = string_attr(cache)
     if not evict:

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.operations import ops_of
+from minitriton.dialects import ttg
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.remove_layout_conversions.backward import rematerialize_backward
 from minitriton.passes.remove_layout_conversions.convert_patterns import CONVERT_PATTERNS
@@ -46,9 +47,11 @@ class RemoveLayoutConversions(Pass):
         funcs = list(_functions(op))
         for func in funcs:
             propagate_layouts(func)
-        apply_patterns_greedily(op, CONVERT_PATTERNS)
-        _rematerialize(op, funcs)
-        hoisted = _on_all(funcs, hoist_conversions)
+        hoisted = False
+        if ops_of(op, ttg.ConvertLayoutOp):
+            apply_patterns_greedily(op, CONVERT_PATTERNS)
+            _rematerialize(op, funcs)
+            hoisted = _on_all(funcs, hoist_conversions)
         # Only for loops and branches has this clean-up rules that the others lack.
         if hoisted or ops_of(op, scf.ForOp, scf.IfOp):
             apply_patterns_greedily(op, CLEANUP_PATTERNS)
