@@ -17,7 +17,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import cf
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, IntegerAttr, LocationAttr, ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.analysis.operations import ops_in_block
@@ -146,16 +146,17 @@ def _relocate(region: Region, call_location: LocationAttr) -> None:
     """What is inside `region` now stands at a call. A place that is itself inside a call keeps its callee, and its caller moves: all
     places inside one call share that of the call, so that there are as many as ops, however deep calls lie in calls (MLIR's
     `stackLocations`)."""
-    seen: dict[int, LocationAttr] = {}
+    seen: dict[int, CallSiteLoc] = {}
     """By identity, which the value keeps: hashing a place takes longer than making one."""
 
-    def at_call(location: LocationAttr) -> LocationAttr:
+    def at_call(location: Attribute) -> CallSiteLoc:
         found = seen.get(id(location))
         if found is None:
-            inner, outer = location, call_location
-            if location.__class__ is CallSiteLoc:
-                inner, outer = location.callee, at_call(location.caller)
-            found = seen[id(location)] = CallSiteLoc(inner, outer)
+            if isinstance(location, CallSiteLoc):
+                found = CallSiteLoc(location.callee, at_call(location.caller))
+            else:
+                found = CallSiteLoc(location, call_location)
+            seen[id(location)] = found
         return found
 
     for block in region.blocks:
