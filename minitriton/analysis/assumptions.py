@@ -33,7 +33,7 @@ class Assumed(NamedTuple):
 def assumed_in(block: Block, *, reached: bool) -> Iterator[Assumed]:
     """The comparisons that hold; only those that are `reached` whenever the block is entered, or all."""
     for op in block.ops:
-        if op.__class__ is AssumeOp:
+        if type(op) is AssumeOp:
             yield from _of_condition(op.cond, op)
         elif reached and MayNotReturn.of(op) is not None:
             return

@@ -147,7 +147,7 @@ def _relocate(region: Region, call_location: LocationAttr) -> None:
     places inside one call share that of the call, so that there are as many as ops, however deep calls lie in calls (MLIR's
     `stackLocations`)."""
     seen: dict[int, CallSiteLoc] = {}
-    """By identity, which the value keeps: hashing a place takes longer than making one."""
+    """By identity, all being there before the first moves: hashing a place takes longer than making one."""
 
     def at_call(location: Attribute) -> CallSiteLoc:
         found = seen.get(id(location))
