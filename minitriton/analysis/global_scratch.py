@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.attribute_values import integer_or
 from minitriton.dialects.facts.gpu_traits import i32_attr
 
 SCRATCH_OFFSET = "ttg.global_scratch_memory_offset"
@@ -29,8 +30,7 @@ SCRATCH_ALIGNMENT = "ttg.global_scratch_memory_alignment"
 
 def scratch_attr(op: Operation, name: str, default: int) -> int:
     """The number that attribute `name` of `op` holds."""
-    attr = op.attributes.get(name)
-    return attr.value.data if isinstance(attr, IntegerAttr) else default
+    return integer_or(op.attributes.get(name), default)
 
 
 def allocate_global_scratch(module: ModuleOp) -> None:

@@ -28,6 +28,7 @@ from minitriton.dialects.nvvm.base import GLOBAL, SHARED
 from minitriton.dialects.nvvm.base import lane_type as lane_type
 from minitriton.dialects.nvvm.base import lanes as lanes
 from minitriton.dialects.tt import PointerType, TensorDescType
+from minitriton.dialects.tt.types import element_type as element_type
 from minitriton.errors import LoweringError
 
 I1, I8, I16, I32, I64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
@@ -55,11 +56,6 @@ _widths: dict[int, int] = {
     id(GLOBAL): 64,
     id(SHARED): 32,
 }
-
-
-def element_type(type_: Attribute) -> Attribute:
-    """The element type of a tensor, or the type itself."""
-    return type_.element_type if isinstance(type_, TensorType) else type_
 
 
 def scalar_type(type_: Attribute) -> Attribute:

@@ -12,10 +12,15 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, Stri
 from xdsl.ir import Attribute, Data
 
 
-def integer(attr: Attribute) -> int:
+def integer(attr: Attribute | None) -> int:
     """The number of an integer attribute."""
     assert isinstance(attr, IntegerAttr)
     return attr.value.data
+
+
+def integer_or(attr: Attribute | None, default: int) -> int:
+    """The number of an integer attribute; `default` where there is none."""
+    return attr.value.data if isinstance(attr, IntegerAttr) else default
 
 
 def integers(attr: Attribute) -> tuple[int, ...]:

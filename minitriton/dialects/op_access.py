@@ -31,6 +31,20 @@ next_use = cast(Callable[[Use], "Use | None"], attrgetter("_next_use"))
 _item: Callable[[tuple[SSAValue, ...], int], SSAValue] = tuple.__getitem__
 
 
+def block_of(op: Operation, region: int = 0) -> Block:
+    """The first block of a region of `op` that has one."""
+    block = op.regions[region].first_block
+    assert block is not None
+    return block
+
+
+def last_op_of(block: Block) -> Operation:
+    """What ends a block that has ops: its terminator."""
+    last = block.last_op
+    assert last is not None
+    return last
+
+
 def operand_at(op: Operation, index: int) -> SSAValue:
     """Operand number `index` of `op`. Raises `IndexError` if it has fewer."""
     return _item(operand_values(op), index)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from minitriton.explorer.colours import painted
 from minitriton.explorer.difference import Difference, Kind, Row
 from minitriton.explorer.recording import Recording
 
@@ -47,11 +48,11 @@ def _rendered(difference: Difference, colour: bool, context: int) -> Iterator[st
             skipped += 1
             continue
         if skipped:
-            yield _painted(f"    ... {skipped} lines alike", "2", colour)
+            yield painted(f"    ... {skipped} lines alike", "2", colour)
             skipped = 0
         yield from _row(row, difference, colour)
     if skipped:
-        yield _painted(f"    ... {skipped} lines alike", "2", colour)
+        yield painted(f"    ... {skipped} lines alike", "2", colour)
 
 
 def _row(row: Row, difference: Difference, colour: bool) -> Iterator[str]:
@@ -59,15 +60,11 @@ def _row(row: Row, difference: Difference, colour: bool) -> Iterator[str]:
     paint = _COLOURS.get(row.kind, "")
     if row.kind is Kind.CHANGED:
         assert row.left is not None and row.right is not None
-        yield _painted(f"- {before[row.left].text}", _COLOURS[Kind.REMOVED], colour)
-        yield _painted(f"+ {after[row.right].text}", _COLOURS[Kind.ADDED], colour)
+        yield painted(f"- {before[row.left].text}", _COLOURS[Kind.REMOVED], colour)
+        yield painted(f"+ {after[row.right].text}", _COLOURS[Kind.ADDED], colour)
     elif row.right is None:
         assert row.left is not None
         away = f"    (moved to line {row.other + 1})" if row.kind is Kind.MOVED and row.other is not None else ""
-        yield _painted(f"{'<' if away else _MARKS[row.kind]} {before[row.left].text}{away}", paint, colour)
+        yield painted(f"{'<' if away else _MARKS[row.kind]} {before[row.left].text}{away}", paint, colour)
     else:
-        yield _painted(f"{_MARKS[row.kind]} {after[row.right].text}", paint, colour)
-
-
-def _painted(text: str, code: str, colour: bool) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if colour and code else text
+        yield painted(f"{_MARKS[row.kind]} {after[row.right].text}", paint, colour)

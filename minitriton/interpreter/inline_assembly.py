@@ -17,13 +17,13 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
-from minitriton.dialects.tt.types import PointerType
+from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning
-from minitriton.interpreter.tensors.shapes import integer
-from minitriton.interpreter.values import Array, dtype_of, element_of, shape_of
+from minitriton.interpreter.values import Array, dtype_of, shape_of
 
 REGISTER_BITS = 32
 
@@ -72,7 +72,7 @@ def _inline_assembly(op: tt.ElementwiseInlineAsmOp, machine: TileMachine) -> Mea
     pointers = [
         register
         for position, type_ in enumerate(taken)
-        if isinstance(element_of(type_), PointerType)
+        if isinstance(element_type(type_), PointerType)
         for register in range(numbers[position], numbers[position + 1])
     ]
 

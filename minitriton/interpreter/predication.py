@@ -12,12 +12,12 @@ from typing import NoReturn
 import numpy as np
 
 from minitriton.dialects import ttg
+from minitriton.dialects.attribute_values import integer
 from minitriton.interpreter.arrays import scalar
 from minitriton.interpreter.control_flow import results_of
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import PURE, WITH_MACHINE, Meaning
-from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 
 

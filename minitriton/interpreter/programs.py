@@ -15,10 +15,10 @@ from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.ir import Operation
 
 from minitriton.dialects import llvm, tt
+from minitriton.dialects.attribute_values import integer
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, decoder, is_float, unsigned_dtype
 
 

@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from minitriton.dialects.tt.types import PointerType
+from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.numbers import formats
@@ -43,11 +43,6 @@ _NATIVE_FLOATS: dict[type[Attribute], type[np.generic]] = {
 }
 
 
-def element_of(type_: Attribute) -> Attribute:
-    """The element type of a tensor, or the type itself."""
-    return type_.element_type if isinstance(type_, TensorType) else type_
-
-
 def shape_of(type_: Attribute) -> tuple[int, ...]:
     """The shape of a tensor; `()` for a scalar."""
     return type_.get_shape() if isinstance(type_, TensorType) else ()
@@ -56,7 +51,7 @@ def shape_of(type_: Attribute) -> tuple[int, ...]:
 @cache
 def dtype_of(type_: Attribute) -> np.dtype:
     """The dtype that holds the elements of `type_`. Raises `InterpreterError` for types that have no such form."""
-    element = element_of(type_)
+    element = element_type(type_)
     if isinstance(element, IntegerType) and element.width.data in _INTEGERS:
         return np.dtype(_INTEGERS[element.width.data])
     if isinstance(element, IndexType | PointerType):
@@ -73,24 +68,24 @@ def dtype_of(type_: Attribute) -> np.dtype:
 
 def unsigned_dtype(type_: Attribute) -> np.dtype:
     """The dtype that reads integers of `type_` as unsigned."""
-    element = element_of(type_)
+    element = element_type(type_)
     return np.dtype(_UNSIGNED[element.width.data if isinstance(element, IntegerType) else 64])
 
 
 def is_float(type_: Attribute) -> bool:
     """Whether the elements are floating-point numbers."""
-    element = element_of(type_)
+    element = element_type(type_)
     return type(element) in _NATIVE_FLOATS or isinstance(element, BFloat16Type) or element.name in formats.SMALL_FLOATS
 
 
 def is_native_float(type_: Attribute) -> bool:
     """Whether NumPy computes with the format itself."""
-    return type(element_of(type_)) in _NATIVE_FLOATS
+    return type(element_type(type_)) in _NATIVE_FLOATS
 
 
 def is_i1(type_: Attribute) -> bool:
     """Whether the elements are single bits."""
-    element = element_of(type_)
+    element = element_type(type_)
     return isinstance(element, IntegerType) and element.width.data == 1
 
 
@@ -101,7 +96,7 @@ def same(array: Array) -> Array:
 
 def decoder(type_: Attribute) -> Callable[[Array], Array]:
     """From held values to numbers NumPy computes with: float16, 32, 64 as they are, narrower formats as float32."""
-    element = element_of(type_)
+    element = element_type(type_)
     if type(element) in _NATIVE_FLOATS:
         return same
     if isinstance(element, BFloat16Type):
@@ -112,7 +107,7 @@ def decoder(type_: Attribute) -> Callable[[Array], Array]:
 
 def encoder(type_: Attribute, *, toward_zero: bool = False) -> Callable[[Array], Array]:
     """From numbers (any NumPy float) to held values, rounded once."""
-    element = element_of(type_)
+    element = element_type(type_)
     if isinstance(element, Float16Type):
         return lambda numbers: formats.to_float16(numbers, toward_zero=toward_zero)
     native = _NATIVE_FLOATS.get(type(element))

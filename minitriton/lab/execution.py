@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
 from minitriton import knobs
 from minitriton.analysis.tensor_descriptors import descriptor_metadata
+from minitriton.dialects.attribute_values import integer_or
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.emulator import Report
@@ -152,8 +153,8 @@ class Launch:
 
     def _emulate(self, value: Representation, facts: frozenset[Property]) -> Outcome:
         if isinstance(value, ModuleOp):
-            self.shared = _number(value, "ttg.shared")
-            self.global_scratch = _number(value, "ttg.global_scratch_memory_size")
+            self.shared = integer_or(value.attributes.get("ttg.shared"), 0)
+            self.global_scratch = integer_or(value.attributes.get("ttg.global_scratch_memory_size"), 0)
         try:
             ptx = value if Property.PTX in facts else self._to_ptx(value)
         except Exception as error:
@@ -197,11 +198,6 @@ class Launch:
             findings=tuple(Unsound.of_finding(f) for f in report.findings),
             report=report,
         )
-
-
-def _number(module: ModuleOp, name: str) -> int:
-    attribute = module.attributes.get(name)
-    return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
 
 
 def _translate(step: Step, value: Representation) -> str:

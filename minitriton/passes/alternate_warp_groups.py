@@ -25,11 +25,12 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation
 
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import math, ttg, ttng
+from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.facts.launch import num_ctas, num_warps
 from minitriton.pass_registry import Pass, Property, register_pass
 
@@ -63,7 +64,7 @@ def _alternate(loop: scf.ForOp) -> None:
     ops = list(loop.regions[0].block.ops)
     dots = [op for op in ops if isinstance(op, ttng.WarpGroupDotOp)]
     barriers = any(isinstance(op, ttg.LocalBarrierOp) or (op.regions and op.name.startswith("scf.")) for op in ops)
-    if len(dots) < 2 or barriers or not all(map(_is_asynchronous, dots)):
+    if len(dots) < 2 or barriers or not all(is_true(dot.is_async) for dot in dots):
         return
     first, last = ops.index(dots[0]), ops.index(dots[-1])
     if not _computes(ops[first:last]) and _computes(ops[last:]):
@@ -75,10 +76,6 @@ def _alternate(loop: scf.ForOp) -> None:
     if not isinstance(loop.next_op, ttg.LocalBarrierOp):
         _put(ttg.LocalBarrierOp(), behind=loop)
     take_turns(loop, dots[0], dots[-1])
-
-
-def _is_asynchronous(dot: ttng.WarpGroupDotOp) -> bool:
-    return dot.is_async is not None and bool(cast(IntegerAttr, dot.is_async).value.data)
 
 
 def _computes(ops: list[Operation]) -> bool:

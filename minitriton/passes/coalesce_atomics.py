@@ -19,10 +19,10 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from minitriton.analysis.atomic_width import most_at_once
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.axis_info.types import element_of
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import target_arch
+from minitriton.dialects.tt.types import element_type
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -61,7 +61,7 @@ def _held(atomic: _Atomic) -> int:
 
 def _width(axis_info: AxisInfoAnalysis, atomic: _Atomic) -> int:
     kind = atomic.atomic_rmw_op.data if isinstance(atomic, tt.AtomicRMWOp) else "cas"
-    width = most_at_once(str(kind), element_of(atomic.val.type), architecture_of(target_arch(atomic)))
+    width = most_at_once(str(kind), element_type(atomic.val.type), architecture_of(target_arch(atomic)))
     mask = atomic.mask if isinstance(atomic, tt.AtomicRMWOp) else None
     if mask is not None:
         width = min(width, axis_info.mask_alignment(mask))

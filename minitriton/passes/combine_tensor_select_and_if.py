@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.loop_signature import append_result
@@ -64,8 +64,7 @@ def _merge(branch: scf.IfOp, selects: list[Operation]) -> None:
     if branch.regions[1].first_block is None:
         branch.regions[1].add_block(Block([scf.YieldOp.create(location=branch.location)]))
     for side, region in enumerate(branch.regions):
-        assert region.first_block is not None and region.first_block.last_op is not None
-        last = region.first_block.last_op
+        last = last_op_of(region.block)
         last.operands = [*operand_values(last), *(operand_values(select)[1 + side] for select in selects)]
     for select in selects:
         result = append_result(branch, select.results[0].type)

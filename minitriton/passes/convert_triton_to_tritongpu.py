@@ -41,6 +41,7 @@ from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import (
     convert_after,
     convert_before,
+    layout_of_tensor,
     layout_of_value,
     retyped_elements,
     set_layout,
@@ -259,19 +260,13 @@ def _cat(converter: _Converter, op: tt.CatOp) -> None:
     result = op.results[0]
     expected = default_type(result.type, converter.launch)
     layout = cast(Blocked, layout_of_type(cast(TensorType, expected)))
-    needed = sum(total_elems_per_thread(_layout(v), shape_of(v)) for v in op.operands)
+    needed = sum(total_elems_per_thread(layout_of_tensor(v), shape_of(v)) for v in op.operands)
     needed = 1 << (needed - 1).bit_length()
     fastest = layout.order[0]
     size = list(layout.size_per_thread)
     size[fastest] *= needed // total_elems_per_thread(layout, shape_of(result))
     layout = Blocked(tuple(size), layout.threads_per_warp, layout.warps_per_cta, layout.order, layout.cga_layout)
     converter.set_result_layout(result, layout)
-
-
-def _layout(value: SSAValue) -> DistributedEncoding:
-    layout = layout_of_value(value)
-    assert layout is not None
-    return layout
 
 
 @_RULES.add(tt.ReshapeOp)

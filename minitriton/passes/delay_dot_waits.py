@@ -29,6 +29,7 @@ from xdsl.traits import IsTerminator
 from minitriton.analysis.operations import ops_of
 from minitriton.analysis.ring_positions import ring_position
 from minitriton.dialects import ttg, ttng
+from minitriton.dialects.attribute_values import is_true
 from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS, nested_operands
@@ -67,7 +68,7 @@ def _must_follow(op: Operation, results: set[SSAValue], read: list[SSAValue] | N
     if op.has_trait(IsTerminator) or any(operand in results for operand in nested_operands(op)):
         return True
     if isinstance(op, ttng.WarpGroupDotOp):
-        return not _is_asynchronous(op)
+        return not is_true(op.is_async)
     if isinstance(op, ttng.AsyncTMACopyGlobalToLocalOp):
         return read is None or not all(_are_apart(op.destination, buffer) for buffer in read)
     return not (is_memory_effect_free(op) or isinstance(op, _HARMLESS))
@@ -121,10 +122,6 @@ def _place(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
     if isinstance(value, OpResult) and isinstance(value.op, ttg.MemDescIndexOp):
         return _viewed(operand_values(value.op)[0]), operand_values(value.op)[1]
     return value, None
-
-
-def _is_asynchronous(dot: ttng.WarpGroupDotOp) -> bool:
-    return dot.is_async is not None and bool(cast(IntegerAttr, dot.is_async).value.data)
 
 
 def _is_followed_by_work(wait: Operation, end: Operation) -> bool:

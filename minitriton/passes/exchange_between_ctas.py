@@ -33,7 +33,14 @@ from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding, Pa
 from minitriton.layouts.properties import order_for_memory
 from minitriton.layouts.to_linear import to_linear_layout
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.tensor_layouts import convert_before, layout_of_value, set_layout, shape_of, with_layout
+from minitriton.passes.tensor_layouts import (
+    convert_before,
+    layout_of_tensor,
+    layout_of_value,
+    set_layout,
+    shape_of,
+    with_layout,
+)
 
 _RULES: OpRules[Callable[[Any], None]] = OpRules()
 
@@ -58,21 +65,15 @@ class ExchangeBetweenCTAs(Pass):
                 rule(inner)
 
 
-def _layout(value: SSAValue) -> DistributedEncoding:
-    layout = layout_of_value(value)
-    assert layout is not None
-    return layout
-
-
 def _shared_dims(value: SSAValue) -> list[int]:
     """The dimensions of a tensor that several CTAs share."""
-    blocks = to_linear_layout(_layout(value), shape_of(value)).bases["block"]
+    blocks = to_linear_layout(layout_of_tensor(value), shape_of(value)).bases["block"]
     return [dim for dim in range(len(shape_of(value))) if any(basis[dim] for basis in blocks)]
 
 
 def _blocked(value: SSAValue, cga: Bases, place: Operation) -> Blocked:
     """A layout like that of `value`, of these CTAs."""
-    layout, shape = _layout(value), shape_of(value)
+    layout, shape = layout_of_tensor(value), shape_of(value)
     size, order = (1,) * len(shape), order_for_memory(layout, shape)
     if isinstance(layout, Blocked):
         size, order = layout.size_per_thread, layout.order
@@ -81,7 +82,7 @@ def _blocked(value: SSAValue, cga: Bases, place: Operation) -> Blocked:
 
 def _copies(value: SSAValue) -> Bases:
     """CTAs that all hold everything."""
-    return ((0,) * len(shape_of(value)),) * len(_layout(value).cga)
+    return ((0,) * len(shape_of(value)),) * len(layout_of_tensor(value).cga)
 
 
 def _convert_operands(op: Operation, layout: DistributedEncoding) -> None:
@@ -92,7 +93,7 @@ def _convert_operands(op: Operation, layout: DistributedEncoding) -> None:
 
 def _convert_result(result: SSAValue, layout: DistributedEncoding) -> None:
     """The op makes `result` in `layout`; its users get it as before."""
-    old = _layout(result)
+    old = layout_of_tensor(result)
     set_layout(result, layout)
     op = cast(Operation, result.owner)
     back = ttg.ConvertLayoutOp(result, with_layout(result.type, old))
@@ -118,7 +119,7 @@ def _scan(op: tt.ScanOp) -> None:
 
 def _cga_beside(axis: int, value: SSAValue) -> Bases:
     """All CTAs along the longest other dimension if it is long enough, else copies."""
-    shape, bits = shape_of(value), len(_layout(value).cga)
+    shape, bits = shape_of(value), len(layout_of_tensor(value).cga)
     other = max((dim for dim in range(len(shape)) if dim != axis), key=lambda dim: shape[dim], default=None)
     if other is None or shape[other] < 1 << bits:
         return _copies(value)
@@ -132,7 +133,7 @@ def _gather(op: tt.GatherOp) -> None:
         return
     for index, operand in enumerate((source, indices)):
         op.operands[index] = convert_before(op, operand, _blocked(operand, _copies(operand), op))
-    _convert_result(op.results[0], _layout(op.operands[1]))
+    _convert_result(op.results[0], layout_of_tensor(op.operands[1]))
     op.attributes.pop("efficient_layout", None)
     op.properties.pop("efficient_layout", None)
 
@@ -154,7 +155,7 @@ def _layout_beside(registers: SSAValue, memory: Attribute, place: Operation) -> 
     type_ = cast(ttg.MemDescType, memory)
     shared, shape = ttg.layout_of(type_), shape_of(registers)
     assert isinstance(shared, SharedEncoding)
-    if _meets(_layout(registers), shared, shape, type_):
+    if _meets(layout_of_tensor(registers), shared, shape, type_):
         return None
     rank = len(shape)
     cga = shared.cga or ((0,) * rank,) * f2.log2(ttg.num_ctas(place))

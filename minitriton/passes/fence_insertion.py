@@ -23,6 +23,7 @@ from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.gpu_traits import MemDescView
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
 from minitriton.dialects.facts.synchronization import TensorCoreReads
+from minitriton.dialects.op_access import last_op_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.target.architectures import architecture_of
 
@@ -65,8 +66,7 @@ class _Copies:
         assert owner is not None
         if isinstance(owner, scf.ForOp):
             self.of(owner.operands[argument.index + 2])
-            end = argument.block.last_op
-            assert end is not None
+            end = last_op_of(argument.block)
             self.of(end.operands[argument.index - 1])
         elif owner.name == "ttg.warp_specialize.partitions":
             captures = owner.parent_op()

@@ -22,7 +22,7 @@ from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.analysis.operations import ops_in_block
 from minitriton.dialects import tt
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.op_access import last_op_of, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import canonicalization_patterns
 from minitriton.passes.symbol_dce import is_private
@@ -171,8 +171,7 @@ def _relocate(region: Region, call_location: LocationAttr) -> None:
 
 
 def _splice(entry: Block, block: Block, call: tt.CallOp) -> None:
-    last = entry.last_op
-    assert last is not None
+    last = last_op_of(entry)
     returned: tuple[SSAValue, ...] = tuple(operand_values(last))
     for op in list(entry.ops):
         entry.detach_op(op)
@@ -192,8 +191,7 @@ def _splice_blocks(region: Region, block: Block, call: tt.CallOp) -> None:
         result.replace_all_uses_with(argument)
     entry, *others = list(region.blocks)
     for inner in (entry, *others):
-        last = inner.last_op
-        assert last is not None
+        last = last_op_of(inner)
         if isinstance(last, tt.ReturnOp):
             branch = cf.BranchOp(rest, *operand_values(last))
             branch.location = last.location

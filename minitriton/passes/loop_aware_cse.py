@@ -17,10 +17,10 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.op_access import block_of, last_op_of, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.cse import eliminate_common_subexpressions
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -40,11 +40,9 @@ class _LoopEquality:
     """
 
     def __init__(self, loop: scf.ForOp) -> None:
-        block = loop.regions[0].first_block
-        assert block is not None and block.last_op is not None
-        self.block: Block = block
+        self.block = block_of(loop)
         self.inits = operand_values(loop)[3:]
-        self.yielded = operand_values(block.last_op)
+        self.yielded = operand_values(last_op_of(self.block))
         self.keys = OperationKeys()
 
     def leaders(self) -> list[int]:
@@ -92,8 +90,7 @@ def merge_equal_arguments(loop: scf.ForOp) -> bool:
     equality = _LoopEquality(loop)
     leader = equality.leaders()
     arguments = equality.block.args[1:]
-    terminator = equality.block.last_op
-    assert terminator is not None
+    terminator = last_op_of(equality.block)
     for j, i in enumerate(leader):
         if i != j:
             arguments[j].replace_all_uses_with(arguments[i])

@@ -17,11 +17,11 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in_inner_first
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant
 from minitriton.rewriting.regions import clone_op
@@ -74,17 +74,10 @@ def _static_bounds(loop: scf.ForOp, count: int, factor: int) -> tuple[SSAValue, 
     return end_value, _before(loop, constant_op(int_attr(type, step * factor)), loop), is_rest
 
 
-def _body(loop: Operation) -> Block:
-    block = loop.regions[0].first_block
-    assert block is not None
-    return block
-
-
 def _append_copies(loop: scf.ForOp, step: SSAValue, factor: int) -> None:
     """Puts `factor - 1` copies of the body behind it, each fed by what the one before yields."""
-    block = _body(loop)
-    terminator = block.last_op
-    assert terminator is not None
+    block = block_of(loop)
+    terminator = last_op_of(block)
     induction = block.args[0]
     ops = [op for op in block.ops if op is not terminator]
     yielded = list(operand_values(terminator))
@@ -106,14 +99,13 @@ def _inline_if_short(loop: scf.ForOp) -> bool:
     count = trip_count(loop)
     if count is None or count > 1:
         return False
-    block, outer = _body(loop), loop.parent
+    block, outer = block_of(loop), loop.parent
     assert outer is not None
     results = operand_values(loop)[3:]
     if count == 1:
         for argument, value in zip(block.args, (operand_at(loop, 0), *operand_values(loop)[3:]), strict=True):
             argument.replace_all_uses_with(value)
-        terminator = block.last_op
-        assert terminator is not None
+        terminator = last_op_of(block)
         results = operand_values(terminator)
         for op in list(block.ops):
             if op is not terminator:
@@ -127,7 +119,7 @@ def _inline_if_short(loop: scf.ForOp) -> bool:
 
 def unroll(loop: scf.ForOp, factor: int) -> scf.ForOp | None:
     """Unrolls `loop` by `factor`; the loop that does the iterations left over, if there is one."""
-    if _body(loop).first_op is _body(loop).last_op:
+    if block_of(loop).first_op is block_of(loop).last_op:
         return None
     step = operand_at(loop, 2)
     count = trip_count(loop)

@@ -21,18 +21,15 @@ from minitriton.analysis.integer_range.fact import signed, unsigned
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import predicate_of
 from minitriton.dialects.facts import Division, MovesElements, OfLowBits
+from minitriton.dialects.tt.types import element_type
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter
 
 _MINUS_2_31, _2_31 = -(1 << 31), 1 << 31
 
 
-def _element(type_: Attribute) -> Attribute:
-    return type_.element_type if isinstance(type_, TensorType) else type_
-
-
 def _is_64_bits(type_: Attribute) -> bool:
-    element = _element(type_)
+    element = element_type(type_)
     return isinstance(element, IntegerType) and element.width.data == 64
 
 

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.memory_access import DescriptorAccess
-from minitriton.dialects.op_access import set_type
+from minitriton.dialects.op_access import block_of, last_op_of, set_type
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
@@ -107,24 +107,17 @@ def _wish_of_use(op: Operation) -> tuple[SSAValue, Wish] | None:
     return access.pointer_of(op), Wish(wanted, None if layout is None else layout.cga, padded)
 
 
-def _block(op: Operation, region: int) -> Block:
-    first = op.regions[region].first_block
-    assert first is not None
-    return first
-
-
 def _handed_on(op: Operation, region: int, index: int) -> SSAValue:
-    end = _block(op, region).last_op
-    assert end is not None
+    end = last_op_of(block_of(op, region))
     return end.operands[index]
 
 
 def _carried(op: Operation, index: int) -> list[SSAValue]:
     """The values that are the same descriptor as initial value `index` of a loop."""
     if isinstance(op, scf.ForOp):
-        init, inside = op.operands[_FOR_BOUNDS + index], _block(op, 0).args[1 + index]
+        init, inside = op.operands[_FOR_BOUNDS + index], block_of(op, 0).args[1 + index]
         return [inside, op.results[index], _handed_on(op, 0, index), init]
-    return [_block(op, 0).args[index], op.operands[index], _handed_on(op, 1, index)]
+    return [block_of(op, 0).args[index], op.operands[index], _handed_on(op, 1, index)]
 
 
 def _resulting(op: Operation, index: int) -> list[SSAValue]:
@@ -132,7 +125,7 @@ def _resulting(op: Operation, index: int) -> list[SSAValue]:
     if isinstance(op, scf.ForOp):
         return _carried(op, index)
     if isinstance(op, scf.WhileOp):
-        return [op.results[index], _handed_on(op, 0, 1 + index), _block(op, 1).args[index]]
+        return [op.results[index], _handed_on(op, 0, 1 + index), block_of(op, 1).args[index]]
     if isinstance(op, scf.IfOp):
         return [_handed_on(op, region, index) for region in range(2)] + [op.results[index]]
     return []
@@ -159,7 +152,7 @@ def _ties(value: SSAValue) -> Iterable[list[SSAValue]]:
         if isinstance(parent, scf.ForOp):
             yield _carried(parent, value.index - 1)
         elif isinstance(parent, scf.WhileOp):
-            is_before = value.block is _block(parent, 0)
+            is_before = value.block is block_of(parent, 0)
             yield (_carried if is_before else _resulting)(parent, value.index)
 
 

@@ -39,6 +39,13 @@ def layout_of_value(value: SSAValue) -> DistributedEncoding | None:
     return getattr(cast(Any, type_).encoding, "data", None)
 
 
+def layout_of_tensor(value: SSAValue) -> DistributedEncoding:
+    """The layout of a tensor value that has one."""
+    layout = layout_of_value(value)
+    assert layout is not None
+    return layout
+
+
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The shape of a tensor value."""
     return cast(TensorType, value.type).get_shape()

@@ -28,6 +28,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, ttng
 from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.op_access import last_op_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import int_constant
 
@@ -58,8 +59,7 @@ def _loop_in_flight(wait: Operation) -> scf.ForOp | None:
             continue
         if any(not _is_known_before(other, loop) for other in wait.operands):
             continue
-        end = loop.body.block.last_op
-        assert end is not None
+        end = last_op_of(loop.body.block)
         carried = end.operands[value.index]
         while isinstance(carried, OpResult) and isinstance(carried.op, ttng.WarpGroupDotWaitOp):
             carried = carried.op.operands[carried.index]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.rewriting.equivalence import OperationKeys
 from minitriton.rewriting.regions import drop_arguments, forwarded_operands, regions_inside
 
@@ -159,8 +159,7 @@ def _merge(cluster: _Cluster) -> bool:
 def _redirect(block: Block, target: Block, values: Sequence[SSAValue]) -> None:
     """Every jump to `block` goes to `target`, which gets `values` behind what `block` got."""
     for predecessor in dict.fromkeys(block.predecessors()):
-        branch = predecessor.last_op
-        assert branch is not None
+        branch = last_op_of(predecessor)
         if isinstance(branch, cf.BranchOp):
             new: Operation = cf.BranchOp(target, *branch.arguments, *values)
         elif isinstance(branch, cf.ConditionalBranchOp):

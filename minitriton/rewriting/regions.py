@@ -13,7 +13,7 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.op_access import OpT, next_op, operand_values
+from minitriton.dialects.op_access import OpT, last_op_of, next_op, operand_values
 from minitriton.rewriting.effects import would_be_trivially_dead
 
 
@@ -145,8 +145,7 @@ def _live_values(region: Region) -> set[SSAValue]:
             pending.extend(value.op.operands)
         elif isinstance(value, BlockArgument) and value.block is not _entry_of(value.block):
             for predecessor in value.block.predecessors():
-                last = predecessor.last_op
-                assert last is not None
+                last = last_op_of(predecessor)
                 pending.extend(v[value.index] for block, v in forwarded_operands(last) if block is value.block)
     return live
 

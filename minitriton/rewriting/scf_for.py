@@ -7,28 +7,16 @@ scf.for %i = %c0 to %c1 step %c1 { body(%i) }                  =>      body(%c0)
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside
 from minitriton.rewriting.rewriter import Rewriter
 
 patterns = PatternSet()
-
-
-def _body(loop: Operation) -> Block:
-    block = loop.regions[0].first_block
-    assert block is not None
-    return block
-
-
-def _terminator(block: Block) -> Operation:
-    last = block.last_op
-    assert last is not None
-    return last
 
 
 @patterns.pattern(scf.ForOp)
@@ -39,9 +27,9 @@ def drop_loop_invariant_arguments(op: scf.ForOp, rewriter: Rewriter) -> bool:
     has a use; of arguments with equal initial and yielded values the first is kept.
     """
     inits = operand_values(op)[3:]
-    block = _body(op)
+    block = block_of(op)
     arguments = block.args[1:]
-    yielded = operand_values(_terminator(block))
+    yielded = operand_values(last_op_of(block))
     kept: list[int] = []
     replaced: dict[int, SSAValue] = {}
     same: dict[tuple[SSAValue, SSAValue], int] = {}
@@ -65,10 +53,10 @@ def drop_loop_invariant_arguments(op: scf.ForOp, rewriter: Rewriter) -> bool:
 
 def _rebuild(op: scf.ForOp, kept: list[int], replaced: dict[int, SSAValue], rewriter: Rewriter) -> None:
     """Replaces the loop by one that carries only the values at `kept`; the others are `replaced`, inside and after."""
-    block = _body(op)
+    block = block_of(op)
     for index, init in replaced.items():
         rewriter.replace_all_uses(block.args[1 + index], init)
-    terminator = _terminator(block)
+    terminator = last_op_of(block)
     terminator.operands = [operand_at(terminator, index) for index in kept]
     for index in sorted(replaced, reverse=True):
         block.erase_arg(block.args[1 + index])
@@ -126,14 +114,14 @@ def simplify_trivial_loop(op: scf.ForOp, rewriter: Rewriter) -> bool:
     stride = int_constant(step)
     if stride is None:
         return False
-    block = _body(op)
+    block = block_of(op)
     if stride >= difference:
-        terminator = _terminator(block)
+        terminator = last_op_of(block)
         rewriter.inline_block_before(block, op, (low, *inits))
         rewriter.replace_op(op, *operand_values(terminator))
         rewriter.erase_op(terminator)
         return True
-    terminator = _terminator(block)
+    terminator = last_op_of(block)
     if block.first_op is not terminator or not all(is_defined_outside(v, op) for v in operand_values(terminator)):
         return False
     rewriter.replace_op(op, *operand_values(terminator))

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import next_use, operand_at, operand_values
+from minitriton.dialects.op_access import block_of, last_op_of, next_use, operand_at, operand_values
 from minitriton.rewriting.constants import constant_attr, int_attr, int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_inside
@@ -21,24 +21,12 @@ from minitriton.rewriting.rewriter import Rewriter
 patterns = PatternSet()
 
 
-def _then(op: Operation) -> Block:
-    block = op.regions[0].first_block
-    assert block is not None
-    return block
-
-
 def _else(op: Operation) -> Block | None:
     return op.regions[1].first_block
 
 
-def _terminator(block: Block) -> Operation:
-    last = block.last_op
-    assert last is not None
-    return last
-
-
 def _yielded(block: Block | None) -> tuple[SSAValue, ...]:
-    return () if block is None else operand_values(_terminator(block))
+    return () if block is None else operand_values(last_op_of(block))
 
 
 def _take_block(region: Region) -> Block | None:
@@ -63,7 +51,7 @@ def _add_block(rewriter: Rewriter, block: Block | None) -> None:
 
 
 def _replace_yield(rewriter: Rewriter, block: Block, values: Sequence[SSAValue]) -> None:
-    old = _terminator(block)
+    old = last_op_of(block)
     rewriter.insert(scf.YieldOp.create(operands=values, location=old.location), old)
     rewriter.erase_op(old)
 
@@ -83,9 +71,9 @@ def combine_adjacent_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
         return False
     condition, earlier = operand_at(op, 0), operand_at(previous, 0)
     if condition is earlier:
-        next_then, next_else = _then(op), _else(op)
+        next_then, next_else = block_of(op), _else(op)
     elif _is_inverse(condition, earlier) or _is_inverse(earlier, condition):
-        next_then, next_else = _else(op), _then(op)
+        next_then, next_else = _else(op), block_of(op)
     else:
         return False
     _use_yielded_values(previous, next_then, next_else, rewriter)
@@ -111,7 +99,7 @@ def _is_inverse(value: SSAValue, of: SSAValue) -> bool:
 def _use_yielded_values(op: Operation, then: Block | None, other: Block | None, rewriter: Rewriter) -> None:
     """Uses of the results of `op` in the branches that will follow its own become uses of what its own branches yield."""
     else_values = _yielded(_else(op)) or (None,) * len(op.results)
-    for result, if_true, if_false in zip(op.results, _yielded(_then(op)), else_values, strict=True):
+    for result, if_true, if_false in zip(op.results, _yielded(block_of(op)), else_values, strict=True):
         for use in tuple(result.uses):
             user = use.operation
             if then is not None and then.parent is not None and is_inside(user, then.parent):
@@ -130,8 +118,8 @@ def _append_branch(region: Region, block: Block | None, rewriter: Rewriter) -> N
         block.parent.detach_block(block)
         region.add_block(block)
         return
-    old = _terminator(target)
-    added = _terminator(block)
+    old = last_op_of(target)
+    added = last_op_of(block)
     values = [*operand_values(old), *operand_values(added)]
     rewriter.inline_block_before(block, old)
     rewriter.erase_op(added)
@@ -142,8 +130,8 @@ def _append_branch(region: Region, block: Block | None, rewriter: Rewriter) -> N
 @patterns.pattern(scf.IfOp)
 def combine_nested_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
     """if (a) { if (b) A }  =>  if (a & b) A, when neither has an else that does something."""
-    inner = _then(op).first_op
-    outer_yield = _terminator(_then(op))
+    inner = block_of(op).first_op
+    outer_yield = last_op_of(block_of(op))
     if inner is None or inner.__class__ is not scf.IfOp or inner.next_op is not outer_yield:
         return False
     for block in (_else(op), _else(inner)):
@@ -156,7 +144,7 @@ def combine_nested_ifs(op: scf.IfOp, rewriter: Rewriter) -> bool:
         if isinstance(value, OpResult) and value.op is inner:
             if _yielded(_else(inner))[value.index] is not else_values[index]:
                 return False
-            then_values[index] = _yielded(_then(inner))[value.index]
+            then_values[index] = _yielded(block_of(inner))[value.index]
         elif _defined_in(value, op.regions[0]):
             return False
         else:
@@ -207,7 +195,7 @@ def turn_results_into_selects(op: scf.IfOp, rewriter: Rewriter) -> bool:
     other_block = _else(op)
     if not op.results or other_block is None:
         return False
-    pairs = list(zip(_yielded(_then(op)), _yielded(other_block), strict=True))
+    pairs = list(zip(_yielded(block_of(op)), _yielded(other_block), strict=True))
     stays = [_defined_in(a, op.regions[0]) or _defined_in(b, op.regions[1]) for a, b in pairs]
     if all(stays):
         return False
@@ -252,11 +240,11 @@ def remove_static_condition(op: scf.IfOp, rewriter: Rewriter) -> bool:
     known = int_constant(operand_at(op, 0))
     if known is None:
         return False
-    block = _then(op) if known else _else(op)
+    block = block_of(op) if known else _else(op)
     if block is None:
         rewriter.erase_op(op)
         return True
-    terminator = _terminator(block)
+    terminator = last_op_of(block)
     rewriter.inline_block_before(block, op)
     rewriter.replace_op(op, *operand_values(terminator))
     rewriter.erase_op(terminator)
@@ -274,7 +262,7 @@ def remove_unused_results(op: scf.IfOp, rewriter: Rewriter) -> bool:
     new = rewriter.insert(_new_if(operand_at(op, 0), [op.results[index].type for index in used], then, other), op)
     for block in (then, other):
         _add_block(rewriter, block)
-        terminator = _terminator(block)
+        terminator = last_op_of(block)
         terminator.operands = [operand_at(terminator, index) for index in used]
         rewriter.modified(terminator)
     results: list[SSAValue] = list(op.results)
@@ -291,7 +279,7 @@ def replace_results_by_condition(op: scf.IfOp, rewriter: Rewriter) -> bool:
     if not op.results or other is None:
         return False
     changed = False
-    for if_true, if_false, result in zip(_yielded(_then(op)), _yielded(other), op.results, strict=True):
+    for if_true, if_false, result in zip(_yielded(block_of(op)), _yielded(other), op.results, strict=True):
         if result.first_use is None:
             continue
         new: SSAValue | None = None

@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside
@@ -27,15 +27,11 @@ def _blocks(op: scf.WhileOp) -> tuple[Block, Block]:
 
 
 def _condition(op: scf.WhileOp) -> Operation:
-    last = _blocks(op)[0].last_op
-    assert last is not None
-    return last
+    return last_op_of(_blocks(op)[0])
 
 
 def _yield(op: scf.WhileOp) -> Operation:
-    last = _blocks(op)[1].last_op
-    assert last is not None
-    return last
+    return last_op_of(_blocks(op)[1])
 
 
 def _drop_carried(op: scf.WhileOp, dropped: dict[int, SSAValue | None], rewriter: Rewriter) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import block_of, last_op_of, operand_at, operand_values
 from minitriton.rewriting.regions import is_defined_outside
 
 _BOUNDS = 3
@@ -36,15 +36,7 @@ def drop_steady(op: Operation, operands: list[SSAValue], positions: Sequence[int
 
 
 def _terminator(op: Operation, region: int) -> Operation:
-    block = op.regions[region].first_block
-    assert block is not None and block.last_op is not None
-    return block.last_op
-
-
-def _entry(op: Operation, region: int) -> Block:
-    block = op.regions[region].first_block
-    assert block is not None
-    return block
+    return last_op_of(block_of(op, region))
 
 
 def _replace_argument(block: Block, index: int, value: SSAValue) -> None:
@@ -58,7 +50,7 @@ def _drop_operands(op: Operation, dropped: set[int], first: int = 0) -> None:
 
 
 def _of_for(op: scf.ForOp, operands: list[SSAValue], positions: Sequence[int]) -> dict[int, SSAValue]:
-    block, end = _entry(op, 0), _terminator(op, 0)
+    block, end = block_of(op, 0), _terminator(op, 0)
     dropped: dict[int, SSAValue] = {}
     for position in positions:
         init, argument = operands[_BOUNDS + position], block.args[1 + position]
@@ -81,7 +73,7 @@ def _of_if(op: scf.IfOp, positions: Sequence[int]) -> dict[int, SSAValue]:
 
 def _of_while(op: scf.WhileOp, operands: list[SSAValue], positions: Sequence[int]) -> dict[int, SSAValue]:
     """First the values that go round unchanged, then the results that are one of the values around the loop."""
-    before, after = _entry(op, 0), _entry(op, 1)
+    before, after = block_of(op, 0), block_of(op, 1)
     condition, end = _terminator(op, 0), _terminator(op, 1)
     steady: dict[int, SSAValue] = {}
     for index, init in enumerate(operands):

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FixedBitwidthType, I
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.axis_info.fact import AxisInfo, constant, power_of_two_part
-from minitriton.dialects.tt.types import PointerType
+from minitriton.dialects.tt.types import PointerType, element_type
 
 _SCALAR_SHAPE = (1,)
 
@@ -30,23 +30,18 @@ def rank_of(type_: Attribute) -> int:
     return len(shape_of(type_))
 
 
-def element_of(type_: Attribute) -> Attribute:
-    """The element type of a tensor, or the type itself."""
-    return type_.element_type if isinstance(type_, TensorType) else type_
-
-
 def integer_width(type_: Attribute) -> int:
     """Width in bits of an integer or index type, or of the elements of a tensor of them; 64 for the rest."""
-    element = element_of(type_)
+    element = element_type(type_)
     return element.width.data if isinstance(element, IntegerType) else 64
 
 
 def pointee_bits(type_: Attribute) -> int:
     """Bits of what a pointer (or a tensor of pointers) points to; 0 if it is no pointer."""
-    element = element_of(type_)
+    element = element_type(type_)
     if not isinstance(element, PointerType):
         return 0
-    pointee = element_of(element.pointee_type)
+    pointee = element_type(element.pointee_type)
     return pointee.bitwidth if isinstance(pointee, FixedBitwidthType) else 64
 
 
@@ -83,7 +78,7 @@ def constant_result(op: Operation, value: int) -> AxisInfo:
 
 def is_integer(type_: Attribute) -> bool:
     """Whether the type is an integer or index, or a tensor of them."""
-    return isinstance(element_of(type_), IntegerType | IndexType)
+    return isinstance(element_type(type_), IntegerType | IndexType)
 
 
 def splat_integer(attribute: Attribute | None) -> int | None:

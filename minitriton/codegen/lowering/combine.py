@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.types import lanes
+from minitriton.dialects.op_access import last_op_of
 
 
 def combine(
@@ -33,8 +34,7 @@ def _inlined(
     location = f.b.location
     for argument, value in zip(block.args, (*first, *second), strict=True):
         f.values[argument] = value
-    last = block.last_op
-    assert last is not None
+    last = last_op_of(block)
     f.lower_ops([inner for inner in block.ops if inner is not last])
     f.b.location = location
     count = lanes(first[0].type)

@@ -22,6 +22,7 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.registers import Elements
 from minitriton.codegen.types import SHARED, lanes
+from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.ttg import AsyncTokenType, MemDescType
 
 _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
@@ -103,8 +104,7 @@ class Crossing:
 
 
 def _yielded(f: FunctionLowering, block: Block) -> list[Lowered]:
-    last = block.last_op
-    assert last is not None
+    last = last_op_of(block)
     f.lower_ops([op for op in block.ops if op is not last])
     f.b.location = last.location
     return [f.values[operand] for operand in last.operands]

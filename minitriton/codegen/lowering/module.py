@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
@@ -13,6 +13,7 @@ from minitriton.analysis.shared_memory.allocation import Allocation
 from minitriton.codegen.builder import Builder
 from minitriton.codegen.scratch import capability_of
 from minitriton.codegen.types import I8, SHARED, VOID
+from minitriton.dialects.attribute_values import integer_or
 from minitriton.dialects.facts.launch import threads_per_warp
 from minitriton.errors import LoweringError
 from minitriton.target.architectures import architecture_of
@@ -27,8 +28,8 @@ class ModuleLowering:
         self.module = module
         self.allocation = allocation
         self.axis = AxisInfoAnalysis(module)
-        self.num_warps = _integer(module, "ttg.num-warps", 4)
-        self.num_ctas = _integer(module, "ttg.num-ctas", 1)
+        self.num_warps = integer_or(module.attributes.get("ttg.num-warps"), 4)
+        self.num_ctas = integer_or(module.attributes.get("ttg.num-ctas"), 1)
         self.lane_bits = threads_per_warp(module).bit_length() - 1
         self.capability = capability_of(module)
         self.target = architecture_of(self.capability)
@@ -79,8 +80,3 @@ class ModuleLowering:
                 value=StringAttr(data.decode("latin-1")),
             )
         return name
-
-
-def _integer(module: ModuleOp, name: str, default: int) -> int:
-    attr = module.attributes.get(name)
-    return attr.value.data if isinstance(attr, IntegerAttr) else default

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.codegen import registers
@@ -32,6 +32,7 @@ from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
+from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import Rounds
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import layout_of
@@ -93,12 +94,6 @@ def plan_reduction(facts: LayoutFacts, axis: int) -> ReductionPlan:
     return ReductionPlan(axis, entering, tuple(steps), lane_bits, warp_bits, blocks, silent)
 
 
-def _axis(op: Operation) -> int:
-    axis = op.properties["axis"]
-    assert isinstance(axis, IntegerAttr)
-    return axis.value.data
-
-
 def _facts(type_: Attribute) -> tuple[LayoutFacts, tuple[int, ...]]:
     assert isinstance(type_, TensorType)
     encoding = layout_of(type_)
@@ -110,7 +105,7 @@ def _facts(type_: Attribute) -> tuple[LayoutFacts, tuple[int, ...]]:
 def reduce_scratch(op: tt.ReduceOp) -> int:
     """One partial result per warp along the axis and result, for each operand."""
     facts, shape = _facts(op.operands[0].type)
-    plan = plan_reduction(facts, _axis(op))
+    plan = plan_reduction(facts, integer(op.axis))
     if not plan.across_warps:
         return 0
     return _scratch_offsets(op, plan, _shape_of_cta(facts, shape))[-1]
@@ -142,7 +137,7 @@ def _scratch_offsets(op: Operation, plan: ReductionPlan, shape: Sequence[int]) -
 @lowers(tt.ReduceOp)
 def reduce(f: FunctionLowering, op: tt.ReduceOp) -> None:
     source = f.facts(op.operands[0].type)
-    plan = plan_reduction(source.layout, _axis(op))
+    plan = plan_reduction(source.layout, integer(op.axis))
     if any(sum(map(bool, source.layout.block_bases[bit])) > 1 for bit in plan.block_bits):
         help = "give the operand a layout whose CTAs share one dimension with each bit of their number"
         raise f.unsupported(op, "CTAs that differ in one bit differ along the axis and another dimension", help=help)

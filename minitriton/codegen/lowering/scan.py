@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.codegen.lowering.combine import combine
@@ -32,6 +32,7 @@ from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, bit_width, lane_type, scalar_type
 from minitriton.dialects import tt
+from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.ttg import layout_of
 from minitriton.errors import LoweringError
 from minitriton.layouts.linear_layout import LinearLayout
@@ -98,24 +99,13 @@ def plan_scan(facts: LayoutFacts, axis: int, reverse: bool) -> ScanPlan:
     return ScanPlan(table, len(keys), len(chunks), tuple(lane_bits), tuple(warp_bits), copies)
 
 
-def _plan_of(op: Operation) -> tuple[ScanPlan, LayoutFacts]:
+def _plan_of(op: tt.ScanOp) -> tuple[ScanPlan, LayoutFacts]:
     type_ = op.operands[0].type
     assert isinstance(type_, TensorType)
     encoding = layout_of(type_)
     assert encoding is not None
     facts = layout_facts(encoding, type_.get_shape())
-    return plan_scan(facts, _axis_of(op), _is_reverse(op)), facts
-
-
-def _axis_of(op: Operation) -> int:
-    axis = op.properties["axis"]
-    assert isinstance(axis, IntegerAttr)
-    return axis.value.data
-
-
-def _is_reverse(op: Operation) -> bool:
-    attr = op.properties["reverse"]
-    return isinstance(attr, IntegerAttr) and bool(attr.value.data)
+    return plan_scan(facts, integer(op.axis), is_true(op.reverse)), facts
 
 
 @needs_scratch(tt.ScanOp)
@@ -142,10 +132,10 @@ def _scratch_offsets(op: Operation, plan: ScanPlan, facts: LayoutFacts) -> list[
 @lowers(tt.ScanOp)
 def scan(f: FunctionLowering, op: tt.ScanOp) -> None:
     plan, facts = _plan_of(op)
-    f.require_one_cta(op, op.operands[0].type, (_axis_of(op),))
+    f.require_one_cta(op, op.operands[0].type, (integer(op.axis),))
     vectors = [f.vector(operand) for operand in op.operands]
     sums = _within_thread(f, op, plan, vectors)
-    state = _Scan(f, op, plan, facts, _is_reverse(op))
+    state = _Scan(f, op, plan, facts, is_true(op.reverse))
     prefix, everywhere, last = state.prefix(sums[-1])
     if prefix is not None:
         sums = [*(state.chosen(everywhere, combine(f, op, prefix, row), row) for row in sums[:-1]), last]

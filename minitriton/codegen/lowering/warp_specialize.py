@@ -28,6 +28,7 @@ from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.lowering.workers import Workers
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
+from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.ttg import LocalAllocOp, WarpSpecializeOp
 from minitriton.errors import LoweringError
 
@@ -117,8 +118,7 @@ def warp_specialize(f: FunctionLowering, op: WarpSpecializeOp) -> None:
         _partition(f, op, index, region.block, through_memory, workers, None if actual is None else actual[index + 1])
     f.b.move_to(after)
     block = op.default_region.block
-    last = block.last_op
-    assert last is not None
+    last = last_op_of(block)
     f.lower_ops([inner for inner in block.ops if inner is not last])
     f.b.location = last.location
     _barrier_of_all(f, workers)
@@ -203,8 +203,7 @@ def _partition(
                 value = SharedView(register, value.offsets) if isinstance(value, SharedView) else register
             p.values[argument] = value
     _barrier_of_all(p, workers)
-    last = block.last_op
-    assert last is not None
+    last = last_op_of(block)
     p.lower_ops([inner for inner in block.ops if inner is not last])
     p.b.location = last.location
     _barrier_of_all(p, workers)

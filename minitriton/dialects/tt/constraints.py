@@ -31,7 +31,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, InferenceContext, VarConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from minitriton.dialects.tt.types import PointerType, TensorDescType
+from minitriton.dialects.tt.types import PointerType, TensorDescType, is_tensor_pointer
 
 FLOAT_TYPES = (
     Float8E4M3FNType,
@@ -118,10 +118,6 @@ def _is_pointer(type_: Attribute) -> bool:
     return isinstance(type_, PointerType)
 
 
-def _is_tensor_pointer(type_: Attribute) -> bool:
-    return isinstance(type_, PointerType) and isinstance(type_.pointee_type, TensorType)
-
-
 def _is_scalar(type_: Attribute) -> bool:
     return is_float(type_) or is_integer(type_) or isinstance(type_, PointerType)
 
@@ -143,7 +139,7 @@ INT_LIKE = TypeKind("integer or ranked tensor of integer values", _like(is_integ
 INT_TENSOR = TypeKind("ranked tensor of integer values", _tensor_of(is_integer))
 PTR = TypeKind("ptr", _is_pointer)
 PTR_LIKE = TypeKind("ptr or ranked tensor of ptr values", _like(_is_pointer))
-TENSOR_PTR = TypeKind("ptr", _is_tensor_pointer)
+TENSOR_PTR = TypeKind("ptr", is_tensor_pointer)
 TENSOR = TypeKind("ranked tensor of floating-point or integer or ptr values", _tensor_of(_is_scalar))
 FP_INT_TENSOR = TypeKind(
     "ranked tensor of floating-point or integer values", _tensor_of(lambda t: is_float(t) or is_integer(t))

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from xdsl.ir import Operation
 
 from minitriton.dialects import ttng
+from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.ttng.barriers import WaitBarrierOp
 from minitriton.interpreter.errors import InterpreterError
@@ -22,7 +23,6 @@ from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 from minitriton.interpreter.warps.partition_order import Knowledge
 

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.analysis.shared_memory.membar import meets_by_warp
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
@@ -27,7 +28,6 @@ from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.shared_views import BufferView, element_dtype, element_offsets, holders
 from minitriton.interpreter.numbers.formats import unpack_e2m1
 from minitriton.interpreter.registry import PURE, WITH_MACHINE, Meaning
-from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder
 
 TOKEN = scalar(np.bool_(True))

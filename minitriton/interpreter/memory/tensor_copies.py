@@ -16,6 +16,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from minitriton.dialects import tt, ttng
+from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.dialects.ttng.tma import TensormapCreateOp
 from minitriton.interpreter.arrays import scalar
@@ -26,7 +27,6 @@ from minitriton.interpreter.memory.mbarriers import ONE_WARP, barrier_at, publis
 from minitriton.interpreter.memory.ops import load_where
 from minitriton.interpreter.memory.tensor_maps import DescribedTensor
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, encoder, shape_of
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from minitriton.dialects import nvws
+from minitriton.dialects.attribute_values import integer
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.memory.mbarrier import MbarrierState
 from minitriton.interpreter.memory.mbarriers import learn, publish
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array
 
 

@@ -13,10 +13,11 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects.tt.enums import RoundingMode
+from minitriton.dialects.tt.types import element_type
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import PURE, WITH_MACHINE
-from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder, is_i1, same, unsigned_dtype
+from minitriton.interpreter.values import Array, decoder, dtype_of, encoder, is_i1, same, unsigned_dtype
 
 Unary = Callable[[Array], Array]
 
@@ -114,7 +115,7 @@ def _converted(op: tt.FpToFpOp, machine: TileMachine) -> Unary:
     """`tt.fp_to_fp`, as the target rounds."""
     source, target = _types(op)
     rounding = getattr(op.properties.get("rounding"), "data", None)
-    by_hand = machine.capability < _FP8_CONVERSIONS and element_of(target).name == "f8E5M2"
+    by_hand = machine.capability < _FP8_CONVERSIONS and element_type(target).name == "f8E5M2"
     if source == target or not by_hand or rounding == RoundingMode.RTZ:
         return _float_to_float(op)
     decode = decoder(source)

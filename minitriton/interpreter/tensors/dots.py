@@ -15,10 +15,11 @@ from xdsl.dialects.builtin import Float64Type, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import tt
+from minitriton.dialects.attribute_values import integer
+from minitriton.dialects.tt.types import element_type
 from minitriton.interpreter.numbers import formats
 from minitriton.interpreter.registry import PURE
-from minitriton.interpreter.tensors.shapes import integer
-from minitriton.interpreter.values import Array, decoder, dtype_of, element_of, encoder
+from minitriton.interpreter.values import Array, decoder, dtype_of, encoder
 
 _SCALED_FORMATS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 
@@ -30,10 +31,10 @@ def _dot(op: tt.DotOp) -> Callable[[Array, Array, Array], Array]:
 
 def product(a_type: Attribute, b_type: Attribute, c_type: Attribute) -> Callable[[Array, Array, Array], Array]:
     """`a * b + c` for operands of these types (or with elements of these types)."""
-    if isinstance(element_of(a_type), IntegerType):
+    if isinstance(element_type(a_type), IntegerType):
         dtype = dtype_of(c_type)
         return lambda a, b, c: (_exact_product(a, b).astype(dtype) + c).astype(dtype)
-    wide = np.float64 if isinstance(element_of(c_type), Float64Type) else np.float32
+    wide = np.float64 if isinstance(element_type(c_type), Float64Type) else np.float32
     decode_a, decode_b, decode_c, encode = decoder(a_type), decoder(b_type), decoder(c_type), encoder(c_type)
 
     def run(a: Array, b: Array, c: Array) -> Array:
@@ -84,7 +85,7 @@ def _scaled_operand(op: Operation, side: str, axis: int) -> Callable[[Array], Ar
 
 def _spread(scale: Array, type_: Attribute, size: int) -> Array:
     """Scales, one for a group along the last axis, repeated to one for each of `size` elements."""
-    if isinstance(element_of(type_), IntegerType):
+    if isinstance(element_type(type_), IntegerType):
         numbers = formats.decode_e8m0(scale)
     else:
         numbers = decoder(type_)(scale).astype(np.float32)

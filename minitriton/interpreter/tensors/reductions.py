@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.ir import Region
 
 from minitriton.dialects import tt
+from minitriton.dialects.attribute_values import integer
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning
-from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, dtype_of, shape_of
 
 Combine = Callable[[Sequence[Array]], list[Array]]

@@ -8,18 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import DenseArrayBase
 
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.attribute_values import integer
 from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.values import Array, dtype_of, same, shape_of
-
-
-def integer(attribute: Attribute | None) -> int:
-    """The number in an integer attribute."""
-    assert isinstance(attribute, IntegerAttr)
-    return attribute.value.data
 
 
 @PURE.add(tt.MakeRangeOp)

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from xdsl.ir import Operation
 
 from minitriton.dialects import ttng
+from minitriton.dialects.attribute_values import integer
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE
-from minitriton.interpreter.tensors.shapes import integer
 
 
 def _refuse_in_partitions(op: Operation, machine: TileMachine) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from minitriton.dialects import ttng
+from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.ttng.dot import WarpGroupDotOp
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
@@ -18,7 +19,6 @@ from minitriton.interpreter.memory.shared_ops import load_or_self
 from minitriton.interpreter.memory.shared_views import BufferView
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning
 from minitriton.interpreter.tensors.dots import product
-from minitriton.interpreter.tensors.shapes import integer
 from minitriton.interpreter.values import Array, zero
 
 

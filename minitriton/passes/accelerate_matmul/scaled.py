@@ -26,9 +26,9 @@ from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.tt.types import tensor_type
 from minitriton.errors import IRError
 from minitriton.layouts.builders import default_blocked
-from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, NvidiaMma, Slice
+from minitriton.layouts.encodings import Blocked, DotOperand, NvidiaMma, Slice
 from minitriton.layouts.inference import fp4_to_fp_dst, reshape_dst
-from minitriton.passes.tensor_layouts import layout_of_value, shape_of, with_layout
+from minitriton.passes.tensor_layouts import layout_of_tensor, layout_of_value, shape_of, with_layout
 from minitriton.rewriting.constants import float_attr, int_attr
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -99,20 +99,14 @@ def _of_element(value: SSAValue, element: Attribute) -> TensorType:
     return tensor_type(type_.get_shape(), element, type_.encoding)
 
 
-def _layout(value: SSAValue) -> DistributedEncoding:
-    layout = layout_of_value(value)
-    assert layout is not None
-    return layout
-
-
 def _unpacked(value: SSAValue, axis: int, element: Attribute) -> TensorType:
     """The type of `value` with two elements for each byte along `axis`."""
     shape = shape_of(value)
     wide = tuple(size * 2 if dim == axis else size for dim, size in enumerate(shape))
     # As Triton, which asks for the order of the dimensions in the shape of the result.
-    layout = fp4_to_fp_dst(_layout(value), wide, axis)
+    layout = fp4_to_fp_dst(layout_of_tensor(value), wide, axis)
     if not isinstance(layout, Blocked):
-        layout = fp4_to_fp_dst(_layout(value), shape, axis)
+        layout = fp4_to_fp_dst(layout_of_tensor(value), shape, axis)
     assert layout is not None
     return tensor_type(wide, element, ttg.encoding_attr(layout))
 
@@ -179,7 +173,7 @@ class _Side:
         order = [*range(dim + 1), rank, *range(dim + 1, rank)]
         value = self._add(tt.TransOp(value, order=order))
         merged = tuple(size * times if d == dim else size for d, size in enumerate(shape))
-        layout = reshape_dst(shape_of(value), _layout(value), merged)
+        layout = reshape_dst(shape_of(value), layout_of_tensor(value), merged)
         assert layout is not None, "merging neighbouring dimensions keeps a layout linear"
         return self._add(tt.ReshapeOp(value, tensor_type(merged, type_.element_type, ttg.encoding_attr(layout))))
 
@@ -188,6 +182,6 @@ class _Side:
         limit = self.rewriter.constant(int_attr(scale.type, NAN_SCALE))
         is_nan = self._add(arith.CmpiOp(scale, limit, "eq"))
         condition = self._repeated(is_nan, dim, group)
-        condition = self._add(ttg.ConvertLayoutOp(condition, with_layout(condition.type, _layout(product))))
+        condition = self._add(ttg.ConvertLayoutOp(condition, with_layout(condition.type, layout_of_tensor(product))))
         nan = self.rewriter.constant(float_attr(product.type, float("nan")))
         return self._add(arith.SelectOp(condition, nan, product))

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.errors import PassError
 from minitriton.pass_registry import Pass, Property, register_pass
 
@@ -44,12 +44,6 @@ def _move_before(region: Region, target: Block) -> None:
         region.detach_block(block)
     assert target.parent is not None
     target.parent.insert_block_before(blocks, target)
-
-
-def _take_terminator(block: Block) -> Operation:
-    last = block.last_op
-    assert last is not None
-    return last
 
 
 def _erase(op: Operation, values: Sequence[SSAValue]) -> None:
@@ -75,7 +69,7 @@ def _lower_for(op: scf.ForOp) -> None:
     if last_body is condition:
         last_body = body
     _move_before(region, end)
-    terminator = _take_terminator(last_body)
+    terminator = last_op_of(last_body)
     stepped = arith.AddiOp(condition.args[0], step)
     _end_with(last_body, stepped, op)
     values = operand_values(terminator)
@@ -95,7 +89,7 @@ def _lower_branch(region: Region, target: Block, op: Operation) -> Block:
     """Moves the blocks of one side of `op` before `target`, ending with a branch to it; the first of them."""
     first, last = region.first_block, region.last_block
     assert first is not None and last is not None
-    terminator = _take_terminator(last)
+    terminator = last_op_of(last)
     values = operand_values(terminator)
     last.detach_op(terminator)
     _end_with(last, cf.BranchOp(target, *values), op)
@@ -124,12 +118,12 @@ def _lower_while(op: scf.WhileOp) -> None:
     _move_before(op.regions[0], rest)
     _move_before(op.regions[1], rest)
     _end_with(start, cf.BranchOp(before, *operand_values(op)), op)
-    condition = _take_terminator(before)
+    condition = last_op_of(before)
     flag, *values = operand_values(condition)
     before.detach_op(condition)
     _end_with(before, cf.ConditionalBranchOp(flag, after, values, rest, []), condition)
     condition.drop_all_references()
-    terminator = _take_terminator(after)
+    terminator = last_op_of(after)
     yielded = operand_values(terminator)
     after.detach_op(terminator)
     latch = cf.BranchOp(before, *yielded)

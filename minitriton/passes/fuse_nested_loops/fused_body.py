@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
 from minitriton.passes.fuse_nested_loops.lengths import Lengths
 from minitriton.passes.fuse_nested_loops.sections import Section
 from minitriton.passes.fuse_nested_loops.speculation import MUST_EXECUTE
@@ -29,9 +29,7 @@ def _new_if(condition: SSAValue, types: list[Attribute]) -> scf.IfOp:
 
 
 def _yield_of(region: Region) -> Operation:
-    last = region.block.last_op
-    assert last is not None
-    return last
+    return last_op_of(region.block)
 
 
 def _append_choice(branch: scf.IfOp, if_true: SSAValue, if_false: SSAValue) -> OpResult:

@@ -10,7 +10,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import ttg
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.op_access import last_op_of, operand_values
 
 NUM_STAGES = "tt.num_stages"
 
@@ -26,9 +26,7 @@ VIEWS = (
 
 def terminator_of(loop: scf.ForOp) -> Operation:
     """The `scf.yield` of a loop."""
-    last = loop.regions[0].block.last_op
-    assert last is not None
-    return last
+    return last_op_of(loop.regions[0].block)
 
 
 def body_ops(loop: scf.ForOp) -> list[Operation]:

@@ -19,7 +19,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt, ttg, ttng
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.op_access import last_op_of, operand_values
 from minitriton.dialects.tt.types import pointer_type
 from minitriton.errors import PassError
 from minitriton.passes.loop_signature import append_result
@@ -114,7 +114,6 @@ def _out_of_branch(branch: scf.IfOp, taken: Block, following: SSAValue, number: 
     for region in branch.regions:
         if not region.blocks:
             region.add_block(Block([scf.YieldOp()]))
-        end = region.block.last_op
-        assert end is not None
+        end = last_op_of(region.block)
         end.operands = [*operand_values(end), following if region.block is taken else number]
     return append_result(branch, number.type)

@@ -24,7 +24,7 @@ from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding, Slice
 from minitriton.passes.plan_cta.casts import Cast, CastQueue, before, behind, is_backward
 from minitriton.passes.plan_cta.cta_layouts import with_cga
-from minitriton.passes.tensor_layouts import layout_of_value, retyped_elements, shape_of
+from minitriton.passes.tensor_layouts import layout_of_tensor, layout_of_value, retyped_elements, shape_of
 from minitriton.rewriting.effects import is_memory_effect_free
 
 _MOST_STEPS = 10_000
@@ -49,12 +49,6 @@ def propagate_all(queue: CastQueue) -> None:
             queue.unchanged += 1
     while queue.waiting:
         queue.settle(queue.waiting.popleft())
-
-
-def _layout(value: SSAValue) -> DistributedEncoding:
-    layout = layout_of_value(value)
-    assert layout is not None
-    return layout
 
 
 # Towards what defines the operand ---------------------------------------------------------------------------------------
@@ -84,7 +78,7 @@ def _backward(queue: CastQueue, cast: Cast) -> bool:
         typed(Block, op.parent).erase_op(op)
         queue.waiting.append(cast)
     else:
-        _demand(queue, op, _layout(cast.results[0]))
+        _demand(queue, op, layout_of_tensor(cast.results[0]))
     return True
 
 
@@ -155,7 +149,7 @@ def _forward(queue: CastQueue, cast: Cast) -> bool:
     if not result.has_one_use():
         _one_cast_a_user(queue, cast)
         return True
-    op, layout = use.operation, _layout(cast.operands[0])
+    op, layout = use.operation, layout_of_tensor(cast.operands[0])
     if isinstance(op, Cast):
         queue.meet(cast, op)
     elif _is_access(op):

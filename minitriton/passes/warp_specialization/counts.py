@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.op_access import last_op_of
 from minitriton.passes.loop_signature import append_result
 from minitriton.passes.warp_specialization.channels import loop_around
 from minitriton.passes.warp_specialization.task_ids import CannotSpecialize, TaskInserter, set_tasks, tasks_inside
@@ -68,8 +69,7 @@ def _carry(op: Operation, counts: Counts) -> None:
 
 
 def _at_end(block: Block, owner: Operation) -> TaskInserter:
-    last = block.last_op
-    assert last is not None
+    last = last_op_of(block)
     return TaskInserter(block, last, owner.location, tasks_inside(owner))
 
 
@@ -88,8 +88,7 @@ def _carry_in_loop(loop: scf.ForOp, counts: Counts) -> None:
     if loop in counted:
         at = _at_end(body, loop)
         ends.insert(0, at.value(arith.AddiOp(arguments[0], at.integer(i64, 1))))
-    last = body.last_op
-    assert last is not None
+    last = last_op_of(body)
     last.operands = [*last.operands, *ends]
 
 
@@ -129,8 +128,7 @@ def _carry_in_branch(branch: scf.IfOp, counts: Counts) -> None:
         (then, ends),
         (otherwise, [in_else.integer(i64, 0) if loop is None else counts.argument(loop, each) for each in counted]),
     ):
-        last = block.last_op
-        assert last is not None
+        last = last_op_of(block)
         last.operands = [*last.operands, *values]
         set_tasks(last, tasks)
 

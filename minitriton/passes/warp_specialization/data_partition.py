@@ -18,6 +18,7 @@ from xdsl.ir import Operation, OpResult, SSAValue, SSAValues
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.op_access import last_op_of
 from minitriton.passes.tensor_layouts import set_type
 from minitriton.passes.warp_specialization.partition_scheme import PartitionScheme, plan_partition
 from minitriton.passes.warp_specialization.slicing import Slices, cut_type
@@ -90,8 +91,7 @@ def _erase_cut_ops(scheme: PartitionScheme, carried: list[tuple[scf.ForOp, int]]
     for loop, index in carried:
         dropped.setdefault(loop, []).append(index)
     for loop, indices in dropped.items():
-        last = loop.body.block.last_op
-        assert last is not None
+        last = last_op_of(loop.body.block)
         last.operands = _without(last.operands, indices)
         loop.operands = [*loop.operands[:3], *_without(loop.operands[3:], indices)]
     cut = [op for op in scheme.ops if not isinstance(op, scf.ForOp | scf.YieldOp)]

@@ -23,6 +23,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.def_use import backward_ops, forward_ops
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.layout import Elementwise
+from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.tensor_layouts import layout_of_value
@@ -114,8 +115,7 @@ class PartitionScheme:
         if value in self.carried:
             return True
         self.carried.add(value)
-        last = loop.body.block.last_op
-        assert last is not None
+        last = last_op_of(loop.body.block)
         return self.backward(loop.iter_args[index], dim) and self.backward(last.operands[index], dim)
 
     def _backward_op(self, value: OpResult, dim: int) -> bool:

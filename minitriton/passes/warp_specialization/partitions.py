@@ -17,7 +17,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.op_access import defining
+from minitriton.dialects.op_access import defining, last_op_of
 from minitriton.passes.warp_specialization.task_ids import (
     CannotSpecialize,
     set_tasks,
@@ -38,8 +38,7 @@ def make_partitions(function: tt.FuncOp) -> None:
     Raises `CannotSpecialize` if a task needs what another one computes.
     """
     block = function.body.block
-    last = block.last_op
-    assert last is not None
+    last = last_op_of(block)
     originals = [op for op in block.ops if tasks_of(op)]
     tasks = tasks_inside(function)
     inside = {inner for op in originals for inner in ops_in(op)}
@@ -48,8 +47,7 @@ def make_partitions(function: tt.FuncOp) -> None:
     for region in regions[1:]:
         region.block.add_op(ttg.WarpReturnOp())
     for region in regions:
-        end = region.block.last_op
-        assert end is not None
+        end = last_op_of(region.block)
         end.location = function.location
     captures = _isolate(regions[1:])
     op = ttg.WarpSpecializeOp(
@@ -133,8 +131,7 @@ class _Task:
             self.values[old] = new
             new.location = old.location
             new._name = old._name
-        last = body.last_op
-        assert last is not None
+        last = last_op_of(body)
         for op in body.ops:
             if op is not last:
                 self._copy(op, inner)
@@ -150,8 +147,7 @@ class _Task:
                 continue
             copy = Block()
             blocks.append(copy)
-            last = region.block.last_op
-            assert last is not None
+            last = last_op_of(region.block)
             for op in region.block.ops:
                 if op is not last:
                     self._copy(op, copy)

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.encodings import Linear
 from minitriton.passes.loop_signature import append_result
@@ -82,8 +83,7 @@ class Slices:
         for op in list(self.scheme.ops):
             self.op(op)
         for loop, index in self.carried:
-            last = loop.body.block.last_op
-            assert last is not None
+            last = last_op_of(loop.body.block)
             value = last.operands[index]
             self.value(value)
             if value not in self.values:
