@@ -91,6 +91,12 @@ class PipelineError(MinitritonError):
     """A pipeline that names an unknown pass or option, or whose order breaks a pass's contract."""
 
 
+class BrokenContract(PipelineError):
+    """A pass that is to run where a fact that it needs does not hold. `makers`: passes that would establish it."""
+
+    makers: tuple[str, ...] = ()
+
+
 class PassError(MinitritonError):
     """A pass met IR that it must refuse (never an internal failure: those keep their traceback)."""
 

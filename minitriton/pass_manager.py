@@ -21,7 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
-from minitriton.errors import IRError, MinitritonError, PipelineError
+from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
 
 _TEXT = frozenset({Property.LLVM_IR, Property.PTX})
@@ -98,26 +98,37 @@ class Pipeline:
 
         Raises `PipelineError` where a pass needs a fact that does not hold, naming a pass that would establish it.
         """
+        broken, holds = self._contracts(facts)
+        if broken:
+            raise broken[min(broken)]
+        return holds
+
+    def broken_contracts(self, facts: Iterable[Property]) -> dict[int, BrokenContract]:
+        """What `check` would refuse, by the number of the pass, from 0: for whoever runs it anyway, to see what breaks."""
+        return self._contracts(facts)[0]
+
+    def _contracts(self, facts: Iterable[Property]) -> tuple[dict[int, BrokenContract], frozenset[Property]]:
         holds = frozenset(facts)
         ended: dict[Property, Step] = {}
+        broken: dict[int, BrokenContract] = {}
         for index, step in enumerate(self.steps):
             missing = step.requires - holds
             if missing:
-                raise _broken_contract(index, step, missing, ended)
-            if isinstance(step, Pass) and holds & _TEXT:
-                raise PipelineError(
+                broken[index] = _broken_contract(index, step, missing, ended)
+            elif isinstance(step, Pass) and holds & _TEXT:
+                broken[index] = BrokenContract(
                     f"pass {step.name!r} (number {index + 1}) takes a module, and there is {', '.join(holds & _TEXT)} by then",
                     help="run it before translate-to-llvm-ir",
                 )
             after = step.after(holds)
             ended.update(dict.fromkeys(holds - after, step))
             holds = after
-        return holds
+        return broken, holds
 
 
 def _broken_contract(
     index: int, step: Step, missing: frozenset[Property], ended: dict[Property, Step]
-) -> PipelineError:
+) -> BrokenContract:
     """What to say of `step` that lacks `missing`; `ended`: the step after which a fact that once held did not."""
     wanted = ", ".join(sorted(missing))
     destroyer = next((ended[fact].name for fact in sorted(missing) if fact in ended), None)
@@ -127,7 +138,9 @@ def _broken_contract(
         help = "run one of these before it: " + ", ".join(makers)
     else:
         help = f"leave out {destroyer!r}, or run it later" if destroyer else "start from an earlier stage's IR"
-    return PipelineError(f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}", help=help)
+    broken = BrokenContract(f"pass {step.name!r} (number {index + 1}) needs: {wanted}{since}", help=help)
+    broken.makers = tuple(makers)
+    return broken
 
 
 class Hook:

@@ -25,6 +25,11 @@ def add_program_arguments(parser: argparse.ArgumentParser, *, many: bool = False
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
     parser.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
     add_pipeline_edits(parser)
+    parser.add_argument(
+        "--anyway",
+        action="store_true",
+        help="run passes in an order that their contracts refuse, to see what it breaks",
+    )
     parser.add_argument("--grid", help="programs along x[,y[,z]] (default: 2)")
     parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", help="the value of a number")
     parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="elements of an array")
@@ -51,5 +56,5 @@ def asked_of(given: argparse.Namespace, source: str | None = None) -> Asked:
     return Asked(
         source, given.signature, given.arch, tuple(given.option), given.pipeline, tuple(given.edits), grid=given.grid,
         numbers=tuple(given.arg), sizes=tuple(given.size), inputs=given.inputs, seed=given.seed, loads=tuple(given.load or ()),
-        launch=None if launch is None else str(launch.folder),
+        launch=None if launch is None else str(launch.folder), anyway=given.anyway,
     )  # fmt: skip

@@ -51,6 +51,8 @@ class Asked:
     loads: tuple[str, ...] = ()
     launch: str | None = None
     """The folder of a recorded launch: types, constants, options, grid and inputs are its own where nothing else is given."""
+    anyway: bool = False
+    """Whether passes run although their contracts refuse the order: what that breaks is to be seen."""
 
     def code(self) -> str:
         """The whole as letters, digits, `-` and `_`."""
@@ -93,6 +95,8 @@ class Asked:
             states = tuple(map(_edited, _list(found.get("states", []))))
         except (TypeError, ValueError, KeyError) as error:
             raise MinitritonError(f"the state cannot be read: {error}") from None
+        if not isinstance(found.get("anyway", False), bool):
+            raise MinitritonError("`anyway` is true or false")
         return cls(**{**found, **lists, "edits": edits, "states": states})
 
     def command(self, verb: str = "explore") -> str:
@@ -107,13 +111,12 @@ class Asked:
         given += [("--option", item) for item in self.options] + [(f"--{kind}", text) for kind, text in self.edits]
         given += [("--arg", item) for item in self.numbers] + [("--size", item) for item in self.sizes]
         given += [("--load", item) for item in self.loads]
-        return shlex.join(
-            [*parts, *(word for flag, value in given if value is not None for word in (flag, str(value)))]
-        )
+        words = [word for flag, value in given if value is not None for word in (flag, str(value))]
+        return shlex.join([*parts, *words, *(["--anyway"] if self.anyway else [])])
 
     def without_texts(self) -> Asked:
         """The same program as it stands on disk, with the target's own passes."""
-        return replace(self, kernel_text=None, states=(), edits=(), pipeline=None)
+        return replace(self, kernel_text=None, states=(), edits=(), pipeline=None, anyway=False)
 
 
 def _list(found: Json) -> list[Json]:

@@ -158,22 +158,23 @@ def _opened_folders(sources: list[str]) -> list[str | None]:
 
 
 def _write_page(path: Path, asked: list[Asked], *, as_json: bool) -> int:
-    from minitriton.explorer.kept_answers import compile_with_answers, lessons_with_answers, say
+    from minitriton.commands.progress import progress
+    from minitriton.explorer.kept_answers import compile_with_answers, lessons_with_answers
     from minitriton.explorer.page_file import file_page
     from minitriton.explorer.workshop import Workshop
 
     workshop = Workshop()
-    compiles = [compile_with_answers(workshop, one, say) for one in asked]
-    lessons = lessons_with_answers(workshop, say)
-    say("writing")
     try:
-        path.write_text(file_page(compiles, lessons))
+        with progress() as show:
+            compiles = [compile_with_answers(workshop, one, show) for one in asked]
+            lessons = lessons_with_answers(workshop, show)
+            show("writing")
+            path.write_text(file_page(compiles, lessons))
     except OSError as error:
         raise MinitritonError(
             f"cannot write {path}: {error.strerror}", help="name a file in a folder that is there"
         ) from None
     passes = sum(len(one["steps"]) - 1 for one in compiles)
-    say("")
     if as_json:
         kernels = [{"kernel": one["kernel"], "error": one["steps"][-1]["error"]} for one in compiles]
         print(json.dumps({"file": str(path), "passes": passes, "bytes": path.stat().st_size, "kernels": kernels}))
@@ -190,7 +191,15 @@ def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[Prog
     asked = asked_of(given)
     program = open_program(asked)
     pipeline = program.pipeline()
-    return program, record(program.source, program.target, program.options, pipeline, states=asked.states, keep=keep)
+    return program, record(
+        program.source,
+        program.target,
+        program.options,
+        pipeline,
+        states=asked.states,
+        keep=keep,
+        contracts=not asked.anyway,
+    )
 
 
 def _plain(recording: Recording) -> list[dict[str, str | float | dict[str, int] | None]]:

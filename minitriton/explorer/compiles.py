@@ -56,8 +56,9 @@ def _made(asked: Asked, keep: bool, only: Looked | None = None) -> Opened:
     stamp, start = stamp_of(asked), time.perf_counter()
     program = open_program(asked)
     recording = record(
-        program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=keep, only=only
-    )
+        program.source, program.target, program.options, program.pipeline(), states=asked.states, keep=keep, only=only,
+        contracts=not asked.anyway,
+    )  # fmt: skip
     recording.own_pipeline = str(program.own_pipeline())
     found = Opened(program, recording, Tables(sorted(recording.sources)), has_modules=keep)
     found.ended, found.seconds, found.stamp = time.time(), time.perf_counter() - start, stamp

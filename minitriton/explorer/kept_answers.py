@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import sys
 import zlib
 from collections.abc import Callable
 from typing import TypeVar
@@ -77,7 +76,7 @@ def compile_with_answers(
     progress("placing buffers")
     placed = _answered(buffers, workshop, question)
     progress("checking every pass")
-    verdicts = _answered(check, workshop, question)
+    verdicts = _answered(lambda workshop, question: check(workshop, question, progress), workshop, question)
     progress("watching accesses")
     patterns = _patterns(workshop, asked, inspections)
     tables = workshop.opened(asked).tables
@@ -133,9 +132,3 @@ def _patterns(
                 answer["programs"] = answer["programs"][:most]
             found[f"{step}:{op}"] = answer
     return found
-
-
-def say(text: str) -> None:
-    """Shows progress, where somebody looks."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}…" if text else "\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minitriton.commands.progress import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.colours import BOLD, FAINT, RED, YELLOW, is_coloured, painted
 from minitriton.explorer.execution import Ran, launch_of, run_program, summary
-from minitriton.explorer.kept_answers import say
 from minitriton.explorer.workshop import Workshop
 from minitriton.lab.gpu import run_on_gpu
 from minitriton.runtime.cuda_driver import has_gpu
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 def run_run(given: argparse.Namespace) -> int:
     """Prints the counts by line. 1 if a fault was found, else 0."""
     asked = asked_of(given)
-    say("compiling")
-    opened = Workshop().opened(asked)
+    with progress() as show:
+        show("compiling")
+        opened = Workshop().opened(asked)
+        if not given.gpu:
+            show("running on the emulator")
+            ran = run_program(opened.program, opened.recording)
     if given.gpu:
         return _on_gpu(opened, given)
-    say("running on the emulator")
-    ran = run_program(opened.program, opened.recording)
-    say("") if not given.json else None
     if given.json:
         print(json.dumps({**ran.plain(opened.files), "files": list(opened.files)}))
     else:

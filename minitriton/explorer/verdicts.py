@@ -6,25 +6,33 @@ verdicts(open_program(asked), asked)[6]      {"name": "cse", "verdict": "bit-equ
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from minitriton.compilation.ir_source import IRSource
 from minitriton.compilation.stages import first_facts
 from minitriton.dialects.context import make_context
-from minitriton.errors import MinitritonError
+from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.program import Program
 from minitriton.explorer.recording import level_of
 from minitriton.explorer.wire import VerdictPlain
-from minitriton.lab.checker import check
+from minitriton.lab.checker import Progress, check
 from minitriton.lab.execution import Launch
 from minitriton.lab.report import PassRow
 from minitriton.pass_manager import Pipeline
 
 
-def verdicts(program: Program, asked: Asked) -> list[VerdictPlain | None]:
-    """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR."""
+def verdicts(
+    program: Program, asked: Asked, show: Callable[[str], None] = lambda text: None
+) -> list[VerdictPlain | None]:
+    """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR.
+    `show` is told in words how far it is."""
     launch = program.launch()
+
+    def tell(done: int, total: int, name: str) -> None:
+        show(f"checking {launch.name}: {done} of {total} passes, {name}")
+
     if not asked.states:
         report = check(
             program.source,
@@ -33,13 +41,17 @@ def verdicts(program: Program, asked: Asked) -> list[VerdictPlain | None]:
             target=program.target,
             options=program.options,
             pipeline=program.pipeline(),
+            contracts=not asked.anyway,
+            progress=tell,
         )
         rows = report.rows if program.source.ext == "source" else report.rows[1:]
-        return [{"name": "frontend", "verdict": "first", "ok": True, "why": ""}, *map(_verdict, rows)]
-    return _after_edit(program, asked, launch)
+        broken = program.pipeline().broken_contracts(first_facts(program.source.ext, program.target))
+        found = [_verdict(row, broken.get(at)) for at, row in enumerate(rows)]
+        return [{"name": "frontend", "verdict": "first", "ok": True, "why": ""}, *found]
+    return _after_edit(program, asked, launch, tell)
 
 
-def _after_edit(program: Program, asked: Asked, launch: Launch) -> list[VerdictPlain | None]:
+def _after_edit(program: Program, asked: Asked, launch: Launch, tell: Progress) -> list[VerdictPlain | None]:
     """The check from the last edited state on."""
     last = max(asked.states, key=lambda one: one.after)
     steps = program.pipeline().steps
@@ -62,16 +74,22 @@ def _after_edit(program: Program, asked: Asked, launch: Launch) -> list[VerdictP
             target=program.target,
             options=program.options,
             pipeline=Pipeline(steps[last.after :]),
+            contracts=not asked.anyway,
+            progress=tell,
         )
     before: list[VerdictPlain | None] = [None] * (last.after + 1 + sum(one is not last for one in asked.states))
     return [*before, {"name": "edited", "verdict": "first", "ok": True, "why": ""}, *map(_verdict, report.rows[1:])]
 
 
-def _verdict(row: PassRow) -> VerdictPlain:
+def _verdict(row: PassRow, broken: BrokenContract | None = None) -> VerdictPlain:
     if row.ok:
         verdict = row.against_before.value if row.changed else "unchanged"
     else:
         verdict = "invalid IR" if row.invalid else "wrong"
     parts = [row.error, row.invalid, *row.new_findings, f"first wrong op: {row.culprit}" if row.culprit else None]
     why = "\n".join(part for part in parts if part)
-    return {"name": row.name, "verdict": verdict, "ok": row.ok, "why": why}
+    found: VerdictPlain = {"name": row.name, "verdict": verdict, "ok": row.ok, "why": why}
+    if broken is not None:
+        found["why"] = f"{broken.message}\n{broken.help}\n{why}".strip()
+        found["lacks"] = list(broken.makers)
+    return found

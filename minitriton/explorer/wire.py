@@ -222,6 +222,8 @@ class VerdictPlain(TypedDict):
     verdict: str
     ok: bool
     why: str
+    lacks: NotRequired[list[str]]
+    """Where it runs although its contract is broken: passes that would establish what it needs."""
 
 
 class VerdictsPlain(TypedDict):
@@ -280,6 +282,8 @@ class Problem(TypedDict):
     line: NotRequired[int | None]
     column: NotRequired[int | None]
     source: NotRequired[str | None]
+    contract: NotRequired[bool]
+    """Whether it is the order of passes that is refused: they can be run anyway."""
 
 
 class Failure(TypedDict):

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minitriton.errors import MinitritonError
+from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.wire import Failure, Problem, Question
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ def as_error(error: BaseException) -> Failure:
             "file": place.file if place else None, "line": place.line if place else None, "column": place.column if place else None,
             "source": _text_of(place.file) if place else None,
         }  # fmt: skip
+        if isinstance(error, BrokenContract):
+            said["contract"] = True
     else:
         said = {"message": f"{type(error).__name__}: {error}", "text": f"{type(error).__name__}: {error}"}
     return {"error": said}

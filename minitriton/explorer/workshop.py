@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypedDict
 
 from minitriton.analysis.locations import user_location
+from minitriton.commands.progress import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.buffers import buffers_of
@@ -160,10 +161,16 @@ def _cubin(opened: Opened) -> bytes:
     return opened.cubin
 
 
-def check(workshop: Workshop, given: Question) -> VerdictsPlain:
+def check(workshop: Workshop, given: Question, show: Callable[[str], None] = lambda text: None) -> VerdictsPlain:
     """The verdict of `minitriton check` on every pass."""
     asked = asked_of(given)
-    return {"steps": verdicts(open_program(asked), asked)}
+    return {"steps": verdicts(open_program(asked), asked, show)}
+
+
+def checked(workshop: Workshop, given: Question) -> VerdictsPlain:
+    """The same, with its progress in the server's terminal."""
+    with progress() as show:
+        return check(workshop, given, show)
 
 
 def buffers(workshop: Workshop, given: Question) -> BuffersPlain:
@@ -216,7 +223,7 @@ def layout(workshop: Workshop, given: Question) -> Drawn:
 Service = Callable[[Workshop, Question], Answer]
 
 SERVICES: dict[str, Service] = {
-    "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": check,
+    "compile": compiled, "states": compiled, "inspect": inspected, "run": run, "sass": sass, "check": checked,
     "triton": triton, "lessons": lessons, "exercise": exercise, "buffers": buffers, "pattern": pattern, "layout": layout,
 }  # fmt: skip
 

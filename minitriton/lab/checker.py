@@ -9,6 +9,7 @@ broken pass the op, the kernel's line, and a reduced reproducer.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from xdsl.context import Context
@@ -37,6 +38,13 @@ from minitriton.pipelines import pipeline_for
 from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
+Progress = Callable[[int, int, str], None]
+"""Takes how many passes are behind, how many there are, and the name of the one that runs."""
+
+
+def silent(done: int, total: int, name: str) -> None:
+    """Tells nobody."""
+
 
 def check(
     source: Source,
@@ -48,11 +56,14 @@ def check(
     pipeline: Pipeline | None = None,
     reproducers: Path | None = None,
     device: str = "cpu",
+    contracts: bool = True,
+    progress: Progress = silent,
 ) -> CheckReport:
     """Checks every pass of `pipeline` (default: the target's own, from where the source stands) on one launch of `source`.
 
     `source` is an `ASTSource` or an `IRSource`. `reproducers` is the directory for reproducers of broken passes; without it
-    none are written. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
+    none are written. Without `contracts` passes run although one that they need is left out. `progress` is told, before each pass,
+    how many are behind it, how many there are, and its name. With `device="gpu"` the PTX at the end runs on the GPU too, where there is one. Raises
     `MinitritonError` where the kernel is wrong before any pass has run.
     """
     target = target or GPUTarget("cuda", 90, 32)
@@ -77,7 +88,9 @@ def check(
         watch.report.rows.append(watch.row_of_file(source.path.name, value, first))
     try:
         if pipeline.steps:
-            pipeline.check(facts)
+            if contracts:
+                pipeline.check(facts)
+            watch.tell = lambda done, name: progress(done, len(pipeline.steps), name)
             value = PassManager(pipeline, [watch]).run(context, value)
     except _InvalidIR:
         return watch.report
@@ -128,15 +141,20 @@ class _Watch(Hook):
         self.snapshot: Representation | None = None
         self.step: Step | None = None
         """The pass that runs at the moment."""
+        self.done = 0
+        """Passes behind it."""
+        self.tell: Callable[[int, str], None] = lambda done, name: None
         self.start = 0.0
 
     def before(self, step: Step, value: Representation) -> None:
         self.snapshot = value.clone() if isinstance(value, ModuleOp) else str(value)
         self.step = step
+        self.tell(self.done, step.name)
         self.start = time.perf_counter()
 
     def after(self, step: Step, value: Representation) -> None:
         seconds = time.perf_counter() - self.start
+        self.done += 1
         self.step = None
         facts_before = self.facts
         self.facts = step.after(self.facts)

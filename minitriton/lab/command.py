@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minitriton.commands.output import add_json, print_json
+from minitriton.commands.progress import progress
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import add_launch_option
@@ -62,6 +63,11 @@ def add_check_command(commands: Subcommands) -> None:
     )
     check.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="compile option")
     check.add_argument("--pipeline", help="a textual pipeline that replaces the target's own")
+    check.add_argument(
+        "--anyway",
+        action="store_true",
+        help="run passes in an order that their contracts refuse, to see what it breaks",
+    )
     check.add_argument("--load", action="append", metavar="FILE.py", help="a file that registers more passes")
     check.add_argument(
         "--reproducers", type=Path, default=Path("reproducers"), metavar="DIR", help="where to write them (%(default)s)"
@@ -84,16 +90,19 @@ def _run(given: argparse.Namespace) -> int:
     from minitriton.pass_manager import Pipeline
 
     source, launch = _launch(given)
-    report = check(
-        source,
-        launch.arguments,
-        launch.grid,
-        target=launch.target,
-        options=launch.options,
-        pipeline=Pipeline.parse(given.pipeline) if given.pipeline else None,
-        reproducers=given.reproducers,
-        device="gpu" if given.gpu else "cpu",
-    )
+    with progress() as show:
+        report = check(
+            source,
+            launch.arguments,
+            launch.grid,
+            target=launch.target,
+            options=launch.options,
+            pipeline=Pipeline.parse(given.pipeline) if given.pipeline else None,
+            reproducers=given.reproducers,
+            device="gpu" if given.gpu else "cpu",
+            contracts=not given.anyway,
+            progress=lambda done, total, name: show(f"checking {launch.name}: {done} of {total} passes, {name}"),
+        )
     print_json({"ok": report.ok, **vars(report)}) if given.json else print(report.text())
     return 0 if report.ok else 1
 

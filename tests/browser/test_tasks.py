@@ -171,6 +171,17 @@ def test_4_break_a_kernel_by_skipping_a_pass_and_see_it_named(page: Page, serve:
     refused = wait_for(lambda: page.text("#banner"))
     assert "needs: barriers placed" in refused and "run one of these before it: insert-barriers" in refused
     shoot("4-refused")
+    page.one("#anyway").click()
+    wait_for(lambda: page.text("#check").startswith("✗"), 120)
+    assert page.text("#check") == "✗ convert-triton-gpu-to-llvm without insert-barriers"
+    page.one("#check").click()
+    wait_for(lambda: page.text("#title") == "convert-triton-gpu-to-llvm")
+    said = wait_for(lambda: page.text("#doc"))
+    assert "needs: barriers placed" in said and "shared-race" in said and "networks.py:278" in said
+    assert "without a barrier" in said
+    shoot("4-anyway")
+    page.press("5")
+    assert "--skip insert-barriers --anyway" in (page.one("#command").get_attribute("value") or "")
     tidy = Path(lessons.__file__).with_name("tidy_passes.py")
     kernel = Path(lessons.__file__).with_name("kernels") / "exercises.py"
     page.open(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from minitriton.errors import MinitritonError, PipelineError
+from minitriton.errors import BrokenContract, MinitritonError, PipelineError
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.worker import as_error
 from minitriton.explorer.workshop import Workshop
 
 SOFTMAX = Asked(
@@ -214,3 +216,21 @@ def test_edited_ir_that_is_looked_at_is_printed(workshop: Workshop, softmax: dic
     asked = {**SOFTMAX, "states": [{"after": at, "text": text}]}
     found: Any = Workshop(keeps=False).answer("compile", {"asked": asked, "look": ["edited", at]})
     assert found["steps"][found["shown"]]["edit"] and state(found, found["shown"])["text"]
+
+
+def test_what_contracts_refuse_can_be_run_anyway_and_what_breaks_is_named(workshop: Workshop) -> None:
+    asked = Asked("exact_attention", edits=(("skip", "insert-barriers"),))
+    with pytest.raises(BrokenContract, match="needs: barriers placed") as caught:
+        workshop.answer("compile", {"asked": asked.plain()})
+    assert as_error(caught.value)["error"].get("contract") is True
+    anyway = replace(asked, anyway=True)
+    assert "--anyway" in anyway.command() and Asked.of_code(anyway.code()) == anyway
+    found: Any = workshop.answer("compile", {"asked": anyway.plain()})
+    assert found["steps"][-1]["error"] is None
+    verdicts: Any = workshop.answer("check", {"asked": anyway.plain()})
+    broken = [one for one in verdicts["steps"] if not one["ok"]]
+    assert [one["name"] for one in broken] == ["convert-triton-gpu-to-llvm"]
+    assert broken[0]["lacks"] == ["insert-barriers"]
+    assert "networks.py:278" in broken[0]["why"] and "without a barrier between" in broken[0]["why"]
+    with pytest.raises(MinitritonError, match="true or false"):
+        Asked.of_plain({**anyway.plain(), "anyway": "yes"})

@@ -9,7 +9,7 @@ import { Inspector } from "./inspector";
 import { LayoutTab } from "./layouts";
 import { LearnTab } from "./learn";
 import { PassList } from "./passes";
-import { hasFacts, unpacked, type Asked, type Compile, type Packed, type Step } from "./payload";
+import { hasFacts, unpacked, type Asked, type Compile, type Packed, type Step, type Verdict } from "./payload";
 import { Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
@@ -97,7 +97,7 @@ function build(session: Session): void {
     const { view, compile } = session;
     const one = compile.steps[view.step]!;
     element("title").textContent = one.text;
-    showDocumentation(one);
+    showDocumentation(one, passes.verdictOf(view.step));
     element("kernel").textContent = `${compile.kernel}, sm_${compile.arch}`;
     document.title = `${compile.kernel} · minitriton`;
     sides.showSides();
@@ -139,7 +139,8 @@ function build(session: Session): void {
         if (session.compile !== compile || found === null) return;
         passes.showVerdicts(found.steps);
         const broken = found.steps.filter((one) => one?.ok === false);
-        check.textContent = broken.length ? `✗ ${broken.map((one) => one!.name).join(", ")}` : "✓ every pass keeps the numbers";
+        showDocumentation(compile.steps[session.view.step]!, passes.verdictOf(session.view.step));
+        check.textContent = broken.length ? `✗ ${broken.map((one) => `${one!.name}${one!.lacks?.length ? ` without ${one!.lacks.join(", ")}` : ""}`).join(", ")}` : "✓ every pass keeps the numbers";
         check.className = broken.length ? "broken" : "holds";
         check.title = broken.map((one) => one!.why).join("\n");
       },
@@ -239,11 +240,12 @@ function extraStates(session: Session): { text: string; value: string; load: () 
 }
 
 /** What a pass is for: its first paragraph, and the rest where somebody asks. */
-function showDocumentation(step: Step): void {
+function showDocumentation(step: Step, verdict: Verdict | null): void {
   const place = element("doc");
-  place.className = step.error === null ? "" : "failed";
-  if (step.error !== null) {
-    place.textContent = step.error;
+  const wrong = step.error ?? (verdict?.ok === false ? verdict.why : null);
+  place.className = wrong === null ? "" : "failed";
+  if (wrong !== null) {
+    place.textContent = wrong;
     return;
   }
   const [first = "", ...rest] = step.doc.split(/\n\s*\n/);

@@ -31,6 +31,11 @@ export class PassList {
     this.show();
   }
 
+  /** The verdict on a step, where there is one by now. */
+  verdictOf(step: number): Verdict | null {
+    return this.verdicts[step] ?? null;
+  }
+
   show(): void {
     const wanted = this.filter.value.trim().toLowerCase();
     const { compile, view } = this.session;

@@ -69,6 +69,7 @@ export interface Asked {
   pipeline?: string;
   edits?: [kind: string, text: string][];
   kernel_text?: string;
+  anyway?: boolean;
   states?: { after: number; text: string }[];
   [more: string]: unknown;
 }
@@ -124,6 +125,8 @@ export interface Problem {
   line?: number | null;
   /** The text of that file. */
   source?: string | null;
+  /** Whether it is the order of passes that is refused: they can be run anyway. */
+  contract?: boolean;
 }
 
 export interface TypeRow {
@@ -244,6 +247,8 @@ export interface Verdict {
   verdict: string;
   ok: boolean;
   why: string;
+  /** Passes whose work it lacks, where its contract is broken. */
+  lacks?: string[];
 }
 
 export interface Verdicts {

@@ -1,6 +1,6 @@
 // Changing the kernel, the IR at a stage, options or the passes, and compiling anew; each state with its link and command line.
 import { Trouble } from "./answers";
-import { button, make, sayTrouble, table } from "./dom";
+import { button, element, make, sayTrouble, table } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
 import { stepOf, type Asked, type Compile } from "./payload";
@@ -195,10 +195,19 @@ export class WhatIfTab {
       const isMarked = Boolean(ours && problem.line) && this.session.view.tab === "whatif";
       if (ours && problem.line) this.editor?.markWrong(problem.line);
       this.say(isMarked ? [`line ${problem.line}: ${problem.message}`, problem.help ?? ""].filter(Boolean).join("\n") : problem.text, true);
+      if (problem.contract) this.offer(asked, step, looked);
       return false;
     } finally {
       this.busy = false;
     }
+  }
+
+  /** Offers to run what the contracts of the passes refuse. */
+  private offer(asked: Asked, step?: number, looked?: string): void {
+    const made = button("run it anyway", "the emulator says what it breaks", () => void this.compile({ ...asked, anyway: true }, step, looked));
+    made.id = "anyway";
+    if (this.session.view.tab === "whatif") this.status.append(" ", made);
+    else element("banner").append(" ", made);
   }
 
   private say(text: string, isWrong: boolean): void {
@@ -264,6 +273,7 @@ export function changesOf(asked: Asked): string[] {
     ...(asked.kernel_text === undefined ? [] : ["the kernel edited"]),
     ...(asked.states ?? []).map((one) => `IR edited after pass ${one.after}`),
     ...(asked.pipeline === undefined ? [] : ["other passes"]),
+    ...(asked.anyway ? ["contracts of passes not asked"] : []),
     ...(asked.options ?? []),
   ];
 }
