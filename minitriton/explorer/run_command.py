@@ -30,10 +30,9 @@ def run_run(given: argparse.Namespace) -> int:
     with progress() as show:
         show("compiling")
         opened = Workshop().opened(asked)
-        if not given.gpu:
-            show("running on the emulator")
-            ran = run_program(opened.program, opened.recording)
-    if given.gpu:
+        show("running on the GPU" if given.gpu else "running on the emulator")
+        ran = None if given.gpu else run_program(opened.program, opened.recording)
+    if ran is None:
         return _on_gpu(opened, given)
     if given.json:
         print(json.dumps({**ran.plain(opened.files), "files": list(opened.files)}))

@@ -10,7 +10,7 @@ import { LayoutTab } from "./layouts";
 import { LearnTab } from "./learn";
 import { PassList } from "./passes";
 import { hasFacts, unpacked, type Asked, type Compile, type Packed, type Step, type Verdict } from "./payload";
-import { Session, type Change, type Shown } from "./session";
+import { baseName, Session, type Change, type Shown } from "./session";
 import { Sides } from "./sides";
 import { addSplitter } from "./splitter";
 import { WhatIfTab } from "./whatif";
@@ -97,7 +97,7 @@ function build(session: Session): void {
     const { view, compile } = session;
     const one = compile.steps[view.step]!;
     element("title").textContent = one.text;
-    showDocumentation(one, passes.verdictOf(view.step));
+    showDocumentation(one, passes.verdictOf(view.step), compile.files);
     element("kernel").textContent = `${compile.kernel}, sm_${compile.arch}`;
     document.title = `${compile.kernel} · minitriton`;
     sides.showSides();
@@ -139,7 +139,7 @@ function build(session: Session): void {
         if (session.compile !== compile || found === null) return;
         passes.showVerdicts(found.steps);
         const broken = found.steps.filter((one) => one?.ok === false);
-        showDocumentation(compile.steps[session.view.step]!, passes.verdictOf(session.view.step));
+        showDocumentation(compile.steps[session.view.step]!, passes.verdictOf(session.view.step), compile.files);
         check.textContent = broken.length ? `✗ ${broken.map((one) => `${one!.name}${one!.lacks?.length ? ` without ${one!.lacks.join(", ")}` : ""}`).join(", ")}` : "✓ every pass keeps the numbers";
         check.className = broken.length ? "broken" : "holds";
         check.title = broken.map((one) => one!.why).join("\n");
@@ -240,9 +240,10 @@ function extraStates(session: Session): { text: string; value: string; load: () 
 }
 
 /** What a pass is for: its first paragraph, and the rest where somebody asks. */
-function showDocumentation(step: Step, verdict: Verdict | null): void {
+function showDocumentation(step: Step, verdict: Verdict | null, files: readonly string[]): void {
   const place = element("doc");
-  const wrong = step.error ?? (verdict?.ok === false ? verdict.why : null);
+  const why = step.error ?? (verdict?.ok === false ? verdict.why : null);
+  const wrong = why === null ? null : files.reduce((text, path) => text.replaceAll(path, baseName(path)), why);
   place.className = wrong === null ? "" : "failed";
   if (wrong !== null) {
     place.textContent = wrong;
