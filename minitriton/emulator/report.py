@@ -43,14 +43,15 @@ class Finding:
 
 @dataclass
 class Traffic:
-    """Accesses of one memory instruction: warp-level `requests`, `bytes` asked for, 32-byte `sectors` touched in global
-    memory, `wavefronts` (passes over the banks) in shared memory and how many of them conflicts cost."""
+    """Accesses of one memory instruction: warp-level `requests`, `bytes` asked for, 32-byte `sectors` and 128-byte `lines` touched in
+    global memory, `wavefronts` (passes over the banks) in shared memory and how many of them conflicts cost."""
 
     space: str
     requests: int = 0
     threads: int = 0
     bytes: int = 0
     sectors: int = 0
+    lines: int = 0
     wavefronts: int = 0
     conflicts: int = 0
 
@@ -102,7 +103,7 @@ class Report:
         total = Traffic(space)
         for one in self.traffic.values():
             if one.space == space:
-                for name in ("requests", "threads", "bytes", "sectors", "wavefronts", "conflicts"):
+                for name in ("requests", "threads", "bytes", "sectors", "lines", "wavefronts", "conflicts"):
                     setattr(total, name, getattr(total, name) + getattr(one, name))
         return total
 

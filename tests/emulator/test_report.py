@@ -12,11 +12,12 @@ from minitriton import emulator
 Run = Callable[..., emulator.Report]
 
 
-@pytest.mark.parametrize(("stride", "sectors"), [(4, 4), (8, 8), (32, 32), (128, 32)])
-def test_sectors_count_how_well_a_load_coalesces(stride: int, sectors: int, emulate: Run) -> None:
+@pytest.mark.parametrize(("stride", "sectors", "lines"), [(4, 4, 1), (8, 8, 2), (32, 32, 8), (128, 32, 32)])
+def test_sectors_and_lines_count_how_well_a_load_coalesces(stride: int, sectors: int, lines: int, emulate: Run) -> None:
     body = f"mul.wide.u32 %rd1, %r100, {stride}; add.s64 %rd2, %rd100, %rd1; ld.global.b32 %r1, [%rd2];"
     report = emulate(body, np.zeros(1024, np.uint32), np.zeros(1, np.uint32))
-    assert (report.total("global").sectors, report.total("global").requests) == (sectors, 1)
+    total = report.total("global")
+    assert (total.sectors, total.lines, total.requests) == (sectors, lines, 1)
 
 
 @pytest.mark.parametrize(("stride", "conflicts"), [(4, 0), (8, 1), (32, 7), (128, 31), (132, 0), (0, 0)])

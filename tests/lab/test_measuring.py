@@ -73,14 +73,24 @@ def test_instructions_are_counted_by_kind() -> None:
     assert metrics.tensor_flops("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16") == 2 * 64 * 64 * 16 // 4
 
 
-def test_more_sectors_and_fewer_warps_cost_more_cycles() -> None:
+def test_more_lines_and_fewer_warps_cost_more_cycles() -> None:
     record = lab.sweep(["bench_add"], orders=1, metrics=["cycles"]).records[0]
-    more = {**record.metrics, "sectors": 4 * record.metrics["sectors"]}
-    assert parts(more).cache > 3 * parts(record.metrics).cache
+    more = {**record.metrics, "lines": 4 * record.metrics["lines"]}
+    assert parts(more).near > 3 * parts(record.metrics).near
     assert parts(more).total > parts(record.metrics).total == record.metrics["cycles"]
     assert "memory" in parts(record.metrics).text()
     worse = {**record.metrics, "occupancy": record.metrics["occupancy"] / 8}
     assert parts(worse).waiting > parts(record.metrics).waiting
+
+
+def test_what_is_read_and_how_is_counted_apart_from_what_is_stored() -> None:
+    whole, halves = (
+        {r.kernel: r.metrics for r in lab.sweep([k], orders=1).records}[k]
+        for k in ("bench_transpose", "bench_linear_relu")
+    )
+    assert whole["read_bytes"] == whole["global_bytes"] / 2 == 32 * whole["read_sectors"]
+    assert whole["partial_bytes"] == 0 and whole["turns"] >= 1
+    assert halves["read_lines"] <= halves["lines"] and halves["turns"] > 1
 
 
 def test_a_table_goes_through_parquet(tmp_path: Path) -> None:

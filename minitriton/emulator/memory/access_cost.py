@@ -13,21 +13,24 @@ import functools
 import numpy as np
 
 SECTOR = 32
+LINE = 128
+"""Bytes that one tag of the L1 cache is of: four sectors."""
 
 
-def sectors(offset: np.ndarray, size: int, warp: np.ndarray) -> int:
-    """Distinct sectors, counted per warp."""
-    relative = offset - (offset[0] // SECTOR * SECTOR)
-    return _sectors(relative.tobytes(), size, warp.tobytes())
+def sectors_and_lines(offset: np.ndarray, size: int, warp: np.ndarray) -> tuple[int, int]:
+    """Distinct sectors, and distinct lines of 128 bytes, counted per warp."""
+    relative = offset - (offset[0] // LINE * LINE)
+    return _sectors_and_lines(relative.tobytes(), size, warp.tobytes())
 
 
 @functools.lru_cache(maxsize=256)
-def _sectors(offsets: bytes, size: int, warps: bytes) -> int:
+def _sectors_and_lines(offsets: bytes, size: int, warps: bytes) -> tuple[int, int]:
     first = np.frombuffer(offsets, np.int64) // SECTOR
     key = np.frombuffer(warps, np.int64) * (1 << 40) + first
     if size > SECTOR:
         key = (key[:, None] + np.arange(size // SECTOR)).ravel()
-    return int(np.unique(key).size)
+    found = np.unique(key)
+    return int(found.size), int(np.count_nonzero(np.diff(found // (LINE // SECTOR), prepend=-(1 << 60))))
 
 
 def wavefronts(offset: np.ndarray, size: int, warp: np.ndarray, lane: np.ndarray) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from minitriton.emulator.arithmetic import packed as packed_math
 from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
+from minitriton.emulator.memory import access_cost
 from minitriton.emulator.memory import device as global_memory
 from minitriton.emulator.operations import atomic as atomic_operations
 from minitriton.emulator.operations import memory as memory_operations
@@ -89,12 +90,14 @@ def check_global_write(x: Machine, site: int, thread: int, offset: np.ndarray, i
 
 
 def count_traffic(x: Machine, site: int, offset: np.ndarray, item: int) -> None:
-    """Counts one copy: a request of as many sectors as its 16-byte pieces lie in."""
+    """Counts one copy: a request of as many sectors and lines as its 16-byte pieces lie in."""
     traffic = x.report.traffic.setdefault(site, Traffic("global"))
     traffic.requests += 1
     traffic.threads += 1
     traffic.bytes += len(offset) * item
-    traffic.sectors += len(np.unique(offset[:: max(1, 16 // item)] // 32))
+    sectors = np.unique(offset[:: max(1, 16 // item)] // access_cost.SECTOR)
+    traffic.sectors += len(sectors)
+    traffic.lines += len(np.unique(sectors // (access_cost.LINE // access_cost.SECTOR)))
 
 
 def deliver_later(

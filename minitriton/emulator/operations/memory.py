@@ -328,7 +328,9 @@ def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.nda
     traffic.bytes += len(who) * size
     traffic.requests += x.count // 32 if lanes is None else int(np.count_nonzero(np.diff(warp, prepend=-1)))
     if space == "global":
-        traffic.sectors += access_cost.sectors(place, size, warp)
+        sectors, lines = access_cost.sectors_and_lines(place, size, warp)
+        traffic.sectors += sectors
+        traffic.lines += lines
     else:
         total, conflicts = access_cost.wavefronts(place % x.shared.stride, size, warp, x.lane[who])
         traffic.wavefronts += total

@@ -26,9 +26,7 @@ def measured(
     if group == "estimate":
         from minitriton.lab.sweeping.cost_model import estimated_cycles
 
-        return {
-            p.digest: {"cycles": estimated_cycles(known[p.digest])} for p in programs if "sectors" in known[p.digest]
-        }
+        return {p.digest: {"cycles": estimated_cycles(known[p.digest])} for p in programs if "turns" in known[p.digest]}
     found: dict[str, dict[str, float]] = {}
     for program in programs:
         try:

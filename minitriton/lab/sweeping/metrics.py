@@ -67,6 +67,14 @@ METRICS: dict[str, Metric] = {
     "barriers": Metric("counts", "instructions", "that wait for other warps"),
     "sectors": Metric("counts", "32 bytes", "of global memory touched"),
     "global_bytes": Metric("counts", "bytes", "of global memory asked for"),
+    "lines": Metric("counts", "128 bytes", "of global memory that requests of warps touched"),
+    "read_requests": Metric("counts", "requests", "of warps to read global memory, asynchronous copies among them"),
+    "read_bytes": Metric("counts", "bytes", "of global memory that they asked for"),
+    "read_sectors": Metric("counts", "32 bytes", "that they touched"),
+    "read_lines": Metric("counts", "128 bytes", "that they touched"),
+    "partial_bytes": Metric("counts", "bytes", "of sectors that stores filled in part only"),
+    "small_copies": Metric("counts", "requests", "of warps to copy 4 or 8 bytes a lane asynchronously"),
+    "turns": Metric("counts", "times", "that a warp executed one access to global memory, at most"),
     "wavefronts": Metric("counts", "passes", "over the banks of shared memory"),
     "bank_conflicts": Metric("counts", "passes", "that conflicts cost"),
     "tensor_flops": Metric("counts", "operations", "of tensor cores"),
@@ -152,6 +160,7 @@ def run_metrics(report: Report, scale: float = 1.0, footprint: float = 0.0) -> d
         "barriers": sum(count for opcode, count in mix.items() if opcode.startswith(("bar.", "barrier."))),
         "sectors": memory.sectors,
         "global_bytes": memory.bytes,
+        **global_metrics(report),
         "wavefronts": shared.wavefronts,
         "bank_conflicts": shared.conflicts,
         "tensor_flops": flops,
@@ -161,6 +170,35 @@ def run_metrics(report: Report, scale: float = 1.0, footprint: float = 0.0) -> d
         "footprint_bytes": footprint,
         **{f"mix_{name}": count for name, count in categories.items()},
     }
+
+
+_WIDE_COPY = 16
+"""Bytes a lane of the asynchronous copies that pass the L1 cache by (PTX ISA, `cp.async.cg`)."""
+
+
+def global_metrics(report: Report) -> dict[str, float]:
+    """How global memory was asked: what of it was read, in how many pieces, and how often at most by one instruction."""
+    found = dict.fromkeys(
+        ("lines", "read_requests", "read_bytes", "read_sectors", "read_lines", "partial_bytes", "small_copies"), 0.0
+    )
+    most = 0
+    for index, traffic in report.traffic.items():
+        if traffic.space != "global":
+            continue
+        opcode = report.kernel.instructions[index].opcode
+        found["lines"] += traffic.lines
+        most = max(most, traffic.requests)
+        if opcode.startswith("st."):
+            found["partial_bytes"] += max(0, 32 * traffic.sectors - traffic.bytes)
+        elif opcode.startswith(("ld.", "cp.")) and ".global.shared" not in opcode:
+            found["read_requests"] += traffic.requests
+            found["read_bytes"] += traffic.bytes
+            found["read_sectors"] += traffic.sectors
+            found["read_lines"] += traffic.lines
+            is_small = opcode.startswith("cp.") and traffic.bytes < _WIDE_COPY * traffic.threads
+            found["small_copies"] += traffic.requests if is_small else 0
+    warps = np.prod(report.grid) * -(-np.prod(report.kernel.threads) // 32)
+    return {**found, "turns": max(1.0, most / float(warps))}
 
 
 _SPECIAL = ("ex2", "lg2", "rsqrt", "sqrt", "sin", "cos", "tanh", "rcp", "div", "rem")
