@@ -1,7 +1,7 @@
 """Everything that a page asks of its server, answered beforehand: what a file holds that opens without one.
 
 compile_with_answers(workshop, asked)["kept"]["inspect"]["6"]["values"]["12"]
-lessons_with_answers(workshop)                  the tour, its kernels with their answers; `deflated`: what is seldom looked at
+lessons_with_answers(workshop)                  the tour, its kernels with their answers; exercises, some with answers to choose from; `deflated`: what is seldom looked at
 
 What is deflated is JSON, in base64: Triton's side of an attention is 2.0 MB as it is and 0.27 MB deflated (2026-11-22).
 """
@@ -16,6 +16,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.lessons.exercise import recorded
+from minitriton.explorer.lessons.exercises import EXERCISES
 from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.packing import packed
 from minitriton.explorer.wire import (
@@ -55,6 +57,10 @@ def lessons_with_answers(workshop: Workshop, progress: Callable[[str], None] = l
         )
         for walk in TOUR
     ]
+    for exercise, plain in zip(EXERCISES, found_lessons["exercises"], strict=True):
+        if exercise.choices:
+            progress(f"answers to the exercise {exercise.title!r}")
+            plain["recorded"] = recorded(exercise, workshop)
     text = deflated({**found_lessons, "compiles": [packed(one) for one in compiles]})
     cache.store(key, {name: text.encode()})
     return text

@@ -338,6 +338,16 @@ class ExercisePlain(TypedDict):
     wants: str
     asked: Question
     pipeline: str | None
+    recorded: NotRequired[list[RecordedAnswerPlain]]
+    """In a file: answers to choose from."""
+
+
+class RecordedAnswerPlain(TypedDict):
+    """An answer that was checked when a file was written, and what the checks said."""
+
+    title: str
+    ok: bool
+    said: list[str]
 
 
 class LessonsPlain(TypedDict):

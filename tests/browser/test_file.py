@@ -57,7 +57,7 @@ def test_it_is_small(file: Path) -> None:
 def test_the_tour_is_walked_from_disk(page: Page) -> None:
     page.press("6")
     walks = wait_for(lambda: page.all("#tour button"))
-    assert len(walks) == 5 and not page.all("#exercises button")
+    assert len(walks) == 5
     next(walk for walk in walks if "matrix product" in walk.text).click()
     titles = []
     while True:
@@ -91,3 +91,24 @@ def test_tritons_passes_stand_beside_ours(page: Page) -> None:
 def test_what_compiles_anew_says_how(page: Page) -> None:
     page.press("5")
     assert "minitriton explore" in wait_for(lambda: page.text("#panel-whatif"))
+
+
+def test_exercises_with_few_answers_are_solved_from_disk_and_the_others_say_what_they_need(page: Page) -> None:
+    page.press("6")
+    assert "4 exercises have answers to choose from" in wait_for(lambda: page.text("#needs-server"))
+    for name, wrong, right in (
+        ("no-barrier", "num_warps = 2", "num_warps = 1"),
+        ("which-pass", "exercise-tidy-constants", "exercise-tidy-quotients"),
+        ("order", "as it is: before convert-triton-to-tritongpu", "after convert-triton-to-tritongpu"),
+        ("swizzle", "maxPhase = 8", "maxPhase = 32"),
+    ):
+        page.one(f"button[data-exercise={name}]").click()
+        page.one(f"button[data-answer='{wrong}']").click()
+        assert "✗" in page.text("#graded") and "Solved." not in page.text("#graded")
+        page.one(f"button[data-answer='{right}']").click()
+        assert "Solved." in page.text("#graded") and "✗" not in page.text("#graded")
+        if name == "no-barrier":
+            shoot(page, "file-exercise")
+        next(one for one in page.all("#exercise button") if one.text == "another").click()
+    page.one("button[data-exercise=wide-load]").click()
+    assert "must be compiled and run" in page.text("#needs-server")

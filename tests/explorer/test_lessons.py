@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minitriton.explorer.asked import Asked, EditedState
-from minitriton.explorer.lessons.exercise import KERNELS, Grade, grade
+from minitriton.explorer.lessons.exercise import KERNELS, Exercise, Grade, grade, recorded
 from minitriton.explorer.lessons.exercises import EXERCISES, find
 from minitriton.explorer.lessons.tour import TOUR, Walk
 from minitriton.explorer.workshop import Workshop
@@ -83,6 +83,13 @@ def test_an_exercise_is_not_solved_as_it_is_given(name: str, workshop: Workshop)
 def test_an_exercise_can_be_solved(name: str, workshop: Workshop) -> None:
     found = graded(name, workshop, SOLUTIONS[name])
     assert found.ok, "\n".join(found.said)
+
+
+@pytest.mark.parametrize("exercise", [one for one in EXERCISES if one.choices], ids=lambda one: one.name)
+def test_of_the_answers_to_choose_from_one_is_right(exercise: Exercise, workshop: Workshop) -> None:
+    found = recorded(exercise, workshop)
+    assert [one["ok"] for one in found].count(True) == 1 and len(found) >= 4
+    assert all(one["said"] for one in found)
 
 
 def test_an_answer_that_breaks_the_kernel_is_no_answer(workshop: Workshop) -> None:

@@ -54,6 +54,8 @@ export interface Exercise {
   asked: Asked;
   /** A pipeline that is refused, to be mended. */
   pipeline: string | null;
+  /** In a file: answers to choose from, checked on the emulator when it was written. */
+  recorded?: { title: string; ok: boolean; said: string[] }[];
 }
 
 export interface Lessons {

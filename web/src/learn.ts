@@ -22,6 +22,7 @@ export class LearnTab {
   async show(): Promise<void> {
     this.lessons ??= await this.session.answers.lessons();
     if (this.walk) this.showStop(this.walk.walk, this.walk.stop);
+    else if (this.exercise && !this.session.answers.live) this.showRecorded(this.exercise);
     else if (this.exercise) this.showExercise(this.exercise);
     else this.showList(this.lessons);
   }
@@ -31,11 +32,11 @@ export class LearnTab {
     this.into.replaceChildren(
       make("section.card", { id: "tour" }, make("h4", {}, "Tour: from Python to PTX"), ...lessons.tour.map((walk) => make("p", {}, button(walk.title, "begin", () => void this.go(walk, 0))))),
       make("section.card", { id: "exercises" }, make("h4", {}, `Exercises, ${this.solved.size} of ${lessons.exercises.length} solved`), ...lessons.exercises.map((one) => {
-        if (!this.session.answers.live) return make("p", { title: one.task }, `${one.title} `, make("small", {}, grades[one.grade] ?? ""));
+        const isHere = this.session.answers.live || one.recorded !== undefined;
         const made = button(`${this.solved.has(one.name) ? "✓ " : ""}${one.title}`, one.task, () => void this.begin(one));
         made.dataset.exercise = one.name;
-        return make("p", {}, made, make("small", {}, ` ${grades[one.grade] ?? ""}`));
-      }), ...(this.session.answers.live ? [] : [make("p.hint", {}, "Answers are compiled, and checked on the emulator: that needs the server, minitriton explore without --html.")])),
+        return make("p", {}, made, make("small", {}, ` ${grades[one.grade] ?? ""}${isHere ? "" : ", to be solved with the server"}`));
+      }), ...(this.session.answers.live ? [] : [make("p.hint", { id: "needs-server" }, `This page is a file: ${lessons.exercises.filter((one) => one.recorded).length} exercises have answers to choose from, which were checked on the emulator when it was written. Answers to the others are edits that must be compiled and run: that needs the server, `, make("code", {}, "minitriton explore FILE.py:kernel"), ".")])),
     );
   }
 
@@ -117,6 +118,7 @@ export class LearnTab {
 
   private async begin(exercise: Exercise): Promise<void> {
     this.exercise = exercise;
+    if (!this.session.answers.live) return this.showRecorded(exercise);
     try {
       // A pipeline that is refused cannot be opened: the program is, and the pipeline lies in the editor.
       const asked = exercise.pipeline ? { ...exercise.asked, edits: [] } : exercise.asked;
@@ -150,6 +152,37 @@ export class LearnTab {
     );
   }
 
+  /** An exercise in a file: answers to choose from with what the checks said of them, or that it needs the server. */
+  private showRecorded(exercise: Exercise): void {
+    const said = make("div", { id: "graded", role: "status" });
+    const choices = (exercise.recorded ?? []).map((one) => {
+      const made = button(one.title, "as checked on the emulator when this file was written", () => {
+        if (one.ok) this.solved.add(exercise.name);
+        for (const other of choices) other.setAttribute("aria-pressed", String(other === made));
+        this.showSaid(said, one);
+      });
+      made.dataset.answer = one.title;
+      made.setAttribute("aria-pressed", "false");
+      return made;
+    });
+    const source = String(exercise.asked.source).split("/").at(-1)!;
+    this.into.replaceChildren(
+      make("section.card.wide", { id: "exercise" },
+        make("h4", {}, exercise.title),
+        make("p", {}, ...withCode(exercise.task)),
+        make("details", {}, make("summary", {}, "a hint"), ...withCode(exercise.hint)),
+        choices.length
+          ? make("p.hint", {}, "What the emulator said of each answer was recorded:")
+          : make("p.hint", { id: "needs-server" }, `The answer is an edit of ${source}, which must be compiled and run. This page is a file and cannot: open any kernel by `, make("code", {}, "minitriton explore FILE.py:kernel"), " and choose Learn (key 6)."),
+        make("p.choices", {}, ...choices, button("another", "the list", () => this.end())),
+        said),
+    );
+  }
+
+  private showSaid(into: HTMLElement, found: { ok: boolean; said: readonly string[] }): void {
+    into.replaceChildren(...found.said.map((line) => make(`p.${line.startsWith("✓") ? "holds" : "failed"}`, {}, line)), ...(found.ok ? [make("b", {}, "Solved.")] : []));
+  }
+
   private async check(exercise: Exercise, text: string, said: HTMLElement): Promise<void> {
     said.textContent = "checking…";
     // What was compiled since the exercise was begun is the answer; before that, the exercise as it is given.
@@ -159,7 +192,7 @@ export class LearnTab {
     try {
       const found = await this.session.answers.exercise(exercise.name, asked, text);
       if (found.ok) this.solved.add(exercise.name);
-      said.replaceChildren(...found.said.map((line) => make(`p.${line.startsWith("✓") ? "holds" : "failed"}`, {}, line)), ...(found.ok ? [make("b", {}, "Solved.")] : []));
+      this.showSaid(said, found);
     } catch (error) {
       said.textContent = error instanceof Trouble ? error.problem.text : String(error);
     }

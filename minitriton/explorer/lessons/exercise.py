@@ -5,7 +5,7 @@ grade(exercise, workshop, asked, text)      Grade(ok=True, said=["the numbers ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
@@ -15,9 +15,23 @@ from minitriton.explorer.asked import Asked, AskedMore
 from minitriton.explorer.compiles import Compiles
 from minitriton.explorer.lessons.checks import Answer, Check
 from minitriton.explorer.program import open_program
-from minitriton.explorer.wire import ExercisePlain
+from minitriton.explorer.wire import ExercisePlain, RecordedAnswerPlain
 
 KERNELS = Path(__file__).parent / "kernels"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An answer that a page without a server offers: `text`, or `options` and `edits` in place of the exercise's own."""
+
+    title: str
+    text: str = ""
+    options: tuple[str, ...] = ()
+    edits: tuple[tuple[str, str], ...] | None = None
+
+    def asked(self, of: Asked) -> Asked:
+        """The state that it is."""
+        return replace(of, options=(*of.options, *self.options), edits=of.edits if self.edits is None else self.edits)
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,8 @@ class Exercise:
     asked: Asked
     wants: str
     checks: tuple[Check, ...]
+    choices: tuple[Choice, ...] = ()
+    """Where there are few answers: all that make sense. They are checked when a file is written, and chosen from in it."""
 
     def plain(self) -> ExercisePlain:
         """What a page shows of it."""
@@ -66,6 +82,15 @@ def grade(exercise: Exercise, workshop: Compiles, asked: Asked, text: str = "") 
         if not found.ok:
             return Grade(False, tuple(said))
     return Grade(True, tuple(said))
+
+
+def recorded(exercise: Exercise, workshop: Compiles) -> list[RecordedAnswerPlain]:
+    """Its choices with what the checks say of each."""
+    found: list[RecordedAnswerPlain] = []
+    for choice in exercise.choices:
+        graded = grade(exercise, workshop, choice.asked(exercise.asked), choice.text)
+        found.append({"title": choice.title, "ok": graded.ok, "said": list(graded.said)})
+    return found
 
 
 def kernel(name: str, signature: str, **more: Unpack[AskedMore]) -> Asked:

@@ -9,7 +9,7 @@ import numpy as np
 
 from minitriton.errors import MinitritonError
 from minitriton.explorer.lessons import checks
-from minitriton.explorer.lessons.exercise import KERNELS, Exercise, kernel
+from minitriton.explorer.lessons.exercise import KERNELS, Choice, Exercise, kernel
 
 _TIDY = str(KERNELS.parent / "tidy_passes.py")
 _ROWS = "blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>"
@@ -54,6 +54,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "Threads of one warp need no barrier to exchange what they have.",
         kernel("softmax_rows", "*fp32:16,*fp32:16,N=128", grid="2"), "options",
         (checks.kernel_unchanged(), checks.same_numbers(), checks.at_most("barriers", 0, "barriers")),
+        tuple(Choice(f"num_warps = {count}", options=(f"num_warps={count}",)) for count in (8, 4, 2, 1)),
     ),
     Exercise(
         "race", "Everybody writes", 2,
@@ -85,6 +86,7 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
         ), "words",
         (checks.says("exercise-tidy-quotients", right="without the division, the numbers of a row no longer add up to 1", wrong="that pass keeps the numbers, or there is none of that name"),),
+        tuple(Choice(name, text=name) for name in ("exercise-tidy-constants", "exercise-tidy-conversions", "exercise-tidy-quotients", "tritongpu-coalesce")),
     ),
     Exercise(
         "order", "Put these passes in an order that works", 2,
@@ -97,6 +99,12 @@ EXERCISES: tuple[Exercise, ...] = (
             checks.no_findings(),
             checks.wide(),
         ),
+        (
+            Choice("as it is: before convert-triton-to-tritongpu"),
+            Choice("tritongpu-coalesce left out", edits=(("skip", "tritongpu-coalesce"),)),
+            Choice("after convert-triton-to-tritongpu", edits=(*_MISORDERED, ("move", "tritongpu-coalesce after convert-triton-to-tritongpu"))),
+            Choice("after convert-triton-gpu-to-llvm", edits=(*_MISORDERED, ("move", "tritongpu-coalesce after convert-triton-gpu-to-llvm"))),
+        ),
     ),
     Exercise(
         "swizzle", "A layout without bank conflicts", 3,
@@ -106,6 +114,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "`minitriton layout` draws the banks.",
         kernel("wide_row", "*fp32:16,*fp32:16,N=1024", grid="1"), "words",
         (checks.without_conflicts(_ROWS, _COLUMNS, (32, 32), 32),),
+        tuple(Choice(f"maxPhase = {phase}", text=f"swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = {phase}, order = [1, 0]}}>") for phase in (1, 4, 8, 16, 32)),
     ),
     Exercise(
         "edit-the-ir", "Mend the IR by hand", 3,
