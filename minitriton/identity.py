@@ -158,7 +158,7 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _declaration_text(value: Declaration, around: tuple[int, ...]) -> str:
+def _declaration_text(value: Declaration[..., object], around: tuple[int, ...]) -> str:
     own = "" if value.__module__.startswith("minitriton.") else _text(value.fn, around)
     return f"operation {_name(value)}({own})"
 
@@ -211,7 +211,7 @@ def _loose_text(value: Any, around: tuple[int, ...]) -> str:
 
 def _object_text(value: Any, around: tuple[int, ...]) -> str:
     """Any other object: its class, what it has of a built-in class that it derives from, and its attributes."""
-    cls = type(value)
+    cls: type = value.__class__
     if cls is object:
         raise UnknownIdentity("a bare object() is like any other and cannot be a compile-time value", help=_HELP)
     if hasattr(cls, "data_ptr") or (hasattr(cls, "__array_interface__") and getattr(value, "ndim", 0)):
@@ -231,16 +231,21 @@ def _object_text(value: Any, around: tuple[int, ...]) -> str:
     return f"object({', '.join(parts)})"
 
 
+_TUPLE: type[tuple[object, ...]] = tuple
+_LIST: type[list[object]] = list
+_DICT: type[dict[object, object]] = dict
+_SET: type[set[object]] = set
+_FROZENSET: type[frozenset[object]] = frozenset
 _BUILT_IN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (int, int.__index__),
     (float, float.__float__),
     (str, str.__str__),
     (bytes, bytes.__bytes__),
-    (tuple, lambda value: tuple(tuple.__iter__(value))),
-    (list, lambda value: list(list.__iter__(value))),
-    (dict, lambda value: dict(dict.items(value))),
-    (frozenset, lambda value: frozenset(frozenset.__iter__(value))),
-    (set, lambda value: set(set.__iter__(value))),
+    (tuple, lambda value: tuple(_TUPLE.__iter__(value))),
+    (list, lambda value: list(_LIST.__iter__(value))),
+    (dict, lambda value: dict(_DICT.items(value))),
+    (frozenset, lambda value: frozenset(_FROZENSET.__iter__(value))),
+    (set, lambda value: set(_SET.__iter__(value))),
 )
 """Each with how a subclass's value is read without code of the subclass."""
 
@@ -281,7 +286,7 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-_KINDS: tuple[tuple[Any, Callable[[Any, tuple[int, ...]], str]], ...] = (
+_KINDS: tuple[tuple[type | tuple[type, ...], Callable[[Any, tuple[int, ...]], str]], ...] = (
     (enum.Enum, _enum_text),
     (Declaration, _declaration_text),
     (FunctionType, _function_text),

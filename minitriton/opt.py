@@ -56,7 +56,7 @@ class Invocation:
     """A parsed command line."""
 
     file: str = "-"
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list[Step])
     output: str | None = None
     split: bool = False
     verify_diagnostics: bool = False
@@ -163,7 +163,8 @@ def check_diagnostics(text: str, error: MinitritonError | None) -> list[str]:
 def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
     """The output, and the problems found (errors, or mismatches with `-verify-diagnostics`)."""
     name = "<stdin>" if invocation.file == "-" else invocation.file
-    timings, hooks = Timings(), []
+    timings = Timings()
+    hooks: list[Hook] = []
     if invocation.timing:
         hooks.append(timings)
     if invocation.verify_each:

@@ -155,7 +155,7 @@ class Hook:
 class Timings(Hook):
     """Seconds spent in each pass, in the order they ran."""
 
-    seconds: list[tuple[str, float]] = field(default_factory=list)
+    seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     _start: float = 0.0
 
     def before(self, step: Step, value: Any) -> None:
@@ -177,7 +177,7 @@ class Snapshots(Hook):
 
     show: Callable[[Any], str]
     only_changes: bool = False
-    texts: list[tuple[str, str]] = field(default_factory=list)
+    texts: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     _last: str | None = None
 
     def before(self, step: Step, value: Any) -> None:
@@ -195,7 +195,7 @@ class Snapshots(Hook):
 class Statistics(Hook):
     """How many ops of each name there are after each pass (modules only)."""
 
-    counts: list[tuple[str, Counter[str]]] = field(default_factory=list)
+    counts: list[tuple[str, Counter[str]]] = field(default_factory=list[tuple[str, Counter[str]]])
 
     def after(self, step: Step, value: Any) -> None:
         if isinstance(value, ModuleOp):
@@ -221,7 +221,7 @@ class PassManager:
     """Runs `pipeline`. `reproducer`: the file that a failing pass's input and the remaining pipeline are written to."""
 
     pipeline: Pipeline
-    hooks: list[Hook] = field(default_factory=list)
+    hooks: list[Hook] = field(default_factory=list[Hook])
     reproducer: Path | None = None
 
     def run(self, ctx: Context, value: Any) -> Any:

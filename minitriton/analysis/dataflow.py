@@ -189,12 +189,12 @@ class ForwardDataflow(ABC, Generic[Fact]):
             edges = [(then_block, operands[1 : 1 + then_count]), (else_block, operands[1 + then_count :])]
             condition = self.constant_of(self.fact(operands[0]))
             return edges if condition is None else [edges[0 if condition else 1]]
-        edges = []
+        unknown: list[tuple[Block, tuple[SSAValue, ...]]] = []
         for successor in last.successors:
             for argument in successor.args:
                 self.facts[argument] = self.unknown(argument)
-            edges.append((successor, ()))
-        return edges
+            unknown.append((successor, ()))
+        return unknown
 
     def _remember_edge(self, block: Block, values: Sequence[SSAValue]) -> None:
         for argument, value in zip(block.args, values, strict=False):

@@ -15,6 +15,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.types import shape_of
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, predicate_of
+from minitriton.dialects.narrowing import instance_of
 
 SPLIT_MASK = "split_mask"
 """Attribute of a load or store whose mask is of this kind, over vectors as wide as the pointers allow."""
@@ -22,7 +23,7 @@ SPLIT_MASK = "split_mask"
 
 def is_prefix(axis_info: AxisInfoAnalysis, mask: SSAValue, axis: int, length: int) -> bool:
     """Whether `mask` never changes from false to true within an aligned group of `length` along `axis`."""
-    if not isinstance(mask.type, TensorType) or shape_of(mask.type)[axis] < length:
+    if not instance_of(mask.type, TensorType) or shape_of(mask.type)[axis] < length:
         return False
     if axis_info.get(mask).constancy[axis] >= length:
         return True

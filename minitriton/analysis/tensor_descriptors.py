@@ -18,6 +18,7 @@ from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
 from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.errors import IRError
 from minitriton.layouts.cta_split import shape_per_cta
@@ -46,7 +47,7 @@ def descriptor_encoding(type_: TensorDescType) -> NVMMAShared | SwizzledShared:
 def element_bytes(type_: TensorDescType) -> int:
     """Bytes of an element."""
     element = type_.block_type.element_type
-    if isinstance(element, IntegerType):
+    if instance_of(element, IntegerType):
         return element.width.data // 8
     assert isinstance(element, AnyFloat)
     return element.bitwidth // 8
@@ -74,7 +75,7 @@ def element_code(type_: TensorDescType) -> int:
     size = element_bytes(type_)
     if size not in _INTEGERS:
         raise IRError(f"Tensor descriptor element type must have size 1, 2, or 4 but got {size}")
-    signed = isinstance(element, IntegerType) and element.signedness.data is Sign.SIGNED
+    signed = instance_of(element, IntegerType) and element.signedness.data is Sign.SIGNED
     return _INTEGERS[size][signed]
 
 

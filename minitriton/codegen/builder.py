@@ -10,13 +10,12 @@ a block of their own at its head.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
     DenseArrayBase,
-    DenseIntOrFPElementsAttr,
     FloatAttr,
     IntegerAttr,
     LocationAttr,
@@ -42,6 +41,8 @@ from minitriton.codegen.op_making import (
 )
 from minitriton.codegen.types import I1, I32, VOID, lane_type, lanes, vector_type
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.attribute_values import dense_elements
+from minitriton.dialects.narrowing import instance_of
 
 _UNIT = UnitAttr()
 _NO_FLAGS = L.FastMathAttr(None)
@@ -85,7 +86,7 @@ class Builder:
             self._splats = {}
 
     @contextmanager
-    def in_prologue(self) -> Iterator[None]:
+    def in_prologue(self) -> Generator[None]:
         """Ops made inside go to the prologue; they may use constants and other ops made there only."""
         saved = (self.block, self._extracted, self._splats, self.location)
         self.block, self._extracted, self._splats, self.location = self.prologue, {}, {}, _UNKNOWN
@@ -93,7 +94,7 @@ class Builder:
         self.block, self._extracted, self._splats, self.location = saved
 
     @contextmanager
-    def never_fused(self) -> Iterator[None]:
+    def never_fused(self) -> Generator[None]:
         """Sums and differences made inside round what they are given: no product becomes part of them."""
         saved, self.fusible = self.fusible, False
         yield
@@ -141,13 +142,12 @@ class Builder:
     def constants(self, element: Attribute, values: Sequence[int]) -> SSAValue:
         """A vector constant of integers."""
         type_ = vector_type(element, len(values))
-        if not isinstance(type_, VectorType):
+        if not instance_of(type_, VectorType):
             return self.constant(element, values[0])
         key = (id(type_), tuple(values))
         found = self._constants.get(key)
         if found is None:
-            attr = DenseIntOrFPElementsAttr.from_list(type_, list(values))
-            found = self._constants[key] = self._new_constant(type_, attr)
+            found = self._constants[key] = self._new_constant(type_, dense_elements(type_, values))
         return found
 
     def _new_constant(self, type_: Attribute, attr: Attribute) -> SSAValue:
@@ -273,7 +273,7 @@ class Builder:
     def extract(self, vector: SSAValue, index: int) -> SSAValue:
         """One lane of a vector (of a scalar: itself)."""
         type_ = vector.type
-        if not isinstance(type_, VectorType):
+        if not instance_of(type_, VectorType):
             return vector
         key = (vector, index)
         found = self._extracted.get(key)
@@ -295,7 +295,7 @@ class Builder:
         type_ = vector_type(value.type, count)
         if isinstance(owner, L.ConstantOp):
             number = owner.value
-            if isinstance(number, IntegerAttr | FloatAttr):
+            if instance_of(number, (IntegerAttr, FloatAttr)):
                 return self.constant(type_, number.value.data)
         key = (value, count)
         found = self._splats.get(key)
@@ -337,7 +337,7 @@ class Builder:
         """One vector of the lanes of equally long vectors (or scalars)."""
         if len(parts) == 1:
             return parts[0]
-        if not isinstance(parts[0].type, VectorType):
+        if not instance_of(parts[0].type, VectorType):
             return self.pack(parts)
         level = list(parts)
         while len(level) > 1:

@@ -29,6 +29,7 @@ from xdsl.ir import Attribute
 
 from minitriton.codegen.debug_info import DebugInfo
 from minitriton.codegen.text.values import escaped, type_text
+from minitriton.dialects.narrowing import instance_of
 
 _FLOATS: dict[type[Attribute], tuple[str, int]] = {
     Float16Type: ("half", 16),
@@ -62,7 +63,7 @@ class VariableInfo(DebugInfo):
 
     def _type(self, type_: Attribute) -> int:
         """The node of what a debugger is told of a type."""
-        if isinstance(type_, VectorType):
+        if instance_of(type_, VectorType):
             count = type_.get_shape()[0]
             element = self._type(type_.element_type)
             ranges = self.node(f"!{{!{self.node(f'!DISubrange(count: {count})')}}}")
@@ -73,7 +74,7 @@ class VariableInfo(DebugInfo):
             )
         if isinstance(type_, LLVMPointerType):
             return self.node(f"!DIDerivedType(tag: DW_TAG_pointer_type, baseType: null, size: {_bits(type_)})")
-        if isinstance(type_, IntegerType):
+        if instance_of(type_, IntegerType):
             bits = type_.width.data
             return self._basic("bool", 1, "DW_ATE_boolean") if bits == 1 else self._basic("int", bits, "DW_ATE_signed")
         if type(type_) in _FLOATS:
@@ -86,7 +87,7 @@ class VariableInfo(DebugInfo):
 
 def _bits(type_: Attribute) -> int:
     """Bits of a lane."""
-    if isinstance(type_, IntegerType):
+    if instance_of(type_, IntegerType):
         return type_.width.data
     if type(type_) in _FLOATS:
         return _FLOATS[type(type_)][1]

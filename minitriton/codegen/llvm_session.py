@@ -21,7 +21,8 @@ TRIPLE = "nvptx64-nvidia-cuda"
 LOCK = locks.LLVM
 """Held around every call into LLVM."""
 
-locks.held_across_forks(llvm.ffi.lib._lock._lock)  # llvmlite's own, which modules take when they are freed
+# llvmlite's own, which modules take when they are freed
+locks.held_across_forks(llvm.ffi.lib._lock._lock)  # pyright: ignore[reportPrivateUsage]
 
 _initialized = False
 

@@ -13,7 +13,6 @@ import re
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
     ModuleOp,
@@ -23,10 +22,14 @@ from xdsl.ir import Attribute, Block, Operation
 
 from minitriton.codegen.debug_info import DebugInfo, NoDebugInfo
 from minitriton.codegen.debug_variables import VariableInfo
-from minitriton.codegen.text import llvm_ops, nvvm, nvvm_global, nvvm_lanes  # noqa: F401  (fill the table)
+from minitriton.codegen.text import llvm_ops as llvm_ops  # these four fill the table
+from minitriton.codegen.text import nvvm as nvvm
+from minitriton.codegen.text import nvvm_global as nvvm_global
+from minitriton.codegen.text import nvvm_lanes as nvvm_lanes
 from minitriton.codegen.text.values import constant_text, string_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, ModuleWriter, Writer
-from minitriton.dialects.attribute_values import integer, plain_text
+from minitriton.dialects.attribute_values import integer, integers, plain_text
+from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError
 
 
@@ -123,7 +126,7 @@ def _write_function(module: ModuleWriter, op: Operation, out: list[str]) -> None
 
 def _parameters(w: FunctionWriter, op: Operation, entry: Block) -> list[str]:
     attributes = op.properties.get("arg_attrs")
-    given = list(attributes) if isinstance(attributes, ArrayAttr) else []
+    given = list(attributes) if instance_of(attributes, ArrayAttr) else []
     result: list[str] = []
     for number, argument in enumerate(entry.args):
         w.names[argument] = name = f"%a{number}"
@@ -139,7 +142,7 @@ def _parameter_attributes(attributes: Attribute) -> str:
     for name, value in attributes.data.items():
         if name == "llvm.byval":
             text += f" byval({type_text(value)})"
-        elif name == "llvm.align" and isinstance(value, IntegerAttr):
+        elif name == "llvm.align" and instance_of(value, IntegerAttr):
             text += f" align {value.value.data}"
         elif name == "nvvm.grid_constant":
             text += ' "nvvm.grid_constant"'
@@ -152,10 +155,10 @@ def _function_attributes(op: Operation) -> str:
         text += " noinline"
     for name in ("nvvm.reqntid", "nvvm.cluster_dim"):
         values = op.attributes.get(name)
-        if isinstance(values, DenseArrayBase):
-            text += f' "{name}"="{",".join(map(str, values.get_values()))}"'
+        if values is not None:
+            text += f' "{name}"="{",".join(map(str, integers(values)))}"'
     registers = op.attributes.get("nvvm.maxnreg")
-    if isinstance(registers, IntegerAttr):
+    if instance_of(registers, IntegerAttr):
         text += f' "nvvm.maxnreg"="{registers.value.data}"'
     return text
 

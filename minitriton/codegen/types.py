@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType, LLVMVoidType
 from xdsl.ir import Attribute
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm.base import GLOBAL, SHARED
 from minitriton.dialects.nvvm.base import lane_type as lane_type
 from minitriton.dialects.nvvm.base import lanes as lanes
@@ -60,7 +61,7 @@ _widths: dict[int, int] = {
 
 def scalar_type(type_: Attribute) -> Attribute:
     """The LLVM type of one element of tensor-level type `type_` (a tensor, a number, a pointer or a descriptor: the address of its tensor map)."""
-    if isinstance(type_, TensorType):
+    if instance_of(type_, TensorType):
         type_ = type_.element_type
     found = _interned.get(type_)
     if found is None:
@@ -75,7 +76,7 @@ def _convert(type_: Attribute) -> Attribute:
         return PTR
     if isinstance(type_, IndexType):
         return I64
-    if isinstance(type_, IntegerType):
+    if instance_of(type_, IntegerType):
         return INTEGERS.get(type_.width.data, type_)
     if type_.name.startswith("f8"):
         return I8
@@ -86,7 +87,7 @@ def bit_width(type_: Attribute) -> int:
     """Bits of a scalar type."""
     width = _widths.get(id(type_))
     if width is None:
-        if isinstance(type_, IntegerType):
+        if instance_of(type_, IntegerType):
             return type_.width.data
         interned = _interned.get(type_)
         if interned is None:

@@ -1,20 +1,35 @@
 """What attributes hold, as Python values: `op.properties["axis"]` is some attribute, `integer(op.properties["axis"])` a number.
 
-Each raises `AssertionError` for an attribute of another kind, which the op's declaration rules out.
+Each raises `AssertionError` for an attribute of another kind, which the op's declaration rules out. The other way: `dense_elements`.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
+from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    BytesAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    IntegerType,
+    RankedStructure,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    VectorType,
+)
 from xdsl.ir import Attribute, Data
+
+from minitriton.dialects.narrowing import instance_of
 
 
 def integer(attr: Attribute | None) -> int:
     """The number of an integer attribute."""
-    assert isinstance(attr, IntegerAttr)
+    assert instance_of(attr, IntegerAttr)
     return attr.value.data
 
 
@@ -25,8 +40,29 @@ def integer_or(attr: Attribute | None, default: int) -> int:
 
 def integers(attr: Attribute) -> tuple[int, ...]:
     """The numbers of a dense array of integers, decoded once for each different one."""
-    assert isinstance(attr, DenseArrayBase) and isinstance(attr.elt_type, IntegerType)
+    assert instance_of(attr, DenseArrayBase) and instance_of(attr.elt_type, IntegerType)
     return _decoded(attr.elt_type.width.data, attr.data.data)
+
+
+def elements(attr: DenseIntOrFPElementsAttr) -> tuple[int, ...] | tuple[float, ...]:
+    """The elements of a tensor or vector of real numbers."""
+    return cast("tuple[int, ...] | tuple[float, ...]", attr.get_values())
+
+
+def dense_elements(type_: Attribute, numbers: Sequence[int] | Sequence[float]) -> DenseIntOrFPElementsAttr:
+    """The attribute of a tensor or vector type with these elements; one number stands for all."""
+    return DenseIntOrFPElementsAttr.from_list(_of_numbers(type_), cast("Sequence[int]", numbers))
+
+
+def dense_bytes(type_: Attribute, data: BytesAttr) -> DenseIntOrFPElementsAttr:
+    """The attribute of a tensor or vector type with the elements that `data` has the bytes of, or one that stands for all."""
+    return DenseIntOrFPElementsAttr(_of_numbers(type_), data)
+
+
+def _of_numbers(type_: Attribute) -> RankedStructure[IntegerType]:
+    """`type_` as xDSL's constructors want it, which are declared once for integers and once for floats."""
+    assert instance_of(type_, (TensorType, VectorType))
+    return cast("RankedStructure[IntegerType]", type_)
 
 
 _FORMATS = {8: "b", 32: "i", 64: "q"}
@@ -45,12 +81,15 @@ def plain_text(attr: Attribute) -> str:
     return attr.data
 
 
+_DATA: type[Data[Hashable]] = Data
+
+
 def word(attr: Attribute) -> str:
     """The case of an enum's attribute, or the text of a string attribute."""
-    assert isinstance(attr, Data)
+    assert instance_of(attr, _DATA)
     return str(attr.data)
 
 
 def is_true(attr: Attribute | None) -> bool:
     """Whether a boolean attribute is there and true."""
-    return isinstance(attr, IntegerAttr) and attr.value.data != 0
+    return instance_of(attr, IntegerAttr) and attr.value.data != 0

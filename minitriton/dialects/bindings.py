@@ -29,6 +29,7 @@ from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects import tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.text import print_module
 
 _Shown = TypeVar("_Shown")
@@ -45,7 +46,7 @@ class _View(Generic[_Shown]):
         return id(self.shown)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _View) and self.shown is other.shown
+        return isinstance(other, _View) and self.id() == other.id()
 
     def __hash__(self) -> int:
         return id(self.shown)
@@ -147,12 +148,12 @@ class OperationView(_View[Operation]):
     def get_bool_attr(self, name: str) -> bool | None:
         """An attribute that is true or false; None if there is no such."""
         found = self._attribute(name)
-        return bool(found.value.data) if isinstance(found, IntegerAttr) and _is_bit(found) else None
+        return bool(found.value.data) if instance_of(found, IntegerAttr) and _is_bit(found) else None
 
     def get_int_attr(self, name: str) -> int | None:
         """A whole number; None if there is no such."""
         found = self._attribute(name)
-        return found.value.data if isinstance(found, IntegerAttr) else None
+        return found.value.data if instance_of(found, IntegerAttr) else None
 
     def get_flat_symbol_ref_attr(self, name: str) -> str | None:
         """The name of the symbol that an attribute refers to, as `callee` of a `tt.call`; None if there is no such."""
@@ -166,24 +167,24 @@ class OperationView(_View[Operation]):
 
 
 def _is_bit(value: IntegerAttr) -> bool:
-    return isinstance(value.type, IntegerType) and value.type.width.data == 1
+    return instance_of(value.type, IntegerType) and value.type.width.data == 1
 
 
 class FunctionView(OperationView):
     """A `tt.func`."""
 
     def get_num_args(self) -> int:
-        return len(self._function.function_type.inputs)
+        return len(self.function.function_type.inputs)
 
     def args(self, index: int) -> ValueView:
-        return ValueView(self._function.args[index])
+        return ValueView(self.function.args[index])
 
     @property
     def type(self) -> Attribute:
-        return self._function.function_type
+        return self.function.function_type
 
     @property
-    def _function(self) -> tt.FuncOp:
+    def function(self) -> tt.FuncOp:
         assert isinstance(self.shown, tt.FuncOp)
         return self.shown
 
@@ -223,7 +224,7 @@ class ModuleView(OperationView):
 
     def get_function_signature(self, function: FunctionView) -> list[str]:
         """What launches of `function` pass: `*f32` for a pointer, `nvTmaDesc` for a tensor map, else the type's text."""
-        return parameter_types(function._function)
+        return parameter_types(function.function)
 
     def str(self) -> str:
         """The text, with locations."""
@@ -268,7 +269,7 @@ def parameter_types(function: tt.FuncOp) -> list[str]:
     """MLIR's names of a kernel's parameters as Triton's launcher takes them."""
     inputs = list(function.function_type.inputs)
     given = function.arg_attrs
-    attributes = given.data if isinstance(given, ArrayAttr) else (DictionaryAttr({}),) * len(inputs)
+    attributes = given.data if instance_of(given, ArrayAttr) else (DictionaryAttr({}),) * len(inputs)
     return [_parameter_type(kind, each) for kind, each in zip(inputs, attributes, strict=True)]
 
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Intege
 from xdsl.ir import Attribute
 from xdsl.parser import AttrParser
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import Bases, DistributedEncoding, Encoding, Ints
 
 CGA_LAYOUT = "cga_layout"
@@ -100,7 +101,7 @@ class Entries:
         return default if attr is None else self._integer(attr, key)
 
     def _integer(self, attr: Attribute, what: str) -> int:
-        if not isinstance(attr, IntegerAttr) or not isinstance(attr.type, IntegerType):
+        if not instance_of(attr, IntegerAttr) or not instance_of(attr.type, IntegerType):
             self.parser.raise_error(f"expected an integer type in {what}")
         if attr.value.data < 0:
             self.parser.raise_error(f"expected an unsigned integer value in {what}")
@@ -111,7 +112,7 @@ class Entries:
         attr = self.values.get(key)
         if attr is None:
             return False
-        if not isinstance(attr, IntegerAttr) or attr.type != IntegerType(1):
+        if not instance_of(attr, IntegerAttr) or attr.type != IntegerType(1):
             self.parser.raise_error(f"expected a bool type in {key}")
         return bool(attr.value.data)
 
@@ -121,7 +122,7 @@ class Entries:
         return () if attr is None else self._ints(attr, what or key)
 
     def _ints(self, attr: Attribute, what: str) -> Ints:
-        if not isinstance(attr, ArrayAttr):
+        if not instance_of(attr, ArrayAttr):
             self.parser.raise_error(f"expected an array for {what}")
         return tuple(self._integer(entry, what) for entry in attr.data)
 
@@ -130,7 +131,7 @@ class Entries:
         attr = self.values.get(key)
         if attr is None:
             return ()
-        if not isinstance(attr, ArrayAttr):
+        if not instance_of(attr, ArrayAttr):
             self.parser.raise_error(f"expected array value for '{key}'")
         bases = tuple(self._ints(entry, f"{key} entry") for entry in attr.data)
         if any(len(basis) != rank for basis in bases):
@@ -142,16 +143,18 @@ class Entries:
         attr = self.values.get(key)
         if attr is None:
             self.parser.raise_error(f"Expected basis of '{key}' not found")
-        if not isinstance(attr, ArrayAttr):
+        if not instance_of(attr, ArrayAttr):
             self.parser.raise_error(f"Expected array of arrays for basis of '{key}'")
         found: list[Ints] = []
         for basis in attr.data:
-            if not isinstance(basis, ArrayAttr):
+            if not instance_of(basis, ArrayAttr):
                 self.parser.raise_error(f"Expected array of integers in basis for '{key}'")
+            numbers: list[int] = []
             for entry in basis.data:
-                if not isinstance(entry, IntegerAttr):
+                if not instance_of(entry, IntegerAttr):
                     self.parser.raise_error(f"Expected integer in basis for '{key}'")
-            found.append(tuple(entry.value.data for entry in basis.data))
+                numbers.append(entry.value.data)
+            found.append(tuple(numbers))
         return tuple(found)
 
     def distributed(self, key: str) -> DistributedEncoding:

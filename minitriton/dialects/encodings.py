@@ -18,6 +18,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from minitriton.dialects.encoding_text import CGA_LAYOUT, Entries, Field, fields_of, spelled
+from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import IRError
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.encodings import Bases, Encoding, Ints
@@ -312,7 +313,10 @@ def encoding_attr(value: Encoding) -> Attribute:
     return made(value)
 
 
+_ENCODING: type[EncodingAttr[Encoding]] = EncodingAttr
+
+
 def layout_of(type_: Attribute) -> Encoding | None:
     """The encoding value of a tensor or memory descriptor type; None where it has none that is known here."""
     encoding = getattr(type_, "encoding", None)
-    return encoding.data if isinstance(encoding, EncodingAttr) else None
+    return encoding.data if instance_of(encoding, _ENCODING) else None

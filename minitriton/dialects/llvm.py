@@ -41,12 +41,13 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.declared import declared
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_definition import op_definition
 
 DYNAMIC_INDEX = -(2**31)
@@ -54,12 +55,12 @@ DYNAMIC_INDEX = -(2**31)
 
 
 def _is_vector_like(type_: Attribute, element: type[Attribute] | tuple[type[Attribute], ...]) -> bool:
-    return isinstance(type_.element_type if isinstance(type_, VectorType) else type_, element)
+    return isinstance(type_.element_type if instance_of(type_, VectorType) else type_, element)
 
 
 def _lanes(type_: Attribute) -> int:
     """Number of lanes of a vector, 0 for a scalar."""
-    return type_.get_shape()[0] if isinstance(type_, VectorType) else 0
+    return type_.get_shape()[0] if instance_of(type_, VectorType) else 0
 
 
 class _CastOp(IRDLOperation, ABC):
@@ -143,11 +144,11 @@ class ExtractElementOp(IRDLOperation):
     assembly_format = "$vector `[` $index `:` type($index) `]` attr-dict `:` type($vector) `->` type($res)"
 
     def __init__(self, vector: SSAValue, index: SSAValue):
-        assert isinstance(vector.type, VectorType)
+        assert instance_of(vector.type, VectorType)
         super().__init__(operands=[vector, index], result_types=[vector.type.element_type])
 
     def verify_(self) -> None:
-        assert isinstance(self.vector.type, VectorType)
+        assert instance_of(self.vector.type, VectorType)
         if self.vector.type.element_type != self.res.type:
             raise VerifyException("llvm.extractelement must return the element type of its vector")
 
@@ -240,7 +241,7 @@ class FCmpOp(IRDLOperation):
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
         operands = parser.resolve_operands([lhs, rhs], [type_, type_], parser.pos)
-        result = VectorType(i1, type_.get_shape()) if isinstance(type_, VectorType) else i1
+        result = VectorType(i1, type_.get_shape()) if instance_of(type_, VectorType) else i1
         op = cls(operands[0], operands[1], predicate, result)
         op.attributes |= attributes
         return op
@@ -318,7 +319,7 @@ class GEPOp(IRDLOperation):
         inbounds = parser.parse_optional_keyword("inbounds") is not None
         pointer = parser.parse_unresolved_operand()
         constants: list[int] = []
-        dynamic = []
+        dynamic: list[UnresolvedOperand] = []
 
         def index() -> None:
             operand = parser.parse_optional_unresolved_operand()

@@ -187,7 +187,7 @@ class _ArefEnter(IRDLOperation):
         if len(aref_types) != len(self.buffers):
             raise VerifyException("Aref has different number of arguments than enter")
         for whole, value in zip(aref_types, self.buffers, strict=True):
-            complaint = _slice_complaint(cast(MemDescType, whole), cast(MemDescType, value.type))
+            complaint = _slice_complaint(cast(MemDescType, whole), value.type)
             if complaint is not None:
                 raise VerifyException(complaint)
 

@@ -4,15 +4,18 @@
 its fields (`op.ptr`), which cost as little (`op_fields`). These two files, `rewriting.copying` and `codegen.op_making` are all that touch what xDSL keeps private.
 """
 
+# This file is one of the four that touch what xDSL keeps private (see `dialects.op_access`).
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TypeVar, cast
 
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, Use
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
-import minitriton.dialects.attribute_hashes  # noqa: F401  (whoever reads ops looks their types up)
+from minitriton.dialects import attribute_hashes as attribute_hashes  # whoever reads ops looks their types up
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -28,7 +31,8 @@ next_op = cast(Callable[[Operation], "Operation | None"], attrgetter("_next_op")
 next_use = cast(Callable[[Use], "Use | None"], attrgetter("_next_use"))
 """The use of the same value behind `use`; read before `use` changes."""
 
-_item: Callable[[tuple[SSAValue, ...], int], SSAValue] = tuple.__getitem__
+_Values: type[tuple[SSAValue, ...]] = tuple
+_item: Callable[[tuple[SSAValue, ...], int], SSAValue] = _Values.__getitem__
 
 
 def block_of(op: Operation, region: int = 0) -> Block:
@@ -58,6 +62,16 @@ def operand_use(op: Operation, index: int) -> Use:
 def set_type(value: SSAValue, type_: Attribute) -> None:
     """Changes the type of `value` where it stands; its uses stay."""
     value._type = type_
+
+
+def set_arguments(block: Block, arguments: Sequence[BlockArgument]) -> None:
+    """Makes `arguments`, which know their `block` and index, all that `block` has."""
+    block._args = tuple(arguments)
+
+
+def hand_on_name(old: SSAValue, new: SSAValue) -> None:
+    """Gives `new` the name that `old` has in text, which need not be checked again."""
+    new._name = old._name
 
 
 def defining(value: SSAValue, *classes: type[OpT]) -> OpT | None:

@@ -25,7 +25,7 @@ from inspect import Parameter, signature
 from typing import Any, TypeVar, overload
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     EqAttrConstraint,
@@ -39,6 +39,7 @@ from xdsl.irdl.constraints import RangeLengthConstraint
 from xdsl.irdl.operations import OpDef, OptPropertyDef, PropertyDef
 
 from minitriton.dialects.facts.gpu_traits import bool_attr, i32_array, i32_attr
+from minitriton.dialects.narrowing import instance_of
 
 InitT = TypeVar("InitT", bound=Callable[..., None])
 
@@ -168,7 +169,7 @@ def _results(definition: OpDef, parameters: dict[str, Parameter], names: dict[st
     for name, field in definition.results:
         constraint = _of_one(field.constr)
         variable = getattr(constraint, "variable", None)
-        if isinstance(constraint, EqAttrConstraint):
+        if instance_of(constraint, _EQUAL):
             names[f"type_{name}"] = constraint.attr
             found += f"type_{name}, "
         elif isinstance(constraint, VarConstraint):
@@ -183,8 +184,13 @@ def _results(definition: OpDef, parameters: dict[str, Parameter], names: dict[st
     return f"({found})"
 
 
+_EQUAL: type[EqAttrConstraint[Attribute]] = EqAttrConstraint
+_RANGE: type[RangeOf[Attribute]] = RangeOf
+_RANGE_LENGTH: type[RangeLengthConstraint[Attribute]] = RangeLengthConstraint
+
+
 def _of_one(constraint: Any) -> Any:
     """What is asked of each type of a field."""
-    while isinstance(constraint, RangeLengthConstraint | RangeOf):
-        constraint = constraint.constraint if isinstance(constraint, RangeLengthConstraint) else constraint.constr
+    while instance_of(constraint, (_RANGE_LENGTH, _RANGE)):
+        constraint = constraint.constraint if instance_of(constraint, _RANGE_LENGTH) else constraint.constr
     return constraint

@@ -30,7 +30,8 @@ from xdsl.irdl.operations import (
 _Values: TypeAlias = "Callable[[IRDLOperation], tuple[object, ...]]"
 """The operands, results or regions of an op."""
 
-_ITEM: Callable[[tuple[object, ...], int], object] = tuple.__getitem__
+_TUPLE: type[tuple[object, ...]] = tuple
+_ITEM: Callable[[tuple[object, ...], int], object] = _TUPLE.__getitem__
 _VALUES: dict[VarIRConstruct, _Values] = {
     VarIRConstruct.OPERAND: attrgetter("_operands"),
     VarIRConstruct.RESULT: attrgetter("results"),
@@ -41,7 +42,7 @@ _VALUES: dict[VarIRConstruct, _Values] = {
 def quicken(cls: type[IRDLOperation]) -> None:
     """Replaces the fields that xDSL gave `cls` by such as answer at once."""
     for name, accessor in list(vars(cls).items()):
-        field = _MAKERS.get(type(accessor))
+        field = _MAKERS.get(accessor.__class__)
         if field is not None and getattr(accessor, "construct", None) in (None, *_VALUES):
             setattr(cls, name, field(accessor))
 
@@ -133,7 +134,14 @@ def _property(accessor: PropertyAccessor) -> property:
 
 def _optional_property(accessor: OptionalPropertyAccessor) -> property:
     name, default = accessor.property_name, accessor.default_value
-    return property(lambda op: op.properties.get(name, default), accessor.__set__)
+
+    def put(op: IRDLOperation, value: Attribute | None) -> None:
+        if value is None:
+            op.properties.pop(name, None)
+        else:
+            op.properties[name] = value
+
+    return property(lambda op: op.properties.get(name, default), put)
 
 
 _MAKERS: dict[type, Callable[[Any], property]] = {

@@ -13,7 +13,7 @@ What an op *is*, and needs no code of another layer to say, is a fact of its cla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
@@ -63,7 +63,7 @@ class OpRules(Generic[RuleT]):
         return self._known[op_class]
 
     @contextmanager
-    def replaced(self, op_class: type[Operation], rule: RuleT | None) -> Iterator[None]:
+    def replaced(self, op_class: type[Operation], rule: RuleT | None) -> Generator[None]:
         """Within a `with`, ops of `op_class` have another rule; with None, none."""
         found = self.of_class(op_class)
         self._known[op_class] = rule

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects import ub
@@ -239,10 +238,16 @@ def _kernel_arguments(
     return arguments, arg_attrs
 
 
+class SpecializationProxy(NamedTuple):
+    """What the `repr` of a kernel is given to make its name of."""
+
+    constants: Mapping[str, object]
+    signature: Mapping[str, TypeName]
+
+
 def _kernel_name(fn: JITCallable, signature: Mapping[str, TypeName], constants: dict[Path, object]) -> str:
     named = {fn.arg_names[path[0]]: value for path, value in constants.items() if len(path) == 1}
-    proxy = namedtuple("SpecializationProxy", ["constants", "signature"])(named, signature)
-    name = fn.repr(proxy).rpartition(".")[2]
+    name = fn.repr(SpecializationProxy(named, signature)).rpartition(".")[2]
     if re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) is None:
         raise CompilationError(None, None, f"invalid function identifier: {name}")
     return name

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Protocol, cast
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.language.aggregates import aggregate_value
 from minitriton.language.declare import ConstexprFunction
 from minitriton.language.dtypes import base_type
@@ -37,6 +38,9 @@ class Keyed(Protocol):
 
     @property
     def used_global_vals(self) -> dict[tuple[str, int], tuple[object, dict[str, object]]]: ...
+
+
+_CONSTEXPR_FUNCTION: type[ConstexprFunction[object]] = ConstexprFunction
 
 
 class DependenciesFinder(ast.NodeVisitor):
@@ -72,7 +76,7 @@ class DependenciesFinder(ast.NodeVisitor):
         if isinstance(value, base_type):
             if scope is not None and not self.in_default:
                 self.used_global_vals[(name, id(scope))] = (value, scope)
-        elif isinstance(value, ConstexprFunction):
+        elif instance_of(value, _CONSTEXPR_FUNCTION):
             if not _module_of(value).startswith(_LANGUAGE):
                 self._record_function(self.describe(value))
         elif callable(value) and not isinstance(value, constexpr) and _module_of(value).startswith(_LANGUAGE):

@@ -130,7 +130,8 @@ class JITCallable:
             raise MinitritonError(
                 "@jit functions should be defined in a Python file", help="put the kernel into a .py file"
             ) from error
-        self._fn_name = full_name(fn)
+        self.full_name = self._fn_name = full_name(fn)
+        """Its module and qualified name. Triton's own name for it is `_fn_name`."""
         self._src = _without_decorators(self.raw_src)
         self.noinline = bool(noinline)
         unspecialized = _parameters_named(do_not_specialize, "do_not_specialize")
@@ -161,6 +162,9 @@ class JITCallable:
         )
 
     def _unsafe_update_src(self, new_src: str) -> None:
+        self.replace_source(new_src)
+
+    def replace_source(self, new_src: str) -> None:
         """Replaces the source. Callers whose key was made before must have their `hash` set to None."""
         self.hash = None
         self._tree = None
@@ -202,7 +206,7 @@ class JITCallable:
         with locks.FUNCTIONS:
             if self.hash is None:
                 # A placeholder ends the recursion of functions that call each other.
-                self.hash = f"{_UNFINISHED}{self._fn_name}"
+                self.hash = f"{_UNFINISHED}{self.full_name}"
                 try:
                     self.hash = self._digest()
                 except BaseException:
@@ -211,7 +215,9 @@ class JITCallable:
             return self.hash
 
     def _digest(self) -> str:
-        finder = DependenciesFinder(self._fn_name, self.__globals__, _enclosing_variables(self.fn), self.src, described)
+        finder = DependenciesFinder(
+            self.full_name, self.__globals__, _enclosing_variables(self.fn), self.src, described
+        )
         try:
             finder.visit(self.parse())
         except PlainFunction as error:
@@ -235,7 +241,7 @@ class JITCallable:
 
     def repr(self, specialization: object) -> str:
         """The name in the IR of a kernel made of this function."""
-        return self._fn_name
+        return self.full_name
 
     def __hash__(self) -> int:
         return id(self)
@@ -250,9 +256,10 @@ def _parameters_named(given: Iterable[int | str] | None, option: str) -> set[int
         return set()
     if not isinstance(given, str):
         with contextlib.suppress(TypeError):
-            found = set(given)
-            if all(isinstance(each, (int, str)) for each in found):
-                return found
+            found: set[object] = set(given)
+            named = {each for each in found if isinstance(each, (int, str))}
+            if len(named) == len(found):
+                return named
     raise MinitritonError(
         f"{option} must be a list of parameters, got {given!r}", help=f'for example {option}=["n"], or [1] by number'
     )
@@ -327,7 +334,7 @@ class HashedConstexprFunction(ConstexprFunction[R]):
 
     def _unsafe_update_src(self, new_src: str) -> None:
         """Replaces the source that the key is made of (the function called stays). As for kernels, callers keep their key."""
-        described(self)._unsafe_update_src(new_src)
+        described(self).replace_source(new_src)
 
 
 def constexpr_function(fn: Callable[..., R]) -> HashedConstexprFunction[R]:

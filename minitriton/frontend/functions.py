@@ -85,7 +85,7 @@ def mangled_name(fn: JITCallable, args: Sequence[object]) -> str:
     text = "_".join(constants)
     for character, replacement in ((".", "_d_"), ("'", "_sq_"), ("[", "_"), ("]", "_")):
         text = text.replace(character, replacement)
-    return f"{fn._fn_name}__{'_'.join(types)}__{text}"
+    return f"{fn.full_name}__{'_'.join(types)}__{text}"
 
 
 def _mangle(values: Iterable[object], path: tuple[int, ...], types: list[str], constants: list[str]) -> None:

@@ -23,9 +23,7 @@ def replace_by_buffer(rewriter: Rewriter, tensor: SSAValue, buffer: SSAValue) ->
     copies = [
         use.operation
         for use in tensor.uses
-        if isinstance(use.operation, ttg.LocalAllocOp)
-        and isinstance(use.operation.result.type, ttg.MemDescType)
-        and use.operation.result.type.encoding == buffer.type.encoding
+        if isinstance(use.operation, ttg.LocalAllocOp) and use.operation.result.type.encoding == buffer.type.encoding
     ]
     for copy in copies:
         replace_buffer(rewriter, copy.results[0], buffer)

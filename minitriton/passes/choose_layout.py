@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import PipelineError
 from minitriton.layouts.builders import blocked_for_cga
@@ -57,7 +58,7 @@ class ChooseLayout(Pass):
             return
         chosen = through_tensors[self.access]
         type_ = chosen.operands[0].type
-        assert isinstance(type_, TensorType)
+        assert instance_of(type_, TensorType)
         shape = type_.get_shape()
         if len(shape) != len(self.order):
             return
@@ -68,4 +69,4 @@ class ChooseLayout(Pass):
 
 
 def _has_pointers(type_: object) -> bool:
-    return isinstance(type_, TensorType) and isinstance(type_.element_type, PointerType)
+    return instance_of(type_, TensorType) and isinstance(type_.element_type, PointerType)

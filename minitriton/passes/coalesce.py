@@ -29,6 +29,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.analysis.slices.connected import ConnectedSlices
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
@@ -88,7 +89,7 @@ def _memory_ops(module: ModuleOp) -> tuple[list[_Access], list[Operation]]:
         elif access is not None:
             pointer = access.pointer_of(op)
             type_ = pointer.type
-            if isinstance(type_, TensorType) and isinstance(type_.element_type, PointerType):
+            if instance_of(type_, TensorType) and isinstance(type_.element_type, PointerType):
                 layout = ttg.layout_of(type_)
                 accesses.append(_Access(op, pointer, type_, type_.get_shape(), layout.cga if layout else ()))
     return accesses, through_descriptors
@@ -160,7 +161,7 @@ def _descriptor_layout(op: Operation) -> Blocked:
     access = MemoryAccess.of(op)
     assert access is not None
     type_ = access.data_of(op).type
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     layout = ttg.layout_of(type_)
     cga = layout.cga if layout else ()
     shape = type_.get_shape()
@@ -181,7 +182,7 @@ def convert_to_layout(op: Operation, layout: Blocked) -> Operation:
     rows = access.rows_of(op) if isinstance(access, DescriptorAccess) else None
     operands: list[SSAValue] = []
     for operand in op.operands:
-        if isinstance(operand.type, TensorType) and operand is not rows:
+        if instance_of(operand.type, TensorType) and operand is not rows:
             conversion = _conversion(operand, with_layout(operand.type, layout), op)
             block.insert_op_before(conversion, op)
             operand = conversion.results[0]

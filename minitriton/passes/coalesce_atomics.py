@@ -22,6 +22,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import target_arch
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import element_type
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Blocked
@@ -55,7 +56,7 @@ class CoalesceAtomics(Pass):
 def _held(atomic: _Atomic) -> int:
     """Neighbours that a thread holds along the fastest axis of a blocked layout."""
     type_ = atomic.ptr.type
-    layout = ttg.layout_of(type_) if isinstance(type_, TensorType) else None
+    layout = ttg.layout_of(type_) if instance_of(type_, TensorType) else None
     return layout.size_per_thread[layout.order[0]] if isinstance(layout, Blocked) else 1
 
 
@@ -70,7 +71,7 @@ def _width(axis_info: AxisInfoAnalysis, atomic: _Atomic) -> int:
 
 def _narrowed(atomic: _Atomic, width: int) -> Blocked:
     type_ = atomic.ptr.type
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     layout = ttg.layout_of(type_)
     assert isinstance(layout, Blocked)
     sizes = list(layout.size_per_thread)

@@ -34,6 +34,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
 from minitriton.analysis.slices.connected_data import ConnectedData
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -96,7 +97,7 @@ def _access(op: Operation) -> _Access | None:
     if not isinstance(op, (tt.LoadOp, tt.StoreOp)):
         return None
     type_ = op.operands[0].type
-    if not isinstance(type_, TensorType):
+    if not instance_of(type_, TensorType):
         return None
     layout, bits = ttg.layout_of(type_), pointee_bits(type_)
     if not isinstance(layout, Blocked) or not bits:
@@ -122,11 +123,11 @@ def _has_odd_number(module: ModuleOp) -> bool:
         if entry is None:
             continue
         hints = function.properties.get("arg_attrs")
-        attributes = hints.data if isinstance(hints, ArrayAttr) else ()
+        attributes = hints.data if instance_of(hints, ArrayAttr) else ()
         for index, argument in enumerate(entry.args):
             own = attributes[index] if index < len(attributes) else None
             divided = isinstance(own, DictionaryAttr) and "tt.divisibility" in own.data
-            if isinstance(argument.type, IntegerType) and not divided:
+            if instance_of(argument.type, IntegerType) and not divided:
                 return True
     return False
 

@@ -21,6 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.dialects import arith, tt
 from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import defining, operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.constants import constant_attr, float_attr, int_constant, number_of, width_of
@@ -137,7 +138,7 @@ def sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
             return False
         factors.append(expanded)
     full = operand_at(product, 0).type
-    assert isinstance(full, TensorType)
+    assert instance_of(full, TensorType)
     shape = full.get_shape()
     if shape[2] < _SMALLEST_DOT or shape[0] < _SMALLEST_DOT:
         return False
@@ -154,7 +155,7 @@ def reorder_before_reduction(op: Operation, rewriter: Rewriter) -> bool:
     if "allow_reorder" in op.properties:
         return False
     result = op.results[0]
-    if not isinstance(result.type, TensorType) or len(result.type.get_shape()) != 1:
+    if not instance_of(result.type, TensorType) or len(result.type.get_shape()) != 1:
         return False
     users = [use.operation for use in result.uses]
     if any(user.__class__ not in (tt.ReduceOp, tt.HistogramOp) or len(operand_values(user)) > 1 for user in users):
@@ -171,7 +172,7 @@ def load_fewer_dimensions(op: Operation, rewriter: Rewriter) -> bool:
     if load is None or not load.results[0].has_one_use():
         return False
     loaded, result_type = load.results[0].type, op.results[0].type
-    assert isinstance(loaded, TensorType) and isinstance(result_type, TensorType)
+    assert instance_of(loaded, TensorType) and instance_of(result_type, TensorType)
     full, reduced = loaded.get_shape(), result_type.get_shape()
     dropped = len(full) - len(reduced)
     if dropped <= 0 or any(size != 1 for size in full[:dropped]) or full[dropped:] != reduced:

@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, NoneAttr,
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from minitriton.dialects import arith, tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import set_type
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.verification.module import attributes_complaint
@@ -116,11 +117,11 @@ class Launch:
 @lru_cache(maxsize=4096)
 def default_type(type_: Attribute, launch: Launch) -> Attribute:
     """`type_` with the default layout, if it is a tensor (or a pointer to one) without a layout."""
-    if isinstance(type_, TensorType):
+    if instance_of(type_, TensorType):
         if not isinstance(type_.encoding, NoneAttr):
             return type_
         return with_layout(type_, launch.default_layout(type_.get_shape()))
-    if isinstance(type_, tt.PointerType) and isinstance(type_.pointee_type, TensorType):
+    if isinstance(type_, tt.PointerType) and instance_of(type_.pointee_type, TensorType):
         return tt.PointerType(default_type(type_.pointee_type, launch), type_.address_space.data)
     if isinstance(type_, FunctionType):
         return FunctionType.from_lists(
@@ -193,7 +194,7 @@ def _source_layout(op: Operation) -> DistributedEncoding:
 
 
 def _has_layouts(values: Iterable[SSAValue]) -> bool:
-    return all(layout_of_value(v) is not None for v in values if isinstance(v.type, TensorType))
+    return all(layout_of_value(v) is not None for v in values if instance_of(v.type, TensorType))
 
 
 @_RULES.add(arith.ConstantOp)
@@ -332,7 +333,7 @@ def _broadcast(converter: _Converter, op: tt.BroadcastOp) -> None:
 def _reduce(converter: _Converter, op: tt.ReduceOp) -> None:
     axis = op.axis.value.data
     for result in op.results:
-        if isinstance(result.type, TensorType) and layout_of_value(result) is None:
+        if instance_of(result.type, TensorType) and layout_of_value(result) is None:
             converter.set_result_layout(result, Slice(axis, _source_layout(op)))
 
 

@@ -22,7 +22,7 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
@@ -30,6 +30,7 @@ from minitriton.analysis.operations import ops_of
 from minitriton.analysis.ring_positions import ring_position
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.attribute_values import is_true
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import VIEWS, nested_operands
@@ -60,7 +61,7 @@ def _delay(wait: ttng.WarpGroupDotWaitOp) -> None:
         end = end.next_op
     if end is None or (not started and not _is_followed_by_work(wait, end)):
         return
-    _replace(wait, end, cast(IntegerAttr, wait.pendings).value.data + started)
+    _replace(wait, end, wait.pendings.value.data + started)
 
 
 def _must_follow(op: Operation, results: set[SSAValue], read: list[SSAValue] | None) -> bool:
@@ -81,14 +82,14 @@ _HARMLESS = (ttng.WaitBarrierOp, ttng.BarrierExpectOp, *VIEWS)
 def _buffers_read(wait: ttng.WarpGroupDotWaitOp) -> list[SSAValue] | None:
     """The buffers that the products waited for read, views seen through; None if a product is not known: a wait that leaves
     some running is for those of iterations before, whose buffers it does not name."""
-    if cast(IntegerAttr, wait.pendings).value.data:
+    if wait.pendings.value.data:
         return None
     found: list[SSAValue] = []
     for value in wait.operands:
-        if isinstance(value.type, TensorType):
+        if instance_of(value.type, TensorType):
             if not isinstance(value, OpResult) or not isinstance(value.op, ttng.WarpGroupDotOp):
                 return None
-            found.extend(_viewed(v) for v in operand_values(value.op)[:2] if not isinstance(v.type, TensorType))
+            found.extend(_viewed(v) for v in operand_values(value.op)[:2] if not instance_of(v.type, TensorType))
     return found
 
 
@@ -128,7 +129,7 @@ def _is_followed_by_work(wait: Operation, end: Operation) -> bool:
     """Whether tensors of floats are computed between: addresses and counters are not worth moving for."""
     op = wait.next_op
     while op is not None and op is not end:
-        if any(isinstance(r.type, TensorType) and isinstance(r.type.element_type, AnyFloat) for r in op.results):
+        if any(instance_of(r.type, TensorType) and isinstance(r.type.element_type, AnyFloat) for r in op.results):
             return True
         op = op.next_op
     return False
@@ -139,7 +140,7 @@ def _replace(wait: ttng.WarpGroupDotWaitOp, before: Operation, pendings: int) ->
     values: dict[SSAValue, None] = dict.fromkeys(wait.operands)
     for value in wait.operands:
         dot = value.op if isinstance(value, OpResult) else None
-        if isinstance(dot, ttng.WarpGroupDotOp) and dot.parent is wait.parent and isinstance(dot.a.type, TensorType):
+        if isinstance(dot, ttng.WarpGroupDotOp) and dot.parent is wait.parent and instance_of(dot.a.type, TensorType):
             values[dot.a] = None
     new = ttng.WarpGroupDotWaitOp(list(values), pendings=pendings)
     new.location = wait.location

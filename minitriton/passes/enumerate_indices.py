@@ -27,6 +27,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith
 from minitriton.dialects.facts import BlursIndices
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, tensor_type
 from minitriton.pass_registry import Pass, Property, register_pass
 
@@ -66,7 +67,7 @@ def _breaks_facts(op: Operation) -> bool:
     """Whether axis info may claim less than is true of the result. (Of `&` too, if not of conditions.)"""
     if isinstance(op, arith.AndIOp):
         return getattr(op.results[0].type, "element_type", None) == i32
-    return BlursIndices.of(op) is not None and isinstance(op.results[0].type, TensorType)
+    return BlursIndices.of(op) is not None and instance_of(op.results[0].type, TensorType)
 
 
 def _indices(access: Operation) -> Iterator[SSAValue]:
@@ -97,7 +98,7 @@ def _fills_vectors(value: SSAValue, known: AxisInfo) -> bool:
 
 def _is_index(value: SSAValue) -> bool:
     type_ = value.type
-    return isinstance(type_, TensorType) and (
+    return instance_of(type_, TensorType) and (
         isinstance(type_.element_type, PointerType) or type_.element_type.name == "integer_type"
     )
 

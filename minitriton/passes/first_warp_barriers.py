@@ -29,7 +29,7 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_of
@@ -135,7 +135,7 @@ class _Loop:
             op = self.ops[number]
             if isinstance(op, ttng.WarpGroupDotOp):
                 started += 1
-            elif isinstance(op, ttng.WarpGroupDotWaitOp) and cast(IntegerAttr, op.pendings).value.data <= started:
+            elif isinstance(op, ttng.WarpGroupDotWaitOp) and op.pendings.value.data <= started:
                 return int(number < start), number
         return None
 

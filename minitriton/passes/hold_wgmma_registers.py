@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
@@ -59,7 +59,7 @@ def _is_view(op: Operation) -> bool:
 
 
 def _reads_registers(dot: ttng.WarpGroupDotOp) -> bool:
-    return isinstance(dot.a.type, TensorType) and bool(cast(IntegerAttr, dot.is_async).value.data)
+    return isinstance(dot.a.type, TensorType) and bool(dot.is_async.value.data)
 
 
 class _Body:
@@ -113,7 +113,7 @@ class _Body:
         for op in (*self.ops[self.index[dot] + 1 :], *self.ops[:end]):
             if isinstance(op, ttng.WarpGroupDotOp):
                 started += 1
-            elif isinstance(op, ttng.WarpGroupDotWaitOp) and cast(IntegerAttr, op.pendings).value.data <= started:
+            elif isinstance(op, ttng.WarpGroupDotWaitOp) and op.pendings.value.data <= started:
                 return True
         return False
 

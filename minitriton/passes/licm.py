@@ -24,6 +24,7 @@ from minitriton.analysis.operations import ops_in, ops_in_inner_first
 from minitriton.dialects import arith, tt
 from minitriton.dialects.facts.gpu_traits import i32_array
 from minitriton.dialects.facts.region_flow import Loop, RegionFlow
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.rewriting.effects import is_memory_effect_free, is_safe_to_speculate, only_reads
@@ -90,7 +91,7 @@ class _Hoister:
         """The load happens only if the loop would run."""
         low, high = operand_values(self.loop)[:2]
         mask = self._before_loop(arith.CmpiOp(low, high, "slt"))
-        if isinstance(load.ptr.type, TensorType):
+        if instance_of(load.ptr.type, TensorType):
             shape = load.ptr.type
             mask = self._before_loop(tt.SplatOp(mask, TensorType(mask.type, shape.shape, shape.encoding)))
         if load.mask is not None:

@@ -29,6 +29,7 @@ from minitriton.analysis.axis_info.types import pointee_bytes, shape_of
 from minitriton.analysis.float_order import float_order_matters
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import Pass, Property, register_pass
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class MergeTileAxes(Pass):
 def _has_short_axis(access: Operation) -> bool:
     """Whether the tile has axes to merge: an inner one that is shorter than a vector, and another that is not of length 1."""
     type_ = access.operands[0].type
-    if not isinstance(type_, TensorType):
+    if not instance_of(type_, TensorType):
         return False
     unit, shape = pointee_bytes(type_), type_.get_shape()
     longer = [size for size in shape if size > 1]

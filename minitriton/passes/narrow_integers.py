@@ -21,6 +21,7 @@ from minitriton.analysis.integer_range.fact import signed, unsigned
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import predicate_of
 from minitriton.dialects.facts import Division, MovesElements, OfLowBits
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import element_type
 from minitriton.rewriting.constants import int_constant
 from minitriton.rewriting.insertion import Inserter
@@ -30,11 +31,11 @@ _MINUS_2_31, _2_31 = -(1 << 31), 1 << 31
 
 def _is_64_bits(type_: Attribute) -> bool:
     element = element_type(type_)
-    return isinstance(element, IntegerType) and element.width.data == 64
+    return instance_of(element, IntegerType) and element.width.data == 64
 
 
 def _type32(type_: Attribute) -> Attribute:
-    return TensorType(i32, type_.shape, type_.encoding) if isinstance(type_, TensorType) else i32
+    return TensorType(i32, type_.shape, type_.encoding) if instance_of(type_, TensorType) else i32
 
 
 def fits_signed(found: IntegerRange) -> bool:
@@ -153,7 +154,7 @@ def narrow_comparison(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter)
 
 def narrow_offset(op: Operation, ranges: IntegerRangeAnalysis, at: Inserter) -> SSAValue | None:
     """addptr p, (moved (ext a)) = addptr p, (moved a), of tensors: pointers extend their offsets themselves"""
-    if not isinstance(op, tt.AddPtrOp) or not isinstance(op.results[0].type, TensorType):
+    if not isinstance(op, tt.AddPtrOp) or not instance_of(op.results[0].type, TensorType):
         return None
     pointer, offset = op.operands
     if not _is_64_bits(offset.type) or not fits_signed(ranges.get(offset)) or not _is_from_32(offset):

@@ -26,6 +26,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.memory_access import DescriptorAccess
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import block_of, last_op_of, set_type
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
@@ -100,7 +101,7 @@ def _wish_of_use(op: Operation) -> tuple[SSAValue, Wish] | None:
         return None
     data = access.data_of(op)
     wanted, tensor = _buffer_wanted(op.results[0]) if access.is_load else None, data.type
-    assert isinstance(tensor, TensorType)
+    assert instance_of(tensor, TensorType)
     layout = wanted or ttg.layout_of(tensor)
     shape = tensor.get_shape()
     padded = (1,) * (len(_block_type(access.pointer_of(op)).get_shape()) - len(shape)) + shape

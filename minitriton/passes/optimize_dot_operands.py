@@ -110,7 +110,7 @@ def transpose_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
     if op.src is None or user is None or user.name != "ttng.warp_group_dot":
         return False
     trans = _transpose_of(op)
-    type_ = cast(ttg.MemDescType, op.result.type)
+    type_ = op.result.type
     shared = ttg.layout_of(type_)
     if trans is None or not isinstance(shared, NVMMAShared):
         return False
@@ -130,7 +130,7 @@ def reshape_buffer(op: ttg.LocalAllocOp, rewriter: Rewriter) -> bool:
     if source is None or not isinstance(source, OpResult) or not isinstance(source.op, tt.ReshapeOp):
         return False
     before = cast(TensorType, source.op.src.type)
-    type_ = cast(ttg.MemDescType, op.result.type)
+    type_ = op.result.type
     shared = ttg.layout_of(type_)
     assert isinstance(shared, SharedEncoding)
     inner = memdesc_reshape_dst(type_.get_shape(), shared, before.get_shape())

@@ -38,6 +38,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import neutral_element
 from minitriton.dialects.facts.layout import axis_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, Slice
 from minitriton.layouts.inference import reshape_dst
@@ -190,7 +191,7 @@ class LoopAccumulation:
         reduced = self._reduction(result, axis_of(self.reduce))
         insert_after_value(reduced, result)
         total = reduced.results[0]
-        if isinstance(type_, TensorType):
+        if instance_of(type_, TensorType):
             convert = ttg.ConvertLayoutOp(total, type_)
             convert.location = self.reduce.location
             insert_after_value(convert, total)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values, set_type
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -66,7 +67,7 @@ class _Prefetched:
     def depth(self) -> int:
         """Elements along K."""
         type_ = self.dot.a.type
-        assert isinstance(type_, TensorType)
+        assert instance_of(type_, TensorType)
         return type_.get_shape()[-1]
 
 
@@ -84,7 +85,7 @@ def _dot_of(loop: scf.ForOp) -> _Prefetched | None:
     if dot is None:
         return None
     a_layout, a_type = layout_of_value(dot.a), dot.a.type
-    if not isinstance(a_layout, DotOperand) or not isinstance(a_type, TensorType):
+    if not isinstance(a_layout, DotOperand) or not instance_of(a_type, TensorType):
         return None
     step = 8 * a_layout.k_width or _STEP_BITS // element_bits(a_type)
     operands = [_operand(loop, index, value) for index, value in enumerate((dot.a, dot.b))]
@@ -207,7 +208,7 @@ class _Taking:
 
 def _narrowed(type_: Attribute, first: Attribute, source: Attribute) -> TensorType:
     """`type_` in the shape of a step, in the layout of what it is made from."""
-    assert isinstance(type_, TensorType) and isinstance(first, TensorType) and isinstance(source, TensorType)
+    assert instance_of(type_, TensorType) and instance_of(first, TensorType) and instance_of(source, TensorType)
     return TensorType(type_.element_type, first.get_shape(), source.encoding)
 
 

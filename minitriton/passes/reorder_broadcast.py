@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith, tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalization import tt_shape
@@ -36,7 +37,7 @@ def is_elementwise(cls: type[Operation]) -> bool:
 
 
 def _splat_number(op: Operation) -> int | float | None:
-    if op.__class__ is arith.ConstantOp and isinstance(op.results[0].type, TensorType):
+    if op.__class__ is arith.ConstantOp and instance_of(op.results[0].type, TensorType):
         return number_of(constant_attr(op.results[0]))
     return None
 
@@ -71,7 +72,7 @@ def move_broadcast_after(op: Operation, rewriter: Rewriter) -> bool:
     for producer in producers:
         if producer.__class__ is tt.BroadcastOp:
             type = operand_at(producer, 0).type
-            assert isinstance(type, TensorType)
+            assert instance_of(type, TensorType)
             if source is None:
                 source = type
             elif source.shape != type.shape:
@@ -96,7 +97,7 @@ def _at_shape(producer: Operation, source: TensorType, rewriter: Rewriter) -> SS
     if producer.__class__ is tt.BroadcastOp:
         return operand_at(producer, 0)
     old = producer.results[0].type
-    assert isinstance(old, TensorType)
+    assert instance_of(old, TensorType)
     type = TensorType(old.element_type, source.shape, source.encoding)
     if producer.__class__ is tt.SplatOp:
         return rewriter.insert(tt.SplatOp(operand_at(producer, 0), type)).results[0]
@@ -118,7 +119,7 @@ def move_splat_after(op: Operation, rewriter: Rewriter) -> bool:
         else:
             number = _splat_number(producer)
             type = producer.results[0].type
-            assert number is not None and isinstance(type, TensorType)
+            assert number is not None and instance_of(type, TensorType)
             operands.append(rewriter.constant(number_attr(type.element_type, number)))
     types: list[Attribute] = [element_type(result.type) for result in op.results]
     new = rewriter.insert(_again(op, operands, types))

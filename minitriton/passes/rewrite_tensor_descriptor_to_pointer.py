@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import DescriptorReduceKind, PaddingOption, RMWOp
 from minitriton.dialects.tt.types import TensorDescType, pointer_type, tensor_type
@@ -31,7 +32,7 @@ from minitriton.errors import PassError
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.strided_access import along, inside, pointers, positions
 from minitriton.rewriting.constants import constant_op, int_attr, int_constant, number_attr
-from minitriton.rewriting.value_expansion import ValueExpansion
+from minitriton.rewriting.value_expansion import Rule, ValueExpansion
 
 Access = tt.DescriptorLoadOp | tt.DescriptorStoreOp | tt.DescriptorReduceOp
 RowAccess = tt.DescriptorGatherOp | tt.DescriptorScatterOp
@@ -157,7 +158,7 @@ def _reduce(e: ValueExpansion, op: Operation) -> None:
 
 def atomic_kind(kind: DescriptorReduceKind, element: Attribute) -> RMWOp | None:
     """The atomic op that combines as `kind` does, None if there is none for `element`."""
-    signedness = element.signedness.data if isinstance(element, IntegerType) else None
+    signedness = element.signedness.data if instance_of(element, IntegerType) else None
     match kind:
         case DescriptorReduceKind.ADD:
             return RMWOp.FADD if signedness is None else RMWOp.ADD
@@ -185,14 +186,14 @@ def _row_access(e: ValueExpansion, op: RowAccess, type_: TensorType) -> tuple[SS
 
 
 def _gather(e: ValueExpansion, op: Operation) -> None:
-    assert isinstance(op, tt.DescriptorGatherOp) and isinstance(op.result.type, TensorType)
+    assert isinstance(op, tt.DescriptorGatherOp) and instance_of(op.result.type, TensorType)
     where, mask = _row_access(e, op, op.result.type)
     other = _Descriptor.of(e, op.desc).padding(e, op.result.type)
     _replace(op, e.insert(tt.LoadOp(where, mask, other)))
 
 
 def _scatter(e: ValueExpansion, op: Operation) -> None:
-    assert isinstance(op, tt.DescriptorScatterOp) and isinstance(op.src.type, TensorType)
+    assert isinstance(op, tt.DescriptorScatterOp) and instance_of(op.src.type, TensorType)
     where, mask = _row_access(e, op, op.src.type)
     e.insert(tt.StoreOp(where, op.src, mask))
 
@@ -205,7 +206,7 @@ def _refuse(op: Operation) -> PassError:
     )
 
 
-_RULES = {
+_RULES: dict[type[Operation], Rule] = {
     tt.MakeTensorDescOp: _make,
     tt.DescriptorLoadOp: _load,
     tt.DescriptorStoreOp: _store,

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from minitriton.analysis.locations import source_location
 from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.constraints import is_float
 from minitriton.dialects.tt.enums import PaddingOption
 from minitriton.dialects.tt.types import PointerType, is_tensor_pointer, pointer_type
@@ -31,11 +32,11 @@ from minitriton.errors import PassError
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.strided_access import inside, pointers, positions
 from minitriton.rewriting.constants import constant_op, number_attr
-from minitriton.rewriting.value_expansion import ValueExpansion
+from minitriton.rewriting.value_expansion import Rule, ValueExpansion
 
 
 def _block_type(type_: Attribute) -> TensorType:
-    assert isinstance(type_, PointerType) and isinstance(type_.pointee_type, TensorType)
+    assert isinstance(type_, PointerType) and instance_of(type_.pointee_type, TensorType)
     return type_.pointee_type
 
 
@@ -85,7 +86,11 @@ def _access(e: ValueExpansion, op: tt.LoadOp | tt.StoreOp) -> tuple[SSAValue, SS
     rank = len(shape)
     base, *numbers = e.parts(op.ptr)
     sizes, strides, offsets = (numbers[start : start + rank] for start in (0, rank, 2 * rank))
-    at = cache(lambda dim: positions(e.insert, offsets[dim], shape, dim))
+
+    @cache
+    def at(dim: int) -> SSAValue:
+        return positions(e.insert, offsets[dim], shape, dim)
+
     where = pointers(e.insert, base, strides, shape, at)
     return where, inside(e.insert, sizes, shape, op.boundary_check.get_values(), at), shape
 
@@ -122,7 +127,7 @@ def _refuse(op: Operation) -> PassError:
     )
 
 
-_RULES = {
+_RULES: dict[type[Operation], Rule] = {
     tt.MakeTensorPtrOp: _make,
     tt.AdvanceOp: _advance,
     tt.LoadOp: _load,

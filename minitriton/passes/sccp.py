@@ -21,12 +21,12 @@ from xdsl.dialects import ub
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.dialects import arith
 from minitriton.dialects.facts.region_flow import RegionFlow
 from minitriton.dialects.op_access import operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.constant_pool import home_block
 from minitriton.rewriting.constants import constant_attr, constant_key, constant_op, number_of
 from minitriton.rewriting.effects import would_be_trivially_dead

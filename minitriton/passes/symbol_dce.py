@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolOpInterface
 
 from minitriton.analysis.operations import ops_in
+from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import Pass, Property, register_pass
 
 
@@ -34,7 +35,7 @@ def is_private(op: Operation) -> bool:
 def _references(attr: Attribute) -> list[str]:
     if isinstance(attr, SymbolRefAttr):
         return [attr.root_reference.data]
-    if isinstance(attr, ArrayAttr):
+    if instance_of(attr, ArrayAttr):
         return [name for element in attr.data for name in _references(element)]
     if isinstance(attr, DictionaryAttr):
         return [name for element in attr.data.values() for name in _references(element)]

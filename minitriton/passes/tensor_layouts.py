@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue, TypedAttribute
 
 from minitriton.dialects import ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding, Encoding
 
@@ -59,7 +60,7 @@ def set_layout(value: SSAValue, layout: Encoding) -> None:
 def element_bits(type_: TensorType) -> int:
     """Bits of a number in a tensor; 0 for pointers."""
     element = type_.element_type
-    if isinstance(element, IntegerType):
+    if instance_of(element, IntegerType):
         return element.width.data
     return element.bitwidth if isinstance(element, AnyFloat) else 0
 

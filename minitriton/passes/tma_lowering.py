@@ -28,6 +28,7 @@ from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.encodings import SharedMemorySpaceAttr
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType, pointer_type
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
@@ -75,7 +76,7 @@ def _load(
 ) -> bool:
     """A buffer filled by `copy(barrier, buffer, predicate)`, waited for at once."""
     tensor = op.result.type
-    assert isinstance(tensor, TensorType)
+    assert instance_of(tensor, TensorType)
     type_ = _buffer_type(op.desc, tensor, mutable=True)
     buffer = rewriter.insert(ttg.LocalAllocOp(None, type_)).result
     barrier = rewriter.insert(ttg.LocalAllocOp(None, _BARRIER)).result
@@ -120,7 +121,7 @@ def _store(
 ) -> bool:
     """The tensor in a buffer, which `copy(buffer)` sends off; waited for until it has been read."""
     tensor = op.src.type
-    assert isinstance(tensor, TensorType)
+    assert instance_of(tensor, TensorType)
     buffer = rewriter.insert(ttg.LocalAllocOp(op.src, _buffer_type(op.desc, tensor, mutable=False))).result
     rewriter.insert(ttng.FenceAsyncSharedOp(b_cluster=False))
     rewriter.insert(copy(buffer))

@@ -26,6 +26,7 @@ from xdsl.ir import OpResult, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import defining
 from minitriton.layouts.encodings import Blocked, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -71,7 +72,7 @@ def _is_used_once(value: SSAValue) -> bool:
 def _layout_for(alloc: ttg.LocalAllocOp, load: tt.LoadOp, warps: int, lanes_along_k: int) -> Blocked | None:
     """The layout without collisions, if the buffer is contiguous along the other dimension than the load."""
     buffer, type_ = alloc.results[0].type, load.results[0].type
-    if not isinstance(buffer, ttg.MemDescType) or not isinstance(type_, TensorType) or element_bits(type_) != _BITS:
+    if not isinstance(buffer, ttg.MemDescType) or not instance_of(type_, TensorType) or element_bits(type_) != _BITS:
         return None
     shared, loaded = ttg.layout_of(buffer), ttg.layout_of(type_)
     if not isinstance(shared, NVMMAShared) or not isinstance(loaded, Blocked) or len(type_.get_shape()) != 2:

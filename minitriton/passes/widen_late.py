@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import element_bits
 
@@ -59,7 +60,7 @@ class WidenLate(Pass):
 
 def _widens(cast: Operation) -> bool:
     source, result = cast.operands[0].type, cast.results[0].type
-    if not isinstance(source, TensorType) or not isinstance(result, TensorType):
+    if not instance_of(source, TensorType) or not instance_of(result, TensorType):
         return False
     return 1 < element_bits(source) < element_bits(result)
 

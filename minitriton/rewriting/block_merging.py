@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
+from minitriton.dialects.op_access import block_successors, last_op_of, operand_at, operand_values
 from minitriton.rewriting.equivalence import OperationKeys
 from minitriton.rewriting.regions import drop_arguments, forwarded_operands, regions_inside
 
@@ -40,8 +40,8 @@ class _Cluster:
     """Equal blocks: the first stays."""
 
     leader: Block
-    others: list[Block] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    others: list[Block] = field(default_factory=list[Block])
+    places: list[Place] = field(default_factory=list[Place])
     """Where operands differ."""
 
 
@@ -49,7 +49,7 @@ def _merge_in(region: Region) -> bool:
     groups: dict[tuple[int, ...], list[Block]] = {}
     for block in list(region.blocks)[1:]:
         last = block.last_op
-        groups.setdefault(tuple(map(id, last._successors)) if last is not None else (), []).append(block)
+        groups.setdefault(tuple(map(id, block_successors(last))) if last is not None else (), []).append(block)
     merged = False
     for blocks in groups.values():
         if len(blocks) == 1:
@@ -79,7 +79,7 @@ class _ShapeKeys(OperationKeys):
                 tuple(number(r.type) for r in op.results),
                 tuple(sorted((name, number(a)) for name, a in op.properties.items())),
                 tuple(sorted((name, number(a)) for name, a in op.attributes.items())),
-                tuple(map(id, op._successors)),
+                tuple(map(id, block_successors(op))),
             )
             for op in block.ops
         )
@@ -168,7 +168,7 @@ def _redirect(block: Block, target: Block, values: Sequence[SSAValue]) -> None:
                 sides.append((target, [*given, *values]) if to is block else (to, given))
             new = cf.ConditionalBranchOp(branch.cond, *sides[0], *sides[1])
         else:
-            branch.successors = [target if to is block else to for to in branch._successors]
+            branch.successors = [target if to is block else to for to in block_successors(branch)]
             continue
         new.location = branch.location
         new.attributes = dict(branch.attributes)

@@ -12,9 +12,10 @@ form that xDSL's parser builds.
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
-from typing import Any
+from operator import attrgetter
+from typing import cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -32,6 +33,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, OpResult, SSAValue, TypedAttribute
 
 from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.attribute_values import dense_bytes
+from minitriton.dialects.narrowing import instance_of
 from minitriton.rewriting.floats import round_to
 
 INDEX_WIDTH = 64
@@ -71,9 +74,12 @@ def _splat_number(attr: DenseIntOrFPElementsAttr) -> int | float | None:
     return None if element is None else packable(attr.type.element_type).unpack(element, 1)[0]
 
 
-def packable(type: Attribute) -> PackableType[Any]:
+_PACKABLE: type[PackableType[int | float]] = PackableType
+
+
+def packable(type: Attribute) -> PackableType[int | float]:
     """A type of numbers, which knows their bytes."""
-    assert isinstance(type, PackableType)
+    assert instance_of(type, _PACKABLE)
     return type
 
 
@@ -95,20 +101,19 @@ def float_constant(value: SSAValue) -> float | None:
     return number if type(number) is float else None
 
 
+_element_type = cast(Callable[[Attribute], Attribute], attrgetter("element_type"))
 _SHAPED = frozenset({TensorType, VectorType})
 
 
 def element_type(type: Attribute) -> Attribute:
     """The element type of a tensor or vector, else `type` itself."""
-    if type.__class__ in _SHAPED:
-        return type.element_type  # pyright: ignore[reportAttributeAccessIssue]
-    return type
+    return _element_type(type) if type.__class__ in _SHAPED else type
 
 
 def width_of(type: Attribute) -> int:
     """Bits of an integer (or index, or float) type or of the elements of a tensor of these."""
     scalar = element_type(type)
-    if isinstance(scalar, IntegerType):
+    if instance_of(scalar, IntegerType):
         return scalar.width.data
     if isinstance(scalar, IndexType):
         return INDEX_WIDTH
@@ -132,15 +137,15 @@ def int_attr(type: Attribute, value: int) -> Attribute:
     """`value` (wrapped to the type's width) as attribute of an integer type or a tensor of one."""
     scalar = element_type(type)
     wrapped = to_signed(value, width_of(scalar))
-    if isinstance(type, IntegerType | IndexType):
+    if instance_of(type, (IntegerType, IndexType)):
         return IntegerAttr(wrapped, type)
     return _splat(type, wrapped)
 
 
 def _splat(type: Attribute, number: int | float) -> DenseIntOrFPElementsAttr:
     """An attribute of a tensor or vector that stores one element for all."""
-    assert isinstance(type, TensorType | VectorType)
-    return DenseIntOrFPElementsAttr(type, BytesAttr(packable(type.element_type).pack((number,))))
+    assert instance_of(type, (TensorType, VectorType))
+    return dense_bytes(type, BytesAttr(packable(type.element_type).pack((number,))))
 
 
 def float_attr(type: Attribute, value: float) -> Attribute:
@@ -168,9 +173,9 @@ def splat_to(attr: Attribute, type: Attribute) -> Attribute | None:
 
 def constant_key(attr: Attribute) -> Hashable:
     """Equal exactly for attributes that denote the same constant, bit for bit and type for type."""
-    if isinstance(attr, FloatAttr):
+    if instance_of(attr, FloatAttr):
         return (attr.type, struct.pack("<d", attr.value.data))
-    if isinstance(attr, DenseIntOrFPElementsAttr):
+    if instance_of(attr, DenseIntOrFPElementsAttr):
         element = splat_bytes(attr)
         return attr if element is None else (attr.type, element)
     return attr

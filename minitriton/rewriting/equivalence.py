@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Commutative
 
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.op_access import block_successors, operand_values
 from minitriton.rewriting.constants import constant_key
 
 _commutative: dict[type[Operation], bool] = {}
@@ -148,7 +148,7 @@ class _Comparison:
             return False
         if not self._same(a.attributes, b.attributes):
             return False
-        if [self.blocks.get(target, target) for target in a._successors] != list(b._successors):
+        if [self.blocks.get(target, target) for target in block_successors(a)] != list(block_successors(b)):
             return False
         return all(map(self._equal_regions, a.regions, b.regions))
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
-import minitriton.rewriting.folds  # noqa: F401  (registers the folders)
 from minitriton.dialects.op_access import next_op
 from minitriton.remarks import remark
+from minitriton.rewriting import folds as folds  # registers the folders
 from minitriton.rewriting.block_merging import merge_blocks
 from minitriton.rewriting.constant_pool import CONSTANT_CLASSES, ConstantPool
 from minitriton.rewriting.effects import would_be_trivially_dead

@@ -13,7 +13,7 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.op_access import OpT, last_op_of, next_op, operand_values
+from minitriton.dialects.op_access import OpT, block_successors, hand_on_name, last_op_of, next_op, operand_values
 from minitriton.rewriting.effects import would_be_trivially_dead
 
 
@@ -77,7 +77,7 @@ def reachable_blocks(region: Region) -> dict[Block, None]:
         seen[block] = None
         last = block.last_op
         if last is not None:
-            pending.extend(reversed(last._successors))
+            pending.extend(reversed(block_successors(last)))
     return seen
 
 
@@ -214,12 +214,12 @@ def clone_op(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
         properties=op.properties,
         attributes=op.attributes,
         location=op.location,
-        successors=op._successors,
+        successors=block_successors(op),
         regions=[clone_region(region, values) for region in op.regions],
     )
     for old, new in zip(op.results, copy.results, strict=True):
         values[old] = new
-        new._name = old._name
+        hand_on_name(old, new)
     return copy
 
 
@@ -231,13 +231,13 @@ def clone_region(region: Region, values: dict[SSAValue, SSAValue]) -> Region:
         for old, new in zip(block.args, copy.args, strict=True):
             values[old] = new
             new.location = old.location
-            new._name = old._name
+            hand_on_name(old, new)
     for block, copy in copies.items():
         for op in block.ops:
             clone = clone_op(op, values)
             copy.add_op(clone)
-            if clone._successors:
-                clone.successors = [copies.get(target, target) for target in clone._successors]
+            if block_successors(clone):
+                clone.successors = [copies.get(target, target) for target in block_successors(clone)]
     new_region = Region(copies.values())
     _map_forward_uses(new_region, values)
     return new_region

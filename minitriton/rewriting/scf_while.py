@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
-from minitriton.dialects.op_access import last_op_of, operand_at, operand_values
+from minitriton.dialects.op_access import last_op_of, operand_at, operand_values, set_arguments
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside
@@ -231,6 +231,6 @@ def forward_in_order(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     arguments = [after.args[index] for index in order]
     for index, argument in enumerate(arguments):
         argument.index = index
-    after._args = tuple(arguments)
+    set_arguments(after, arguments)
     _rebuild(op, list(operand_values(op)), [op.results[index] for index in order], rewriter)
     return True

@@ -22,7 +22,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integers
 from minitriton.dialects.facts.gpu_traits import i32_array
-from minitriton.dialects.op_access import operand_values
+from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.op_access import block_successors, operand_values
 from minitriton.rewriting.steady_values import drop_steady
 
 Rule = Callable[["ValueExpansion", Operation], None]
@@ -158,7 +159,7 @@ class ValueExpansion:
             result_types=[type_ for index, type_ in enumerate(types) if index not in dropped],
             properties=self._segments(op),
             attributes=op.attributes,
-            successors=op._successors,
+            successors=block_successors(op),
             regions=[op.detach_region(0) for _ in range(len(op.regions))],
             location=op.location,
         )
@@ -211,7 +212,7 @@ class ValueExpansion:
         op.properties["function_type"] = FunctionType.from_lists(inputs, outputs)
         for name, types in (("arg_attrs", old.inputs), ("res_attrs", old.outputs)):
             attrs = op.properties.get(name)
-            if isinstance(attrs, ArrayAttr):
+            if instance_of(attrs, ArrayAttr):
                 op.properties[name] = ArrayAttr(self._spread(attrs.data, types.data))
 
     def _spread(self, attrs: Sequence[Attribute], types: Sequence[Attribute]) -> list[Attribute]:

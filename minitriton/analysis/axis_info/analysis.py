@@ -37,7 +37,9 @@ from minitriton.analysis.axis_info.types import pointee_bytes, rank_of, splat_in
 from minitriton.analysis.dataflow import ForwardDataflow
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import tt
+from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function
+from minitriton.dialects.narrowing import instance_of
 
 __all__ = ["AxisInfo", "AxisInfoAnalysis"]
 
@@ -77,14 +79,14 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
 
         For a tensor of offsets, `element_bits` is the width of what they index.
         """
-        if not isinstance(pointer.type, TensorType):
+        if not instance_of(pointer.type, TensorType):
             return 1
         return min(self.pointer_alignment(pointer, element_bits), access_shape(pointer.type).contiguous_per_thread)
 
     def pointer_alignment(self, pointer: SSAValue, element_bits: int | None = None) -> int:
         """How many consecutive, aligned elements the pointers run through along the layout's fastest axis."""
         type_ = pointer.type
-        if not isinstance(type_, TensorType):
+        if not instance_of(type_, TensorType):
             return 1
         fact, dim = self.get(pointer), access_shape(type_).fastest_dim
         multiple = fact.divisibility[dim]
@@ -95,7 +97,7 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
 
     def mask_alignment(self, mask: SSAValue) -> int:
         """How many neighbouring elements along the layout's fastest axis have the same mask."""
-        if not isinstance(mask.type, TensorType):
+        if not instance_of(mask.type, TensorType):
             return 1
         return max(1, self.get(mask).constancy[access_shape(mask.type).fastest_dim])
 
@@ -154,10 +156,10 @@ class AxisInfoAnalysis(ForwardDataflow[AxisInfo]):
 
     def _arguments(self, function: Operation, entry: Block, call_sites: Sequence[Operation]) -> None:
         hints = function.properties.get("arg_attrs")
-        all_attributes = hints.data if isinstance(hints, ArrayAttr) else ()
+        all_attributes = hints.data if instance_of(hints, ArrayAttr) else ()
         for index, argument in enumerate(entry.args):
             attributes = all_attributes[index] if index < len(all_attributes) else None
-            own = attributes.data if isinstance(attributes, DictionaryAttr) else {}
+            own: Mapping[str, Attribute] = attributes.data if isinstance(attributes, DictionaryAttr) else {}
             fact = self.unknown(argument)
             hinted = _with_attributes(fact, own)
             if call_sites and fact.rank == 1:
@@ -194,13 +196,13 @@ def _with_attributes(fact: AxisInfo, attributes: Mapping[str, Attribute]) -> Axi
 
 
 def _numbers(attribute: Attribute | None) -> tuple[int, ...] | None:
-    if isinstance(attribute, IntegerAttr):
+    if instance_of(attribute, IntegerAttr):
         return (attribute.value.data,)
-    if isinstance(attribute, DenseIntOrFPElementsAttr):
+    if instance_of(attribute, DenseIntOrFPElementsAttr):
         splat = splat_integer(attribute)
         if splat is not None:
             return (splat,) * prod(attribute.get_shape())
-        return tuple(int(value) for value in attribute.get_values())
+        return tuple(int(value) for value in elements(attribute))
     return None
 
 

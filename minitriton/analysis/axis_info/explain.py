@@ -26,6 +26,7 @@ from minitriton.analysis.axis_info.fact import HINTS, MAX_DIVISOR, AxisInfo, any
 from minitriton.analysis.axis_info.registry import RULES
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import SourceLocation
 
 Claim = Literal["contiguity", "divisibility", "constancy"]
@@ -162,7 +163,7 @@ def limit_of(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, seen: 
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    return tuple(value.type.get_shape()) if isinstance(value.type, TensorType) else (1,)
+    return tuple(value.type.get_shape()) if instance_of(value.type, TensorType) else (1,)
 
 
 def _wishes(value: SSAValue) -> tuple[AxisInfo, AxisInfo]:

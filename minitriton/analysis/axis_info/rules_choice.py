@@ -23,12 +23,13 @@ from minitriton.analysis.axis_info.types import (
 from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import SGE, SGT, SLE, SLT, UGE, UGT, ULE, ULT, holds, predicate_of
 from minitriton.dialects.facts import IntegerExtremum
+from minitriton.dialects.narrowing import instance_of
 
 
 @RULES.add(arith.CmpiOp)
 def compare(op: arith.CmpiOp, facts: Facts) -> AxisInfo:
     """l < r, l >= r: K = min(C_l, D_l, D_r) if r is constant along the axis (mirrored for > and <=)."""
-    if not isinstance(op.results[0].type, TensorType):
+    if not instance_of(op.results[0].type, TensorType):
         return unknown(1)
     left, right = facts
     predicate = predicate_of(op)
@@ -60,7 +61,7 @@ def select(op: arith.SelectOp, facts: Facts) -> AxisInfo:
     either = join(left, right)
     if either.constant_value is not None:
         return constant_result(op, either.constant_value)
-    if not isinstance(op.operands[0].type, TensorType):
+    if not instance_of(op.operands[0].type, TensorType):
         return either
     contiguity = tuple(map(min, either.contiguity, condition.constancy))
     return AxisInfo(
@@ -123,4 +124,4 @@ def _is_splat(value: SSAValue) -> bool:
     if isinstance(owner, tt.SplatOp):
         return True
     constant = owner.properties.get("value")
-    return isinstance(constant, DenseIntOrFPElementsAttr) and is_splat(constant)
+    return instance_of(constant, DenseIntOrFPElementsAttr) and is_splat(constant)

@@ -17,6 +17,7 @@ from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at
 from minitriton.analysis.axis_info.registry import RULES, Facts
 from minitriton.analysis.axis_info.types import constant_result, integer_width, shape_of, signed, unsigned
 from minitriton.dialects import arith
+from minitriton.dialects.narrowing import instance_of
 
 
 @RULES.add(arith.DivSIOp, arith.DivUIOp)
@@ -82,7 +83,7 @@ def remainder(op: arith.RemSIOp | arith.RemUIOp, facts: Facts) -> AxisInfo:
 
 def _aligned_groups(op: Operation, left: AxisInfo, right: AxisInfo) -> tuple[int, ...]:
     """Length of the groups of a contiguous l that no multiple of a constant r splits; 1 where it is not of that form."""
-    if not isinstance(op.results[0].type, TensorType):
+    if not instance_of(op.results[0].type, TensorType):
         return (1,) * left.rank
     shape = shape_of(op.results[0].type)
     return tuple(

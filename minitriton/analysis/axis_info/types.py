@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FixedBitwidthType, I
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.axis_info.fact import AxisInfo, constant, power_of_two_part
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, element_type
 
 _SCALAR_SHAPE = (1,)
@@ -16,16 +17,16 @@ _SCALAR_SHAPE = (1,)
 
 def shape_of(type_: Attribute) -> tuple[int, ...]:
     """The shape of a tensor type; `(1,)` for anything else. A block pointer has the shape of its block."""
-    if isinstance(type_, TensorType):
+    if instance_of(type_, TensorType):
         return tuple([dim.data for dim in type_.shape.data]) or _SCALAR_SHAPE
-    if isinstance(type_, PointerType) and isinstance(type_.pointee_type, TensorType):
+    if isinstance(type_, PointerType) and instance_of(type_.pointee_type, TensorType):
         return shape_of(type_.pointee_type)
     return _SCALAR_SHAPE
 
 
 def rank_of(type_: Attribute) -> int:
     """Number of axes of a fact about a value of this type (1 for scalars)."""
-    if isinstance(type_, TensorType):
+    if instance_of(type_, TensorType):
         return len(type_.shape.data) or 1
     return len(shape_of(type_))
 
@@ -33,7 +34,7 @@ def rank_of(type_: Attribute) -> int:
 def integer_width(type_: Attribute) -> int:
     """Width in bits of an integer or index type, or of the elements of a tensor of them; 64 for the rest."""
     element = element_type(type_)
-    return element.width.data if isinstance(element, IntegerType) else 64
+    return element.width.data if instance_of(element, IntegerType) else 64
 
 
 def pointee_bits(type_: Attribute) -> int:
@@ -78,15 +79,15 @@ def constant_result(op: Operation, value: int) -> AxisInfo:
 
 def is_integer(type_: Attribute) -> bool:
     """Whether the type is an integer or index, or a tensor of them."""
-    return isinstance(element_type(type_), IntegerType | IndexType)
+    return instance_of(element_type(type_), (IntegerType, IndexType))
 
 
 def splat_integer(attribute: Attribute | None) -> int | None:
     """The integer that a dense attribute repeats (its data may hold it once only); None for anything else."""
-    if not isinstance(attribute, DenseIntOrFPElementsAttr) or not is_splat(attribute):
+    if not instance_of(attribute, DenseIntOrFPElementsAttr) or not is_splat(attribute):
         return None
     element = attribute.type.element_type
-    if not isinstance(element, IntegerType | IndexType):
+    if not instance_of(element, (IntegerType, IndexType)):
         return None
     return element.unpack(attribute.data.data[: element.compile_time_size], 1)[0]
 

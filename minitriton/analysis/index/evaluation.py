@@ -25,6 +25,7 @@ from minitriton.analysis.axis_info.types import integer_width, is_integer, point
 from minitriton.analysis.index.facts import advances, better, facts_of
 from minitriton.analysis.index.rules import RULES
 from minitriton.analysis.index.value import IndexValue, Unknowns, constant_value
+from minitriton.dialects.narrowing import instance_of
 
 MAX_ELEMENTS = 1 << 15
 """Larger tensors are not enumerated: their facts are those of axis info."""
@@ -46,7 +47,7 @@ class IndexEvaluation:
     def facts(self, value: SSAValue) -> AxisInfo | None:
         """What axis info claims of a tensor and what its exact value adds; None if that is nothing."""
         shape = shape_of(value.type)
-        if not isinstance(value.type, TensorType) or prod(shape) > MAX_ELEMENTS:
+        if not instance_of(value.type, TensorType) or prod(shape) > MAX_ELEMENTS:
             return None
         exact = facts_of(self.unknowns, self.value(value), shape, pointee_bytes(value.type) or 1)
         return better(exact, self.axis_info.get(value))
@@ -93,7 +94,7 @@ class IndexEvaluation:
     def _unknown(self, value: SSAValue) -> IndexValue:
         """Unknown numbers of which the claims of axis info hold."""
         fact = self.axis_info.get(value)
-        shape = shape_of(value.type) if isinstance(value.type, TensorType) else ()
+        shape = shape_of(value.type) if instance_of(value.type, TensorType) else ()
         if fact.constant_value is not None:
             return constant_value(fact.constant_value, len(shape))
         if not shape:

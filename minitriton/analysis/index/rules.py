@@ -33,6 +33,7 @@ from minitriton.dialects.arith.predicates import (
     predicate_of,
 )
 from minitriton.dialects.facts import IntegerExtremum
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 
 
@@ -72,7 +73,7 @@ def _constant(e: IndexValues, op: Operation, result: SSAValue) -> IndexValue | N
 
 
 def _rank(value: SSAValue) -> int:
-    return len(value.type.shape) if isinstance(value.type, TensorType) else 0
+    return len(value.type.shape) if instance_of(value.type, TensorType) else 0
 
 
 def _make_range(e: IndexValues, op: tt.MakeRangeOp, result: SSAValue) -> IndexValue:

@@ -39,6 +39,7 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects.arith.predicates import MIRRORED, predicate_of
 from minitriton.dialects.facts import Function
 from minitriton.dialects.facts.region_flow import CountedLoop, RegionFlow, WhileLoop
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_values
 
 __all__ = ["FITS_32_BITS", "GRID_LIMITS", "NON_NEGATIVE_DIVIDEND", "IntegerRange", "IntegerRangeAnalysis"]
@@ -101,9 +102,9 @@ class IntegerRangeAnalysis(ForwardDataflow[IntegerRange]):
 
     def unknown(self, value: SSAValue) -> IntegerRange:
         type_ = value.type
-        if isinstance(type_, TensorType):
+        if instance_of(type_, TensorType):
             type_ = type_.element_type
-        if isinstance(type_, IntegerType):
+        if instance_of(type_, IntegerType):
             return full(type_.width.data)
         return full(64) if isinstance(type_, IndexType) else NO_INTEGER
 

@@ -42,6 +42,7 @@ from minitriton.dialects.arith.predicates import (
     ULT,
     predicate_of,
 )
+from minitriton.dialects.narrowing import instance_of
 
 Ranges: TypeAlias = Sequence[IntegerRange]
 
@@ -55,12 +56,12 @@ def exactly(width: int, number: int) -> IntegerRange:
 def constant(op: arith.ConstantOp, ranges: Ranges) -> IntegerRange:
     """The number, or the least and the greatest of a tensor's."""
     value = op.value
-    if isinstance(value, IntegerAttr):
+    if instance_of(value, IntegerAttr):
         return exactly(integer_width(value.type), value.value.data)
-    if not isinstance(value, DenseIntOrFPElementsAttr):
+    if not instance_of(value, DenseIntOrFPElementsAttr):
         return NO_INTEGER
     element = value.type.element_type
-    if not isinstance(element, IntegerType | IndexType):
+    if not instance_of(element, (IntegerType, IndexType)):
         return NO_INTEGER
     number = splat_integer(value)
     if number is not None:
@@ -233,7 +234,7 @@ def cast_index(op: arith.IndexCastOp | arith.IndexCastUIOp, ranges: Ranges) -> I
 def bitcast(op: arith.BitcastOp | tt.BitcastOp, ranges: Ranges) -> IntegerRange:
     """The same bits; those of a float say nothing"""
     element = getattr(op.results[0].type, "element_type", op.results[0].type)
-    if not isinstance(element, IntegerType):
+    if not instance_of(element, IntegerType):
         return NO_INTEGER
     return ranges[0] if ranges[0].width == element.width.data else full(element.width.data)
 

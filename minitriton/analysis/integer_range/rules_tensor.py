@@ -20,6 +20,7 @@ from minitriton.analysis.integer_range.registry import RULES
 from minitriton.analysis.integer_range.rules import Ranges
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts import IntegerExtremum
+from minitriton.dialects.narrowing import instance_of
 
 
 @RULES.add(tt.MakeRangeOp)
@@ -59,7 +60,7 @@ def histogram(op: tt.HistogramOp, ranges: Ranges) -> IntegerRange:
 @RULES.add(tt.ReduceOp, tt.ScanOp)
 def combined(op: tt.ReduceOp | tt.ScanOp, ranges: Ranges) -> IntegerRange:
     """A reduction or scan by one op: an extremum is an element, a sum at most the count times the greatest"""
-    if len(ranges) != 1 or not isinstance(op.operands[0].type, TensorType):
+    if len(ranges) != 1 or not instance_of(op.operands[0].type, TensorType):
         return NO_INTEGER
     a, ops = ranges[0], list(op.regions[0].block.ops)
     if not a.width or len(ops) != 2 or len(op.results) != 1:

@@ -29,6 +29,7 @@ from minitriton.analysis.operations import ops_in, ops_of
 from minitriton.analysis.shared_memory.alias import Aliases, is_shared_memdesc, shared_memory_aliases
 from minitriton.analysis.shared_memory.liveness import Interval, Liveness, intersects
 from minitriton.analysis.shared_memory.offset_assignment import assign_offsets
+from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.gpu_traits import i32_attr
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE, SHARED_BYTES
@@ -79,14 +80,14 @@ class FunctionAllocation:
     """The buffers of one function."""
 
     function: Operation
-    callees: dict[Operation, Operation] = field(default_factory=dict)
+    callees: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
     """The function that each call in it calls."""
     total_bytes: int = 0
-    of_value: dict[SSAValue, Buffer] = field(default_factory=dict)
+    of_value: dict[SSAValue, Buffer] = field(default_factory=dict[SSAValue, Buffer])
     """The buffer that a `local_alloc`'s result is."""
-    of_op: dict[Operation, Buffer] = field(default_factory=dict)
+    of_op: dict[Operation, Buffer] = field(default_factory=dict[Operation, Buffer])
     """The scratch of an op, or what a call's callee needs."""
-    aliases: Aliases = field(default_factory=dict)
+    aliases: Aliases = field(default_factory=Aliases)
 
     def buffers(self) -> list[Buffer]:
         """All buffers: explicit ones, scratch, callees, each in the order of the text."""
@@ -104,9 +105,9 @@ class Allocation:
     """The buffers of a module and their places."""
 
     total_bytes: int = 0
-    functions: dict[Operation, FunctionAllocation] = field(default_factory=dict)
+    functions: dict[Operation, FunctionAllocation] = field(default_factory=dict[Operation, FunctionAllocation])
     """By `tt.func`, callees before their callers."""
-    offsets: dict[Operation, int] = field(default_factory=dict)
+    offsets: dict[Operation, int] = field(default_factory=dict[Operation, int])
 
     def offset(self, op: Operation) -> int | None:
         """Where the buffer of a `local_alloc`, or the scratch of another op, begins; None if the op has none."""
@@ -292,7 +293,7 @@ def _explicit_buffer(op: Operation) -> Buffer:
     else:
         elements = prod(allocation_shape_per_cta(layout, type_.get_alloc_shape()))
     given = op.properties.get("alignment")
-    alignment = shared_alignment(layout) if given is None else given.value.data  # pyright: ignore
+    alignment = shared_alignment(layout) if given is None else integer(given)
     return Buffer(BufferKind.EXPLICIT, op, elements * _bits(type_.element_type) // 8, alignment)
 
 

@@ -57,8 +57,8 @@ _EVERYTHING: Interval = (0, 1 << 62)
 class Pending:
     """Accesses that no barrier has followed yet."""
 
-    reads: Accesses = field(default_factory=dict)
-    writes: Accesses = field(default_factory=dict)
+    reads: Accesses = field(default_factory=Accesses)
+    writes: Accesses = field(default_factory=Accesses)
 
     def join(self, other: Pending) -> None:
         """Add the accesses of `other`."""

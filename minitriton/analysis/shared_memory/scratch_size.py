@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.launch import threads_per_warp
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.tt.types import PointerType, element_type, pointee_type
 from minitriton.layouts import properties
@@ -48,7 +49,7 @@ def _bytes(type_: Attribute) -> int:
 
 def _tensor(type_: Attribute) -> tuple[DistributedEncoding | None, tuple[int, ...]]:
     layout = layout_of(type_)
-    shape = type_.get_shape() if isinstance(type_, TensorType) else ()
+    shape = type_.get_shape() if instance_of(type_, TensorType) else ()
     return (layout if isinstance(layout, DistributedEncoding) else None), shape
 
 
@@ -140,7 +141,7 @@ def _atomic(op: tt.AtomicRMWOp | tt.AtomicCASOp) -> int:
     if not result.uses:
         return 0
     elements = 1
-    if isinstance(result.type, TensorType):
+    if instance_of(result.type, TensorType):
         layout, shape = _tensor(result.type)
         if layout is None or not any(to_linear_layout(layout, shape).get_free_variable_masks().values()):
             return 0

@@ -14,13 +14,14 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.shared_memory.alias import flows
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.tt.types import PointerType, TensorDescType
 
 
 def points(type_: Attribute) -> bool:
     """Whether values of a type point into global memory."""
-    if isinstance(type_, TensorType):
+    if instance_of(type_, TensorType):
         type_ = type_.get_element_type()
     return isinstance(type_, PointerType | TensorDescType)
 

@@ -21,6 +21,7 @@ from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.op_making import segments, string_attr
 from minitriton.codegen.types import I1, INTEGERS, vector_type
 from minitriton.dialects import nvvm, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.memory import plan_access, registers_to_offsets
@@ -50,14 +51,14 @@ def _plan(
     f: FunctionLowering, op: Operation, source: SSAValue, target: SSAValue, mask: SSAValue | None, view: SharedView
 ) -> tuple[PlannedMemoryAccess, int]:
     """The accesses, as wide as the addresses, the mask and both layouts allow, and the view's offset in bytes."""
-    assert isinstance(source.type, TensorType)
+    assert instance_of(source.type, TensorType)
     type_ = memdesc(target)
     bits = element_bits(type_)
     width = f.module.axis.pointer_contiguity(source)
     if mask is not None:
         width = min(width, f.module.axis.mask_alignment(mask))
     hint = op.properties.get("contiguity")
-    if isinstance(hint, IntegerAttr):
+    if instance_of(hint, IntegerAttr):
         width = max(width, hint.value.data)
     width = min(1 << (width.bit_length() - 1), MAX_COPY_BITS // bits)
     encoding = layout_of(source.type)

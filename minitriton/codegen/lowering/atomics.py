@@ -27,6 +27,7 @@ from minitriton.codegen.tensor_facts import TensorFacts
 from minitriton.codegen.types import BF16, I16, bit_width, lane_type, scalar_type, vector_type
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import word
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 from minitriton.rewriting.effects import recursive_effects
@@ -50,7 +51,7 @@ def _needs_exchange(op: Operation) -> bool:
     result = op.results[0]
     if result.first_use is None:
         return False
-    if not isinstance(result.type, TensorType):
+    if not instance_of(result.type, TensorType):
         return True
     masks = TensorFacts(result.type).layout.free_masks
     return any(masks.get(dim, 0) for dim in ("lane", "warp", "block"))
@@ -63,7 +64,7 @@ def atomic_scratch(op: tt.AtomicRMWOp | tt.AtomicCASOp) -> int:
         return 0
     type_ = op.results[0].type
     count = 1
-    for size in type_.get_shape() if isinstance(type_, TensorType) else ():
+    for size in type_.get_shape() if instance_of(type_, TensorType) else ():
         count *= size
     return count * bit_width(scalar_type(type_)) // 8
 
@@ -177,7 +178,7 @@ def _name(op: Operation, name: str) -> str:
 def _predicates(
     f: FunctionLowering, pointer: SSAValue, mask: SSAValue | None, accesses: Accesses
 ) -> list[SSAValue | None]:
-    facts = f.facts(pointer.type).layout if isinstance(pointer.type, TensorType) else None
+    facts = f.facts(pointer.type).layout if instance_of(pointer.type, TensorType) else None
     own = f.representative(facts)
     if mask is None:
         return [own] * len(accesses.starts)
@@ -190,7 +191,7 @@ def _by_compare_and_swap(f: FunctionLowering, op: Operation, register: int, mask
     b = f.b
     pointer, value = op.operands[0], op.operands[1]
     element = f.element_type(value)
-    facts = f.facts(pointer.type).layout if isinstance(pointer.type, TensorType) else None
+    facts = f.facts(pointer.type).layout if instance_of(pointer.type, TensorType) else None
     own = f.representative(facts)
     given = None if mask is None else registers.element(b, f.values[mask], register)
     terms = [term for term in (own, given) if term is not None]
@@ -241,7 +242,7 @@ def _exchanged(f: FunctionLowering, op: Operation, value: SSAValue) -> SSAValue:
     """The old values from shared memory, where the threads that got them put them: of CTAs with copies the first one."""
     base = f.scratch(op)
     type_ = op.results[0].type
-    if not isinstance(type_, TensorType):
+    if not instance_of(type_, TensorType):
         own = f.representative(None)
         assert own is not None
         f.b.operation(nvvm.StoreSharedOp, (value, base, own), ())

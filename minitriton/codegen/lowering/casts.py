@@ -32,6 +32,7 @@ from minitriton.codegen.types import (
 )
 from minitriton.dialects import arith, tt
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.narrowing import instance_of
 
 _FLOAT_WIDTH = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64}
 
@@ -91,7 +92,7 @@ def sitofp(f: FunctionLowering, op: arith.SIToFPOp) -> None:
     source = element_type(op.operands[0].type)
     packed = (
         element is BF16
-        and isinstance(source, IntegerType)
+        and instance_of(source, IntegerType)
         and source.width.data == 8
         and f.module.target.has_bf16_arithmetic
         and f.count(op.operands[0]) >= 4

@@ -22,6 +22,7 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.registers import Elements
 from minitriton.codegen.types import SHARED, lanes
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.ttg import AsyncTokenType, MemDescType
 
@@ -44,7 +45,7 @@ class Carrier:
             self.types: Sequence[Attribute] = ()
         elif isinstance(type_, MemDescType):
             self.types = (SHARED,)
-        elif isinstance(type_, TensorType):
+        elif instance_of(type_, TensorType):
             assert sample is not None and not isinstance(sample, SharedView)
             facts = f.facts(type_)
             data = isinstance(facts.element, _FLOATS) or registers.is_vector(sample)

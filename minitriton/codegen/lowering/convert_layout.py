@@ -18,6 +18,7 @@ from minitriton.codegen.lowering.warp_shuffle import shuffled
 from minitriton.codegen.scratch import capability_of, needs_scratch
 from minitriton.codegen.types import bit_width, scalar_type
 from minitriton.dialects import arith, nvvm, tt, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.cluster_exchange import ClusterExchange, crosses_ctas, plan_between_ctas
 from minitriton.layouts.conversion import plan_conversion
@@ -37,14 +38,14 @@ SCRATCH_LIMIT = "allocation.scratch_limit"
 def conversion_of(op: Operation) -> ConversionPlan | ClusterExchange:
     """The plan of a conversion; cached by the layouts."""
     source, result = op.operands[0].type, op.results[0].type
-    assert isinstance(source, TensorType)
+    assert instance_of(source, TensorType)
     before, after = layout_of(source), layout_of(result)
     assert isinstance(before, DistributedEncoding) and isinstance(after, DistributedEncoding)
     bits = bit_width(memory_type(scalar_type(source.element_type)))
     if crosses_ctas(before, after, source.get_shape()):
         return plan_between_ctas(before, after, source.get_shape(), bits, capability_of(op))
     limit = op.attributes.get(SCRATCH_LIMIT)
-    allowed = limit.value.data if isinstance(limit, IntegerAttr) else 0
+    allowed = limit.value.data if instance_of(limit, IntegerAttr) else 0
     return plan_conversion(before, after, source.get_shape(), bits, capability_of(op), allowed)
 
 

@@ -20,6 +20,7 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.types import F32, F64, I16, I32, I64, PTR, VOID, bit_width, struct_type
 from minitriton.dialects import llvm, tt
 from minitriton.dialects.attribute_values import is_true
+from minitriton.dialects.narrowing import instance_of
 
 MAX_ARGUMENTS = 32
 """What `vprintf` takes; more are printed wrong."""
@@ -49,7 +50,7 @@ def print_(f: FunctionLowering, op: tt.PrintOp) -> None:
 
 def _indices(f: FunctionLowering, operand: SSAValue) -> tuple[list[registers.Registers], list[int]]:
     """The coordinates of every register, and how many digits each takes."""
-    if not isinstance(operand.type, TensorType):
+    if not instance_of(operand.type, TensorType):
         return [], []
     facts = f.facts(operand.type)
     return [f.indices(facts.layout, d) for d in range(len(facts.shape))], [len(str(s - 1)) for s in facts.shape]
@@ -125,7 +126,7 @@ def assert_(f: FunctionLowering, op: tt.AssertOp) -> None:
     b.call("__assertfail", arguments)
     b.branch(after)
     b.move_to(after)
-    if isinstance(condition.type, TensorType):
+    if instance_of(condition.type, TensorType):
         f.barrier()
 
 

@@ -9,7 +9,8 @@ where a register is needed; ops on splats are scalar.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, cast
 
 from xdsl.dialects import llvm as L
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType, UnitAttr
@@ -25,6 +26,7 @@ from minitriton.codegen.registers import Expression, Pointwise, Range, Registers
 from minitriton.codegen.types import I8, I32, I64, bit_width, lane_type, lanes, scalar_type, vector_type
 from minitriton.dialects import arith, nvvm, tt
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import PointerType
 from minitriton.rewriting.constants import constant_attr, number_of
 
@@ -33,13 +35,16 @@ _UNIT = UnitAttr()
 Emit = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 
 
+_type_of = cast(Callable[[Registers], Attribute], attrgetter("type"))
+
+
 def width(reps: Sequence[Registers]) -> int:
     """Number of registers that these operands have in common (1 if all are scalars)."""
     count = 1
     for rep in reps:
         if rep.__class__ is not OpResult and isinstance(rep, Expression):
             return rep.count
-        count = max(count, lanes(rep.type))  # pyright: ignore[reportAttributeAccessIssue]
+        count = max(count, lanes(_type_of(rep)))
     return count
 
 
@@ -85,10 +90,10 @@ def constant(f: FunctionLowering, op: arith.ConstantOp) -> None:
     value = op.value
     element = scalar_type(result.type)
     encode = _fp8_bits(result.type)
-    if isinstance(value, IntegerAttr | FloatAttr):
+    if instance_of(value, (IntegerAttr, FloatAttr)):
         f.values[result] = f.b.constant(element, encode(value.value.data))
         return
-    assert isinstance(value, DenseIntOrFPElementsAttr)
+    assert instance_of(value, DenseIntOrFPElementsAttr)
     if value.is_splat():
         f.values[result] = f.b.constant(element, encode(next(iter(value.get_values()))))
         return
@@ -105,7 +110,7 @@ def constant(f: FunctionLowering, op: arith.ConstantOp) -> None:
 
 def _fp8_bits(type_: Attribute) -> Callable[[Any], float]:
     """Numbers of `type_` as LLVM constants: those of the fp8 types, which LLVM lacks, as their bits."""
-    element = type_.element_type if isinstance(type_, TensorType) else type_
+    element = type_.element_type if instance_of(type_, TensorType) else type_
     if not isinstance(element, AnyFloat) or element.bitwidth != 8:
         return lambda number: number
     return lambda number: int.from_bytes(element.pack((number,)), "little")
@@ -275,7 +280,7 @@ def select(f: FunctionLowering, op: arith.SelectOp) -> None:
 def addptr(f: FunctionLowering, op: tt.AddPtrOp) -> None:
     """Pointer arithmetic, in units of what is pointed to."""
     result = op.results[0]
-    pointer = result.type.element_type if isinstance(result.type, TensorType) else result.type
+    pointer = result.type.element_type if instance_of(result.type, TensorType) else result.type
     assert isinstance(pointer, PointerType)
     unit = scalar_type(pointer.pointee_type)
     if bit_width(unit) < 8:

@@ -25,6 +25,7 @@ from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, I32, scalar_type
 from minitriton.dialects import nvvm
+from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError, MinitritonError
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ class FunctionLowering:
         """The facts of a tensor type."""
         found = self._facts.get(id(type_))
         if found is None:
-            assert isinstance(type_, TensorType)
+            assert instance_of(type_, TensorType)
             found = self._facts[id(type_)] = TensorFacts(type_)
         return found
 
     def count(self, value: SSAValue) -> int:
         """Registers per thread of a tensor-level value."""
-        return self.facts(value.type).count if isinstance(value.type, TensorType) else 1
+        return self.facts(value.type).count if instance_of(value.type, TensorType) else 1
 
     def vector(self, value: SSAValue) -> SSAValue:
         """All registers of a tensor-level value as one vector (scalar if there is one)."""
@@ -89,12 +90,12 @@ class FunctionLowering:
     def scalar(self, value: SSAValue) -> SSAValue:
         """The register of a scalar."""
         found = self.values[value]
-        assert isinstance(found, SSAValue)
+        assert instance_of(found, SSAValue)
         return found
 
     def lowered_type(self, type_: Attribute) -> Attribute:
         """The LLVM type of a value: a number, a pointer, the vector of a tensor's registers."""
-        if isinstance(type_, TensorType):
+        if instance_of(type_, TensorType):
             return self.facts(type_).vector
         return scalar_type(type_)
 
@@ -170,7 +171,7 @@ class FunctionLowering:
         None if nothing is known. Runs of equal elements (constancy) are aligned, so registers of one run have offsets that
         differ in the low bits only.
         """
-        if not isinstance(value.type, TensorType):
+        if not instance_of(value.type, TensorType):
             return None
         constancy = self.module.axis.get(value).constancy
         if all(run == 1 for run in constancy):

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from minitriton.analysis.shared_memory.allocation import Allocation
-from minitriton.codegen.lowering import families  # noqa: F401  (fills the table)
+from minitriton.codegen.lowering import families as families  # fills the table
 from minitriton.codegen.lowering.module import ModuleLowering
 from minitriton.codegen.lowering.signature import lower_function
 from minitriton.dialects import tt

@@ -24,6 +24,7 @@ from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, math, nvvm, tt
 from minitriton.dialects.facts import DeviceFunction
+from minitriton.dialects.narrowing import instance_of
 
 LOG2_E = 1.4426950408889634
 
@@ -80,13 +81,17 @@ LOWERINGS.update(
 )
 
 
+def _without_highest_bit(b: Builder, values: Sequence[SSAValue]) -> SSAValue:
+    return b.and_(values[0], b.constant(values[0].type, 0x7F))
+
+
 @lowers(math.AbsFOp)
 def absf(f: FunctionLowering, op: math.AbsFOp) -> None:
     """Without the sign. An 8-bit float is a byte whose highest bit is its sign."""
     if scalar_type(op.result.type).name.startswith(("f", "bf")):
         emit = _overloaded("llvm.fabs")
     else:
-        emit = lambda b, v: b.and_(v[0], b.constant(v[0].type, 0x7F))  # noqa: E731
+        emit = _without_highest_bit
     f.values[op.result] = apply(f, operands_of(f, op), emit)
 
 
@@ -131,7 +136,7 @@ def _opposite(low: registers.Registers, high: registers.Registers) -> bool:
     values: list[float] = []
     for rep in (low, high):
         owner = rep.owner if registers.is_splat(rep) else None
-        if not isinstance(owner, L.ConstantOp) or not isinstance(owner.value, IntegerAttr | FloatAttr):
+        if not isinstance(owner, L.ConstantOp) or not instance_of(owner.value, (IntegerAttr, FloatAttr)):
             return False
         values.append(owner.value.value.data)
     return values[0] == -values[1] and values[1] >= 0

@@ -27,6 +27,7 @@ from minitriton.codegen.types import I1, I8, I64, bit_width, lane_type, vector_t
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import is_true, word
+from minitriton.dialects.narrowing import instance_of
 
 MAX_VECTOR_BITS = 128
 _UNIT = UnitAttr()
@@ -41,7 +42,7 @@ class Accesses:
         self.count = f.count(pointer)
         self.free = 0
         self.width = 1
-        if isinstance(pointer.type, TensorType):
+        if instance_of(pointer.type, TensorType):
             width = min(MAX_VECTOR_BITS // bits, f.module.axis.pointer_contiguity(pointer), self.count)
             if mask is not None:
                 width = min(width, f.module.axis.mask_alignment(mask))
@@ -252,7 +253,7 @@ def store(f: FunctionLowering, op: tt.StoreOp) -> None:
     data = to_memory(f, f.vector(value))
     bits = bit_width(lane_type(data.type))
     accesses = Accesses(f, pointer, mask, bits)
-    facts = f.facts(pointer.type).layout if isinstance(pointer.type, TensorType) else None
+    facts = f.facts(pointer.type).layout if instance_of(pointer.type, TensorType) else None
     own = f.representative(facts)
     whole = None if mask is None else _whole_vectors(f, op, accesses, bits)
     accesses = whole or accesses

@@ -34,6 +34,7 @@ from minitriton.codegen.types import I1, I8, I32, bit_width, lane_type, scalar_t
 from minitriton.dialects import arith, nvvm, tt
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts import Rounds
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts import f2
@@ -95,7 +96,7 @@ def plan_reduction(facts: LayoutFacts, axis: int) -> ReductionPlan:
 
 
 def _facts(type_: Attribute) -> tuple[LayoutFacts, tuple[int, ...]]:
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     encoding = layout_of(type_)
     assert encoding is not None
     return layout_facts(encoding, type_.get_shape()), type_.get_shape()
@@ -212,7 +213,7 @@ def _redux_kind(f: FunctionLowering, op: Operation) -> str | None:
     if inner is None or not f.module.target.has_redux:
         return None
     type_ = inner.results[0].type
-    return _REDUX.of(inner) if isinstance(type_, IntegerType) and type_.width.data <= 32 else None
+    return _REDUX.of(inner) if instance_of(type_, IntegerType) and type_.width.data <= 32 else None
 
 
 def _redux(f: FunctionLowering, value: SSAValue, kind: str) -> SSAValue:
@@ -227,7 +228,7 @@ def _redux(f: FunctionLowering, value: SSAValue, kind: str) -> SSAValue:
 
 def _placed(f: FunctionLowering, result: SSAValue, value: SSAValue, plan: ReductionPlan) -> registers.Registers:
     """One value per key, as the registers of the result."""
-    if not isinstance(result.type, TensorType):
+    if not instance_of(result.type, TensorType):
         return value
     facts = f.facts(result.type)
     places = {key: place for place, key in enumerate(plan.keys)}
@@ -336,7 +337,7 @@ def _load_partials(
     element = scalar_type(operand.type)
     kept = memory_type(element)
     size = bit_width(kept) // 8
-    if not isinstance(result.type, TensorType):
+    if not instance_of(result.type, TensorType):
         values = _load_row(f, kept, plan.warps, base, at)
     else:
         facts = f.facts(result.type).layout

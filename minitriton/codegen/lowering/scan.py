@@ -33,6 +33,7 @@ from minitriton.codegen.tensor_facts import LayoutFacts, layout_facts
 from minitriton.codegen.types import I1, bit_width, lane_type, scalar_type
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integer, is_true
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.errors import LoweringError
 from minitriton.layouts.linear_layout import LinearLayout
@@ -101,7 +102,7 @@ def plan_scan(facts: LayoutFacts, axis: int, reverse: bool) -> ScanPlan:
 
 def _plan_of(op: tt.ScanOp) -> tuple[ScanPlan, LayoutFacts]:
     type_ = op.operands[0].type
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     encoding = layout_of(type_)
     assert encoding is not None
     facts = layout_facts(encoding, type_.get_shape())

@@ -33,6 +33,7 @@ from minitriton.codegen.lowering.warp_specialize import dispatch, release_worker
 from minitriton.codegen.op_making import make
 from minitriton.codegen.types import GLOBAL, I8, SHARED, VOID, struct_type
 from minitriton.dialects import tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import TensorDescType
 
 TMA_DESCRIPTOR_BYTES = 128
@@ -107,13 +108,13 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
 
 def _kernel_attributes(module: ModuleLowering, f: FunctionLowering) -> dict[str, Attribute]:
     total = module.module.attributes.get("ttg.total-num-warps")
-    warps = total.value.data if isinstance(total, IntegerAttr) else f.num_warps
+    warps = total.value.data if instance_of(total, IntegerAttr) else f.num_warps
     attributes: dict[str, Attribute] = {
         "nvvm.kernel": _UNIT,
         "nvvm.reqntid": DenseArrayBase.from_list(i32, (warps << module.lane_bits,)),
     }
     registers = module.module.attributes.get("ttg.maxnreg")
-    if isinstance(registers, IntegerAttr):
+    if instance_of(registers, IntegerAttr):
         attributes["nvvm.maxnreg"] = IntegerAttr(min(registers.value.data, _MOST_REGISTERS), registers.type)
     if module.num_ctas > 1:
         attributes["nvvm.cluster_dim"] = DenseArrayBase.from_list(i32, (module.num_ctas,))

@@ -21,6 +21,7 @@ from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.cta_split import shape_per_cta, split_among_ctas
@@ -50,7 +51,7 @@ def _first_warp(f: FunctionLowering) -> SSAValue:
 
 def _number(op: Operation, name: str) -> IntegerAttr:
     attr = op.properties[name]
-    assert isinstance(attr, IntegerAttr)
+    assert instance_of(attr, IntegerAttr)
     return attr
 
 
@@ -114,7 +115,7 @@ def turn_of_warp_group(f: FunctionLowering, op: Operation) -> None:
     own = b.lshr(f.thread_id(), 7)
     only = op.properties.get("group")
     predicate = b.constant(I1, 1)
-    if isinstance(only, IntegerAttr):
+    if instance_of(only, IntegerAttr):
         predicate = b.icmp("eq", own, b.i32(only.value.data))
     waits = op.name == "ttng.wait_for_turn"
     group = own if waits else b.sub(b.i32(1), own)
@@ -125,7 +126,7 @@ def turn_of_warp_group(f: FunctionLowering, op: Operation) -> None:
 
 def _is_true_constant(value: SSAValue) -> bool:
     owner = value.owner
-    return isinstance(owner, L.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data != 0
+    return isinstance(owner, L.ConstantOp) and instance_of(owner.value, IntegerAttr) and owner.value.value.data != 0
 
 
 @lowers(ttng.AsyncCopyMbarrierArriveOp)

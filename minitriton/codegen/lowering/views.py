@@ -19,6 +19,7 @@ from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.registers import Range, Registers
 from minitriton.codegen.types import lanes, vector_type
 from minitriton.dialects import arith, tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt import PointerType
 
 Coordinates = tuple[int, ...]
@@ -30,7 +31,7 @@ def make_range(f: FunctionLowering, op: tt.MakeRangeOp) -> None:
     result = op.results[0]
     facts = f.facts(result.type)
     start = op.start
-    assert isinstance(start, IntegerAttr)
+    assert instance_of(start, IntegerAttr)
     indices = f.indices(facts.layout, 0)
     first = start.value.data
     if first:
@@ -76,7 +77,7 @@ def _rename(
 @lowers(tt.ExpandDimsOp)
 def expand_dims(f: FunctionLowering, op: tt.ExpandDimsOp) -> None:
     axis = op.axis
-    assert isinstance(axis, IntegerAttr)
+    assert instance_of(axis, IntegerAttr)
     dim = axis.value.data
     _rename(f, op, lambda c: c[:dim] + c[dim + 1 :])
 
@@ -163,7 +164,7 @@ def bitcast(f: FunctionLowering, op: tt.BitcastOp | arith.BitcastOp) -> None:
     if element is source:
         f.values[result] = rep
         return
-    type_ = result.type.element_type if isinstance(result.type, TensorType) else result.type
+    type_ = result.type.element_type if instance_of(result.type, TensorType) else result.type
     if isinstance(type_, PointerType) or source.name == "llvm.ptr":
         raise f.unsupported(op, "a bitcast between pointers and numbers", help="use tt.int_to_ptr or tt.ptr_to_int")
     f.values[result] = apply(f, [rep], lambda b, v: b.bitcast(v[0], vector_type(element, lanes(v[0].type))))

@@ -28,6 +28,7 @@ from minitriton.codegen.lowering.shared_view import SharedView
 from minitriton.codegen.lowering.workers import Workers
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.ttg import LocalAllocOp, WarpSpecializeOp
 from minitriton.errors import LoweringError
@@ -45,13 +46,13 @@ def workers_of(f: FunctionLowering, kernel: Operation) -> Workers | None:
     """The workers of `kernel`; None if it specializes no warps."""
     attributes = f.module.module.attributes
     total = attributes.get("ttg.total-num-warps")
-    if not isinstance(total, IntegerAttr) or total.value.data <= f.num_warps:
+    if not instance_of(total, IntegerAttr) or total.value.data <= f.num_warps:
         return None
     if not any(isinstance(op, WarpSpecializeOp) for op in kernel.walk()):
         return None
     limit = attributes.get("ttg.maxnreg")
     registers = None
-    if isinstance(limit, IntegerAttr):
+    if instance_of(limit, IntegerAttr):
         registers = _registers(limit.value.data, f.num_warps, total.value.data - f.num_warps)
     return Workers(kernel, f.num_warps, total.value.data, registers)
 
@@ -139,12 +140,12 @@ def _send_captures(f: FunctionLowering, op: WarpSpecializeOp) -> dict[int, tuple
     position = 0
     for index, capture in enumerate(op.operands):
         value = f.values[capture]
-        if isinstance(capture.type, TensorType):
+        if instance_of(capture.type, TensorType):
             raise f.unsupported(op, "captures a tensor", help="put it into shared memory and capture the buffer")
         if _is_known_everywhere(f, value) or _allocation_of(capture) is not None:
             continue
         register = value.base if isinstance(value, SharedView) else value
-        assert isinstance(register, SSAValue) and base is not None
+        assert instance_of(register, SSAValue) and base is not None
         places[index] = (position, register.type)
         address = f.b.gep(base, position, I8)
         f.b.operation(nvvm.StoreSharedOp, (register, address, first), ())

@@ -16,9 +16,9 @@ class Workers:
     total_warps: int
     registers: tuple[int, int, int] | None
     """At launch; of default warps while others wait; of those that wait. None if nobody hands on registers."""
-    entries: list[Block] = field(default_factory=list)
+    entries: list[Block] = field(default_factory=list[Block])
     """Where each partition begins, by its number."""
-    returns: list[Block] = field(default_factory=list)
+    returns: list[Block] = field(default_factory=list[Block])
     """Blocks that end where a partition ends; they go back to waiting."""
 
     @property

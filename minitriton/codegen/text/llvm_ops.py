@@ -14,7 +14,7 @@ from minitriton.codegen.text.values import constant_text, symbol_text, type_text
 from minitriton.codegen.text.writer import WRITERS, FunctionWriter, Writer, escaped, writes
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import integer, integers, plain_text
-from minitriton.dialects.op_access import operand_at, operand_values
+from minitriton.dialects.op_access import block_successors, operand_at, operand_values
 
 # Values without an instruction ----------------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ def _edge(w: FunctionWriter, op: Operation, target: Block, values: Sequence[SSAV
 
 @writes("llvm.br")
 def _br(w: FunctionWriter, op: Operation) -> None:
-    w.emit(f"br {_edge(w, op, op._successors[0], operand_values(op))}{_loop(w, op)}")
+    w.emit(f"br {_edge(w, op, block_successors(op)[0], operand_values(op))}{_loop(w, op)}")
 
 
 def _loop(w: FunctionWriter, op: Operation) -> str:
@@ -307,7 +307,7 @@ def _loop(w: FunctionWriter, op: Operation) -> str:
 @writes("llvm.cond_br")
 def _cond_br(w: FunctionWriter, op: Operation) -> None:
     condition = operand_at(op, 0)
-    then, otherwise = op._successors
+    then, otherwise = block_successors(op)
     count = len(then.args)
     first, second = operand_values(op)[1 : 1 + count], operand_values(op)[1 + count :]
     if then is otherwise and then.args:

@@ -22,6 +22,8 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMArrayType, LLVMFunctionType, LLVMPointerType, LLVMStructType, LLVMVoidType
 from xdsl.ir import Attribute
 
+from minitriton.dialects.attribute_values import elements
+from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import LoweringError
 
 _known: dict[int, tuple[Attribute, str]] = {}
@@ -66,12 +68,12 @@ def _spell(type_: Attribute) -> str:
 
 def constant_text(value: Attribute, type_: Attribute) -> str:
     """The spelling of a constant of `type_`."""
-    if isinstance(value, IntegerAttr):
+    if instance_of(value, IntegerAttr):
         return _integer(value.value.data, type_)
-    if isinstance(value, FloatAttr):
+    if instance_of(value, FloatAttr):
         return float_text(value.value.data, type_)
-    assert isinstance(value, DenseIntOrFPElementsAttr) and isinstance(type_, VectorType)
-    numbers = list(value.get_values())
+    assert instance_of(value, DenseIntOrFPElementsAttr) and instance_of(type_, VectorType)
+    numbers = elements(value)
     element = type_.element_type
     spell = float_text if isinstance(numbers[0], float) else _integer
     if value.is_splat():
@@ -83,7 +85,7 @@ def constant_text(value: Attribute, type_: Attribute) -> str:
 
 
 def _integer(number: int | float, type_: Attribute) -> str:
-    if isinstance(type_, IntegerType) and type_.width.data == 1:
+    if instance_of(type_, IntegerType) and type_.width.data == 1:
         return "true" if number else "false"
     return str(number)
 

@@ -67,11 +67,71 @@ from minitriton.dialects.arith.integer import (
     XOrIOp,
 )
 from minitriton.dialects.declared import declared
+from minitriton.dialects.narrowing import instance_of
+
+__all__ = [
+    "ARITH",
+    "FLOAT",
+    "INTEGER",
+    "NO_FASTMATH",
+    "AddUIExtendedOp",
+    "AddfOp",
+    "AddiOp",
+    "AndIOp",
+    "BitcastOp",
+    "CeilDivSIOp",
+    "CeilDivUIOp",
+    "CmpfOp",
+    "CmpiOp",
+    "ConstantOp",
+    "DivSIOp",
+    "DivUIOp",
+    "DivfOp",
+    "ExtFOp",
+    "ExtSIOp",
+    "ExtUIOp",
+    "FPToSIOp",
+    "FPToUIOp",
+    "FastMathFlagsAttr",
+    "FloorDivSIOp",
+    "IndexCastOp",
+    "IndexCastUIOp",
+    "IntegerOverflowAttr",
+    "MaxSIOp",
+    "MaxUIOp",
+    "MaximumfOp",
+    "MaxnumfOp",
+    "MinSIOp",
+    "MinUIOp",
+    "MinimumfOp",
+    "MinnumfOp",
+    "MulSIExtendedOp",
+    "MulUIExtendedOp",
+    "MulfOp",
+    "MuliOp",
+    "NegfOp",
+    "OrIOp",
+    "RemSIOp",
+    "RemUIOp",
+    "RemfOp",
+    "SIToFPOp",
+    "SelectOp",
+    "ShLIOp",
+    "ShRSIOp",
+    "ShRUIOp",
+    "SubfOp",
+    "SubiOp",
+    "TruncFOp",
+    "TruncIOp",
+    "UIToFPOp",
+    "XOrIOp",
+    "splat_attr",
+]
 
 
 class _MaterializeConstant(ConstantMaterializationInterface):
     def materialize_constant(self, value: Attribute, type: Attribute) -> Operation:
-        assert isinstance(value, IntegerAttr | FloatAttr | DenseIntOrFPElementsAttr)
+        assert instance_of(value, (IntegerAttr, FloatAttr, DenseIntOrFPElementsAttr))
         return ConstantOp(value)
 
 

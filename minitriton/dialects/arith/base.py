@@ -32,6 +32,7 @@ from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from minitriton.dialects.facts.layout import AnyLayout
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import TypeKind
 from minitriton.dialects.tt.types import with_element
@@ -80,11 +81,11 @@ PREDICATE_ATTRS = tuple(IntegerAttr(code, i64) for code in range(len(CMPF_PREDIC
 
 
 def element_of(type_: Attribute) -> Attribute:
-    return type_.element_type if isinstance(type_, TensorType | VectorType) else type_
+    return type_.element_type if instance_of(type_, (TensorType, VectorType)) else type_
 
 
 def is_integer(type_: Attribute) -> bool:
-    return isinstance(element_of(type_), IntegerType | IndexType)
+    return instance_of(element_of(type_), (IntegerType, IndexType))
 
 
 def _is_float(type_: Attribute) -> bool:
@@ -103,16 +104,16 @@ ANY = TypeKind("any type", lambda _: True)
 
 def bool_like(type_: Attribute) -> Attribute:
     """The type of a comparison of values of `type_`: `i1`, or a tensor or vector of it."""
-    if isinstance(type_, TensorType):
+    if instance_of(type_, TensorType):
         return with_element(type_, i1)
-    if isinstance(type_, VectorType):
+    if instance_of(type_, VectorType):
         return VectorType(i1, type_.shape, type_.scalable_dims)
     return i1
 
 
 def width_of(type_: Attribute) -> int:
     element = element_of(type_)
-    if isinstance(element, IntegerType):
+    if instance_of(element, IntegerType):
         return element.width.data
     return element.bitwidth if isinstance(element, AnyFloat) else 0
 
@@ -121,7 +122,7 @@ def splat_attr(type_: TensorType | VectorType, value: float) -> DenseIntOrFPElem
     """`dense<value>` of `type_`, its element stored once. Raises `VerifyException` for an integer that does not fit."""
     element: Any = type_.element_type
     stored: Any = (
-        IntegerAttr(int(value), element).value.data if isinstance(element, IntegerType | IndexType) else value,
+        IntegerAttr(int(value), element).value.data if instance_of(element, (IntegerType, IndexType)) else value,
     )
     numbers: Any = type_
     return DenseIntOrFPElementsAttr(numbers, BytesAttr(element.pack(stored)))
@@ -143,7 +144,7 @@ class ConstantOp(IRDLOperation, HasFolderInterface):
     def parse(cls, parser: Parser) -> ConstantOp:
         attributes = parser.parse_optional_attr_dict()
         value = parser.parse_attribute()
-        if not isinstance(value, IntegerAttr | FloatAttr | DenseIntOrFPElementsAttr):
+        if not instance_of(value, (IntegerAttr, FloatAttr, DenseIntOrFPElementsAttr)):
             parser.raise_error("expected a number or a dense tensor")
         op = cls(value)
         op.attributes = attributes

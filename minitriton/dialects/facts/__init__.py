@@ -21,6 +21,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import OpTrait
 from xdsl.utils.type import get_element_type_or_self
 
+from minitriton.dialects.narrowing import instance_of
+
 _given: dict[type[Operation], tuple[OpTrait, ...]] = {}
 
 
@@ -51,12 +53,17 @@ class Fact(OpTrait):
             cls._known[op_class] = next((trait for trait in declared if isinstance(trait, cls)), None)
         return cls._known[op_class]
 
+    @staticmethod
+    def forget(op_class: type[Operation]) -> None:
+        """Looks up again what facts `op_class` has, of every kind."""
+        for kind in Fact._kinds:
+            kind._known.pop(op_class, None)
+
 
 def give(op_class: type[Operation], *facts: Fact) -> None:
     """Facts of an op that another package declares."""
     _given[op_class] = (*_given.get(op_class, ()), *facts)
-    for kind in Fact._kinds:
-        kind._known.pop(op_class, None)
+    Fact.forget(op_class)
 
 
 # What an op computes ----------------------------------------------------------------------------------------------------
@@ -120,7 +127,7 @@ class Neutral(Fact):
         """The neutral element of numbers of `type_`, as signed numbers; None if there is none, or for truth values."""
         if isinstance(type_, AnyFloat):
             return self.floats
-        if not isinstance(type_, IntegerType) or type_.width.data == 1:
+        if not instance_of(type_, IntegerType) or type_.width.data == 1:
             return None
         if not isinstance(self.integers, str):
             return self.integers

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects.encodings import layout_of
 from minitriton.dialects.facts.launch import enclosing_module, maybe_num_warps, num_ctas, threads_per_warp
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts import encodings as enc
 from minitriton.layouts.f2 import is_power_of_two
 from minitriton.layouts.to_linear import to_linear_layout
@@ -22,7 +23,7 @@ def show(values: tuple[int, ...]) -> str:
 
 def layout_complaint(op: Operation, type_: Attribute) -> str | None:
     """What is wrong with the layout of a tensor type where `op` runs."""
-    if not isinstance(type_, TensorType) or isinstance(type_.encoding, NoneAttr):
+    if not instance_of(type_, TensorType) or isinstance(type_.encoding, NoneAttr):
         return None
     layout = layout_of(type_)
     if layout is None:

@@ -19,6 +19,8 @@ from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.narrowing import instance_of
+
 GLOBAL = LLVMPointerType(IntAttr(1))
 SHARED = LLVMPointerType(IntAttr(3))
 
@@ -66,12 +68,15 @@ class IntrinsicOp(IRDLOperation, ABC):
 
 def lanes(type_: Attribute) -> int:
     """Registers of a value: the lanes of a vector, 1 for a scalar."""
-    return type_.shape.data[0].data if isinstance(type_, VectorType) else 1
+    return type_.shape.data[0].data if instance_of(type_, VectorType) else 1
 
 
 def lane_type(type_: Attribute) -> Attribute:
     """The type of one lane."""
-    return type_.element_type if isinstance(type_, VectorType) else type_
+    return type_.element_type if instance_of(type_, VectorType) else type_
+
+
+_FLOATS: dict[type[Attribute], str] = {Float32Type: "float", Float64Type: "double"}
 
 
 class Words:
@@ -81,6 +86,7 @@ class Words:
     """
 
     __slots__ = ("bits", "constraint", "count", "type")
+    type: str
 
     def __init__(self, element: Attribute, width: int):
         size = _bits(element)
@@ -91,7 +97,7 @@ class Words:
         elif size == 1:
             self.type, self.constraint = "i1", "b"
         elif size >= 32:
-            self.type = {Float32Type: "float", Float64Type: "double"}.get(type(element), f"i{size}")
+            self.type = _FLOATS.get(type(element), f"i{size}")
             self.constraint = {"float": "f", "double": "d", "i64": "l"}.get(self.type, "r")
         elif total >= 32:
             self.bits, self.count, self.type, self.constraint = 32, total // 32, "i32", "r"

@@ -19,6 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm.base import GLOBAL, SHARED, IntrinsicOp, PtxOp, lanes, one_of, vector, words_of
 from minitriton.dialects.op_definition import op_definition
 
@@ -68,7 +69,7 @@ class LoadGlobalOp(PtxOp):
         count = lanes(self.res.type)
         _check_vectors(self, count, self.vector_width.value.data, len(self.pointers), len(self.masks))
         if self.other is not None:
-            element = self.res.type.element_type if isinstance(self.res.type, VectorType) else self.res.type
+            element = self.res.type.element_type if instance_of(self.res.type, VectorType) else self.res.type
             if self.other.type not in (self.res.type, element):
                 raise VerifyException("nvvm.ld.global: `other` must have the type of the result or of its elements")
 
@@ -305,7 +306,7 @@ class CpAsyncWaitGroupOp(IntrinsicOp):
 
 
 def _check_matrices(op: Operation, type_: Attribute) -> None:
-    element = type_.element_type if isinstance(type_, VectorType) else type_
+    element = type_.element_type if instance_of(type_, VectorType) else type_
     if element != i32 or lanes(type_) not in (1, 2, 4):
         raise VerifyException(f"{op.name} moves 1, 2 or 4 matrices, an i32 each, not {type_}")
 

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from functools import cache, cached_property
 from typing import Any
 
@@ -45,6 +46,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from minitriton.dialects.arith import splat_attr
+from minitriton.dialects.narrowing import instance_of, subclass_of
 from minitriton.dialects.parsing.lexer import TritonLexer
 from minitriton.dialects.parsing.upstream import PARSERS
 from minitriton.dialects.tt.enums import IntegerEnumAttr
@@ -224,7 +226,7 @@ class TritonParser(Parser):
 
     def _parse_dense_literal_type(self) -> Any:
         type_ = self.parse_type()
-        if not isinstance(type_, TensorType | VectorType) or not isinstance(type_.element_type, NUMBERS):
+        if not instance_of(type_, (TensorType, VectorType)) or not isinstance(type_.element_type, NUMBERS):
             self.raise_error("expected a tensor or vector of numbers")
         return type_
 
@@ -321,7 +323,7 @@ def _type_complaint(message: str) -> str:
     return message
 
 
-class _Bits(AttrParser._TensorLiteralElement):
+class _Bits(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
     """An element of a tensor literal given in hexadecimal: the bits of a floating-point number, or an integer."""
 
     def to_type(self, parser: AttrParser, type: Any) -> Any:
@@ -355,22 +357,25 @@ def _spell_enumerations(op_class: type[IRDLOperation], values: dict[str, Attribu
     """Replace the numbers of enumerations among the properties `values` of an op by their cases."""
     for name, attribute_class in _completions(op_class)[0]:
         value = values.get(name)
-        if isinstance(value, IntegerAttr):
+        if instance_of(value, IntegerAttr):
             found = attribute_class.from_code(value.value.data)
             if found is not None:
                 values[name] = found
 
 
+_ENUMERATION: type[IntegerEnumAttr[StrEnum]] = IntegerEnumAttr
+
+
 @cache
 def _completions(
     op_class: type[IRDLOperation],
-) -> tuple[list[tuple[str, type[IntegerEnumAttr]]], list[tuple[str, Attribute]]]:
+) -> tuple[list[tuple[str, type[IntegerEnumAttr[StrEnum]]]], list[tuple[str, Attribute]]]:
     """The properties of a class that hold enumerations, and those that have defaults."""
-    enumerations: list[tuple[str, type[IntegerEnumAttr]]] = []
+    enumerations: list[tuple[str, type[IntegerEnumAttr[StrEnum]]]] = []
     defaults: list[tuple[str, Attribute]] = []
     for name, definition in op_class.get_irdl_definition().properties.items():
         for base in definition.constr.get_bases() or ():
-            if issubclass(base, IntegerEnumAttr):
+            if subclass_of(base, _ENUMERATION):
                 enumerations.append((name, base))
         if definition.default_value is not None:
             defaults.append((name, definition.default_value))

@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
 from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.narrowing import instance_of
 
 UNKNOWN = "<<UNKNOWN SSA VALUE>>"
 """Stands for a value that is not defined under the printed op."""
@@ -44,7 +45,7 @@ def name_of_location(location: Attribute) -> str | None:
     if isinstance(location, CallSiteLoc):
         return name_of_location(location.callee) or name_of_location(location.caller)
     if isinstance(location, FusedLoc):
-        assert isinstance(location.locations, ArrayAttr)
+        assert instance_of(location.locations, ArrayAttr)
         return next((name for part in location.locations if (name := name_of_location(part)) is not None), None)
     return None
 
@@ -67,10 +68,10 @@ def _identifier(name: str) -> str:
 
 def _constant_name(op: ConstantOp) -> str:
     value = op.value
-    if not isinstance(value, IntegerAttr):
+    if not instance_of(value, IntegerAttr):
         return "cst"
     number = value.value.data
-    if not isinstance(value.type, IntegerType):
+    if not instance_of(value.type, IntegerType):
         return f"c{number}"
     if value.type.width.data == 1:
         return "true" if number else "false"

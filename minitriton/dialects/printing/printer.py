@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -37,6 +38,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.printing.aliases import AliasTable, Met
 from minitriton.dialects.printing.names import UNKNOWN, ValueNames
 from minitriton.dialects.printing.numbers import float_text
@@ -262,8 +264,8 @@ class TritonPrinter(Printer):
     def print_attribute_in_full(self, attribute: Attribute) -> None:
         """The attribute itself, not its alias (but the aliases of those within)."""
         if _is_enum(type(attribute)):
-            self.parts.append(f"{cast(IntegerEnumAttr, attribute).code} : i32")
-        elif isinstance(attribute, DenseIntOrFPElementsAttr) and isinstance(attribute.get_element_type(), AnyFloat):
+            self.parts.append(f"{cast('IntegerEnumAttr[StrEnum]', attribute).code} : i32")
+        elif instance_of(attribute, DenseIntOrFPElementsAttr) and isinstance(attribute.get_element_type(), AnyFloat):
             self._print_dense_floats(attribute)
         else:
             super().print_attribute(attribute)
@@ -319,7 +321,7 @@ class TritonPrinter(Printer):
                 self.parts.append("<")
                 self.print_attribute(location.metadata)
                 self.parts.append(">")
-            assert isinstance(location.locations, ArrayAttr)
+            assert instance_of(location.locations, ArrayAttr)
             self.parts.append("[")
             self.print_list(location.locations, self._print_nested_location)
             self.parts.append("]")

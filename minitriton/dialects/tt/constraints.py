@@ -31,6 +31,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, InferenceContext, VarConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, TensorDescType, is_tensor_pointer
 
 FLOAT_TYPES = (
@@ -104,14 +105,14 @@ def is_float(type_: Attribute) -> bool:
 def is_integer(type_: Attribute) -> bool:
     """A signless integer type of Triton."""
     return (
-        isinstance(type_, IntegerType)
+        instance_of(type_, IntegerType)
         and type_.width.data in INTEGER_WIDTHS
         and type_.signedness.data is Signedness.SIGNLESS
     )
 
 
 def _integer(width: int) -> Callable[[Attribute], bool]:
-    return lambda type_: isinstance(type_, IntegerType) and is_integer(type_) and type_.width.data == width
+    return lambda type_: instance_of(type_, IntegerType) and is_integer(type_) and type_.width.data == width
 
 
 def _is_pointer(type_: Attribute) -> bool:
@@ -123,11 +124,11 @@ def _is_scalar(type_: Attribute) -> bool:
 
 
 def _tensor_of(accepts: Callable[[Attribute], bool]) -> Callable[[Attribute], bool]:
-    return lambda type_: isinstance(type_, TensorType) and accepts(type_.element_type)
+    return lambda type_: instance_of(type_, TensorType) and accepts(type_.element_type)
 
 
 def _like(accepts: Callable[[Attribute], bool]) -> Callable[[Attribute], bool]:
-    return lambda type_: accepts(type_.element_type if isinstance(type_, TensorType) else type_)
+    return lambda type_: accepts(type_.element_type if instance_of(type_, TensorType) else type_)
 
 
 BOOL_LIKE = TypeKind("1-bit signless integer or ranked tensor of 1-bit signless integer values", _like(_integer(1)))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import NoneAttr, TensorType
 from xdsl.ir import Attribute
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import NO_ENCODING, tensor_type
 from minitriton.errors import IRError
 from minitriton.layouts import encodings as enc
@@ -19,7 +20,7 @@ from minitriton.layouts import inference
 
 
 def _tensor(type_: Attribute) -> TensorType:
-    if not isinstance(type_, TensorType):
+    if not instance_of(type_, TensorType):
         raise IRError(f"expected a tensor, got {type_}")
     return type_
 

@@ -28,6 +28,7 @@ from minitriton.dialects.facts.layout import (
     Transposes,
     Unsqueezes,
 )
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, INT_TENSOR, TENSOR, follows, var
@@ -145,7 +146,7 @@ class CatOp(IRDLOperation):
     def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Attribute | None = None) -> None:
         if result_type is None:
             type_ = lhs.type
-            assert isinstance(type_, TensorType)
+            assert instance_of(type_, TensorType)
             first, *rest = type_.get_shape()
             result_type = tensor_type((2 * first, *rest), type_.element_type, type_.encoding)
         Operation.__init__(self, operands=(lhs, rhs), result_types=(result_type,))

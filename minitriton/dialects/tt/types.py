@@ -17,6 +17,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from minitriton.dialects.narrowing import instance_of
+
 NO_ENCODING = NoneAttr()
 GLOBAL_ADDRESS_SPACE = 1
 
@@ -64,7 +66,7 @@ class TensorDescType(ParametrizedAttribute, TypeAttribute):
     def of_block(cls, block_type: TensorType, is_signed: bool) -> TensorDescType:
         """The descriptor of blocks of `block_type`, whose integers are signed or not."""
         element = block_type.element_type
-        if isinstance(element, IntegerType):
+        if instance_of(element, IntegerType):
             signedness = Signedness.SIGNED if is_signed else Signedness.UNSIGNED
             block_type = with_element(block_type, IntegerType(element.width.data, signedness))
         return cls(block_type)
@@ -73,7 +75,7 @@ class TensorDescType(ParametrizedAttribute, TypeAttribute):
     def signless_block_type(self) -> TensorType:
         """The block's type as ops compute with it: integers without signedness."""
         element = self.block_type.element_type
-        if isinstance(element, IntegerType):
+        if instance_of(element, IntegerType):
             return with_element(self.block_type, IntegerType(element.width.data))
         return self.block_type
 
@@ -101,23 +103,23 @@ def tensor_type(shape: tuple[int, ...], element: Attribute, encoding: Attribute 
 
 def with_element(type_: Attribute, element: Attribute) -> TensorType:
     """The tensor `type_` with another element type."""
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     return tensor_type(type_.get_shape(), element, type_.encoding)
 
 
 def element_type(type_: Attribute) -> Attribute:
     """The element type of a tensor, any other type itself."""
-    return type_.element_type if isinstance(type_, TensorType) else type_
+    return type_.element_type if instance_of(type_, TensorType) else type_
 
 
 def same_shape_as(type_: Attribute, element: Attribute) -> Attribute:
     """`element` for a scalar type, a tensor of it for a tensor type."""
-    return with_element(type_, element) if isinstance(type_, TensorType) else element
+    return with_element(type_, element) if instance_of(type_, TensorType) else element
 
 
 def pointee_type(type_: Attribute) -> Attribute:
     """What loading through `type_` gives: a pointer's pointee, a tensor of pointees for a tensor of pointers."""
-    if isinstance(type_, TensorType) and isinstance(type_.element_type, PointerType):
+    if instance_of(type_, TensorType) and isinstance(type_.element_type, PointerType):
         return with_element(type_, type_.element_type.pointee_type)
     return type_.pointee_type if isinstance(type_, PointerType) else type_
 
@@ -134,4 +136,4 @@ def pointer_same_shape(type_: Attribute, address_space: int = GLOBAL_ADDRESS_SPA
 
 def is_tensor_pointer(type_: Attribute) -> bool:
     """Whether `type_` is a block pointer, `!tt.ptr<tensor<...>>`."""
-    return isinstance(type_, PointerType) and isinstance(type_.pointee_type, TensorType)
+    return isinstance(type_, PointerType) and instance_of(type_.pointee_type, TensorType)

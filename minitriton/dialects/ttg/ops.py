@@ -80,7 +80,7 @@ class Fp4ToFpOp(IRDLOperation):
 
     def verify_(self) -> None:
         axis = self.axis.value.data
-        require(self, fp4_to_fp_complaint(cast(TensorType, self.src.type), cast(TensorType, self.result.type), axis))
+        require(self, fp4_to_fp_complaint(cast(TensorType, self.src.type), self.result.type, axis))
 
 
 @op_definition

@@ -44,6 +44,7 @@ from xdsl.utils.exceptions import VerifyException
 from minitriton.dialects.facts.gpu_traits import AsyncRegions, VerifyTensorLayouts, i32_array, require
 from minitriton.dialects.facts.launch import maybe_num_warps
 from minitriton.dialects.facts.region_flow import Branch, RegionFlow, ends_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.ttg.types import MemDescType
@@ -305,7 +306,7 @@ def _bytes_in_shared_memory(type_: Attribute) -> int:
         if type_.memory_space.name != "ttg.shared_memory":
             return 8
         return 8 + 4 * type_.get_num_dims()
-    if isinstance(type_, IntegerType):
+    if instance_of(type_, IntegerType):
         return (type_.width.data + 7) // 8
     width = getattr(type_, "bitwidth", 64)
     return (width + 7) // 8

@@ -38,6 +38,7 @@ from minitriton.dialects.facts.gpu_traits import FALSE, SHARED, EffectsOfEach, V
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.layout import LayoutAnchor, PassesOn
 from minitriton.dialects.facts.synchronization import TensorCoreReads
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.enums import InputPrecision, InputPrecisionAttr
@@ -124,7 +125,7 @@ def _wgmma_complaint(op: WarpGroupDotOp) -> str | None:
     if shape[1] % 8:
         return "WGMMA result N dimension must be divisible by 8"
     a_type = op.a.type
-    assert isinstance(a_type, TensorType | MemDescType)
+    assert instance_of(a_type, (TensorType, MemDescType))
     element = a_type.element_type
     imprecise = op.max_num_imprecise_acc.value.data
     if (

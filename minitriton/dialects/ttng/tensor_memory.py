@@ -215,7 +215,7 @@ class TMEMAllocOp(IRDLOperation):
     assembly_format = "($src^)? attr-dict `:` functional-type(operands, results)"
 
     def verify_(self) -> None:
-        if self.src is None and not cast(MemDescType, self.result.type).mutable:
+        if self.src is None and not self.result.type.mutable:
             raise VerifyException(f"'{self.name}' op uninitialized alloc must have a mutable memdesc type")
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
+from minitriton.dialects.op_access import block_successors
+
 
 def immediate_dominators(region: Region) -> dict[Block, Block]:
     """The immediate dominator of every reachable block; the entry is its own."""
@@ -59,7 +61,7 @@ def _reverse_postorder(entry: Block) -> list[Block]:
 
 def _successors(block: Block) -> tuple[Block, ...]:
     last = block.last_op
-    return () if last is None else last._successors
+    return () if last is None else block_successors(last)
 
 
 class Dominance:

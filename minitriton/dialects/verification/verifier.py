@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.dialects.printing.aliases import AliasTable
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.dialects.printing.printer import TritonPrinter
@@ -42,8 +43,8 @@ def source_location(location: Attribute) -> SourceLocation | None:
     if isinstance(location, FileLineColLoc):
         return SourceLocation(location.filename.data, location.line.data, location.column.data)
     for parameter in getattr(location, "parameters", ()):
-        inner = parameter if not hasattr(parameter, "data") or not isinstance(parameter.data, tuple) else None
-        for part in (inner,) if inner is not None else parameter.data:
+        data = getattr(parameter, "data", None)
+        for part in data if instance_of(data, TUPLE) else (parameter,):
             if isinstance(part, Attribute) and not isinstance(part, NoneAttr):
                 found = source_location(part)
                 if found is not None:

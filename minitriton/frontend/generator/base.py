@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from xdsl.ir import Operation, SSAValue
 
 from minitriton import knobs
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.error_help import INSTEAD, help_for
@@ -129,7 +130,7 @@ def wrapped(value: object) -> base_value | None:
     """A Python result as kernels see it: tensors, dtypes and functions as they are, tuples of such, the rest as `constexpr`."""
     if type(value) is tensor or value is None or isinstance(value, base_value):
         return value
-    if isinstance(value, tuple):
+    if instance_of(value, TUPLE):
         fields = getattr(type(value), "_fields", None)
         elements = [constexpr(None) if v is None else wrapped(v) for v in value]
         return language_tuple(elements, tuple_type([type_of(v) for v in elements], fields) if fields else None)
@@ -174,14 +175,14 @@ class Generator:
 
     def visit(self, node: Any) -> object:
         """Compiles one syntax node. Errors leave with the node's place."""
-        found = self.visitors.get(type(node))
+        found = self.visitors.get(node.__class__)
         if found is None:
             if node is None:
                 return None
             raise self.unsupported(
                 node,
                 f"unsupported AST node type: {type(node).__name__}",
-                INSTEAD.get(type(node), "kernels hold assignments, calls, if, for and while"),
+                INSTEAD.get(node.__class__, "kernels hold assignments, calls, if, for and while"),
             )
         place = node.place
         b = self.b
@@ -272,7 +273,7 @@ class Generator:
         value = unwrap(value)
         if isinstance(value, (bool, int, float)):
             return to_tensor(self.b, value)
-        if isinstance(value, tuple):
+        if instance_of(value, TUPLE):
             return self.as_variable(wrapped(value))
         if value is None or isinstance(value, (dtype, base_value)) or is_function(value):
             return value
@@ -293,4 +294,4 @@ def _usable_global(value: object) -> bool:
         return True
     if (getattr(value, "__module__", None) or "").startswith("minitriton.language"):
         return True
-    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+    return hasattr(value, "_fields") and isinstance(value, type) and issubclass(value, tuple)

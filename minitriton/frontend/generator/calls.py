@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from minitriton import knobs
 from minitriton.dialects import tt
+from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
 from minitriton.frontend.emitters import emitter_of
 from minitriton.frontend.error_help import call_help, help_for
 from minitriton.frontend.errors import CompilationError, CompileTimeAssertionFailure, LanguageTypeError
@@ -49,6 +50,10 @@ def _where_documented(function: Builtin[..., object]) -> str:
     is_core = getattr(core, function.__name__, None) is function
     file = core.__file__ if is_core else function.fn.__code__.co_filename
     return f"in the operation {function.__qualname__} of {file}"
+
+
+_BUILTIN: type[Builtin[..., object]] = Builtin
+_BOUND: type[BoundConstexprFunction[object]] = BoundConstexprFunction
 
 
 class Calls:
@@ -99,18 +104,19 @@ class Calls:
         if isinstance(function, BoundMethod):
             args = [function.owner, *args]
             function = function.function
-        if isinstance(function, Builtin):
+        if instance_of(function, _BUILTIN):
             return self._emit(node, function, args, kwargs)
         if isinstance(function, (JITCallable, LibraryFunction)):
             return self.call_function(function, args, kwargs)
+        callee: Function = function
         if isinstance(function, type) and issubclass(function, aggregate_value):
             return function.constructed(args, kwargs, Semantic(self, node))
-        if isinstance(getattr(function, "__self__", None), aggregate_value):
-            return self._call_plain_method(node, function, args, kwargs)
+        if isinstance(getattr(callee, "__self__", None), aggregate_value):
+            return self._call_plain_method(node, callee, args, kwargs)
         if isinstance(function, type) and function.__module__.startswith("minitriton.language"):
             return function(*args, **kwargs)
         try:
-            result = function(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
+            result = callee(*(unwrap(a) for a in args), **{k: unwrap(v) for k, v in kwargs.items()})
         except Exception as error:
             if knobs.compilation.front_end_debugging or not isinstance(function, ConstexprFunction):
                 raise
@@ -121,7 +127,7 @@ class Calls:
         self, node: ast.AST, method: Callable[..., object], args: Sequence[object], kwargs: dict[str, object]
     ) -> base_value | None:
         """A method of an aggregate that is Python, run while compiling; `_semantic` emits for it if it asks."""
-        if isinstance(method, BoundConstexprFunction):
+        if instance_of(method, _BOUND):
             return wrapped(method(*args, **kwargs))
         if "_semantic" in inspect.signature(method).parameters:
             kwargs = {**kwargs, "_semantic": Semantic(self, node)}
@@ -216,7 +222,7 @@ def _argument(value: object) -> object:
     """An argument as the callee sees it: what is known at compile time is a `constexpr` (or None)."""
     if isinstance(value, (tensor, language_tuple, constexpr, tensor_descriptor, aggregate_value)) or value is None:
         return value
-    if isinstance(value, (tuple, list)):
+    if instance_of(value, (TUPLE, LIST)):
         return wrapped(tuple(value))
     if is_static(value) or callable(value):
         return constexpr(value)

@@ -16,7 +16,9 @@ from types import ModuleType
 from typing import TypeGuard
 
 from xdsl.dialects import scf
+from xdsl.ir import Block, Region
 
+from minitriton.dialects.narrowing import LIST, TUPLE, instance_of
 from minitriton.frontend.builder import IRBuilder
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import Generator, is_function, wrapped
@@ -35,36 +37,42 @@ from minitriton.language.values import tuple as language_tuple
 PythonOperator = Callable[..., object]
 """An operator of Python, for compile-time values: it takes whatever objects have it."""
 
+
+def _python(name: str) -> PythonOperator:
+    """The operator of Python that the module `operator` calls `name`."""
+    return getattr(operator, name)
+
+
 _BINARY: dict[type[ast.operator], tuple[Callable[[IRBuilder, Operand, Operand], tensor] | None, PythonOperator]] = {
-    ast.Add: (arithmetic.add, operator.add),
-    ast.Sub: (arithmetic.sub, operator.sub),
-    ast.Mult: (arithmetic.mul, operator.mul),
-    ast.Div: (arithmetic.truediv, operator.truediv),
-    ast.FloorDiv: (arithmetic.floordiv, operator.floordiv),
-    ast.Mod: (arithmetic.mod, operator.mod),
-    ast.LShift: (arithmetic.shl, operator.lshift),
-    ast.RShift: (arithmetic.shr, operator.rshift),
-    ast.BitAnd: (arithmetic.and_, operator.and_),
-    ast.BitOr: (arithmetic.or_, operator.or_),
-    ast.BitXor: (arithmetic.xor, operator.xor),
-    ast.Pow: (None, operator.pow),
+    ast.Add: (arithmetic.add, _python("add")),
+    ast.Sub: (arithmetic.sub, _python("sub")),
+    ast.Mult: (arithmetic.mul, _python("mul")),
+    ast.Div: (arithmetic.truediv, _python("truediv")),
+    ast.FloorDiv: (arithmetic.floordiv, _python("floordiv")),
+    ast.Mod: (arithmetic.mod, _python("mod")),
+    ast.LShift: (arithmetic.shl, _python("lshift")),
+    ast.RShift: (arithmetic.shr, _python("rshift")),
+    ast.BitAnd: (arithmetic.and_, _python("and_")),
+    ast.BitOr: (arithmetic.or_, _python("or_")),
+    ast.BitXor: (arithmetic.xor, _python("xor")),
+    ast.Pow: (None, _python("pow")),
 }
 """Emitter for tensors and Python's own operator for compile-time values."""
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, PythonOperator]] = {
-    ast.Eq: ("==", operator.eq),
-    ast.NotEq: ("!=", operator.ne),
-    ast.Lt: ("<", operator.lt),
-    ast.LtE: ("<=", operator.le),
-    ast.Gt: (">", operator.gt),
-    ast.GtE: (">=", operator.ge),
+    ast.Eq: ("==", _python("eq")),
+    ast.NotEq: ("!=", _python("ne")),
+    ast.Lt: ("<", _python("lt")),
+    ast.LtE: ("<=", _python("le")),
+    ast.Gt: (">", _python("gt")),
+    ast.GtE: (">=", _python("ge")),
 }
 
 _UNARY: dict[type[ast.unaryop], tuple[Callable[[IRBuilder, tensor], tensor], PythonOperator]] = {
-    ast.USub: (arithmetic.minus, operator.neg),
-    ast.UAdd: (arithmetic.plus, operator.pos),
-    ast.Invert: (arithmetic.invert, operator.invert),
-    ast.Not: (arithmetic.logical_not, operator.not_),
+    ast.USub: (arithmetic.minus, _python("neg")),
+    ast.UAdd: (arithmetic.plus, _python("pos")),
+    ast.Invert: (arithmetic.invert, _python("invert")),
+    ast.Not: (arithmetic.logical_not, _python("not_")),
 }
 
 _CONDITION_TYPES = (bool, int, type(None))
@@ -81,7 +89,7 @@ class BoundMethod:
 def unpacked(generator: Generator, node: ast.Starred) -> list[object]:
     """The elements of `*value` in a tuple or a call."""
     value = generator.visit(node.value)
-    if isinstance(value, constexpr) and isinstance(value.value, (tuple, list)):
+    if isinstance(value, constexpr) and instance_of(value.value, (TUPLE, LIST)):
         return [wrapped(v) for v in value.value]
     if not isinstance(value, language_tuple):
         raise generator.unsupported(node, f"only tuples can be unpacked, got {value!r}")
@@ -121,7 +129,7 @@ class Expressions:
         items = self.visit(generator.iter)
         if not isinstance(items, language_tuple) or not isinstance(generator.target, ast.Name):
             raise self.unsupported(node, "only tuple comprehensions are supported")
-        results = []
+        results: list[object] = []
         for item in items.values:
             self.generator.bind(generator.target.id, item)
             results.append(self.visit(node.elt))
@@ -246,7 +254,9 @@ class Expressions:
             return self.visit(node.body if self.static_condition(node, condition) else node.orelse)
         condition = self.scalar_condition(node, condition)
         location = self.b.location
-        regions, found, blocks = [], [], []
+        regions: list[Region] = []
+        found: list[object] = []
+        blocks: list[Block] = []
         for branch in (node.body, node.orelse):
             region, block = self.b.region()
             with self.b.in_block(block):
@@ -259,7 +269,7 @@ class Expressions:
             self.b.location = location
             self.b.insert(scf.IfOp.create(operands=(condition.handle,), regions=regions))
             return None
-        values = []
+        values: list[tensor] = []
         for value, block in zip(found, blocks, strict=True):
             with self.b.in_block(block):
                 values.append(to_tensor(self.b, value))

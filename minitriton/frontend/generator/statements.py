@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from minitriton.dialects import tt
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.frontend.generator.base import Generator, flatten, is_static
 from minitriton.frontend.generator.calls import Calls
@@ -136,7 +137,7 @@ class Statements:
             return value
         if isinstance(value, (bool, int, float)):
             return to_tensor(self.b, value)
-        if isinstance(value, tuple):
+        if instance_of(value, TUPLE):
             return self._returnable(language_tuple(value))
         if is_static(value):
             return constexpr(value)

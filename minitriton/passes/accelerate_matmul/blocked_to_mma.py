@@ -39,21 +39,20 @@ def blocked_to_mma(arch: int) -> Callable[[tt.DotOp, Rewriter], bool]:
             return False
         type_ = with_layout(op.result.type, mma)
         total = rewriter.insert(ttg.ConvertLayoutOp(op.c, type_)).result
-        settings = {
-            "input_precision": op.input_precision.data,
-            "max_num_imprecise_acc": op.max_num_imprecise_acc.value.data,
-        }
+        precision, imprecise = op.input_precision.data, op.max_num_imprecise_acc.value.data
         if mma.is_hopper:
             if is_from_memory(op.a):
                 a = in_shared_memory(op.a, 0, rewriter)
             else:
                 a = in_registers(op.a, 0, element_bits(cast(TensorType, op.a.type)), mma, rewriter)
             b = in_shared_memory(op.b, 1, rewriter)
-            new = rewriter.insert(ttng.WarpGroupDotOp(a, b, total, **settings))
+            new = rewriter.insert(
+                ttng.WarpGroupDotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise)
+            )
         else:
             bits = min(loaded_bits(op.a), loaded_bits(op.b))
             a, b = (in_registers(value, index, bits, mma, rewriter) for index, value in enumerate((op.a, op.b)))
-            new = rewriter.insert(tt.DotOp(a, b, total, **settings))
+            new = rewriter.insert(tt.DotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise))
         rewriter.replace_with(op, ttg.ConvertLayoutOp(new.result, op.result.type))
         return True
 

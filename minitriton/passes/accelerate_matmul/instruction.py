@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Operation
 from minitriton.analysis.slices.def_use import connected_ops, forward_ops
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import Contraction
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value
@@ -48,7 +49,7 @@ _VALID_N_FLOAT = tuple(range(256, 0, -8))
 
 
 def is_int8(element: Attribute) -> bool:
-    return isinstance(element, IntegerType) and element.width.data == 8
+    return instance_of(element, IntegerType) and element.width.data == 8
 
 
 def mma_layout(dot: tt.DotOp | tt.DotScaledOp, arch: int) -> NvidiaMma | None:

@@ -21,6 +21,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts import KeepsData, ViewOfTensor
 from minitriton.dialects.facts.layout import Elementwise
 from minitriton.dialects.facts.memory_access import MemoryAccess
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import DotOperand, NvidiaMma
 from minitriton.layouts.properties import order_for_memory
@@ -80,7 +81,7 @@ def loaded_bits(value: SSAValue) -> int:
     if any(isinstance(op, ttg.Fp4ToFpOp) for op in ops):
         return 4
     types = [op.results[0].type for op in ops if isinstance(op, tt.LoadOp | tt.DescriptorLoadOp)]
-    bits = min(element_bits(type_) for type_ in (value.type, *types) if isinstance(type_, TensorType))
+    bits = min(element_bits(type_) for type_ in (value.type, *types) if instance_of(type_, TensorType))
     # A join halves what neighbours a thread has of each of its sources.
     return bits // 2 if any(isinstance(op, tt.JoinOp) for op in ops) else bits
 

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.canonicalization.arith_int import defining
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
@@ -132,7 +133,7 @@ def select_of_one_and_zero(op: Operation, rewriter: Rewriter) -> bool:
     """select c, 1, 0 = extui c;  select c, 0, 1 = extui (not c), for integer scalars"""
     condition, true, false = operand_values(op)
     result_type = op.results[0].type
-    if not isinstance(result_type, IntegerType) or result_type == i1:
+    if not instance_of(result_type, IntegerType) or result_type == i1:
         return False
     values = (int_constant(true), int_constant(false))
     if values == (0, 1):

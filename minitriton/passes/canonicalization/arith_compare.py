@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import predicate_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.passes.canonicalization.arith_int import defining
 from minitriton.rewriting.constants import float_constant, int_attr
@@ -24,7 +25,7 @@ from minitriton.rewriting.rewriter import Rewriter
 
 patterns = PatternSet()
 
-_PRECISION = {  # significant bits, greatest exponent
+_PRECISION: dict[type[Attribute], tuple[int, int]] = {  # significant bits, greatest exponent
     Float16Type: (11, 15),
     BFloat16Type: (8, 127),
     Float32Type: (24, 127),
@@ -107,7 +108,7 @@ def compare_converted_integer(op: Operation, rewriter: Rewriter) -> bool:
         return False
     integer = operand_at(conversion, 0)
     predicate = predicate_of(op)
-    if not isinstance(integer.type, IntegerType) or predicate in (0, 15):
+    if not instance_of(integer.type, IntegerType) or predicate in (0, 15):
         return False
     is_signed = conversion.__class__ is arith.SIToFPOp
     width = integer.type.width.data

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.layout_rules import result_layout
@@ -26,7 +27,7 @@ def split_before_converting(op: Operation, rewriter: Rewriter) -> bool:
     if not isinstance(source, OpResult) or source.op.__class__ is not ttg.ConvertLayoutOp:
         return False
     unconverted = operand_at(source.op, 0)
-    assert isinstance(unconverted.type, TensorType)
+    assert instance_of(unconverted.type, TensorType)
     layout = ttg.layout_of(unconverted.type)
     if not isinstance(layout, DistributedEncoding) or result_layout(op, layout) != ttg.layout_of(op.results[0].type):
         return False

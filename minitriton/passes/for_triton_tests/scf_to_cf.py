@@ -133,7 +133,6 @@ def _lower_while(op: scf.WhileOp) -> None:
     _erase(op, values)
 
 
-_LOWERINGS = {scf.ForOp: _lower_for, scf.IfOp: _lower_if, scf.WhileOp: _lower_while}
 _OTHERS = (scf.ParallelOp, scf.IndexSwitchOp, scf.ExecuteRegionOp)
 
 
@@ -148,9 +147,12 @@ class ConvertScfToCf(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in ops_in(op):
-            lower = _LOWERINGS.get(inner.__class__)
-            if lower is not None:
-                lower(inner)
+            if isinstance(inner, scf.ForOp):
+                _lower_for(inner)
+            elif isinstance(inner, scf.IfOp):
+                _lower_if(inner)
+            elif isinstance(inner, scf.WhileOp):
+                _lower_while(inner)
             elif isinstance(inner, _OTHERS):
                 raise PassError(
                     f"{inner.name} has no lowering to branches", help="Triton kernels use scf.for, scf.if and scf.while"

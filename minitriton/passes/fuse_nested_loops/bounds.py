@@ -17,6 +17,7 @@ from xdsl.traits import MemoryEffectKind
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_values
 from minitriton.dialects.verification.dominance import Dominance
 from minitriton.rewriting.constants import float_attr, int_attr
@@ -109,7 +110,7 @@ def cast_integer(at: Inserter, value: SSAValue, type_: IntegerType) -> SSAValue:
         return value
     if isinstance(value.type, IndexType):
         return at.value(arith.IndexCastOp(value, type_))
-    assert isinstance(value.type, IntegerType)
+    assert instance_of(value.type, IntegerType)
     if value.type.width.data > type_.width.data:
         return at.value(arith.TruncIOp(value, type_))
     return at.value(arith.ExtSIOp(value, type_))
@@ -117,8 +118,8 @@ def cast_integer(at: Inserter, value: SSAValue, type_: IntegerType) -> SSAValue:
 
 def unread(at: Inserter, type_: Attribute) -> SSAValue:
     """A value that is never read: zero where there is one, else poison."""
-    element = type_.element_type if isinstance(type_, TensorType) else type_
-    if isinstance(element, IntegerType | IndexType):
+    element = type_.element_type if instance_of(type_, TensorType) else type_
+    if instance_of(element, (IntegerType, IndexType)):
         return at.constant(int_attr(type_, 0))
     if isinstance(element, AnyFloat):
         return at.constant(float_attr(type_, 0.0))

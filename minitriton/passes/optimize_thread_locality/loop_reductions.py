@@ -108,7 +108,7 @@ class _Move:
         self.element = cast(TensorType, source.type).element_type
         self.loop = cast(Operation, reduce.parent_op())
         self.update = cast(Operation, reduce.results[0].get_user_of_unique_use())
-        self.end = cast(Operation, cast(Block, self.loop.regions[0].block).last_op)
+        self.end = cast(Operation, self.loop.regions[0].block.last_op)
         self.index = [*self.end.operands].index(self.update.results[0])
 
     def tensor(self, shape: Sequence[int], layout: DistributedEncoding) -> TensorType:
@@ -123,9 +123,7 @@ class _Move:
         assert user is not None
         total = self._carry(self._neutral(per_thread, old_init))
         across = Slice(self.rank - 1, Slice(self.rank, self.view_layout))
-        reduced = self._reduction(
-            total, self.tensor(self.view_shape[:-2], across), self.rank - 1, cast(Operation, self.loop)
-        )
+        reduced = self._reduction(total, self.tensor(self.view_shape[:-2], across), self.rank - 1, self.loop)
         convert = ttg.ConvertLayoutOp(reduced.results[0], self.loop.results[self.index].type)
         convert.location = self.reduce.location
         insert_after_value(convert, reduced.results[0])

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.tensor_descriptors import buffer_encoding
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.algebra import divide_left
 from minitriton.layouts.builders import swizzled_shared_for_dot, swizzled_shared_for_mma
@@ -70,7 +71,7 @@ def _wanted_by(user: Operation, value: SSAValue) -> SwizzledShared | None:
         return None
     operand = ttg.layout_of(result.type)
     source = ttg.layout_of(value.type)
-    if not isinstance(operand, DistributedEncoding) or source is None or not isinstance(result.type, TensorType):
+    if not isinstance(operand, DistributedEncoding) or source is None or not instance_of(result.type, TensorType):
         return None
     shape = tuple(result.type.get_shape())
     bits = bits_of(result.type)
@@ -135,7 +136,7 @@ def buffer_of_load(load: Load) -> SharedEncoding:
 def buffer_of_descriptor(load: tt.DescriptorLoadOp | tt.DescriptorGatherOp) -> SharedEncoding:
     """The layout in which the copy unit writes what `load` reads."""
     type_, tensor = load.desc.type, load.result.type
-    assert isinstance(type_, TensorDescType) and isinstance(tensor, TensorType)
+    assert isinstance(type_, TensorDescType) and instance_of(tensor, TensorType)
     layout = buffer_encoding(type_, tensor.get_shape())
     assert isinstance(layout, SharedEncoding)
     return layout
@@ -156,7 +157,7 @@ def copied_bytes(load: Operation, buffer: SharedEncoding) -> int:
     """How many bytes of a thread's registers lie next to each other in the buffer too."""
     value = load.results[0]
     layout, shape = layout_of_value(value), shape_of(value)
-    assert layout is not None and isinstance(value.type, TensorType)
+    assert layout is not None and instance_of(value.type, TensorType)
     map_ = to_linear_layout(layout, shape).invert_and_compose(to_linear_layout(buffer, shape))
     return map_.get_num_consecutive_in_out() * bits_of(value.type) // 8
 
@@ -169,14 +170,14 @@ def contiguity(load: tt.LoadOp, facts: AxisInfoAnalysis) -> int:
 
 def is_wide_enough(load: tt.LoadOp, facts: AxisInfoAnalysis) -> bool:
     """Whether a thread's accesses are as wide as `cp.async` needs."""
-    count = contiguity(load, facts) if isinstance(load.ptr.type, TensorType) else 1
+    count = contiguity(load, facts) if instance_of(load.ptr.type, TensorType) else 1
     return count * element_bits(load) >= 8 * SMALLEST_COPY
 
 
 def element_bits(load: tt.LoadOp) -> int:
     """Bits of an element that `load` reads."""
     type_ = load.ptr.type
-    pointer = type_.element_type if isinstance(type_, TensorType) else type_
+    pointer = type_.element_type if instance_of(type_, TensorType) else type_
     assert isinstance(pointer, tt.PointerType) and isinstance(pointer.pointee_type, FixedBitwidthType)
     return pointer.pointee_type.bitwidth
 

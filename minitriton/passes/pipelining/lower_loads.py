@@ -23,6 +23,7 @@ from xdsl.ir import Operation, SSAValue
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import SharedEncoding, SwizzledShared
 from minitriton.passes.pipelining.async_copies import copy_load, load_as_tensor
 from minitriton.passes.pipelining.buffers import (
@@ -58,7 +59,7 @@ def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) ->
     """Makes the loads of `loop` that run ahead asynchronous; new ops get places in `schedule`."""
     copies = _copies(loop, schedule, facts)
     for copy in copies:
-        if not isinstance(copy.load.results[0].type, TensorType):
+        if not instance_of(copy.load.results[0].type, TensorType):
             load_as_tensor(cast(tt.LoadOp, copy.load), loop, schedule)
     if not copies:
         return
@@ -66,7 +67,7 @@ def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) ->
     lengths: dict[int, bool] = {}
     for copy in copies:
         type_ = copy.load.results[0].type
-        assert isinstance(type_, TensorType)
+        assert instance_of(type_, TensorType)
         rings[copy.load] = ring_for(type_, copy.layout, copy.length, loop, copy.load)
         lengths[copy.length] = lengths.get(copy.length, False) or not isinstance(copy.load, tt.LoadOp)
     counters = add_counters(loop, lengths)
@@ -103,8 +104,8 @@ def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _Co
     if not isinstance(load, tt.LoadOp):
         return _Copy(load, buffers + extra, buffer_of_load(load), 1)
     type_ = load.results[0].type
-    if not isinstance(type_, TensorType):
-        bits = cast(FixedBitwidthType, type_).bitwidth if isinstance(type_, FixedBitwidthType) else 0
+    if not instance_of(type_, TensorType):
+        bits = type_.bitwidth if isinstance(type_, FixedBitwidthType) else 0
         return _Copy(load, buffers, SwizzledShared(1, 1, 1, (0,)), 1) if bits >= 8 * SMALLEST_COPY else None
     layout = buffer_of_load(load)
     if not is_wide_enough(load, facts) or copied_bytes(load, layout) < SMALLEST_COPY:

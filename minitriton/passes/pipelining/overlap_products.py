@@ -29,6 +29,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts.launch import num_warps
+from minitriton.dialects.narrowing import instance_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.buffers import LOADS
 from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP, is_possible
@@ -77,7 +78,7 @@ def _overlap(loop: scf.ForOp, schedule: Schedule, registers: int, threads: int) 
     ):
         return
     between = _results_of(early, ops)
-    if any(not isinstance(dot.a.type, TensorType) or dot.a not in between for dot in late):
+    if any(not instance_of(dot.a.type, TensorType) or dot.a not in between for dot in late):
         return
     # A product is waited for where its accumulators are used; else it would still read registers that the next iteration writes.
     if any(not _users_of_accumulators(loop, [dot]) for dot in late):
@@ -126,7 +127,7 @@ def _needed_registers(early: list[ttng.WarpGroupDotOp], late: list[ttng.WarpGrou
 
 def _words(tensor: SSAValue) -> int:
     type_ = tensor.type
-    assert isinstance(type_, TensorType) and isinstance(type_.element_type, FixedBitwidthType)
+    assert instance_of(type_, TensorType) and isinstance(type_.element_type, FixedBitwidthType)
     return prod(type_.get_shape()) * type_.element_type.bitwidth // 32
 
 

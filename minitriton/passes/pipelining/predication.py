@@ -7,10 +7,12 @@ tt.store %p, %x          =>      %m = tt.splat %pred : i1 -> tensor<128xi1>
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnregisteredOp, i1, i32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, llvm, tt, ttg, ttng
+from minitriton.dialects.attribute_values import integers
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.errors import PassError
 from minitriton.rewriting.effects import is_memory_effect_free
@@ -79,23 +81,22 @@ def _both(at: Inserter, mask: SSAValue | None, condition: SSAValue) -> SSAValue:
 
 def _set_mask(op: Operation, group: int, at: Inserter, shape: object, condition: SSAValue) -> None:
     """The operands with the mask `condition and mask`, in the shape of the accessed pointers."""
-    if isinstance(shape, TensorType):
+    if instance_of(shape, TensorType):
         type_ = TensorType(i1, shape.shape, shape.encoding)
         condition = at.value(tt.SplatOp(condition, type_))
     sizes = op.properties.get("operandSegmentSizes")
-    counts = list(sizes.get_values()) if isinstance(sizes, DenseArrayBase) else None
-    if counts is None:
+    if sizes is None:
         group = group if group >= 0 else len(operand_values(op)) - 1
         has_mask = len(operand_values(op)) > group
         first, rest = list(operand_values(op)[:group]), list(operand_values(op)[group + 1 :])
         mask = operand_at(op, group) if has_mask else None
         op.operands = [*first, _both(at, mask, condition), *rest]
         return
+    counts = list(integers(sizes))
     start = sum(counts[:group])
     mask = operand_at(op, start) if counts[group] else None
     operands = list(operand_values(op))
     operands[start : start + counts[group]] = [_both(at, mask, condition)]
     counts[group] = 1
-    assert isinstance(sizes, DenseArrayBase)
-    op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(sizes.elt_type, counts)
+    op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, counts)
     op.operands = operands

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import SSAValue
 
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.layouts.inference import reshape_dst
 from minitriton.passes.tensor_layouts import layout_of_value
@@ -26,7 +27,7 @@ _NEVER_PROMOTES = 1 << 30
 def split_along_k(dot: ttng.WarpGroupDotOp) -> list[ttng.WarpGroupDotOp]:
     """The dots in place of `dot`; itself if A is a buffer or one step is all there is."""
     a, layout = dot.a.type, layout_of_value(dot.result)
-    if not isinstance(a, TensorType):
+    if not instance_of(a, TensorType):
         return [dot]
     assert isinstance(layout, NvidiaMma)
     step = layout.instr_shape[2]
@@ -63,7 +64,7 @@ def split_along_k(dot: ttng.WarpGroupDotOp) -> list[ttng.WarpGroupDotOp]:
 def _split_a(at: Inserter, a: SSAValue, step: int, count: int) -> list[SSAValue]:
     """`a` as M x 2 x .. x 2 x step, the twos behind, split one after the other; each part has the registers it had in `a`."""
     type_ = a.type
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     rows = type_.get_shape()[:-1]
     twos = count.bit_length() - 1
     shape = (*rows, *[2] * twos, step)

@@ -20,6 +20,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.tensor_descriptors import is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.cta_split import shape_per_cta
 from minitriton.layouts.encodings import SwizzledShared
@@ -85,7 +86,7 @@ def add_barriers(copies: list[TensorCopy], counters: dict[int, Counters], loop: 
 def _bytes(load: DescriptorLoad) -> int:
     tensor = load.result.type
     layout = layout_of_value(load.result)
-    assert isinstance(tensor, TensorType) and layout is not None
+    assert instance_of(tensor, TensorType) and layout is not None
     return prod(shape_per_cta(layout, tensor.get_shape())) * element_bits(tensor) // 8
 
 

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from minitriton.analysis.tensor_descriptors import buffer_encoding, is_fp4_padded
 from minitriton.dialects import arith, tt, ttg, ttng
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.passes.pipelining.rings import SHARED_MEMORY
 from minitriton.passes.pipelining.schedule import Schedule
@@ -43,7 +44,7 @@ def pipeline_stores(loop: scf.ForOp) -> None:
     of_store: list[SSAValue] = []
     for store in stores:
         tensor = store.src.type
-        assert isinstance(tensor, TensorType)
+        assert instance_of(tensor, TensorType)
         key = (tensor.get_shape(), tensor.element_type)
         if key not in buffers:
             buffers[key] = _buffer(loop, store, tensor)

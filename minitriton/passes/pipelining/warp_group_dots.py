@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerAttr, TensorType, i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.layouts.conversion import minimal_cvt_layout
 from minitriton.layouts.encodings import NvidiaMma
@@ -67,7 +68,7 @@ def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
         return None
     index = _only_yield(dot, loop)
     accumulator = dot.c.type
-    assert isinstance(accumulator, TensorType)
+    assert instance_of(accumulator, TensorType)
     if index is None or not isinstance(accumulator.element_type, Float32Type):
         return None
     before = loop.regions[0].block.args[1 + index]
@@ -82,7 +83,7 @@ def _carried_by(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> int | None:
 
 def _has_copies_in_turn(operand: SSAValue, loop: scf.ForOp) -> bool:
     """Whether nothing in the loop writes to the buffer while a dot still reads it; true for registers."""
-    if isinstance(operand.type, TensorType):
+    if instance_of(operand.type, TensorType):
         return True
     seen: set[SSAValue] = set()
     while operand not in seen:
@@ -181,7 +182,7 @@ def _wait_in_loop(loop: scf.ForOp, dots: list[ttng.WarpGroupDotOp]) -> None:
 
 def _reads_registers_of_the_loop(dot: ttng.WarpGroupDotOp, loop: scf.ForOp) -> bool:
     """Whether A is in registers that the next iteration fills again; what another dot left there is not."""
-    if not isinstance(dot.a.type, TensorType) or is_defined_outside(dot.a, loop):
+    if not instance_of(dot.a.type, TensorType) or is_defined_outside(dot.a, loop):
         return False
     if isinstance(dot.a, OpResult) and isinstance(dot.a.op, ttg.ConvertLayoutOp):
         return not isinstance(layout_of_value(dot.a.op.src), NvidiaMma)

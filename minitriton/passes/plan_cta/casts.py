@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from minitriton.dialects import ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import set_type
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.passes.tensor_layouts import with_layout
@@ -82,12 +83,12 @@ class CastQueue:
     ) -> None:
         """Makes `op` work in these layouts (None: as it is), with casts around it."""
         for index, (operand, layout) in enumerate(zip(tuple(op.operands), operands, strict=True)):
-            if isinstance(operand.type, TensorType):
+            if instance_of(operand.type, TensorType):
                 type_ = operand.type if layout is None else with_layout(operand.type, layout)
                 op.operands[index] = self.backward(operand, type_, before(op), op)
         last: Operation = op
         for result, layout in zip(op.results, results, strict=True):
-            if isinstance(result.type, TensorType):
+            if instance_of(result.type, TensorType):
                 type_ = result.type if layout is None else with_layout(result.type, layout)
                 last = self.release(result, type_, InsertPoint.after(last), op)
 

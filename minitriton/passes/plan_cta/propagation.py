@@ -229,7 +229,7 @@ def _agree(queue: CastQueue, value: SSAValue, cast: Cast) -> bool:
         asked = not isinstance(user, Cast)
         if asked and queue.unchanged <= len(queue.waiting):
             return False
-        found = _ask_for(queue, value, user, use.index, cast) if asked else typed(Cast, user)
+        found = _ask_for(queue, value, user, use.index, cast) if not isinstance(user, Cast) else user
         wanted.setdefault(found.results[0].type, []).append(found)
         if asked:
             break

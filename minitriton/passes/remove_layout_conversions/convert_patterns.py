@@ -21,6 +21,7 @@ from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, tt, ttg
 from minitriton.dialects.facts.layout import allows_reorder, has_efficient_layout, order_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DistributedEncoding, DotOperand, NvidiaMma
 from minitriton.layouts.properties import are_layouts_equivalent, is_expensive_view
 from minitriton.passes.layout_rules import result_layout
@@ -98,7 +99,7 @@ def _of_local_load(rewriter: Rewriter, op: Operation, origin: Operation) -> bool
 
 def _of_constant(rewriter: Rewriter, op: Operation, origin: Operation) -> bool:
     value = origin.properties["value"]
-    if not isinstance(value, DenseIntOrFPElementsAttr) or splat_bytes(value) is None:
+    if not instance_of(value, DenseIntOrFPElementsAttr) or splat_bytes(value) is None:
         return False
     constant = _again(origin, op)
     constant.properties["value"] = retyped_elements(value, op.results[0].type)

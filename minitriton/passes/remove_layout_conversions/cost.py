@@ -16,6 +16,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects.facts import Dear, RoundsOff
 from minitriton.dialects.facts.layout import axis_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import DistributedEncoding
 from minitriton.layouts.properties import threads_per_warp, warps_per_cta
 from minitriton.passes.remove_layout_conversions.slices import BackwardSlice
@@ -33,7 +34,7 @@ def byte_count(value: SSAValue, *, min_elements: int = 0, min_bits: int = 0) -> 
     """Bytes of a tensor of numbers; elements (bits an element) count as at least `min_elements` (`min_bits`)."""
     elements = bits = 0
     type_ = value.type
-    if isinstance(type_, TensorType):
+    if instance_of(type_, TensorType):
         elements = 1
         for extent in type_.get_shape():
             elements *= extent

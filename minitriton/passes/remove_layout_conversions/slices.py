@@ -36,8 +36,8 @@ Existing = Callable[[Use, DistributedEncoding], SSAValue | None]
 class BackwardSlice:
     """The values of a slice, in the order in which they were met, and their layouts."""
 
-    values: dict[SSAValue, None] = field(default_factory=dict)
-    layouts: dict[SSAValue, DistributedEncoding] = field(default_factory=dict)
+    values: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    layouts: dict[SSAValue, DistributedEncoding] = field(default_factory=dict[SSAValue, DistributedEncoding])
 
     def add(self, value: SSAValue, layout: DistributedEncoding) -> bool:
         """Take `value` in; False if it is there with another layout."""

@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from minitriton.analysis.tensor_descriptors import buffer_encoding
 from minitriton.dialects import tt, ttg, ttng
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Encoding, SwizzledShared
@@ -64,7 +65,7 @@ def create_buffers(function: tt.FuncOp, channels: list[Channel]) -> dict[Channel
     for of_value in by_source(channels):
         channel = of_value[0]
         type_ = channel.value.type
-        if not isinstance(type_, TensorType):
+        if not instance_of(type_, TensorType):
             raise CannotSpecialize(channel.source, "a number goes from one warp group to another")
         length = 1 if loop_around(channel.source) is None else channel.buffers
         layout = ttg.encoding_attr(_layout(channel, type_))

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import TensorType, i1, i32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import arith, nvws, tt, ttg, ttng
+from minitriton.dialects.narrowing import instance_of
 from minitriton.passes.tensor_layouts import element_bits
 from minitriton.passes.warp_specialization.buffers import create_barriers, start_of, view_in
 from minitriton.passes.warp_specialization.channels import (
@@ -160,7 +161,7 @@ def _copy_by_descriptor(
     size = 0
     for load in loads:
         type_ = load.results[0].type
-        assert isinstance(type_, TensorType)
+        assert instance_of(type_, TensorType)
         size += prod(type_.get_shape()) * element_bits(type_) // 8
     at.insert(ttng.BarrierExpectOp(barrier, always, size=size))
     for load, ring in loads.items():

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import tt, ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvws import TokenLoadType
 from minitriton.passes.warp_specialization.buffers import view_in
 from minitriton.passes.warp_specialization.channels import Channel, by_source, loop_around
@@ -69,7 +70,7 @@ def _copy(channel: Channel, ring: SSAValue, index: SSAValue) -> Transfer:
     reading: Tasks = tuple(users) if isinstance(source, tt.LoadOp) else tasks_of(channel.user)
     at = TaskInserter.before_op(channel.user, reading)
     at.location = source.location
-    assert isinstance(value.type, TensorType)
+    assert instance_of(value.type, TensorType)
     loaded = at.insert(ttg.LocalLoadOp(at.value(view_in(ring, index)), None, value.type))
     value.replace_all_uses_with(loaded.result)
     behind = TaskInserter.after_op(source, tasks_of(source) if isinstance(source, tt.LoadOp) else (channel.producer,))

@@ -150,7 +150,7 @@ def _completed(op: Operation, source: Operation) -> bool:
     ):
         add_tasks(source, tasks)
         changed = True
-    uses = sum(1 for result in source.results for use in result.uses)
+    uses = sum(1 for result in source.results for _ in result.uses)
     if uses == 1 and not known <= tasks and isinstance(op, scf.YieldOp | scf.IfOp):
         add_tasks(op, known)
         changed = True

@@ -58,15 +58,15 @@ class PartitionScheme:
     """What is cut, and how."""
 
     parts: int = 0
-    ops: dict[Operation, None] = field(default_factory=dict)
-    dims: dict[Operation, int] = field(default_factory=dict)
-    operand_of_dot: dict[Operation, int] = field(default_factory=dict)
-    repeated: dict[Operation, list[int]] = field(default_factory=dict)
+    ops: dict[Operation, None] = field(default_factory=dict[Operation, None])
+    dims: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    operand_of_dot: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    repeated: dict[Operation, list[int]] = field(default_factory=dict[Operation, list[int]])
     """Ops that are wanted cut along more than one dimension: one for each."""
-    left_whole: set[Operation] = field(default_factory=set)
-    carried: set[SSAValue] = field(default_factory=set)
+    left_whole: set[Operation] = field(default_factory=set[Operation])
+    carried: set[SSAValue] = field(default_factory=set[SSAValue])
     """Arguments and results of loops that have been planned."""
-    descriptors: dict[SSAValue, int] = field(default_factory=dict)
+    descriptors: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Descriptors that the host makes: it makes them of smaller blocks, as their new type says."""
 
     def copy(self) -> PartitionScheme:

@@ -17,7 +17,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg
-from minitriton.dialects.op_access import defining, last_op_of
+from minitriton.dialects.op_access import defining, hand_on_name, last_op_of
 from minitriton.passes.warp_specialization.task_ids import (
     CannotSpecialize,
     set_tasks,
@@ -130,7 +130,7 @@ class _Task:
         for old, new in zip((body.args[0], *(body.args[index + 1] for index in kept)), inner.args, strict=True):
             self.values[old] = new
             new.location = old.location
-            new._name = old._name
+            hand_on_name(old, new)
         last = last_op_of(body)
         for op in body.ops:
             if op is not last:
@@ -226,7 +226,7 @@ def _isolate(regions: list[Region]) -> list[SSAValue]:
                 if _stands_in(use.operation, region):
                     use.operation.operands[use.index] = new
             if isinstance(new, BlockArgument):
-                new._name = value._name
+                hand_on_name(value, new)
     return captures
 
 

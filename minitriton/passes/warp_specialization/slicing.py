@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt, ttg, ttng
 from minitriton.dialects.facts.gpu_traits import i32_attr
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import last_op_of
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.encodings import Linear
@@ -38,15 +39,15 @@ def cut_type(type_: Attribute, dim: int, parts: int) -> Attribute:
     """The type of one of `parts` equal parts along `dim`. Raises `CannotCut` where its layout does not say which threads have it."""
     if isinstance(type_, TensorDescType):
         block = cut_type(type_.block_type, dim, parts)
-        assert isinstance(block, TensorType)
+        assert instance_of(block, TensorType)
         return TensorDescType(block)
     shape = list(shape_of_type(type_))
     shape[dim] //= parts
-    if isinstance(type_, TensorType) and isinstance(layout := ttg.layout_of(type_), Linear):
+    if instance_of(type_, TensorType) and isinstance(layout := ttg.layout_of(type_), Linear):
         return TensorType(type_.element_type, shape, ttg.encoding_attr(_cut_layout(layout, dim, shape[dim])))
     if isinstance(type_, ttg.MemDescType):
         return ttg.MemDescType(shape, type_.element_type, type_.encoding, type_.memory_space, mutable=type_.mutable)
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     return TensorType(type_.element_type, shape, type_.encoding)
 
 

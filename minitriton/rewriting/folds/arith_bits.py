@@ -8,7 +8,7 @@ from minitriton.dialects import arith
 from minitriton.dialects.op_access import defining, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant, to_signed, to_unsigned
 from minitriton.rewriting.folding import Folded, folder
-from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_ints
+from minitriton.rewriting.folds.binary import IntRule, both, constant_to_the_right, fold_ints
 
 
 def _complements(a: SSAValue, b: SSAValue) -> bool:
@@ -84,7 +84,7 @@ def _in_range(amount: int, width: int) -> bool:
     return to_unsigned(amount, width) < width
 
 
-_SHIFT = {
+_SHIFT: dict[type[Operation], IntRule] = {
     arith.ShLIOp: lambda a, b, w: a << b if _in_range(b, w) else None,
     arith.ShRUIOp: lambda a, b, w: to_unsigned(a, w) >> b if _in_range(b, w) else None,
     arith.ShRSIOp: lambda a, b, w: to_signed(a, w) >> b if _in_range(b, w) else None,

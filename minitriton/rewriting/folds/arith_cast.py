@@ -25,7 +25,7 @@ from minitriton.rewriting.constants import (
 from minitriton.rewriting.floats import round_to
 from minitriton.rewriting.folding import MODIFIED, Folded, folder
 
-_FLOAT_BITS = {  # significant bits, greatest exponent
+_FLOAT_BITS: dict[type[Attribute], tuple[int, int]] = {  # significant bits, greatest exponent
     Float16Type: (11, 15),
     BFloat16Type: (8, 127),
     Float32Type: (24, 127),

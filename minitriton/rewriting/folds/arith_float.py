@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from xdsl.ir import Operation, OpResult
 
@@ -114,7 +115,7 @@ def _ignoring(pick: float) -> FloatRule:
     return rule
 
 
-_EXTREMA = {
+_EXTREMA: dict[type[Operation], tuple[FloatRule, Callable[[float], bool]]] = {
     # op: (rule, test of the constant that leaves the other operand)
     arith.MaximumfOp: (_propagating(1.0), lambda c: c == -math.inf),
     arith.MinimumfOp: (_propagating(-1.0), lambda c: c == math.inf),

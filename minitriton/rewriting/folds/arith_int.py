@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.op_access import operand_at
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.folding import Folded, folder
-from minitriton.rewriting.folds.binary import both, constant_to_the_right, fold_ints, is_one, unsigned
+from minitriton.rewriting.folds.binary import IntRule, both, constant_to_the_right, fold_ints, is_one, unsigned
 
 
 def _operands_if(value: SSAValue, cls: type[Operation]) -> tuple[SSAValue, SSAValue] | None:
@@ -83,7 +85,7 @@ def _ceil_divide(a: int, b: int, width: int) -> int | None:
     return None if _divide_signed(a, b, width) is None else -(-a // b)
 
 
-_DIVIDE = {
+_DIVIDE: dict[type[Operation], IntRule] = {
     arith.DivSIOp: _divide_signed,
     arith.DivUIOp: unsigned(lambda a, b: a // b if b else None),
     arith.FloorDivSIOp: _floor_divide,
@@ -108,7 +110,7 @@ def _remainder_signed(a: int, b: int, _: int) -> int | None:
     return None if b == 0 else a - b * _truncating_divide(a, b)
 
 
-_REMAINDER = {
+_REMAINDER: dict[type[Operation], IntRule] = {
     arith.RemSIOp: _remainder_signed,
     arith.RemUIOp: unsigned(lambda a, b: a % b if b else None),
 }
@@ -130,7 +132,7 @@ def _signed_bounds(width: int) -> tuple[int, int]:
     return -(1 << (width - 1)), (1 << (width - 1)) - 1
 
 
-_EXTREMA = {
+_EXTREMA: dict[type[Operation], tuple[IntRule, Callable[[int], int], Callable[[int], int]]] = {
     # op: (rule, value that wins against all, value that loses against all), as signed numbers
     arith.MaxSIOp: (lambda a, b, _: max(a, b), lambda w: _signed_bounds(w)[1], lambda w: _signed_bounds(w)[0]),
     arith.MinSIOp: (lambda a, b, _: min(a, b), lambda w: _signed_bounds(w)[0], lambda w: _signed_bounds(w)[1]),

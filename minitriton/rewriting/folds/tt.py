@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, OpResult
 
 from minitriton.dialects import tt
+from minitriton.dialects.attribute_values import dense_bytes, integers
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
     constant_attr,
@@ -25,18 +27,14 @@ from minitriton.rewriting.folding import MODIFIED, Folded, folder
 
 def permutation_of(op: Operation) -> tuple[int, ...]:
     """The `order` of a transposition."""
-    order = op.properties["order"]
-    assert isinstance(order, DenseArrayBase)
-    return tuple(order.get_values())
+    return integers(op.properties["order"])
 
 
 def merge_transpositions(op: Operation, inner: Operation) -> Folded:
     """trans(trans x, p), q) = trans(x, p[q])"""
     order = permutation_of(inner)
-    old = op.properties["order"]
-    assert isinstance(old, DenseArrayBase)
     merged = [order[axis] for axis in permutation_of(op)]
-    op.properties["order"] = DenseArrayBase.from_list(old.elt_type, merged)
+    op.properties["order"] = DenseArrayBase.from_list(i32, merged)
     op.operands[0] = operand_at(inner, 0)
     return MODIFIED
 
@@ -94,8 +92,8 @@ def _reshaped(op: Operation) -> Attribute | None:
         return None
     splat = splat_to(attr, op.results[0].type)
     type = op.results[0].type
-    if splat is None and isinstance(attr, DenseIntOrFPElementsAttr) and isinstance(type, TensorType):
-        return DenseIntOrFPElementsAttr(type, attr.data)
+    if splat is None and instance_of(attr, DenseIntOrFPElementsAttr) and instance_of(type, TensorType):
+        return dense_bytes(type, attr.data)
     return splat
 
 

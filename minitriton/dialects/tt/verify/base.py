@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import NoneAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.errors import IRError
 from minitriton.layouts.encodings import DistributedEncoding
@@ -30,11 +31,11 @@ def shape_of(type_: Attribute) -> tuple[int, ...]:
     """The shape of a tensor or of what a block pointer points to; () otherwise."""
     if isinstance(type_, PointerType):
         type_ = type_.pointee_type
-    return type_.get_shape() if isinstance(type_, TensorType) else ()
+    return type_.get_shape() if instance_of(type_, TensorType) else ()
 
 
 def has_encoding(type_: Attribute) -> bool:
-    return isinstance(type_, TensorType) and not isinstance(type_.encoding, NoneAttr)
+    return instance_of(type_, TensorType) and not isinstance(type_.encoding, NoneAttr)
 
 
 def types_of(op: Operation) -> list[Attribute]:
@@ -50,7 +51,7 @@ def show(values: Iterable[int]) -> str:
 
 
 def encoding_complaint(op: Operation) -> str | None:
-    encodings = {type_.encoding for type_ in types_of(op) if isinstance(type_, TensorType)}
+    encodings = {type_.encoding for type_ in types_of(op) if instance_of(type_, TensorType)}
     if len(encodings - {NoneAttr()}) > 1:
         return f"'{op.name}' op requires the same encoding for all operands and results"
     return None
@@ -64,7 +65,7 @@ def same_element_complaint(op: Operation) -> str | None:
 
 def are_equivalent(a: Attribute, b: Attribute) -> bool:
     """Whether tensors of the two types hold the same elements in the same places."""
-    if a == b or not isinstance(a, TensorType) or not isinstance(b, TensorType):
+    if a == b or not instance_of(a, TensorType) or not instance_of(b, TensorType):
         return a == b
     if a.element_type != b.element_type or a.get_shape() != b.get_shape():
         return False

@@ -11,6 +11,7 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_rules import OpRules
 from minitriton.dialects.tt.verify.base import Complaint, encoding_complaint, types_of
 
@@ -29,7 +30,7 @@ def complaint_of(op: Operation) -> str | None:
 def size_complaint(op: Operation) -> str | None:
     """Tensors have a power of two of elements, at most `MAX_ELEMENTS`."""
     for type_ in types_of(op):
-        if isinstance(type_, TensorType):
+        if instance_of(type_, TensorType):
             count = prod(type_.get_shape())
             if count > MAX_ELEMENTS:
                 return f"Maximum allowed number of elements is {MAX_ELEMENTS}, but {op.name} has more than that"
@@ -42,10 +43,10 @@ def size_complaint(op: Operation) -> str | None:
 
 def elementwise_complaint(op: Operation) -> str | None:
     """Tensors among operands and results have one shape and one encoding."""
-    tensors = [type_ for type_ in types_of(op) if isinstance(type_, TensorType)]
+    tensors = [type_ for type_ in types_of(op) if instance_of(type_, TensorType)]
     if not tensors:
         return None
-    if not all(isinstance(type_, TensorType) for type_ in op.result_types):
+    if not all(instance_of(type_, TensorType) for type_ in op.result_types):
         return f"'{op.name}' op if an operand is non-scalar, then all results must be non-scalar"
     if len({type_.get_shape() for type_ in tensors}) > 1:
         return f"'{op.name}' op all non-scalar operands/results must have the same shape and base type"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.descriptor import (
     DescriptorGatherOp,
     DescriptorLoadOp,
@@ -46,7 +47,7 @@ def _atomic_cas_complaint(op: Operation) -> str | None:
 
 def _block_complaint(op: Operation, descriptor: Attribute, tensor: Attribute) -> str | None:
     """Of loads and stores of a descriptor's block, leading dimensions of 1 aside."""
-    assert isinstance(descriptor, TensorDescType) and isinstance(tensor, TensorType)
+    assert isinstance(descriptor, TensorDescType) and instance_of(tensor, TensorType)
     block = descriptor.signless_block_type
     extra = max(block.get_num_dims() - tensor.get_num_dims(), 0)
     if any(size != 1 for size in block.get_shape()[:extra]):
@@ -93,6 +94,14 @@ def _descriptor_gather_complaint(op: DescriptorGatherOp) -> str | None:
     return gather_scatter_complaint(op, _block_of(op.desc), tensor(op.result), tensor(op.x_offsets))
 
 
+def _descriptor_load_complaint(op: DescriptorLoadOp) -> str | None:
+    return _block_complaint(op, op.desc.type, op.result.type)
+
+
+def _descriptor_store_complaint(op: DescriptorStoreOp) -> str | None:
+    return _block_complaint(op, op.desc.type, op.src.type)
+
+
 def _descriptor_scatter_complaint(op: DescriptorScatterOp) -> str | None:
     return gather_scatter_complaint(op, _block_of(op.desc), tensor(op.src), tensor(op.x_offsets))
 
@@ -102,9 +111,9 @@ COMPLAINTS.update(
         AtomicCASOp: _atomic_cas_complaint,
         AtomicRMWOp: _atomic_rmw_complaint,
         DescriptorGatherOp: _descriptor_gather_complaint,
-        DescriptorLoadOp: lambda op: _block_complaint(op, op.desc.type, op.result.type),
+        DescriptorLoadOp: _descriptor_load_complaint,
         DescriptorScatterOp: _descriptor_scatter_complaint,
-        DescriptorStoreOp: lambda op: _block_complaint(op, op.desc.type, op.src.type),
+        DescriptorStoreOp: _descriptor_store_complaint,
         LoadOp: _access_complaint,
         StoreOp: _access_complaint,
     }
