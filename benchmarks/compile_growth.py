@@ -1,6 +1,6 @@
 """How compile time grows with the kernel: families of kernels, each at several sizes, beside Triton, by stage. Needs no GPU.
 
-    python benchmarks/compile_growth.py [FAMILY ...] [--up-to N] [--limit SECONDS] [--rounds N] [--without-triton] [--json FILE]
+    python benchmarks/compile_growth.py [FAMILY ...] [--from N] [--up-to N] [--limit SECONDS] [--rounds N] [--without-triton] [--json FILE]
 
 Milliseconds of processor time, caches cold, processes warm; the least of the rounds counts. `own`: what is minitriton's own code, from
 the frontend to LLVM IR as text; `LLVM`: its optimiser and code generator; `assembler`: PTX to cubin. Of Triton `to PTX` and `assembler`
@@ -140,13 +140,13 @@ def exponent(before: dict[str, Any] | None, row: dict[str, Any], name: str) -> f
 
 
 def measure(
-    name: str, family: Family, contenders: dict[str, Contender], up_to: float, rounds: int
+    name: str, family: Family, contenders: dict[str, Contender], sizes: tuple[float, float], rounds: int
 ) -> list[dict[str, Any]]:
     """One row for each size: `n`, by compiler what it took or why there is nothing, and the growth of each column."""
     rows: list[dict[str, Any]] = []
     running = dict(contenders)
     print(f"\n{name}: {(family.program.__doc__ or '').strip()}", flush=True)
-    for n in (size for size in family.sizes if size <= up_to):
+    for n in (size for size in family.sizes if sizes[0] <= size <= sizes[1]):
         program = family.program(n)
         runs: dict[str, list[Any]] = {each: [] for each in running}
         for turn in range(rounds):
@@ -231,6 +231,7 @@ def verdict(rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only families whose name contains one of these")
+    parser.add_argument("--from", dest="least", type=float, default=0, help="leave out smaller sizes")
     parser.add_argument("--up-to", type=float, default=math.inf, help="leave out larger sizes")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a compile is given up")
     parser.add_argument("--rounds", type=int, default=3)
@@ -249,7 +250,7 @@ def main() -> None:
     try:
         for name, family in FAMILIES.items():
             if not arguments.names or any(each in name for each in arguments.names):
-                rows += measure(name, family, contenders, arguments.up_to, arguments.rounds)
+                rows += measure(name, family, contenders, (arguments.least, arguments.up_to), arguments.rounds)
                 if arguments.json:
                     Path(arguments.json).write_text(json.dumps(rows, indent=1))
     finally:

@@ -108,6 +108,13 @@ def assembled(ptx: str, target: GPUTarget, options: AssemblyOptions) -> Cubins:
 MOST_LINES = 4000
 """Longer PTX is not assembled twice: seconds of an assembler's time for kernels that spill."""
 
+ALL_REGISTERS = 250
+"""A kernel that takes as many, of the 255 that an instruction can name, and spills would like more."""
+
+FAR_BELOW = 0.75
+"""A limit of so many of its registers only has such a kernel spill more (a tile of 256x256, scanned: 1,056 bytes with 255 registers,
+1,400 with 168); one that is nearer may have it spill less (a product of two warps: 200 bytes with 255, 16 with 200; 2026-11-23)."""
+
 
 def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     """Assembles by nvJitLink, and again under a register limit where that puts more threads on an SM without spilling.
@@ -130,6 +137,8 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
         # The sums of products take their registers whatever the limit; a second block hides what one waits for.
         return Cubins(free.cubin)
     limits = register_limits(taken.registers, threads, shared_bytes)
+    if taken.local_bytes and taken.registers >= ALL_REGISTERS:
+        limits = [limit for limit in limits if limit > FAR_BELOW * taken.registers]
     chosen: bytes | None = None
     far = bool(limits) and 2 * limits[0] < taken.registers
     for limit in reversed(limits) if far else limits:

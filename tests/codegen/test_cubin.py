@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,32 @@ def test_long_ptx_is_assembled_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n" + "\tbar.sync 0;\n" * cubin.MOST_LINES + "}\n"
     )
     assert cubin.assembled(ptx, H100, CUDAOptions()) == cubin.Cubins(b"40:16")
+
+
+@dataclass(frozen=True)
+class WithSharedMemory(CUDAOptions):
+    """Options of a kernel with 30,000 bytes of shared memory."""
+
+    shared: int = 30000
+
+
+@pytest.mark.parametrize(("threads", "limit"), [(128, None), (64, 200)], ids=["to 168 of 255", "to 200 of 255"])
+def test_a_kernel_that_spills_all_its_registers_is_assembled_again_for_a_near_limit_only(
+    threads: int, limit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        given.append(ptx)
+        return nvjitlink.Assembled(b"200:16" if ".maxnreg" in ptx else b"255:200")
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    ptx = f".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid {threads}\n{{\n}}\n"
+    made = cubin.assembled(ptx, H100, WithSharedMemory())
+    assert made.cubin == (b"255:200" if limit is None else b"200:16")
+    assert [f".maxnreg {limit}\n" in each for each in given[1:]] == ([] if limit is None else [True])
 
 
 def test_a_kernel_that_the_limit_is_too_low_for_goes_without(monkeypatch: pytest.MonkeyPatch) -> None:
