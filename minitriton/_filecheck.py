@@ -44,7 +44,7 @@ class MatchError(ValueError):
 
 def run_filecheck(name: str, module_str: str, check_template: str) -> None:
     """Raises `MatchError` unless `module_str` satisfies the CHECK lines of `check_template`."""
-    from filecheck.main import main  # pyright: ignore[reportMissingImports]
+    from filecheck.main import main
 
     with tempfile.TemporaryDirectory() as folder:
         ir, checks = Path(folder) / f"{name}.mlir", Path(folder) / f"{name}.check"

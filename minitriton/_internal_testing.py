@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-import torch  # pyright: ignore[reportMissingImports]
+import torch
 from numpy.random import RandomState
 
 import minitriton.language as tl
@@ -126,7 +127,13 @@ def get_arch() -> str:
     return "" if target is None else str(target.arch)
 
 
-def numpy_random(shape: Any, dtype_str: str, rs: RandomState | None = None, low: Any = None, high: Any = None) -> Any:
+def numpy_random(
+    shape: int | tuple[int, ...],
+    dtype_str: str,
+    rs: RandomState | None = None,
+    low: int | None = None,
+    high: int | None = None,
+) -> np.ndarray:
     """Numbers of `dtype_str`, the same ones at each call unless `rs` is given. Integers are never 0, so that one may divide."""
     shape = (shape,) if isinstance(shape, int) else shape
     rs = RandomState(seed=17) if rs is None else rs
@@ -134,12 +141,12 @@ def numpy_random(shape: Any, dtype_str: str, rs: RandomState | None = None, low:
         limits = np.iinfo(dtype_str)
         low = limits.min if low is None else max(low, limits.min)
         high = limits.max if high is None else min(high, limits.max)
-        numbers = rs.randint(low, high, shape, dtype=getattr(np, dtype_str))
+        numbers: np.ndarray = rs.randint(low, high, shape, dtype=np.dtype(dtype_str))
         numbers[numbers == 0] = 1
         return numbers
     if "float8" in dtype_str:
-        return rs.randint(20, 40, shape, dtype=np.int8)
-    normal = rs.normal(0, 1, shape)
+        return np.asarray(rs.randint(20, 40, shape, dtype=np.int8))
+    normal = np.asarray(rs.normal(0, 1, shape))
     if dtype_str in float_dtypes:
         return normal.astype(dtype_str)
     if dtype_str == "bfloat16":
@@ -201,11 +208,11 @@ def tma_skip_msg(byval_only: bool = False) -> str:
 requires_tma = pytest.mark.skipif(not supports_tma(), reason=tma_skip_msg())
 
 
-def default_alloc_fn(size: int, align: int, _: Any) -> Any:
+def default_alloc_fn(size: int, align: int, _: object) -> torch.Tensor:
     return torch.empty(size, dtype=torch.int8, device="cuda")
 
 
-def _fresh_knobs_impl(skipped_attr: set[str] | None = None) -> tuple[Callable[[], Any], Callable[[], None]]:
+def fresh_knobs(skipped_attr: set[str] | None = None) -> tuple[Callable[[], ModuleType], Callable[[], None]]:
     """`(start, end)`: between them all knobs but the skipped groups have their defaults, whatever the environment says."""
     patch = pytest.MonkeyPatch()
     skipped = skipped_attr or set()
@@ -214,7 +221,7 @@ def _fresh_knobs_impl(skipped_attr: set[str] | None = None) -> tuple[Callable[[]
     unset = [key for key in variables if key not in os.environ]
     propagate = knobs.propagate_env
 
-    def start() -> Any:
+    def start() -> ModuleType:
         for name, group in groups.items():
             setattr(knobs, name, group.copy().reset())
         for key in variables:
@@ -231,3 +238,7 @@ def _fresh_knobs_impl(skipped_attr: set[str] | None = None) -> tuple[Callable[[]
         knobs.propagate_env = propagate
 
     return start, end
+
+
+_fresh_knobs_impl = fresh_knobs
+"""Its name in Triton."""

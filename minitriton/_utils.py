@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from minitriton.host.containers import is_list_or_tuple
 from minitriton.language.values import tuple as language_tuple
 from minitriton.runtime.jit import type_canonicalisation_dict
 from minitriton.runtime.launching.arguments import dtype_name
@@ -38,7 +39,7 @@ def get_primitive_bitwidth(dtype: str) -> int:
 
 def is_namedtuple(val: Any) -> bool:
     """Whether `val` is a class of named tuples."""
-    return isinstance(val, type) and issubclass(val, tuple) and hasattr(val, "_fields")
+    return isinstance(val, type) and hasattr(val, "_fields") and issubclass(val, tuple)
 
 
 def get_iterable_path(iterable: Any, path: tuple[int, ...]) -> Any:
@@ -51,7 +52,7 @@ def find_paths_if(iterable: Any, pred: Callable[[tuple[int, ...], Any], bool]) -
     found: list[tuple[int, ...]] = []
 
     def visit(path: tuple[int, ...], current: Any) -> None:
-        if isinstance(current, (list, tuple, language_tuple)):
+        if is_list_or_tuple(current) or isinstance(current, language_tuple):
             for index, item in enumerate(current):
                 visit((*path, index), item)
         elif pred(path, current):
@@ -65,7 +66,7 @@ def is_power_of_two(x: int) -> bool:
     return x & (x - 1) == 0
 
 
-def validate_block_shape(shape: list[int]) -> int:
+def validate_block_shape(shape: Sequence[object]) -> int:
     """The number of elements of a block. Raises `TypeError` or `ValueError` for what cannot be one."""
     count = 1
     for index, size in enumerate(shape):

@@ -17,7 +17,7 @@ import importlib.machinery
 import os
 import runpy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from types import ModuleType
@@ -107,7 +107,7 @@ def install() -> None:
 
 
 @contextlib.contextmanager
-def triton_means_minitriton() -> Iterator[None]:
+def triton_means_minitriton() -> Generator[None]:
     """Inside the `with`, `import triton` means minitriton, also where Triton itself is imported already."""
     before = _triton_modules()
     for name in before:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from minitriton.host.containers import is_list_or_tuple
 from minitriton.runtime import driver
 from minitriton.runtime.benchmarking import time_graph, time_launches
 from minitriton.runtime.cuda_driver import get_driver
@@ -109,15 +110,15 @@ class Mark:
             columns.extend([name, f"{name}-min", f"{name}-max"])
         rows: list[list[Any]] = []
         for x in bench.x_vals:
-            xs = tuple(x) if isinstance(x, (list, tuple)) else (x,) * len(bench.x_names)
+            xs = x if is_list_or_tuple(x) else (x,) * len(bench.x_names)
             row: list[Any] = list(xs)
             for line in bench.line_vals:
                 point = dict(zip(bench.x_names, xs, strict=True))
                 found = self.fn(**point, **{bench.line_arg: line}, **bench.args, **kwargs)
-                row.extend(found if isinstance(found, (tuple, list)) else (found, None, None))
+                row.extend(found if is_list_or_tuple(found) else (found, None, None))
             rows.append(row)
         try:
-            import pandas  # pyright: ignore[reportMissingImports]
+            import pandas
         except ImportError:
             return PlainTable(columns, rows)
         table = pandas.DataFrame(rows, columns=columns)
@@ -128,7 +129,7 @@ class Mark:
 
     def _plot(self, bench: Benchmark, table: Any, save_path: str, show_plots: bool) -> None:
         try:
-            import matplotlib.pyplot as plt  # pyright: ignore[reportMissingImports]
+            import matplotlib.pyplot as plt
         except ImportError:
             warnings.warn(f"{bench.plot_name} is not plotted: matplotlib is not installed", stacklevel=3)
             return

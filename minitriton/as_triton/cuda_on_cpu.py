@@ -9,7 +9,7 @@ Times are the emulator's estimate of the launches between two events, or within 
 from __future__ import annotations
 
 import importlib
-import sys
+import inspect
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -58,7 +58,7 @@ def install() -> bool:
         ) -> object:
             name = getattr(func, "__name__", "")
             if name == "__get__" and func == asks_for_cuda:
-                return _asked_by_a_program(sys._getframe(1).f_code.co_filename)
+                return _asked_by_a_program(_file_of_caller())
             if func is torch.device:
                 return func(*args, **(kwargs or {}))
             if func is torch.Tensor.cuda or func is torch.Tensor.cpu:
@@ -80,7 +80,15 @@ def _asked_by_a_program(file: str) -> bool:
 
 def _available() -> bool:
     """`torch.cuda.is_available`: programs are told so; torch and minitriton know better."""
-    return _asked_by_a_program(sys._getframe(1).f_code.co_filename)
+    return _asked_by_a_program(_file_of_caller())
+
+
+def _file_of_caller() -> str:
+    """Of the code that calls the function which asks."""
+    asking = inspect.currentframe()
+    for _ in range(2):
+        asking = asking and asking.f_back
+    return asking.f_code.co_filename if asking else ""
 
 
 def _is_cuda(torch: ModuleType, value: object) -> bool:
@@ -190,11 +198,16 @@ def _answer_for_cuda(torch: ModuleType) -> None:
     torch.cpu.set_stream = nothing
     default = torch.set_default_device
     generator = torch.Generator
+
+    def set_default_device(device: object) -> None:
+        default(_cpu(torch, device))
+
+    def new_generator(cls: type, device: object = "cpu") -> object:
+        return generator.__new__(generator, _cpu(torch, device))
+
     replaced = {
-        "set_default_device": lambda device: default(_cpu(torch, device)),
-        "Generator": type(
-            "Generator", (generator,), {"__new__": lambda cls, device="cpu": generator.__new__(generator, _cpu(torch, device))}
-        ),
-    }  # fmt: skip
+        "set_default_device": set_default_device,
+        "Generator": type("Generator", (generator,), {"__new__": new_generator}),
+    }
     for name, value in replaced.items():
         setattr(torch, name, value)

@@ -11,32 +11,19 @@ import inspect
 import io
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import minitriton
-import minitriton.language as tl
+from minitriton.commands.demo_kernel import softmax
 from minitriton.commands.output import print_json
 from minitriton.dialects.text import parse_module, print_module
 from minitriton.runtime.cuda_driver import has_gpu
-from minitriton.runtime.jit import jit
 
 if TYPE_CHECKING:
     from minitriton.emulator import Report
-
-
-@jit
-def softmax(out_ptr, in_ptr, stride, n_cols, BLOCK: tl.constexpr):
-    """Softmax of one row a program."""
-    row = tl.program_id(0)
-    columns = tl.arange(0, BLOCK)
-    mask = columns < n_cols
-    x = tl.load(in_ptr + row * stride + columns, mask=mask, other=-float("inf"))
-    x = x - tl.max(x, axis=0)
-    numerator = tl.exp(x)
-    tl.store(out_ptr + row * stride + columns, numerator / tl.sum(numerator, axis=0), mask=mask)
 
 
 ROWS, COLUMNS, BLOCK = 64, 1000, 1024
@@ -149,7 +136,7 @@ def _show_costs(report: Report) -> None:
 
 
 @contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
+def _environment(name: str, value: str) -> Generator[None]:
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -163,7 +150,7 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 def _on_gpu(x: np.ndarray, expected: np.ndarray, errors: dict[str, float]) -> bool:
     try:
-        import torch  # pyright: ignore[reportMissingImports]
+        import torch
     except ImportError:
         print("torch is not installed, so there are no device arrays to pass to the GPU")
         return True

@@ -7,7 +7,7 @@ import importlib.util
 import linecache
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from types import ModuleType
 
@@ -64,7 +64,7 @@ _importing: dict[str, ModuleType] = {}
 
 
 @contextlib.contextmanager
-def _until_its_launch(path: str, name: str) -> Iterator[None]:
+def _until_its_launch(path: str, name: str) -> Generator[None]:
     """Lets the import of a program that launches its kernels end at the first launch behind the definition of kernel `name`."""
 
     def see(*_: object) -> None:

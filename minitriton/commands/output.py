@@ -8,15 +8,16 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from enum import Enum
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
+from minitriton.host.containers import is_set
 
 
 @contextlib.contextmanager
-def until_the_reader_leaves() -> Iterator[None]:
+def until_the_reader_leaves() -> Generator[None]:
     """Lets the output end where its reader stops reading, as in `minitriton compile ... | head`."""
     try:
         yield
@@ -52,6 +53,6 @@ def _plain(value: object) -> object:
         return value.value
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, set | frozenset):
+    if is_set(value):
         return sorted(map(str, value))
     raise TypeError(f"{type(value).__name__} has no place in JSON")

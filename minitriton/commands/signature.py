@@ -93,7 +93,8 @@ def literal(text: str) -> object:
 
 def split_items(text: str) -> list[str]:
     """The items of a list, split at commas outside of brackets."""
-    parts, depth, current = [], 0, ""
+    parts: list[str] = []
+    depth, current = 0, ""
     for c in text:
         depth += (c in "[(<{") - (c in "])>}")
         if c == "," and depth == 0:
@@ -120,7 +121,10 @@ def _constant(name: str, value: object) -> Parameter:
 def _is_type(text: str) -> bool:
     """Whether the right side of `NAME=...` is the type of a parameter, as in `x=*fp16` or `n=i32:16`."""
     kind = text.partition(":")[0].strip()
+    if kind.startswith(("*", "constexpr")):
+        return kind[0] == "*"
     try:
-        return kind.startswith("*") or (not kind.startswith("constexpr") and str_to_ty(kind) is not None)
+        str_to_ty(kind)
     except MinitritonError:
         return False
+    return True

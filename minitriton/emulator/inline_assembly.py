@@ -125,7 +125,8 @@ def _kernel(asm: str, registers: Constraints, pointers: tuple[int, ...], arrays:
         names[first + number] = names[output]
     kinds = {name: _DECLARED.get(letter, _TYPES[letter]) for name, letter in zip(names, letters, strict=True)}
     declared = "\n".join(f".reg .{kind} {name};" for name, kind in kinds.items())
-    loads, stores = [], []
+    loads: list[str] = []
+    stores: list[str] = []
     for number, letter in enumerate(registers.inputs):
         name = names[first + number]
         loads.append(f"ld.global.{_TYPES[letter]} {name}, [%asm_in];")

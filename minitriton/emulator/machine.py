@@ -153,7 +153,7 @@ class Machine(Batch):
 
     def branch(self, ready: dict[int, Mask], fall: int, target: int, taken: Lanes | None, mask: Mask) -> None:
         """Parts threads by the guard of a branch."""
-        if taken is None or (fall < 0 and taken is None):
+        if taken is None:
             self.go(ready, target, mask)
             return
         yes, no = self.part(taken, mask)

@@ -62,18 +62,18 @@ class Report:
 
     kernel: PTXKernel
     grid: tuple[int, int, int]
-    findings: list[Finding] = field(default_factory=list)
-    traffic: dict[int, Traffic] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list[Finding])
+    traffic: dict[int, Traffic] = field(default_factory=dict[int, Traffic])
     """By index of the instruction."""
     warps: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     """Warps that issued each instruction."""
     threads: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     """Threads that executed each instruction (its guard not counted)."""
-    output: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list[str])
     """What the kernel printed."""
     share: float = 1.0
     """Of the CTAs of the grid, how many ran: counts are of these."""
-    _by_key: dict[tuple[str, int], Finding] = field(default_factory=dict, repr=False)
+    _by_key: dict[tuple[str, int], Finding] = field(default_factory=dict[tuple[str, int], Finding], repr=False)
 
     @property
     def ok(self) -> bool:

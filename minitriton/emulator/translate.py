@@ -106,7 +106,7 @@ class TranslatedKernel:
     """Likewise of the race shadow of global memory."""
     copies_elements: bool = False
     """Whether copies access global memory by elements of the arrays rather than by words of their own."""
-    followed: set[int] = field(default_factory=set)
+    followed: set[int] = field(default_factory=set[int])
     """Allocations that earlier launches have read and then written."""
 
 
@@ -122,15 +122,15 @@ class BlockWriter:
     """Registers that asynchronous instructions write: reading them is checked."""
     fenced: frozenset[int] = frozenset()
     """Registers of warpgroup products: what else writes them must be fenced."""
-    touched: set[int] = field(default_factory=set)
+    touched: set[int] = field(default_factory=set[int])
     """Of those, the ones written in this block since its last fence."""
-    lines: list[str] = field(default_factory=list)
-    views: dict[int, dict[str, str]] = field(default_factory=dict)
-    defined: set[int] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list[str])
+    views: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
+    defined: set[int] = field(default_factory=set[int])
     outcome: str = "None"
     instruction: Instruction | None = None
     temporaries: int = 0
-    arguments: dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict[str, str])
     """Variables that hold what `st.param` passes to the next call."""
 
     def fail(self, message: str) -> EmulationError:
@@ -282,7 +282,8 @@ class BlockWriter:
     def finish(self) -> str:
         """The function of the block."""
         self.instruction = None
-        full, part = [], []
+        full: list[str] = []
+        part: list[str] = []
         if self.touched:
             self.emit(f"wgmma_touch(x, {sorted(self.touched)}, m)")
         for index in sorted(self.defined & self.block.live_out):

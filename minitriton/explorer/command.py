@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import add_program_arguments, asked_of
 from minitriton.explorer.colours import is_coloured
+from minitriton.host.subcommands import Subcommands
 from minitriton.lab.launches.recorded import is_launch, launches_in
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
     from minitriton.explorer.asked import Asked
     from minitriton.explorer.program import Program
     from minitriton.explorer.recording import Recording
 
 
-def add_explorer_commands(commands: Commands) -> None:
+def add_explorer_commands(commands: Subcommands) -> None:
     """Adds the subcommands to an `argparse` set of them."""
     diff = commands.add_parser("diff", help="what each pass changes, op by op")
     diff.add_argument("--pass", dest="pass_name", metavar="NAME[:N]", help="one pass before and after (its N-th run)")
@@ -66,7 +65,7 @@ def add_explorer_commands(commands: Commands) -> None:
     _add_layout_command(commands)
 
 
-def _add_layout_command(commands: Commands) -> None:
+def _add_layout_command(commands: Subcommands) -> None:
     layout = commands.add_parser("layout", help="a picture of a layout, its banks, and what a conversion costs")
     layout.add_argument("encoding", help="as the IR writes it: '#ttg.blocked<{...}>', or without '#ttg.'")
     layout.add_argument("--shape", required=True, metavar="MxN", help="of the tensor or buffer, e.g. 32x64")

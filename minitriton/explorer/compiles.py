@@ -24,7 +24,7 @@ class Opened:
     program: Program
     recording: Recording
     tables: Tables
-    inspected: dict[int, InspectionPlain] = field(default_factory=dict)
+    inspected: dict[int, InspectionPlain] = field(default_factory=dict[int, InspectionPlain])
     has_modules: bool = True
     ended: float = 0.0
     """When the compile ended, in seconds since 1970."""

@@ -39,8 +39,8 @@ class LineCounts:
     wavefronts: int = 0
     conflicts: int = 0
     barriers: int = 0
-    mix: Counter[str] = field(default_factory=Counter)
-    findings: list[str] = field(default_factory=list)
+    mix: Counter[str] = field(default_factory=Counter[str])
+    findings: list[str] = field(default_factory=list[str])
 
     @property
     def sectors_per_request(self) -> float:

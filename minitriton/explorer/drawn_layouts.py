@@ -17,10 +17,6 @@ MOST_ELEMENTS = 1 << 20
 THREADS = 32
 
 
-MOST_ELEMENTS = 1 << 20
-THREADS = 32
-
-
 def drawn(encodings: Sequence[str], shape: tuple[int, ...], bits: int, arch: int) -> Drawn:
     """The layouts on `shape` of elements of `bits`. Raises `MinitritonError` for text that is no encoding, or does not fit the shape."""
     if not shape or any(size < 1 or size & (size - 1) for size in shape) or _product(shape) > MOST_ELEMENTS:

@@ -32,7 +32,7 @@ class Ran:
     report: Report
     sources: dict[Place, LineCounts]
     ptx: dict[int, LineCounts]
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
     @property
     def total(self) -> LineCounts:

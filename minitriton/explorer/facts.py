@@ -37,8 +37,10 @@ class ValueFact:
     origin: str
     line: tuple[str, int] | None
     rule: str = ""
-    claims: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    limits: dict[str, tuple[tuple[str, Claim, int] | None, ...]] = field(default_factory=dict)
+    claims: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    limits: dict[str, tuple[tuple[str, Claim, int] | None, ...]] = field(
+        default_factory=dict[str, tuple[tuple[str, Claim, int] | None, ...]]
+    )
     constant: int | None = None
     range: tuple[int, int] | None = None
 

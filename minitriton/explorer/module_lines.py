@@ -61,8 +61,8 @@ class _Printed:
 
     row: Row
     around: Row
-    parts: list[str] = field(default_factory=list)
-    met: list[tuple[int | None, Attribute]] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list[str])
+    met: list[tuple[int | None, Attribute]] = field(default_factory=list[tuple[int | None, Attribute]])
 
 
 class ModuleLines:

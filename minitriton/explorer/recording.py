@@ -59,7 +59,7 @@ class Recording:
     kernel: str
     arch: int
     pipeline: str
-    sources: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict[str, str])
     """The text of each source file that a line of the IR names."""
     own_pipeline: str = ""
     """The passes that the target has of its own, where others were asked for."""
@@ -69,7 +69,7 @@ class Recording:
     """Bytes of global memory that each program takes for itself."""
     descriptors: list[DescriptorCopy] | None = None
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes none."""
-    steps: list[RecordedStep] = field(default_factory=list)
+    steps: list[RecordedStep] = field(default_factory=list[RecordedStep])
     shown: int | None = None
     """The one step of which the states before and after it were printed, where not all were: beside the frontend's."""
 

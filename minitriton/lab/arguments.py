@@ -76,7 +76,7 @@ class Arguments:
 
     values: list[Any]
     elements: list[str]
-    passed: list[Argument] = field(default_factory=list)
+    passed: list[Argument] = field(default_factory=list[Argument])
     pristine: list[np.ndarray | None] = field(init=False)
 
     def __post_init__(self) -> None:

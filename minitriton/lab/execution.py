@@ -60,7 +60,7 @@ class Outcome:
     """
 
     level: Level
-    arrays: list[np.ndarray] = field(default_factory=list)
+    arrays: list[np.ndarray] = field(default_factory=list[np.ndarray])
     fault: MinitritonError | None = None
     gap: str | None = None
     findings: tuple[Unsound, ...] | None = None
@@ -90,7 +90,7 @@ class Launch:
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes descriptors apart."""
     barriers_seen: bool = False
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
-    _by_ptx: dict[str, Outcome] = field(default_factory=dict, repr=False)
+    _by_ptx: dict[str, Outcome] = field(default_factory=dict[str, Outcome], repr=False)
 
     def run(self, value: Representation, facts: frozenset[Property]) -> Outcome:
         """Runs `value`, of which `facts` hold."""

@@ -27,8 +27,8 @@ Source = ASTSource | IRSource
 class Parameters:
     """Type names by name, in launch order, and the names of those that are divisible by 16."""
 
-    kinds: dict[str, str] = field(default_factory=dict)
-    divisible: list[str] = field(default_factory=list)
+    kinds: dict[str, str] = field(default_factory=dict[str, str])
+    divisible: list[str] = field(default_factory=list[str])
 
 
 def parameters_of(source: Source, signature: str = "") -> Parameters:

@@ -73,7 +73,7 @@ class CheckReport:
     """All rows of a check, in the order the passes ran."""
 
     kernel: str
-    rows: list[PassRow] = field(default_factory=list)
+    rows: list[PassRow] = field(default_factory=list[PassRow])
     races: tuple[str, ...] | None = None
     """Races of the kernel itself; None where no run looked for them."""
     races_between_threads: bool = False

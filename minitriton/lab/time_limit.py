@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from minitriton import knobs
 from minitriton.errors import MinitritonError
@@ -26,7 +26,7 @@ def add_time_limit(parser: ArgumentParser, seconds: float | None = None) -> None
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
+def time_limit(seconds: float | None) -> Generator[None]:
     """The limit of a command line, for this process and those that it starts. Raises `MinitritonError` for no length of time."""
     if seconds is None:
         yield

@@ -27,9 +27,9 @@ class OpTrace:
     """One op: digests of its operands and of what it gave, each time it ran."""
 
     op: Operation
-    operands: list[tuple[int, ...]] = field(default_factory=list)
-    digests: list[int] = field(default_factory=list)
-    values: list[object] = field(default_factory=list)
+    operands: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    digests: list[int] = field(default_factory=list[int])
+    values: list[object] = field(default_factory=list[object])
 
     @property
     def key(self) -> Key:
@@ -41,7 +41,7 @@ class OpTrace:
 class Trace:
     """All ops that ran, in the order they first did."""
 
-    ops: dict[Operation, OpTrace] = field(default_factory=dict)
+    ops: dict[Operation, OpTrace] = field(default_factory=dict[Operation, OpTrace])
     outcome: Outcome | None = None
 
     def observe(self, op: Operation, operands: Sequence[object], value: object) -> object:

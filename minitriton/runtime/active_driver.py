@@ -72,12 +72,12 @@ class ActiveDriver:
         _device().set_current_device(device)
 
     def get_active_torch_device(self) -> object:
-        import torch  # pyright: ignore[reportMissingImports]
+        import torch
 
         return torch.device("cuda", self.get_current_device()) if has_gpu() else torch.device("cpu")
 
     def get_device_interface(self) -> DeviceInterface:
-        import torch  # pyright: ignore[reportMissingImports]
+        import torch
 
         return torch.cuda
 
@@ -85,7 +85,7 @@ class ActiveDriver:
         return functools.partial(time_launches, self)
 
     def get_empty_cache_for_benchmark(self) -> Clearable:
-        import torch  # pyright: ignore[reportMissingImports]
+        import torch
 
         return torch.empty(256 * 1024 * 1024 // 4, dtype=torch.int, device="cuda")
 

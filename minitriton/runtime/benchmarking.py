@@ -153,7 +153,7 @@ def time_graph(
     if TIMING.by_count:
         return _summary([estimated_time(fn)], quantiles, return_mode)
     _with_gpu(active)
-    import torch  # pyright: ignore[reportMissingImports]
+    import torch
 
     with torch.cuda.stream(torch.cuda.Stream()):
         fn()

@@ -34,7 +34,8 @@ class Config:
         self.ir_override = ir_override
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**{"kwargs": {}, **state})
+        given: dict[str, Any] = {"kwargs": {}, **state}
+        self.__init__(**given)
 
     def all_kwargs(self) -> dict[str, Any]:
         """What a launch with this configuration is given beside the caller's arguments."""

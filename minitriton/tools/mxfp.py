@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import torch  # pyright: ignore[reportMissingImports]
+import torch
 
 _FP4_MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """The magnitude that each 3-bit code stands for."""
@@ -34,14 +34,14 @@ class _Bits:
         device: torch.device | str | None = None,
     ) -> None:
         self.device = device
-        if data is None and size is None:
-            raise ValueError("Either parameter data or size must be provided")
         if data is not None:
             assert isinstance(data, torch.Tensor), "Parameter data must be a torch tensor"
             self.device = data.device
             self.data = self._encoded(data)
-        else:
+        elif size is not None:
             self.size = size if isinstance(size, tuple) else (size,)
+        else:
+            raise ValueError("Either parameter data or size must be provided")
 
     def _encoded(self, values: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError

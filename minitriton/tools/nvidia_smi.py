@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from minitriton.errors import MinitritonError
 
@@ -36,7 +36,7 @@ def nvsmi(attrs: list[str]) -> list[int]:
 
 
 @contextlib.contextmanager
-def set_gpu_clock(ref_sm_clock: int = 1350, ref_mem_clock: int = 1215) -> Iterator[tuple[float, float]]:
+def set_gpu_clock(ref_sm_clock: int = 1350, ref_mem_clock: int = 1215) -> Generator[tuple[float, float]]:
     """Inside the `with`, SMs and memory run at these clocks (MHz); gives the peaks of an A100 at them, in TFLOP/s and GB/s.
 
     Needs the administrator's rights. Raises `MinitritonError` if the clocks are not reached; they are freed at the end.

@@ -22,7 +22,7 @@ Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def _increment(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
+    return np.where(old >= limit, np.zeros_like(old), old + np.ones_like(old))
 
 
 def _decrement(old: np.ndarray, limit: np.ndarray) -> np.ndarray:

@@ -49,11 +49,11 @@ class BarrierArrivals:
 
     expected: int = 0
     site: int = 0
-    waiting: dict[int, np.ndarray] = field(default_factory=dict)
+    waiting: dict[int, np.ndarray] = field(default_factory=dict[int, np.ndarray])
     arrived: np.ndarray | None = None
     votes: np.ndarray | None = None
     """Of `bar.red`: the predicates of the threads that have arrived."""
-    aligned: dict[int, np.ndarray] = field(default_factory=dict)
+    aligned: dict[int, np.ndarray] = field(default_factory=dict[int, np.ndarray])
     """By instruction that is aligned and waits: its threads."""
 
     @property

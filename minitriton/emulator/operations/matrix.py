@@ -63,7 +63,7 @@ def load_matrix(x: Machine, site: int, count: int, transposed: bool, address: La
             check_read(x, site, "shared", offset, lanes, 16)
             measure(x, site, "shared", offset, lanes, 16)
     words = x.shared.views[4][(offset // 4)[:, None] + np.arange(4)].reshape(-1, 32, 4)
-    found = []
+    found: list[np.ndarray] = []
     for j in range(count):
         matrix = words[:, 8 * j : 8 * j + 8]
         if transposed:

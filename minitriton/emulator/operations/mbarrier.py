@@ -29,8 +29,8 @@ class Mbarrier:
     phase: int = 0
     published: np.ndarray | None = None
     """What the warps that arrived in the phases over by now knew."""
-    incoming: list[Callable[[], None]] = field(default_factory=list)
-    landed: list[Callable[[], None]] = field(default_factory=list)
+    incoming: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    landed: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Deliveries of bulk copies whose phase is over: made at the first wait that sees it."""
 
     def settle(self, x: Machine) -> None:

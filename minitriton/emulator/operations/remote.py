@@ -23,12 +23,12 @@ def store_async(
     """`st.async` (no `operation`) and `red.async`: the elements of `values` from every active thread."""
     targets, barriers = (x.spread(v).astype(np.int64) for v in (target, barrier))
     words = np.stack([x.spread(v) for v in values], axis=-1)
-    size = words.shape[1] * words.itemsize
+    size: int = words.shape[1] * words.itemsize
     for thread in bulk_copies.active_threads(x, mask):
         start = bulk_copies.shared_range(x, site, thread, int(targets[thread]), size, size)
         place = bulk_copies.shared_range(x, site, thread, int(barriers[thread]), 8, 8)
         if start is not None and place is not None:
-            where = start + words.itemsize * np.arange(words.shape[1])
+            where = np.arange(start, start + size, words.itemsize)
             new = words[thread].copy()
             how = bulk_copies.Delivery("an asynchronous store", operation, element, by_copy_unit=False)
             bulk_copies.deliver_later(x, site, thread, place, start, size, where, new, how)

@@ -41,7 +41,7 @@ class Block:
     """`branch`, `exit`, `suspend` or `fall`."""
     next: int = -1
     target: int = -1
-    live_out: set[int] = field(default_factory=set)
+    live_out: set[int] = field(default_factory=set[int])
 
 
 def registers_of(operand: Operand) -> list[Register]:
@@ -160,9 +160,12 @@ def _successors(raw: dict[int, tuple[int, str, int, int]], start: int) -> list[i
 
 
 def _liveness(blocks: list[Block]) -> None:
-    uses, defs, live_in = [], [], []
+    uses: list[set[int]] = []
+    defs: list[set[int]] = []
+    live_in: list[set[int]] = []
     for block in blocks:
-        used, defined = set(), set()
+        used: set[int] = set()
+        defined: set[int] = set()
         for instruction in block.instructions:
             used |= {r.index for r in uses_of(instruction)} - defined
             defined |= {r.index for r in results_of(instruction)}

@@ -128,7 +128,7 @@ class _Expansion:
                 variable = replace(variable, name=variable.name + tag)
             if all(v.name != variable.name for v in self.kernel.variables):
                 self.kernel.variables.append(variable)
-        registers = {}
+        registers: dict[int, Register] = {}
         for r in function.registers:
             fresh = registers[r.index] = Register(len(self.kernel.registers), r.name, r.type)
             self.kernel.registers.append(fresh)

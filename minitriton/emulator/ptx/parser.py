@@ -366,7 +366,8 @@ class _Parser:
 
 def _split(text: str) -> list[str]:
     """Splits operands at the commas outside brackets."""
-    found, depth, start = [], 0, 0
+    found: list[str] = []
+    depth, start = 0, 0
     for position, char in enumerate(text):
         if char in "[{(":
             depth += 1

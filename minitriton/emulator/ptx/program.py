@@ -135,10 +135,10 @@ class PTXKernel:
 
     name: str
     parameters: list[KernelParameter]
-    instructions: list[Instruction] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)
-    registers: list[Register] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list[Instruction])
+    labels: dict[str, int] = field(default_factory=dict[str, int])
+    registers: list[Register] = field(default_factory=list[Register])
+    variables: list[Variable] = field(default_factory=list[Variable])
     threads: tuple[int, int, int] = (0, 0, 0)
     """`.reqntid`, or `.maxntid` where that is missing; zeros if neither is given."""
     threads_line: int = 0
@@ -146,13 +146,13 @@ class PTXKernel:
     line: int = 0
     cluster: tuple[int, int, int] = (1, 1, 1)
     """CTAs of a cluster (`.reqnctapercluster`)."""
-    tables: dict[str, list[str]] = field(default_factory=dict)
+    tables: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Labels of the targets of indexed branches (`.branchtargets`), by the table's label."""
-    passed: dict[str, Variable] = field(default_factory=dict)
+    passed: dict[str, Variable] = field(default_factory=dict[str, Variable])
     """Parameters of the calls in the body, by name."""
-    results: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list[str])
     """Of a `.func`: names of its return parameters."""
-    translated: dict[bool, object] = field(default_factory=dict, repr=False)
+    translated: dict[bool, object] = field(default_factory=dict[bool, object], repr=False)
     """Cache of what `translate.translate` made, by whether checks are compiled in."""
 
     def __getstate__(self) -> dict[str, object]:
@@ -174,7 +174,7 @@ class Module:
 
     text: str
     target: str = ""
-    kernels: dict[str, PTXKernel] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    files: dict[int, str] = field(default_factory=dict)
+    kernels: dict[str, PTXKernel] = field(default_factory=dict[str, PTXKernel])
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    files: dict[int, str] = field(default_factory=dict[int, str])

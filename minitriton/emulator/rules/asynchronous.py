@@ -14,7 +14,7 @@ from minitriton.emulator.ptx.program import Address, Immediate, Instruction, Reg
 from minitriton.emulator.rules.memory import address_text, elements_of
 from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 
-NAMES |= {
+NAMES.update({
     "mbarrier_init": mbarrier_operations.initialise, "mbarrier_inval": mbarrier_operations.invalidate,
     "mbarrier_arrive": mbarrier_operations.arrive, "mbarrier_wait": mbarrier_operations.wait,
     "arrive_after_copies": mbarrier_operations.arrive_after_copies,
@@ -23,7 +23,7 @@ NAMES |= {
     "wgmma_commit": wgmma_operations.commit, "wgmma_wait": wgmma_operations.wait,
     "check_pending": wgmma_operations.check_pending, "check_running": wgmma_operations.check_running, "wgmma_fence": wgmma_operations.fence,
     "wgmma_touch": wgmma_operations.touch,
-}  # fmt: skip
+})  # fmt: skip
 
 
 @rule("mbarrier.init", "mbarrier.inval")

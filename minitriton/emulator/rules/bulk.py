@@ -13,12 +13,12 @@ from minitriton.emulator.ptx.program import Address, Immediate, Instruction
 from minitriton.emulator.rules.memory import address_text, elements_of
 from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 
-NAMES |= {
+NAMES.update({
     "load_bulk": bulk_copies.load_bulk, "store_bulk": bulk_copies.store_bulk,
     "copy_to_cluster": bulk_copies.copy_to_cluster, "bulk_commit": bulk_copies.commit, "bulk_wait": bulk_copies.wait,
     "store_async": remote_operations.store_async, "reduce_into_cluster": remote_operations.reduce_into_cluster,
     "load_tensor": tensor_copy_operations.load_tensor, "store_tensor": tensor_copy_operations.store_tensor,
-}  # fmt: skip
+})  # fmt: skip
 
 
 def _corner(w: BlockWriter, operand: Address) -> str:

@@ -9,11 +9,13 @@ from minitriton.emulator import host_calls
 from minitriton.emulator.ptx.program import Instruction, Symbol, Vector
 from minitriton.emulator.translate import NAMES, BlockWriter, rule
 
-NAMES |= {
-    "print_formatted": host_calls.print_formatted,
-    "assert_failed": host_calls.assert_failed,
-    "pieces_together": host_calls.pieces_together,
-}
+NAMES.update(
+    {
+        "print_formatted": host_calls.print_formatted,
+        "assert_failed": host_calls.assert_failed,
+        "pieces_together": host_calls.pieces_together,
+    }
+)
 
 
 @rule("call")

@@ -27,11 +27,13 @@ def subtract_with_borrow(a: Lanes, b: Lanes, borrow: Flags) -> tuple[Lanes, Flag
     return total, (a < b) | (first < total)
 
 
-NAMES |= {
-    "add_with_carry": add_with_carry,
-    "subtract_with_borrow": subtract_with_borrow,
-    "multiply_high": multiply_high,
-}
+NAMES.update(
+    {
+        "add_with_carry": add_with_carry,
+        "subtract_with_borrow": subtract_with_borrow,
+        "multiply_high": multiply_high,
+    }
+)
 NAMES["NO_CARRY"] = np.bool_(False)
 
 

@@ -78,12 +78,12 @@ def keep_positive(x: Singles) -> Singles:
     return np.where(x < 0, np.float32(0), x)
 
 
-NAMES |= {
+NAMES.update({
     "clip": np.clip, "float_to_integer": float_to_integer, "integer_to_float": integer_to_float, "saturate_integer": saturate_integer,
     "round_integral": round_integral, "pack8": pack8, "low8": low8, "high8": high8, "keep_positive": keep_positive,
     "bf16_from": sf.bf16_from, "f16_from": sf.f16_from, "tf32_from": sf.tf32_from, "bf16_from64": sf.bf16_from64,
     "e4m3_from": sf.e4m3_from, "e5m2_from": sf.e5m2_from, "e4m3_to": sf.e4m3_to, "e5m2_to": sf.e5m2_to,
-}  # fmt: skip
+})  # fmt: skip
 
 
 @rule("cvt")

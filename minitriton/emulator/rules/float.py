@@ -19,8 +19,10 @@ for _name in (
     "minmax32", "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "inverse32", "quotient32", "saturate32", "round32",
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
-NAMES |= {"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "fmin": np.fmin, "fmax": np.fmax}
-NAMES |= {"absolute": np.abs, "copysign": np.copysign, "exactly": exact.apply}
+NAMES.update(
+    {"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "fmin": np.fmin, "fmax": np.fmax}
+)
+NAMES.update({"absolute": np.abs, "copysign": np.copysign, "exactly": exact.apply})
 
 NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs", "f16"), "bf16x2": ("pairs", "bf16")}
 DIRECTED = ("rz", "rm", "rp")

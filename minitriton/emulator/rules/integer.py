@@ -218,7 +218,7 @@ def minmax(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
         kind = parts[-1][:3]
         a, b = (w.read(o, "u32") for o in i.operands[1:3])
         sign = "<" if parts[0] == "min" else ">"
-        halves = []
+        halves: list[str] = []
         for half in ("low16", "high16"):
             p, q = (w.temporary(f"{half}({v}).view(D_{kind})") for v in (a, b))
             chosen = f"where({p} {sign} {q}, {p}, {q})"

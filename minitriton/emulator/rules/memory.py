@@ -10,10 +10,10 @@ from minitriton.emulator.operations import memory as memory_operations
 from minitriton.emulator.ptx.program import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
 from minitriton.emulator.translate import NAMES, BlockWriter, kind_of, rule
 
-NAMES |= {
+NAMES.update({
     "load": memory_operations.load, "store": memory_operations.store, "load_parameter": memory_operations.load_parameter,
     "atomic": atomic_operations.atomic,
-}  # fmt: skip
+})  # fmt: skip
 
 SPACES = ("global", "shared", "local", "param", "const")
 PACKED = {"f16": "narrow:f16", "bf16": "narrow:bf16", "f16x2": "pairs:f16", "bf16x2": "pairs:bf16"}

@@ -11,7 +11,7 @@ from minitriton.emulator.arithmetic.small_floats import bf16_to, f16_to, high16,
 from minitriton.emulator.ptx.program import Instruction, Pair, Vector
 from minitriton.emulator.translate import NAMES, BlockWriter, bits_of, kind_of, rule
 
-NAMES |= {"low16": low16, "high16": high16, "pack16": pack16, "bf16_to": bf16_to, "f16_to": f16_to}
+NAMES.update({"low16": low16, "high16": high16, "pack16": pack16, "bf16_to": bf16_to, "f16_to": f16_to})
 
 _ORDERED = {
     "eq": "==",
@@ -79,7 +79,7 @@ def _setp(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
 def _setp_pairs(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     format = parts[-1][:-2]
     a, b = (w.read(o, "u32") for o in i.operands[1:3])
-    halves = []
+    halves: list[str] = []
     for half in ("low16", "high16"):
         p, q = (w.temporary(f"{format}_to({half}({v}))") for v in (a, b))
         halves.append(w.temporary(_compare(w, i, parts[1], "f32", p, q)))

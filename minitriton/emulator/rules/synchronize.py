@@ -66,13 +66,13 @@ def warp_barrier(x: Machine, site: int, members: Lanes, mask: Mask) -> None:
     x.clocks.synchronize_warps(np.arange(x.count // 32) if mask is None else np.unique(x.warp[mask]))
 
 
-NAMES |= {
+NAMES.update({
     "Reduction": Reduction, "cluster_arrive": cluster_operations.arrive, "cluster_wait": cluster_operations.wait,
     "map_address": cluster_operations.map_address, "rank_of": cluster_operations.rank_of,
     "barrier": barrier, "warp_barrier": warp_barrier, "copy_async": async_operations.copy_async,
     "commit_group": async_operations.commit_group, "wait_group": async_operations.wait_group,
     "fence_proxies": proxy_fences.fence, "fence_memory": memory_operations.fence,
-}  # fmt: skip
+})  # fmt: skip
 
 
 @rule("bar", "barrier")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from minitriton.fuzz.generation.elements import BOOL, FLOAT32, FLOATS, FP8, INT32, INT64, INTEGERS, Element
 from minitriton.fuzz.judging.access_analysis import Snapshot
@@ -89,7 +89,7 @@ class KernelBuilder:
         return names
 
     @contextlib.contextmanager
-    def inner_block(self) -> Iterator[list[Stmt]]:
+    def inner_block(self) -> Generator[list[Stmt]]:
         """Statements added inside go to the list, and their names are forgotten afterwards."""
         outside, values, snapshot = self.body, list(self.values), self.analysis.snapshot()
         self.body = []

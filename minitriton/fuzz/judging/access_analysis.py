@@ -43,7 +43,7 @@ Snapshot: TypeAlias = "tuple[Env, dict[str, int], dict[str, Written], int]"
 class Written:
     """What is stored to an array: where, and how exactly the oracles agree on it."""
 
-    places: list[np.ndarray] = field(default_factory=list)
+    places: list[np.ndarray] = field(default_factory=list[np.ndarray])
     error: float = 0.0
     either_zero: bool = False
     atomic: str | None = None

@@ -23,7 +23,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
@@ -71,7 +71,7 @@ def _below(cls: type) -> list[type]:
 
 
 @contextlib.contextmanager
-def _own_cache() -> Iterator[None]:
+def _own_cache() -> Generator[None]:
     """A kernel cache of this process's own, away from the user's."""
     kept = os.environ.get("TRITON_CACHE_DIR")
     folder = Path(tempfile.gettempdir()) / f"minitriton-mutants-{os.getpid()}"

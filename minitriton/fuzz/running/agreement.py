@@ -37,9 +37,9 @@ class Finding:
 class Verdict:
     """What the oracles say of one kernel: the pairs compared, and those that agree."""
 
-    findings: list[Finding] = field(default_factory=list)
-    compared: list[tuple[str, str]] = field(default_factory=list)
-    agreeing: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list[Finding])
+    compared: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    agreeing: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 def judge(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Outcome]) -> Verdict:

@@ -64,11 +64,11 @@ class Summary:
     count: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    compared: Counter[tuple[str, str]] = field(default_factory=Counter)
-    agreeing: Counter[tuple[str, str]] = field(default_factory=Counter)
-    features: Counter[str] = field(default_factory=Counter)
-    known: dict[str, list[int]] = field(default_factory=dict)
-    findings: dict[Finding, list[int]] = field(default_factory=dict)
+    compared: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    agreeing: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    features: Counter[str] = field(default_factory=Counter[str])
+    known: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    findings: dict[Finding, list[int]] = field(default_factory=dict[Finding, list[int]])
     """By kind and signature (the text is the first kernel's): the kernels that show it."""
 
     def add(self, report: KernelReport) -> None:

@@ -21,7 +21,7 @@ SLACK = 256
 
 def launch_on_gpu(case: FuzzedLaunch, source: ASTSource) -> list[np.ndarray]:
     """Compiles, copies the arrays to the device, launches, copies them back. Raises what the launch raises."""
-    import torch  # pyright: ignore[reportMissingImports]
+    import torch
 
     compiled = _compiled(case, source, _capability())
     values: list[object] = []
@@ -56,7 +56,7 @@ def _compiled(case: FuzzedLaunch, source: ASTSource, capability: int) -> Compile
 
 
 def _capability() -> int:
-    import torch  # pyright: ignore[reportMissingImports]
+    import torch
 
     major, minor = torch.cuda.get_device_capability()
     return 10 * major + minor

@@ -15,7 +15,7 @@ import contextlib
 import itertools
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -50,7 +50,7 @@ _Made = TypeVar("_Made")
 class Outcome:
     """What one oracle gave. `error` is what stopped it (`stage`: while doing what); `findings` are the emulator's."""
 
-    arrays: list[np.ndarray] = field(default_factory=list)
+    arrays: list[np.ndarray] = field(default_factory=list[np.ndarray])
     error: str | None = None
     stage: str = ""
     findings: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def run_oracles(case: FuzzedLaunch, names: Sequence[str]) -> dict[str, Outcome]:
 
 
 @contextlib.contextmanager
-def written(source: str) -> Iterator[Path]:
+def written(source: str) -> Generator[Path]:
     """The source as a file, where both front ends look for the text of a function."""
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         path = Path(folder) / "kernel.py"
@@ -192,7 +192,7 @@ def triton_stages(case: FuzzedLaunch, path: Path) -> Iterator[tuple[str, dict[st
     launch = case.launch
     source = TritonSource(load(path, triton, triton.language), launch.signature, launch.constants, launch.attrs)
     target = TritonTarget("cuda", ARCH, 32)
-    backend: Any = make_backend(target)
+    backend = make_backend(target)
     options = backend.parse_options(case.options)
     context = ir.context()
     ir.load_dialects(context)

@@ -35,7 +35,7 @@ class Region:
     writable: bool
     name: str
     owner: object
-    views: dict[np.dtype, tuple[int, np.ndarray]] = field(default_factory=dict)
+    views: dict[np.dtype, tuple[int, np.ndarray]] = field(default_factory=dict[np.dtype, tuple[int, np.ndarray]])
 
     def view(self, dtype: np.dtype) -> tuple[int, np.ndarray]:
         """The aligned elements of the region, and the address of the first one."""

@@ -15,7 +15,7 @@ class MbarrierState:
     phase: int = 0
     arrived: int = 0
     missing_bytes: int = 0
-    copies: list[tuple[int, int]] = field(default_factory=list)
+    copies: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     arriving: Knowledge | None = None
     published: Knowledge | None = None
     """What the partitions knew that have arrived in this phase and before it, and in complete phases."""

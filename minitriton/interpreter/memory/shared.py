@@ -56,8 +56,8 @@ class Issued:
     first_warp: int = 0
     group: np.uint64 = _ALL_WARPS
     """The warps of the group, as bits: only among them are accesses checked, and barriers met."""
-    open: list[int] = field(default_factory=list)
-    groups: list[list[int]] = field(default_factory=list)
+    open: list[int] = field(default_factory=list[int])
+    groups: list[list[int]] = field(default_factory=list[list[int]])
 
     @staticmethod
     def of_warps(first: int, count: int, before: Issued | None = None) -> Issued:
@@ -124,18 +124,18 @@ class CheckedSharedMemory:
     """Where the memory of the function that runs begins."""
     _bytes: Bytes = field(default_factory=lambda: Bytes.poison(0))
     _end: int = 0
-    _own_places: dict[Operation, int] = field(default_factory=dict)
-    _buffers: dict[int, AllocatedBuffer] = field(default_factory=dict)
+    _own_places: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    _buffers: dict[int, AllocatedBuffer] = field(default_factory=dict[int, AllocatedBuffer])
     _number: int = 0
-    _copies: dict[int, Copy] = field(default_factory=dict)
+    _copies: dict[int, Copy] = field(default_factory=dict[int, Copy])
     issued: Issued = field(default_factory=Issued)
     """Of the group of warps that runs at the moment."""
     order: PartitionOrder | None = None
     """Of the partitions that run side by side, if any do."""
     _since_arrival: list[_Access] | None = None
     """What has happened since the threads arrived at the cluster's barrier, before they wait; None if they have not."""
-    _ops: dict[Operation, int] = field(default_factory=dict)
-    _op_list: list[Operation] = field(default_factory=list)
+    _ops: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    _op_list: list[Operation] = field(default_factory=list[Operation])
 
     def start_program(self) -> None:
         """Poison everywhere, nothing in flight."""

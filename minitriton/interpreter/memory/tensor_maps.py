@@ -21,5 +21,5 @@ class DescribedTensor:
 class TensorCopies:
     """The descriptors that a program has written, by address, and the buffers that its stores may still read."""
 
-    maps: dict[int, DescribedTensor] = field(default_factory=dict)
-    stores: list[BufferView] = field(default_factory=list)
+    maps: dict[int, DescribedTensor] = field(default_factory=dict[int, DescribedTensor])
+    stores: list[BufferView] = field(default_factory=list[BufferView])

@@ -42,7 +42,7 @@ class Task:
     name: str
     issued: Issued
     products: ProductsInFlight = field(default_factory=ProductsInFlight)
-    stores: list[BufferView] = field(default_factory=list)
+    stores: list[BufferView] = field(default_factory=list[BufferView])
     ready: Callable[[], bool] | None = None
     """Whether what it waits for has come; None if it does not wait."""
     waits_at: Operation | None = None

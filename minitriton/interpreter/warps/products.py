@@ -13,7 +13,7 @@ class ProductsInFlight:
 
     started: int = 0
     finished: int = 0
-    operands: dict[int, list[BufferView]] = field(default_factory=dict)
+    operands: dict[int, list[BufferView]] = field(default_factory=dict[int, list[BufferView]])
 
     def start(self, buffers: list[BufferView]) -> int:
         """Another one, which reads `buffers`."""

@@ -66,15 +66,15 @@ class Case:
     exact_order: bool = True
     """Whether Triton does the same operations in the same order, so that results must agree bit for bit."""
     num_warps: int = 4
-    options: dict[str, object] = field(default_factory=dict)
+    options: dict[str, object] = field(default_factory=dict[str, object])
     num_ctas: int = 1
     large: Large | None = None
     """A launch that is big enough to be timed, of the same work a program."""
     grid_of: Callable[..., tuple[int, ...]] | None = None
     """The grid by sizes and constants, where it follows from them."""
-    sizes: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
     """What `inputs` and `grid_of` were told of this launch."""
-    choices: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    choices: dict[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]])
     """Values worth trying of constants and compile options."""
 
     def grid_at(self, sizes: dict[str, int], constants: Mapping[str, object]) -> tuple[int, ...]:

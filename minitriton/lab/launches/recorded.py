@@ -85,8 +85,8 @@ class RecordedLaunch:
     """Values of compile-time parameters by their paths, as `replay.constant` reads them."""
     divisible: list[list[int]]
     """Paths of the parameters that are divisible by 16."""
-    arguments: list[Passed] = field(default_factory=list)
-    spans: dict[str, Span] = field(default_factory=dict)
+    arguments: list[Passed] = field(default_factory=list[Passed])
+    spans: dict[str, Span] = field(default_factory=dict[str, Span])
     folder: Path = Path()
 
     @property

@@ -62,10 +62,10 @@ class Recorder:
     each: int = 1
     most_launches: int = MOST_LAUNCHES
     most_bytes: int = MOST_BYTES
-    recorded: list[Noted] = field(default_factory=list)
+    recorded: list[Noted] = field(default_factory=list[Noted])
     launches: int = 0
     """That were seen, recorded or not."""
-    _alike: Counter[str] = field(default_factory=Counter)
+    _alike: Counter[str] = field(default_factory=Counter[str])
 
     def __enter__(self) -> Recorder:
         knobs.runtime.launch_arguments_hook.add(self.see)

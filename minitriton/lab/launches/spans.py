@@ -79,9 +79,9 @@ def _bytes_at(address: int, count: int) -> np.ndarray:
 class Memory:
     """The memory of several arrays. `contents` has what was copied, by the name of the first array that reaches it."""
 
-    spans: dict[str, Span] = field(default_factory=dict)
-    contents: dict[str, np.ndarray] = field(default_factory=dict)
-    views: dict[str, View] = field(default_factory=dict)
+    spans: dict[str, Span] = field(default_factory=dict[str, Span])
+    contents: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    views: dict[str, View] = field(default_factory=dict[str, View])
 
     @classmethod
     def of(cls, arrays: dict[str, object], most_bytes: int) -> Memory:

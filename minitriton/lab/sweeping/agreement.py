@@ -29,8 +29,8 @@ class Agreement:
     """The order, level by level; by pass, the share of voting points that have it; and how many votes the order follows."""
 
     metric: str
-    levels: list[list[str]] = field(default_factory=list)
-    presence: dict[str, float] = field(default_factory=dict)
+    levels: list[list[str]] = field(default_factory=list[list[str]])
+    presence: dict[str, float] = field(default_factory=dict[str, float])
     share: float = 1.0
     voters: int = 0
 

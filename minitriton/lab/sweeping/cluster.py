@@ -28,11 +28,11 @@ GPU = {"GPU": 1}
 class Answer:
     """What a worker made of a batch."""
 
-    records: list[Record] = field(default_factory=list)
-    programs: list[Program] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list[Record])
+    programs: list[Program] = field(default_factory=list[Program])
     own: str = ""
-    numbers: dict[str, dict[str, float]] = field(default_factory=dict)
-    cubins: dict[str, bytes] = field(default_factory=dict)
+    numbers: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    cubins: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 _benches: dict[bool, Bench] = {}

@@ -30,7 +30,7 @@ SAME, ENABLED, DESTROYED, DIFFER, FAILS = "=", ">", "<", "x", "!"
 class Commutation:
     """How often, over kernels and places, two passes (`row` run after or before `column`) were in each relation."""
 
-    counts: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    counts: dict[tuple[str, str], Counter[str]] = field(default_factory=dict[tuple[str, str], Counter[str]])
 
     def passes(self) -> list[str]:
         """The passes, in the order in which they were met."""

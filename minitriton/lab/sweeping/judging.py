@@ -57,9 +57,9 @@ class Record:
     reason: str = ""
     program: str = ""
     """A digest of the PTX and its launch: points with equal ones are the same program."""
-    metrics: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
     """Of the program, by name (`metrics.METRICS`)."""
-    own: dict[str, float] = field(default_factory=dict, compare=False)
+    own: dict[str, float] = field(default_factory=dict[str, float], compare=False)
     """Of this point alone: seconds of compiling it."""
 
     @property

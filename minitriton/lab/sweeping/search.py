@@ -37,7 +37,7 @@ class Found:
     objectives: tuple[str, ...]
     first: Record
     best: Record
-    records: list[Record] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list[Record])
     stopped_early: bool = False
     pruned: int = 0
     """Programs that were not timed, because the cost model expected too much of them."""
@@ -160,7 +160,7 @@ class _Asking:
     budget: int
     patience: int | None
     progress: Callable[[str], None] | None
-    _known: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    _known: dict[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     _since_gain: int = 0
     _repeats: int = 0
 

@@ -55,9 +55,9 @@ class State:
     facts: frozenset[Property]
     digest: Digest
     launch_facts: LaunchFacts = LaunchFacts()
-    edges: dict[int, State | Failure] = field(default_factory=dict, repr=False)
+    edges: dict[int, State | Failure] = field(default_factory=dict[int, "State | Failure"], repr=False)
     """Where steps lead, by their numbers."""
-    edge_seconds: dict[int, float] = field(default_factory=dict, repr=False)
+    edge_seconds: dict[int, float] = field(default_factory=dict[int, float], repr=False)
     """What each step from here took when it was run."""
     stage: str = ""
     """The metric that its steps' seconds count for."""

@@ -11,7 +11,7 @@ import contextlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
@@ -154,7 +154,7 @@ class Store:
         return {program for (program,) in rows}
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Generator[None]:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             yield

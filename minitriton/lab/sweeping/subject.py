@@ -62,7 +62,7 @@ class Subject:
     options: CUDAOptions
     grid_of: Callable[[Mapping[str, object]], tuple[int, ...]] | None = None
     """The grid by the kernel's constants, where it follows from them."""
-    choices: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[Value]] = field(default_factory=dict[str, Sequence[Value]])
     """Values worth trying of constants and compile options, by name."""
     tolerance: float = 0.0
     """How far numbers may be from those of the kernel's own meaning, relatively, where the element type's tolerance is less: for

@@ -28,10 +28,10 @@ _NUMBERS = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
 class Table:
     """Records, and the seconds that the `judged` new ones of them took."""
 
-    records: list[Record] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list[Record])
     seconds: float = 0.0
     judged: int = 0
-    own: dict[str, str] = field(default_factory=dict, compare=False)
+    own: dict[str, str] = field(default_factory=dict[str, str], compare=False)
     """By kernel, the point that it has by itself, where the store says."""
 
     def __len__(self) -> int:

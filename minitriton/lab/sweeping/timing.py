@@ -14,7 +14,7 @@ import ctypes
 import os
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +87,7 @@ def time_programs(
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
+def _turn() -> Generator[None]:
     """Waits until no other process of this user times: two at once would slow each other down."""
     import fcntl
 

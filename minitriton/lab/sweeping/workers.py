@@ -153,7 +153,7 @@ class _Worker:
     connection: Connection
     batch: Batch | None = None
     since: float = 0.0
-    kernels: set[Reference] = field(default_factory=set)
+    kernels: set[Reference] = field(default_factory=set[Reference])
     is_ready: bool = False
 
 

@@ -25,8 +25,8 @@ from minitriton.pass_manager import Pipeline
 class Worth:
     """Records by kernel: `whole` with every pass, `without` by the name of the pass that is left out everywhere."""
 
-    whole: dict[str, Record] = field(default_factory=dict)
-    without: dict[str, dict[str, Record]] = field(default_factory=dict)
+    whole: dict[str, Record] = field(default_factory=dict[str, Record])
+    without: dict[str, dict[str, Record]] = field(default_factory=dict[str, dict[str, Record]])
 
     def passes(self) -> list[str]:
         """The passes that were left out, in the order of the pipeline."""

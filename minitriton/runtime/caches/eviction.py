@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,7 +135,7 @@ def _clear_scratch(root: Path, seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def _alone(root: Path) -> Iterator[bool]:
+def _alone(root: Path) -> Generator[bool]:
     """Whether this process may evict; the time of the lock's file is that of the last look."""
     try:
         import fcntl

@@ -35,7 +35,7 @@ class RedisRemoteCacheBackend(RemoteCacheBackend):
     """A Redis server, at `knobs.redis.host` and `.port`. Needs the package `redis`."""
 
     def __init__(self, key: str) -> None:
-        import redis  # pyright: ignore[reportMissingImports]
+        import redis
 
         super().__init__(key)
         self._client = redis.Redis(host=knobs.redis.host, port=knobs.redis.port)

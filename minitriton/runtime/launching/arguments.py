@@ -18,6 +18,7 @@ from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from minitriton.compilation.ast_source import TypeName
 from minitriton.errors import MinitritonError
+from minitriton.host.containers import is_tuple
 from minitriton.runtime.launching.host_values import (
     Descriptor,
     Exchangeable,
@@ -242,7 +243,7 @@ class IntegerOverflow(MinitritonError, OverflowError):
 
 def lies_on_host(arg: object) -> bool:
     """Whether `arg` is, describes or holds an array in host memory."""
-    if isinstance(arg, tuple):
+    if is_tuple(arg):
         return any(map(lies_on_host, arg))
     return is_host_array(arg.base if is_descriptor(arg) else arg)
 
@@ -258,7 +259,7 @@ def specialize(arg: object, is_const: bool, specialize_value: bool, align: bool)
         handler = _HANDLERS.get(type(arg))
     if handler is not None:
         return handler(arg, is_const, specialize_value, align)
-    if isinstance(arg, tuple):
+    if is_tuple(arg):
         return _specialize_tuple(arg)
     if _is_constexpr_value(arg):
         return ("constexpr", arg)

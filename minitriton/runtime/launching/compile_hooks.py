@@ -14,6 +14,7 @@ from typing import Any
 
 from minitriton.compilation.ast_source import ASTSource
 from minitriton.frontend.function import JITCallable
+from minitriton.host.containers import is_list, is_object
 from minitriton.language.dtypes import dtype
 from minitriton.language.values import constexpr
 from minitriton.target import CUDAOptions
@@ -94,13 +95,13 @@ def _encoded(value: object) -> object:
 
 
 def _decoded(value: Any) -> object:
-    if isinstance(value, dict) and "untold" in value:
+    if not is_object(value):
+        return _tuples(value)
+    if "untold" in value:
         raise RuntimeError(f"the compile-time argument {value['untold']} cannot be made again in another process")
-    if isinstance(value, dict):
-        return dtype(value["dtype"]) if "dtype" in value else constexpr(_decoded(value["constexpr"]))
-    return _tuples(value)
+    return dtype(str(value["dtype"])) if "dtype" in value else constexpr(_decoded(value["constexpr"]))
 
 
 def _tuples(value: Any) -> Any:
     """JSON knows lists only, and signatures and options hold tuples only."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    return tuple(map(_tuples, value)) if is_list(value) else value

@@ -80,7 +80,7 @@ class Dispatcher:
     slow: Launch
     always_on_host: bool = False
     kernel: str = "kernel"
-    paths: dict[tuple[type, ...], Path] = field(default_factory=dict)
+    paths: dict[tuple[type, ...], Path] = field(default_factory=dict[tuple[type, ...], Path])
 
     def general(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
         """Takes the path of these argument types, generating it at first."""
@@ -216,13 +216,13 @@ class Dispatcher:
 class _Code:
     """The parts of a path's source that depend on the kinds of arguments."""
 
-    checks: list[str] = field(default_factory=list)
-    classes: dict[str, type] = field(default_factory=dict)
-    setup: list[str] = field(default_factory=list)
-    key: list[str] = field(default_factory=list)
-    tensors: list[str] = field(default_factory=list)
-    addresses: list[str] = field(default_factory=list)
-    passed: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list[str])
+    classes: dict[str, type] = field(default_factory=dict[str, type])
+    setup: list[str] = field(default_factory=list[str])
+    key: list[str] = field(default_factory=list[str])
+    tensors: list[str] = field(default_factory=list[str])
+    addresses: list[str] = field(default_factory=list[str])
+    passed: list[str] = field(default_factory=list[str])
 
     def add(self, name: str, kind: type, is_constexpr: bool, tensor_type: type | tuple[()]) -> bool:
         """Adds one parameter; False where its type has no fast form."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
 from minitriton import knobs
@@ -57,7 +57,7 @@ TIMING = Timing()
 
 
 @contextlib.contextmanager
-def _timed() -> Iterator[None]:
+def _timed() -> Generator[None]:
     """Counts what launches cost; of large grids, in programs that were written for a GPU, from a part of their programs."""
     with knobs.emulator.scope():
         knobs.emulator.check = "1"

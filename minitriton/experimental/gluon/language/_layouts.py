@@ -22,7 +22,7 @@ class NVMMASharedLayout:
     rank: int = 2
     transposed: bool = False
     fp4_padded: bool = False
-    cga_layout: list[list[int]] = field(default_factory=list)
+    cga_layout: list[list[int]] = field(default_factory=list[list[int]])
 
     def __post_init__(self) -> None:
         if self.element_bitwidth not in (8, 16, 32, 64):

@@ -1,5 +1,8 @@
 """The kernels that the tour goes through."""
 
+# Kernels are no typed Python: their arguments are what a launch passes.
+# pyright: standard
+
 import triton
 import triton.language as tl
 

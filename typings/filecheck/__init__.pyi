@@ -1,0 +1,1 @@
+"""What minitriton uses of filecheck, which need not be installed where types are checked."""

@@ -1,0 +1,1 @@
+"""What minitriton uses of matplotlib, whose own types leave much open and which need not be installed where types are checked."""

@@ -1,0 +1,1 @@
+from minitriton.language import *
