@@ -94,16 +94,17 @@ def _value_text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+_Given = TypeVar("_Given")
 _Result = TypeVar("_Result")
 _MOST_STEPS = 4096
 
 
-def by_identity(function: Callable[[Step], _Result]) -> Callable[[Step], _Result]:
-    """Remembers what `function` gave for a step object: points share their steps, and hashing one takes longer than this."""
-    known: dict[int, tuple[Step, _Result]] = {}
+def by_identity(function: Callable[[_Given], _Result]) -> Callable[[_Given], _Result]:
+    """Remembers what `function` gave for a step object, or a tuple of them: points share their steps, and hashing takes longer than this."""
+    known: dict[int, tuple[_Given, _Result]] = {}
 
     @functools.wraps(function)
-    def remembered(step: Step) -> _Result:
+    def remembered(step: _Given) -> _Result:
         found = known.get(id(step))
         if found is None:
             if len(known) >= _MOST_STEPS:

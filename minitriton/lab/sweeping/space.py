@@ -165,9 +165,8 @@ class Space:
     def _draw(self, base: Pipeline, rng: random.Random) -> Pipeline:
         """Whole levels shuffled now and then, then a few single changes."""
         parts: list[Step] = []
-        for segment in segments(base.steps):
+        for segment, stays in _levels(base.steps):
             movable = list(segment)
-            stays = any(map(is_fixed, movable))
             if self.order and rng.random() < 0.4 and not stays:
                 rng.shuffle(movable)
             if self.omit and rng.random() < 0.4 and not stays:
@@ -181,7 +180,7 @@ class Space:
 
     def _change(self, steps: tuple[Step, ...], rng: random.Random) -> tuple[Step, ...]:
         """One pass moved, left out, doubled, put in, or given another option."""
-        movable = [index for index, step in enumerate(steps) if not is_fixed(step)]
+        movable = _movable_places(steps)
         optional = self._optional(steps)
         kinds = [name for name in ("order", "omit", "duplicate") if movable and getattr(self, name)]
         kinds += ["insert"] * bool(self.insert and movable) + ["option"] * bool(optional) + ["llvm"] * self.llvm
@@ -280,6 +279,31 @@ def segments(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
 def is_fixed(step: Step) -> bool:
     """Whether `step` leads from one representation to the next, or is no pass over a module."""
     return not isinstance(step, Pass) or bool((step.establishes | step.destroys) & LEVELS)
+
+
+@by_identity
+def _levels(steps: tuple[Step, ...]) -> list[tuple[tuple[Step, ...], bool]]:
+    """The segments of a pipeline that points are drawn from again and again, each with whether it stays as it is."""
+    return [(segment, any(map(is_fixed, segment))) for segment in segments(steps)]
+
+
+_fixed: dict[int, tuple[Step, bool]] = {}
+"""Steps seen, by identity, with whether they are fixed."""
+_MOST_SEEN = 4096
+
+
+def _movable_places(steps: Sequence[Step]) -> list[int]:
+    """Where passes stand that may be changed: `is_fixed` without a call a step, since points are drawn by the thousand."""
+    if len(_fixed) > _MOST_SEEN:
+        _fixed.clear()
+    found: list[int] = []
+    for index, step in enumerate(steps):
+        known = _fixed.get(id(step))
+        if known is None:
+            known = _fixed[id(step)] = (step, is_fixed(step))
+        if not known[1]:
+            found.append(index)
+    return found
 
 
 def is_legal(pipeline: Pipeline, facts: frozenset[Property]) -> bool:

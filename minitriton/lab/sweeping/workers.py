@@ -40,6 +40,9 @@ much memory (measured 2026-11-22)."""
 _TOO_LONG = "no answer within"
 """Why a process was ended."""
 
+_SECONDS_BETWEEN_LOOKS = 0.2
+"""For processes that take too long."""
+
 _READY = "ready"
 """What a process says once it can take batches."""
 
@@ -172,6 +175,7 @@ class Workers:
         waiting, source = _Waiting(), iter(batches)
         if not waiting.take(source):
             return
+        more = True
         try:
             self._workers = [self._start()]
             while waiting or any(worker.batch for worker in self._workers):
@@ -182,8 +186,8 @@ class Workers:
                 for worker in self._workers:
                     if worker.batch is None and (batch := waiting.next_for(worker.kernels)) is not None:
                         self._give(worker, batch)
-                waiting.take(source)
-                yield from self._collect(waiting)
+                more = more and waiting.take(source)
+                yield from self._collect(waiting, 0.0 if more else _SECONDS_BETWEEN_LOOKS)
         finally:
             self._end()
 
@@ -204,9 +208,11 @@ class Workers:
         worker.kernels.add(batch.reference)
         worker.connection.send(batch)
 
-    def _collect(self, waiting: _Waiting) -> Iterator[int]:
+    def _collect(self, waiting: _Waiting, seconds: float) -> Iterator[int]:
+        """What processes have answered after `seconds` at most: none while points are left to draw, so that this goes on while
+        processes start and judge."""
         busy = {worker.connection: worker for worker in self._workers if worker.batch is not None}
-        ready = [one for one in wait(list(busy), timeout=0.2) if isinstance(one, Connection)]
+        ready = [one for one in wait(list(busy), timeout=seconds) if isinstance(one, Connection)]
         for worker in map(busy.pop, ready):
             try:
                 answer = worker.connection.recv()
