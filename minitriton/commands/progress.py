@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 _BEGIN = "\r\x1b[K"
 """To the line's begin, which is emptied."""
@@ -24,7 +24,7 @@ def show_progress(text: str) -> None:
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
+def progress() -> Generator[Callable[[str], None]]:
     """Gives `show_progress`; the line is empty afterwards, whatever happens."""
     try:
         yield show_progress

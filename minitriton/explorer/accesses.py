@@ -19,6 +19,7 @@ from minitriton.analysis.axis_info.explain import Claim
 from minitriton.analysis.axis_info.types import pointee_bytes
 from minitriton.analysis.locations import user_location
 from minitriton.dialects.facts.memory_access import DescriptorAccess, MemoryAccess
+from minitriton.dialects.narrowing import instance_of
 from minitriton.explorer.facts import Facts, ValueFact
 from minitriton.explorer.wire import AccessPlain, FileLine
 
@@ -79,7 +80,7 @@ def accesses(facts: Facts) -> list[AccessFact]:
     return [
         _access(facts, number, op)
         for number, op in facts.kept.ops.items()
-        if (access := vectorized(op)) is not None and isinstance(access.pointer_of(op).type, TensorType)
+        if (access := vectorized(op)) is not None and instance_of(access.pointer_of(op).type, TensorType)
     ]
 
 
@@ -88,7 +89,7 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
     assert access is not None
     pointer = access.pointer_of(op)
     type_ = pointer.type
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     mask = mask_of(op)
     size = max(1, pointee_bytes(type_))
     most = max(1, _MAX_BYTES // size)

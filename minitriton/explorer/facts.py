@@ -18,6 +18,7 @@ from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
 from minitriton.analysis.axis_info.explain import CLAIMS, Claim, inputs_of, limit_of, origin_of, rule_of
 from minitriton.analysis.integer_range.analysis import IntegerRangeAnalysis
 from minitriton.analysis.locations import user_location
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.errors import SourceLocation
 from minitriton.explorer.snapshot import KeptModule
@@ -159,5 +160,5 @@ def _place(value: SSAValue) -> SourceLocation | None:
 
 
 def _is_index(value: SSAValue) -> bool:
-    element = value.type.element_type if isinstance(value.type, TensorType) else value.type
+    element = value.type.element_type if instance_of(value.type, TensorType) else value.type
     return isinstance(element, IntegerType | IndexType | PointerType)

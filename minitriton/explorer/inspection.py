@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.locations import user_location
 from minitriton.dialects import ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.errors import MinitritonError
@@ -44,7 +45,7 @@ class Tables:
             self._types[type_] = len(self.types)
             row: TypeRow = {"text": str(type_)}
             self.types.append(row)
-            if isinstance(type_, TensorType | MemDescType):
+            if instance_of(type_, (TensorType, MemDescType)):
                 row["shape"], row["bits"] = list(type_.get_shape()), bits_of(type_)
                 if (layout := self.layout_of(type_)) is not None:
                     row["layout"] = layout
@@ -105,7 +106,7 @@ def _movement(op: Operation, tables: Tables, arch: int) -> MovementPlain | None:
     line = tables.place((place.file, place.line) if place else None)
     if op.name == "ttg.convert_layout":
         source, target = op.operands[0].type, op.results[0].type
-        assert isinstance(source, TensorType) and isinstance(target, TensorType)
+        assert instance_of(source, TensorType) and instance_of(target, TensorType)
         before, after = ttg.layout_of(source), ttg.layout_of(target)
         if not isinstance(before, DistributedEncoding) or not isinstance(after, DistributedEncoding):
             return None
@@ -123,7 +124,7 @@ def _movement(op: Operation, tables: Tables, arch: int) -> MovementPlain | None:
         return None
     registers, buffer, is_load = ends
     tile, memory = registers.type, buffer.type
-    assert isinstance(tile, TensorType) and isinstance(memory, MemDescType)
+    assert instance_of(tile, TensorType) and isinstance(memory, MemDescType)
     encoding, shared = ttg.layout_of(tile), ttg.layout_of(memory)
     if not isinstance(encoding, DistributedEncoding) or not isinstance(shared, SharedEncoding):
         return None

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.dialects import ttg
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.func import FuncOp
 from minitriton.errors import MinitritonError
 from minitriton.explorer.accesses import mask_of, vectorized
@@ -62,7 +63,7 @@ def pattern_of(kept: KeptModule, number: int, launch: Launch) -> Pattern:
     """Runs the program on the interpreter and watches one access. Raises `MinitritonError` where it is none, or does not run."""
     op = kept.ops.get(number)
     access = None if op is None else vectorized(op)
-    if op is None or access is None or not isinstance(access.pointer_of(op).type, TensorType):
+    if op is None or access is None or not instance_of(access.pointer_of(op).type, TensorType):
         raise MinitritonError(f"op {number} is no load or store through a tensor of pointers")
     entry = next(one for one in kept.module.ops if isinstance(one, FuncOp) and one.sym_name.data == launch.name)
     first = entry.regions[0].blocks[0].first_op
@@ -95,7 +96,7 @@ def _pattern(
         raise MinitritonError(f"{op.name} did not run in any of the {int(np.prod(launch.grid))} programs")
     name, array = _array_at(launch, int(seen[0][1].reshape(-1)[0]))
     start, size = array.__array_interface__["data"][0], array.itemsize
-    assert isinstance(pointer.type, TensorType)
+    assert instance_of(pointer.type, TensorType)
     warps = _warps(pointer.type)
     each = max(1, MOST_OFFSETS * 4 // max(1, len(seen) * len(warps)))
     runs = [

@@ -14,6 +14,7 @@ from typing import SupportsFloat, SupportsIndex
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.interpreter import meanings
 from minitriton.interpreter.assembly import Assembly
@@ -80,7 +81,7 @@ def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[
         raise InterpreterError(f"{name} takes {len(types)} arguments, got {len(args)}")
     values: list[Array | DescriptorValue] = []
     for index, (type_, arg) in enumerate(zip(types, args, strict=True)):
-        if isinstance(arg, np.ndarray):
+        if instance_of(arg, np.ndarray):
             arg = machine.memory.add(arg, f"argument {index}")
         elif isinstance(type_, PointerType) and not isinstance(arg, int | np.integer):
             raise InterpreterError(f"argument {index} of {name} is a pointer, got {type(arg).__name__}")

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType, element_type
 from minitriton.interpreter.arrays import Array, scalar
 from minitriton.interpreter.errors import InterpreterError, NoMeaning
@@ -45,14 +46,14 @@ _NATIVE_FLOATS: dict[type[Attribute], type[np.generic]] = {
 
 def shape_of(type_: Attribute) -> tuple[int, ...]:
     """The shape of a tensor; `()` for a scalar."""
-    return type_.get_shape() if isinstance(type_, TensorType) else ()
+    return type_.get_shape() if instance_of(type_, TensorType) else ()
 
 
 @cache
 def dtype_of(type_: Attribute) -> np.dtype:
     """The dtype that holds the elements of `type_`. Raises `InterpreterError` for types that have no such form."""
     element = element_type(type_)
-    if isinstance(element, IntegerType) and element.width.data in _INTEGERS:
+    if instance_of(element, IntegerType) and element.width.data in _INTEGERS:
         return np.dtype(_INTEGERS[element.width.data])
     if isinstance(element, IndexType | PointerType):
         return np.dtype(np.int64)
@@ -69,7 +70,7 @@ def dtype_of(type_: Attribute) -> np.dtype:
 def unsigned_dtype(type_: Attribute) -> np.dtype:
     """The dtype that reads integers of `type_` as unsigned."""
     element = element_type(type_)
-    return np.dtype(_UNSIGNED[element.width.data if isinstance(element, IntegerType) else 64])
+    return np.dtype(_UNSIGNED[element.width.data if instance_of(element, IntegerType) else 64])
 
 
 def is_float(type_: Attribute) -> bool:
@@ -86,7 +87,7 @@ def is_native_float(type_: Attribute) -> bool:
 def is_i1(type_: Attribute) -> bool:
     """Whether the elements are single bits."""
     element = element_type(type_)
-    return isinstance(element, IntegerType) and element.width.data == 1
+    return instance_of(element, IntegerType) and element.width.data == 1
 
 
 def same(array: Array) -> Array:
@@ -121,7 +122,7 @@ def encoder(type_: Attribute, *, toward_zero: bool = False) -> Callable[[Array],
 
 def constant_value(attribute: Attribute, type_: Attribute) -> Array:
     """The value of an `arith.constant`."""
-    if isinstance(attribute, IntegerAttr):
+    if instance_of(attribute, IntegerAttr):
         return held_scalar(attribute.value.data, type_)
     if isinstance(attribute, FloatAttr):
         return held_scalar(attribute.value.data, type_)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import MinitritonError
 from minitriton.interpreter.memory.device import MemoryFault
 from minitriton.interpreter.numbers.formats import decode_bf16, decode_small, encode_bf16, encode_small
@@ -110,8 +111,8 @@ class Arguments:
 
 def array_of(value: object) -> np.ndarray | None:
     """The array that an argument is, or that a tensor descriptor is of; None for a number."""
-    array = value if isinstance(value, np.ndarray) else getattr(value, "base", None)
-    return array if isinstance(array, np.ndarray) else None
+    array = value if instance_of(value, np.ndarray) else getattr(value, "base", None)
+    return array if instance_of(array, np.ndarray) else None
 
 
 def as_numbers(array: np.ndarray, element: str) -> np.ndarray:
@@ -160,7 +161,7 @@ def _grow(
     if fault.end is None:
         return False
     for name, value in zip(names, arguments.values, strict=True):
-        if isinstance(value, np.ndarray) and name not in fixed:
+        if instance_of(value, np.ndarray) and name not in fixed:
             beyond = fault.end - value.__array_interface__["data"][0]
             if 0 < beyond < SPACING // 2:
                 lengths[name] = max(2 * lengths[name], -(-beyond // value.itemsize))

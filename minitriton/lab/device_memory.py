@@ -7,7 +7,7 @@ global scratch memory for the kernels that need it. All of it is given back at t
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -70,7 +70,7 @@ class DeviceArguments:
 
 
 @contextmanager
-def on_device(driver: CudaDriver, arguments: Arguments) -> Iterator[DeviceArguments]:
+def on_device(driver: CudaDriver, arguments: Arguments) -> Generator[DeviceArguments]:
     """`arguments` with fresh arrays on the device, and the allocator of scratch memory set."""
     memory = _Memory(driver)
     try:

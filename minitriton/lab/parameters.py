@@ -17,6 +17,7 @@ from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects import tt
 from minitriton.dialects.facts.launch import TARGET, target_arch
+from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import MinitritonError
 
 Source = ASTSource | IRSource
@@ -82,7 +83,7 @@ def _of_module(source: IRSource, module: ModuleOp) -> Parameters:
         name = argument.name_hint or str(argument.index)
         found.kinds[name if name not in found.kinds else str(argument.index)] = kind
         hint = attributes.data.get("tt.divisibility") if isinstance(attributes, DictionaryAttr) else None
-        if isinstance(hint, IntegerAttr) and hint.value.data % 16 == 0:
+        if instance_of(hint, IntegerAttr) and hint.value.data % 16 == 0:
             found.divisible.append(name)
     return found
 

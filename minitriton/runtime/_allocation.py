@@ -5,7 +5,7 @@ set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NoReturn, Protocol
@@ -47,7 +47,7 @@ def set_allocator(allocator: Allocator) -> None:
 
 
 @contextmanager
-def allocator_scope(allocator: Allocator) -> Iterator[None]:
+def allocator_scope(allocator: Allocator) -> Generator[None]:
     """Uses `allocator` for the launches of this context until the end of the block."""
     token = _allocator.set(allocator)
     try:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minitriton.compiler import ASTSource, CompiledKernel, compile
+from minitriton.dialects.narrowing import instance_of
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.target import GPUTarget
 
@@ -27,7 +28,7 @@ def launch_on_gpu(case: FuzzedLaunch, source: ASTSource) -> list[np.ndarray]:
     values: list[object] = []
     arrays: list[tuple[Any, np.ndarray]] = []
     for value in case.launch.arguments.fresh():
-        if not isinstance(value, np.ndarray):
+        if not instance_of(value, np.ndarray):
             values.append(value)
             continue
         # Device allocations begin at multiples of 512 bytes.

@@ -15,6 +15,7 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from minitriton.dialects import tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import DescriptorReduceKind, RMWOp
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.interpreter.arrays import scalar
@@ -82,7 +83,7 @@ def _make(op: tt.MakeTensorDescOp, machine: TileMachine) -> Callable[..., Descri
 def from_host(machine: TileMachine, type_: TensorDescType, arg: Any) -> DescriptorValue:
     """The descriptor that a launch was given: an object with `base` (an array), `shape` and `strides`."""
     base = getattr(arg, "base", None)
-    if not isinstance(base, np.ndarray):
+    if not instance_of(base, np.ndarray):
         raise InterpreterError(
             f"a tensor descriptor over a NumPy array is expected, got {type(arg).__name__}",
             help="pass TensorDescriptor(array, shape, strides, block_shape)",

@@ -19,6 +19,7 @@ from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.attribute_values import integer
 from minitriton.dialects.facts.launch import ALLOCATION_OFFSET, ALLOCATION_SIZE
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.interpreter.arrays import scalar
@@ -37,7 +38,7 @@ TOKEN = scalar(np.bool_(True))
 def placed_at(op: Operation) -> int | None:
     """Where the module says that the memory of `op` begins; None if it does not."""
     offset = op.attributes.get(ALLOCATION_OFFSET)
-    return offset.value.data if isinstance(offset, IntegerAttr) else None
+    return offset.value.data if instance_of(offset, IntegerAttr) else None
 
 
 def with_scratch(op: Operation, machine: TileMachine, meaning: Meaning) -> Meaning:
@@ -46,7 +47,7 @@ def with_scratch(op: Operation, machine: TileMachine, meaning: Meaning) -> Meani
     if isinstance(op, tt.CallOp | func.CallOp):
         return meaning if offset is None else _call_at(offset, machine, meaning)
     given = op.attributes.get(ALLOCATION_SIZE)
-    size = given.value.data if isinstance(given, IntegerAttr) else triton_scratch_bytes(op)
+    size = given.value.data if instance_of(given, IntegerAttr) else triton_scratch_bytes(op)
     if not size:
         return meaning
     meets, warps = not meets_by_warp(op), machine.warps_of(op)

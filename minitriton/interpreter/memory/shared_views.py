@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg.types import MemDescType
 from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.values import dtype_of
@@ -80,7 +81,7 @@ def element_offsets(type_: Attribute) -> np.ndarray:
 
 def holders(type_: Attribute) -> np.ndarray:
     """For each element of a tensor the warps that hold it, as bits. A tensor without layout is held by warp 0."""
-    assert isinstance(type_, TensorType)
+    assert instance_of(type_, TensorType)
     layout = layout_of(type_)
     return np.ones(type_.get_shape(), np.uint64) if layout is None else _holders(layout, type_.get_shape())
 

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation
 
 from minitriton.dialects import arith, tt
 from minitriton.dialects import math as math_ops
+from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import PropagateNan
 from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.values import Array, decoder, encoder, is_native_float
@@ -68,7 +69,7 @@ _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
 @PURE.add(arith.CmpfOp)
 def _compare(op: arith.CmpfOp) -> Callable[[Array, Array], Array]:
     predicate = op.predicate
-    assert isinstance(predicate, IntegerAttr)
+    assert instance_of(predicate, IntegerAttr)
     function = _COMPARE[predicate.value.data]
     if is_native_float(op.operands[0].type):
         return function

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from minitriton.dialects import arith, math, tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.interpreter.registry import PURE, Meaning
 from minitriton.interpreter.values import Array, constant_value, dtype_of, is_i1, same, unsigned_dtype, zero
 
@@ -106,7 +107,7 @@ _EQUALITIES = 2
 @PURE.add(arith.CmpiOp)
 def _compare(op: arith.CmpiOp) -> Binary:
     predicate = op.predicate
-    assert isinstance(predicate, IntegerAttr)
+    assert instance_of(predicate, IntegerAttr)
     code = predicate.value.data
     function, unsigned = _PREDICATES[code]
     type_ = op.operands[0].type

@@ -25,6 +25,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from minitriton.dialects.narrowing import instance_of
+
 Value = int | float | bool | str
 """Of a constant or an option."""
 
@@ -48,7 +50,7 @@ class Large:
 
     def bytes(self) -> int:
         """Of all its arrays."""
-        return sum(one.nbytes for one in self.inputs(OnlyShapes()) if isinstance(one, np.ndarray))
+        return sum(one.nbytes for one in self.inputs(OnlyShapes()) if instance_of(one, np.ndarray))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minitriton.dialects.narrowing import instance_of
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cuda_driver import has_gpu, torch_module
 from minitriton.runtime.launching.arguments import is_host_array, offers
@@ -41,7 +42,7 @@ def host_view(array: Any, runs_on: str) -> np.ndarray:
 
     Raises `MinitritonError`, which names what the launch `runs_on`, for arrays in device memory.
     """
-    if isinstance(array, np.ndarray):
+    if instance_of(array, np.ndarray):
         return array
     if not is_host_array(array):
         raise MinitritonError(
