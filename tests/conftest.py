@@ -35,13 +35,15 @@ def _settings() -> dict[str, Any]:
         for knob, value in vars(group).items()
     }
     found |= {"driver": driver._active, "working directory": os.getcwd()}
-    found |= {"triton": sys.modules.get("triton"), "importers": list(sys.meta_path), "path": list(sys.path)}
+    ours = [finder for finder in sys.meta_path if type(finder).__module__.startswith("minitriton")]
+    found |= {"triton is minitriton": sys.modules.get("triton") is sys.modules["minitriton"], "importers": ours}
     return found | {f"${name}": value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 @pytest.fixture(autouse=True)
 def settings_are_left_as_they_were(own_kernel_cache: None) -> Iterator[None]:
     set_allocator(NullAllocator())  # programs set one and leave it: there is nothing in Triton to unset it by
-    before = _settings()
+    before, path = _settings(), list(sys.path)
     yield
+    sys.path[:] = path
     assert _settings() == before

@@ -32,7 +32,8 @@ def _import_file(path: str, help: str) -> ModuleType:
     _importing[path] = module
     sys.modules.setdefault(Path(path).stem, module)
     try:
-        spec.loader.exec_module(module)
+        with _beside(path):
+            spec.loader.exec_module(module)
     except MinitritonError:
         raise
     except _KernelIsDefined:
@@ -42,6 +43,18 @@ def _import_file(path: str, help: str) -> ModuleType:
             del sys.modules[Path(path).stem]
         raise _import_failure(path, error) from error
     return module
+
+
+@contextlib.contextmanager
+def _beside(path: str) -> Iterator[None]:
+    """Modules in the folder of `path` can be imported, as where Python runs the file."""
+    folder = str(Path(path).resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
 
 
 def _import_failure(path: str, error: Exception) -> MinitritonError:

@@ -415,8 +415,8 @@ class JITFunction(JITCallable, KernelInterface):
         return checked
 
     def _launch_slowly(self, grid: Grid, args: tuple[object, ...], options: dict[str, object]) -> CompiledKernel | None:
-        device, stream = current_stream()
         self._refuse_without_memory(args)
+        device, stream = current_stream()
         key = launch_key(device, args, self._with_debug(options))
         known = self._repeated.get(key)
         if known is None or not any(known[0] is each for each in self.device_caches[device][0].values()):

@@ -44,7 +44,6 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
 
     Raises `MinitritonError` for a kernel, signature or grid that cannot be compiled ahead of time.
     """
-    sys.path.insert(0, str(Path(args.path).parent))
     kernel = load_kernel(f"{args.path}:{args.kernel_name}")
     grid = [part.strip() for part in args.grid.split(",")]
     if len(grid) != 3:

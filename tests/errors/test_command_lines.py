@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +158,20 @@ BROKEN_FILES = [
     ("broken_code.py", "x = 1\n\nx / 0\n", ":3: error: ", "ZeroDivisionError: division by zero"),
     ("broken_import.py", "import no_such_thing\n", ":1: error: ", "No module named 'no_such_thing'"),
 ]
+
+
+def test_a_file_imports_its_neighbours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "its_neighbour.py").write_text("WIDTH = 8\n")
+    text = """
+        import triton, triton.language as tl
+        from its_neighbour import WIDTH
+        @triton.jit
+        def fill(x, BLOCK: tl.constexpr = WIDTH):
+            tl.store(x + tl.arange(0, BLOCK), 1.0)
+    """
+    path = written(tmp_path, "k.py", inspect.cleandoc(text))
+    cli.main(["compile", f"{path}:fill", "--signature", "*fp32", "--emit", "ttir"])
+    assert "tensor<8xf32>" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("row", BROKEN_FILES, ids=[row[0] for row in BROKEN_FILES])

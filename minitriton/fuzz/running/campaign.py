@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -204,12 +204,22 @@ class _Worker:
     at: int | None = None
 
 
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Processes started meanwhile compute NumPy's products in one thread: each has a processor, and more threads than processors
+    would wait for each other."""
+    added = [variable for variable in _THREADS if variable not in os.environ]
+    os.environ.update(dict.fromkeys(added, "1"))
+    try:
+        yield
+    finally:
+        for variable in added:
+            del os.environ[variable]
+
+
 def _in_processes(
     seed: int, numbers: Sequence[int], oracles: Sequence[str], jobs: int, work: Work
 ) -> Generator[KernelReport]:
-    # Each process has a processor: NumPy's products in as many threads as there are processors would wait for each other.
-    for variable in _THREADS:
-        os.environ.setdefault(variable, "1")
     context = multiprocessing.get_context("spawn")
     pending = [list(numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)][::-1]
     workers: list[_Worker] = []
@@ -221,7 +231,8 @@ def _in_processes(
         said = Path(folder) / f"{len(started)}.txt"
         started.append(said)
         process = context.Process(target=_serve, args=(theirs, str(said), seed, tuple(oracles), work), daemon=True)
-        process.start()
+        with _one_thread():
+            process.start()
         theirs.close()
         ours.send(left)
         workers.append(_Worker(process, ours, said, left, time.monotonic()))

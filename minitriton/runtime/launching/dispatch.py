@@ -88,6 +88,7 @@ class Dispatcher:
         types = tuple(map(type, args))
         path = self.paths.get(types)
         if path is None:
+            self._refuse_without_memory(args)
             path = self.paths[types] = self._generate(types)
         return path(grid, *args, **options)
 
@@ -100,12 +101,16 @@ class Dispatcher:
 
     def refusal(self, error: RuntimeError, args: tuple[object, ...]) -> Exception:
         """The error for arguments of which one had no address, or `error` itself if that is not the reason."""
-        for name, arg in zip(self.names, args, strict=True):
-            try:
-                refuse_without_memory(name, arg)
-            except MinitritonError as refused:
-                return refused
+        try:
+            self._refuse_without_memory(args)
+        except MinitritonError as refused:
+            return refused
         return error
+
+    def _refuse_without_memory(self, args: tuple[object, ...]) -> None:
+        for name, arg in zip(self.names, args, strict=True):
+            if name not in self.constexprs:
+                refuse_without_memory(name, arg)
 
     def first(self) -> Path:
         """`dispatch(grid, *args, **options)` before any arguments have been seen."""
