@@ -211,6 +211,19 @@ def test_gross_float64_reciprocals_have_no_lower_word(emulate: Callable[..., emu
         np.testing.assert_allclose(out, wanted, rtol=2.0**-19)
 
 
+@pytest.mark.parametrize(("operation", "negative"), [("max", [False, False, True]), ("min", [True, True, True])])
+def test_zeros_of_float64_are_ordered(
+    operation: str, negative: list[bool], emulate: Callable[..., emulator.Report]
+) -> None:
+    x = np.zeros(32)
+    x[:3], y, out = [0.0, -0.0, -0.0], np.negative(np.zeros(32)), np.ones(32)
+    y[1] = 0.0
+    body = "mul.wide.u32 %rd1, %r100, 8;" + "".join(f"add.s64 %rd{n + 2}, %rd{n + 100}, %rd1;" for n in range(3))
+    body += f"ld.global.b64 %rd5, [%rd2]; ld.global.b64 %rd6, [%rd3]; {operation}.f64 %rd7, %rd5, %rd6; st.global.b64 [%rd4], %rd7;"
+    emulate(body, x, y, out)
+    assert np.signbit(out[:3]).tolist() == negative and not out[:3].any()
+
+
 def test_float64_sums_are_rounded_as_asked(emulate: Callable[..., emulator.Report]) -> None:
     x, out = np.full(32, 1 + 2.0**-52), np.zeros((4, 32))
     body = "mul.wide.u32 %rd1, %r100, 8; add.s64 %rd2, %rd100, %rd1; add.s64 %rd3, %rd101, %rd1; ld.global.b64 %rd4, [%rd2];"

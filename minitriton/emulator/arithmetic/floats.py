@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from minitriton.emulator.arithmetic import exact
 from minitriton.emulator.lanes import Doubles, Lanes, Singles, Words16, Words32, Words64
+from minitriton.host.extremes import extreme
 
 U32, U64, F32, F64 = np.uint32, np.uint64, np.float32, np.float64
 _NAN32 = U32(0x7FFFFFFF)
@@ -122,18 +123,6 @@ def _product(a: Doubles, b: Doubles) -> tuple[Doubles, Doubles]:
     return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
 
-def minmax32(a: Singles, b: Singles, largest: bool, nan: bool) -> Singles:
-    """min/max of float32: -0 < +0; one NaN operand gives the other operand, or NaN with `nan`."""
-    result = (np.fmax if largest else np.fmin)(a, b)
-    zeros = (a == 0) & (b == 0)
-    if zeros.any():
-        ab, bb = a.view(U32), b.view(U32)
-        result = np.where(zeros, ((ab & bb) if largest else (ab | bb)).view(F32), result)
-    if nan:
-        result = np.where((a != a) | (b != b), F32(np.nan), result)
-    return result
-
-
 def add_directed(a: Singles, b: Singles, mode: str) -> Singles:
     """a + b in float32 rounded by `mode` (`rz`, `rm`, `rp`)."""
     return round32(fused64(a, np.ones_like(a), b), mode)
@@ -208,7 +197,7 @@ def flush64(x: Doubles) -> Doubles:
 
 def minmax_by_size(a: Singles, b: Singles, largest: bool, nan: bool) -> Singles:
     """min/max of magnitudes with the product of the signs (`.xorsign.abs`)."""
-    size = minmax32(np.abs(a), np.abs(b), largest, nan)
+    size = extreme(np.abs(a), np.abs(b), largest, nan)
     sign = (a.view(U32) ^ b.view(U32)) & _SIGN32
     return np.where(size != size, size, (size.view(U32) | sign).view(F32))
 

@@ -16,6 +16,7 @@ import numpy as np
 from minitriton.emulator.arithmetic import floats as fm
 from minitriton.emulator.arithmetic import small_floats as sf
 from minitriton.emulator.lanes import Singles, Words16, Words32
+from minitriton.host.extremes import extreme
 
 U16, U32 = np.uint16, np.uint32
 
@@ -46,7 +47,7 @@ def narrow(operation: str, format: str, *operands: Words16) -> Words16:
         result = sf.f16_from(wide) if format == "f16" else sf.bf16_from64(wide)
     else:
         if name in ("min", "max"):
-            function = fm.minmax_by_size if "xorsign" in modifiers else fm.minmax32
+            function = fm.minmax_by_size if "xorsign" in modifiers else extreme
             value = function(values[0], values[1], name == "max", "NaN" in modifiers)
         else:
             value = _OPERATIONS[name](*values)

@@ -10,12 +10,13 @@ from collections.abc import Callable
 import numpy as np
 
 from minitriton.emulator.arithmetic import packed as packed_math
-from minitriton.emulator.arithmetic.floats import flush32, minmax32
+from minitriton.emulator.arithmetic.floats import flush32
 from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
 from minitriton.emulator.operations import proxy_fences
 from minitriton.emulator.operations.memory import by_space, check_global_write, locate_to_write, measure, pass_order
+from minitriton.host.extremes import extreme
 
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Of what is in memory and what a thread brings, in this order."""
@@ -32,7 +33,7 @@ def _decrement(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
 def _extreme(largest: bool) -> Combine:
     def choose(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         if old.dtype == np.float32:
-            return minmax32(old, new, largest, False)
+            return extreme(old, new, largest)
         return np.maximum(old, new) if largest else np.minimum(old, new)
 
     return choose

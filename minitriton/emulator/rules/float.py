@@ -13,15 +13,14 @@ from minitriton.emulator.arithmetic import packed as packed_math
 from minitriton.emulator.ptx.program import Instruction
 from minitriton.emulator.rules import integer as rules_integer
 from minitriton.emulator.translate import NAMES, BlockWriter, rule
+from minitriton.host.extremes import extreme
 
 for _name in (
     "bits16", "bits32", "bits64", "flush32", "fma32", "fma64", "fma_directed", "add_directed", "multiply_directed",
-    "minmax32", "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "inverse32", "quotient32", "saturate32", "round32",
+    "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "inverse32", "quotient32", "saturate32", "round32",
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
-NAMES.update(
-    {"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "fmin": np.fmin, "fmax": np.fmax}
-)
+NAMES.update({"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "extreme": extreme})
 NAMES.update({"absolute": np.abs, "copysign": np.copysign, "exactly": exact.apply})
 
 NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs", "f16"), "bf16x2": ("pairs", "bf16")}
@@ -80,7 +79,7 @@ def _wide(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     elif name in ("fma", "mad"):
         expression = f"fma64({a}, {rest[0]}, {rest[1]})"
     elif name in ("min", "max"):
-        expression = f"f{name}({a}, {rest[0]})"
+        expression = f"extreme({a}, {rest[0]}, {name == 'max'})"
     elif name in ("sqrt", "abs"):
         expression = f"{'absolute' if name == 'abs' else 'sqrt'}({a})"
     elif name == "neg":
@@ -110,12 +109,12 @@ def _binary32(w: BlockWriter, i: Instruction, parts: list[str]) -> None:
     a, b, *third = operands32(w, i, parts)
     mode = next((p for p in parts if p in DIRECTED), None)
     if name in ("min", "max"):
-        function = "minmax_by_size" if "xorsign" in parts else "minmax32"
+        function = "minmax_by_size" if "xorsign" in parts else "extreme"
         expression = f"{function}({a}, {b}, {name == 'max'}, {'NaN' in parts})"
         if third:
             if "xorsign" in parts:
                 raise ValueError("three operands with .xorsign")
-            expression = f"minmax32({expression}, {third[0]}, {name == 'max'}, {'NaN' in parts})"
+            expression = f"extreme({expression}, {third[0]}, {name == 'max'}, {'NaN' in parts})"
     elif name == "div" and ("full" in parts or "approx" in parts):
         expression = f"quotient32({a}, {b})"
     elif mode and name == "div":

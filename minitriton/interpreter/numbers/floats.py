@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
@@ -17,6 +18,7 @@ from minitriton.dialects import arith, tt
 from minitriton.dialects import math as math_ops
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.enums import PropagateNan
+from minitriton.host.extremes import extreme
 from minitriton.interpreter.registry import PURE
 from minitriton.interpreter.values import Array, decoder, encoder, is_native_float
 
@@ -79,11 +81,12 @@ def _compare(op: arith.CmpfOp) -> Callable[[Array, Array], Array]:
 
 @PURE.add(tt.ClampFOp)
 def _clamp(op: tt.ClampFOp) -> Callable[[Array, Array, Array], Array]:
-    if getattr(op.propagate_nan, "data", None) == PropagateNan.ALL:
-        return on_numbers(
-            lambda x, low, high: np.minimum(np.maximum(x, low), high), op.operands[0].type, op.results[0].type
-        )
-    return on_numbers(lambda x, low, high: np.fmin(np.fmax(x, low), high), op.operands[0].type, op.results[0].type)
+    nan = getattr(op.propagate_nan, "data", None) == PropagateNan.ALL
+
+    def clamp(x: Array, low: Array, high: Array) -> Array:
+        return extreme(extreme(x, low, True, nan), high, False, nan)
+
+    return on_numbers(clamp, op.operands[0].type, op.results[0].type)
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
@@ -124,10 +127,10 @@ PURE.update(
         arith.DivfOp: float_op(np.divide),
         arith.RemfOp: float_op(np.fmod),
         arith.NegfOp: float_op(np.negative),
-        arith.MaximumfOp: float_op(np.maximum),
-        arith.MinimumfOp: float_op(np.minimum),
-        arith.MaxnumfOp: float_op(np.fmax),
-        arith.MinnumfOp: float_op(np.fmin),
+        arith.MaximumfOp: float_op(partial(extreme, largest=True, nan=True)),
+        arith.MinimumfOp: float_op(partial(extreme, largest=False, nan=True)),
+        arith.MaxnumfOp: float_op(partial(extreme, largest=True)),
+        arith.MinnumfOp: float_op(partial(extreme, largest=False)),
         math_ops.FmaOp: float_op(fma),
         tt.PreciseDivFOp: float_op(np.divide),
         tt.PreciseSqrtOp: float_op(np.sqrt),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 
 from minitriton.analysis.locations import source_location
 from minitriton.dialects import tt
+from minitriton.host.extremes import extreme
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.numbers.floats import fma, on_numbers
 from minitriton.interpreter.numbers.math_functions import elementwise, erf, round_half_away, rsqrt
@@ -49,8 +51,8 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "finite": np.isfinite,
     "floor": np.floor,
     "fma": fma,
-    "fmax": np.fmax,
-    "fmin": np.fmin,
+    "fmax": partial(extreme, largest=True),
+    "fmin": partial(extreme, largest=False),
     "fmod": np.fmod,
     "hypot": np.hypot,
     "isfinited": np.isfinite,
