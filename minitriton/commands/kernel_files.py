@@ -46,7 +46,7 @@ def _import_file(path: str, help: str) -> ModuleType:
 
 
 @contextlib.contextmanager
-def _beside(path: str) -> Iterator[None]:
+def _beside(path: str) -> Generator[None]:
     """Modules in the folder of `path` can be imported, as where Python runs the file."""
     folder = str(Path(path).resolve().parent)
     sys.path.insert(0, folder)

@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -205,7 +205,7 @@ class _Worker:
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
+def _one_thread() -> Generator[None]:
     """Processes started meanwhile compute NumPy's products in one thread: each has a processor, and more threads than processors
     would wait for each other."""
     added = [variable for variable in _THREADS if variable not in os.environ]
