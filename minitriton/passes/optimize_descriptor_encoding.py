@@ -14,27 +14,25 @@ lib/Dialect/TritonNvidiaGPU/Transforms/OptimizeDescriptorEncoding.cpp.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.analysis.tensor_descriptors import cga_of_rank, element_bytes, encoding_of_rank
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.facts.memory_access import DescriptorAccess
+from minitriton.dialects.facts.region_flow import flows
 from minitriton.dialects.narrowing import instance_of
-from minitriton.dialects.op_access import block_of, last_op_of, set_type
+from minitriton.dialects.op_access import set_type
 from minitriton.dialects.tt.types import TensorDescType
 from minitriton.layouts.builders import nvmma_shared
 from minitriton.layouts.encodings import Bases, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_layout
-
-_FOR_BOUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -108,60 +106,18 @@ def _wish_of_use(op: Operation) -> tuple[SSAValue, Wish] | None:
     return access.pointer_of(op), Wish(wanted, None if layout is None else layout.cga, padded)
 
 
-def _handed_on(op: Operation, region: int, index: int) -> SSAValue:
-    end = last_op_of(block_of(op, region))
-    return end.operands[index]
-
-
-def _carried(op: Operation, index: int) -> list[SSAValue]:
-    """The values that are the same descriptor as initial value `index` of a loop."""
-    if isinstance(op, scf.ForOp):
-        init, inside = op.operands[_FOR_BOUNDS + index], block_of(op, 0).args[1 + index]
-        return [inside, op.results[index], _handed_on(op, 0, index), init]
-    return [block_of(op, 0).args[index], op.operands[index], _handed_on(op, 1, index)]
-
-
-def _resulting(op: Operation, index: int) -> list[SSAValue]:
-    """The values that are the same descriptor as result `index` of a loop or branch."""
-    if isinstance(op, scf.ForOp):
-        return _carried(op, index)
-    if isinstance(op, scf.WhileOp):
-        return [op.results[index], _handed_on(op, 0, 1 + index), block_of(op, 1).args[index]]
-    if isinstance(op, scf.IfOp):
-        return [_handed_on(op, region, index) for region in range(2)] + [op.results[index]]
-    return []
-
-
-def _ties(value: SSAValue) -> Iterable[list[SSAValue]]:
-    """Groups of values that are the same descriptor as `value`."""
-    for use in value.uses:
-        user, parent = use.operation, use.operation.parent_op()
-        if isinstance(user, scf.ForOp):
-            yield _carried(user, use.index - _FOR_BOUNDS)
-        elif isinstance(user, scf.WhileOp):
-            yield _carried(user, use.index)
-        elif isinstance(user, scf.ConditionOp):
-            assert parent is not None
-            yield _resulting(parent, use.index - 1)
-        elif isinstance(user, scf.YieldOp):
-            assert parent is not None
-            yield (_carried if isinstance(parent, scf.WhileOp) else _resulting)(parent, use.index)
-    if isinstance(value, OpResult):
-        yield _resulting(value.op, value.index)
-    elif isinstance(value, BlockArgument):
-        parent = value.block.parent_op()
-        if isinstance(parent, scf.ForOp):
-            yield _carried(parent, value.index - 1)
-        elif isinstance(parent, scf.WhileOp):
-            is_before = value.block is block_of(parent, 0)
-            yield (_carried if is_before else _resulting)(parent, value.index)
-
-
 class _Wishes:
     """The fixed point over one function."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: tt.FuncOp) -> None:
         self.of: dict[SSAValue, Wish] = {}
+        self._ties: dict[SSAValue, list[SSAValue]] = {}
+        """The values that are the same descriptor, one step of control flow away."""
+        for op in ops_in(function):
+            for passed, received in flows(op):
+                if _is_descriptor(passed):
+                    self._ties.setdefault(passed, []).append(received)
+                    self._ties.setdefault(received, []).append(passed)
         self._due: dict[SSAValue, None] = {}
 
     def add(self, values: Sequence[SSAValue], wish: Wish) -> None:
@@ -179,9 +135,8 @@ class _Wishes:
         """Until all that are tied agree."""
         while self._due:
             value, _ = self._due.popitem()
-            for group in _ties(value):
-                if group:
-                    self.add(group, _NOTHING)
+            for tied in self._ties.get(value, ()):
+                self.add([value, tied], _NOTHING)
 
 
 def _default_type(type_: TensorDescType, cga: Bases = (), shape: tuple[int, ...] = ()) -> TensorDescType:
@@ -203,7 +158,7 @@ def _chosen_type(type_: TensorDescType, wish: Wish) -> TensorDescType:
 
 
 def _assign(function: tt.FuncOp) -> None:
-    wishes = _Wishes()
+    wishes = _Wishes(function)
     arguments = [value for value in function.args if _is_descriptor(value)]
     for value in arguments:
         wishes.add([value], _NOTHING if function.is_public else _DEFAULT)

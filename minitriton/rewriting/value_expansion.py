@@ -7,7 +7,7 @@ Out: the same module without these types. With `!tt.tensordesc<...>` made of a b
       scf.yield %a                                          =>    scf.yield %b, %n
     tt.call @f(%d)                                              tt.call @f(%base, %size)
 
-Every op that only hands values on (loops, branches, calls, functions) is handled here. Parts that are `steady` are not carried
+Every op that only hands values on (whatever runs regions, ends blocks or calls, and functions) is handled here. Parts that are `steady` are not carried
 through control flow that leaves them as they are.
 """
 
@@ -15,24 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import integers
 from minitriton.dialects.facts.gpu_traits import i32_array
+from minitriton.dialects.facts.region_flow import hands_on
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import block_successors, operand_values
 from minitriton.rewriting.steady_values import drop_steady
 
 Rule = Callable[["ValueExpansion", Operation], None]
 """Rewrites one op: inserts others before it, and says what stands for its results."""
-
-_HANDS_ON = (
-    scf.ForOp, scf.WhileOp, scf.IfOp, scf.YieldOp, scf.ConditionOp, tt.CallOp, tt.ReturnOp, cf.BranchOp,
-    cf.ConditionalBranchOp,
-)  # fmt: skip
 
 
 class ValueExpansion:
@@ -129,7 +124,7 @@ class ValueExpansion:
         if isinstance(op, tt.FuncOp):
             self._function(op)
         elif touched:
-            if not isinstance(op, _HANDS_ON):
+            if not hands_on(op):
                 raise self._refuse(op)
             self._hand_on(op)
 

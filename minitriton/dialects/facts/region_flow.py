@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Operation, Region, SSAValue
+from xdsl.traits import IsTerminator
 
 from minitriton.dialects.facts import Fact, Function, MayNotReturn, give
 from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
@@ -54,6 +55,10 @@ class RegionFlow(Fact):
 
 class ScalarRegions(Fact):
     """The regions compute with elements of the op's tensors; what is in them has no layout, and no value flows in or out."""
+
+
+class Call(Fact):
+    """Runs a function, which takes the operands and gives the results."""
 
 
 class Loop(RegionFlow):
@@ -148,6 +153,11 @@ def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
     if flow is not None:
         for branch in flow.branches(op):
             yield from zip(branch.passed, branch.received, strict=False)
+
+
+def hands_on(op: Operation) -> bool:
+    """Whether `op` does nothing to its operands but hand them on to where control goes: it runs regions, ends a block, or calls."""
+    return RegionFlow.of(op) is not None or Call.of(op) is not None or op.has_trait(IsTerminator)
 
 
 def receivers(op: Operation, operand: int) -> list[SSAValue]:

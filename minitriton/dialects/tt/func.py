@@ -36,6 +36,7 @@ from xdsl.printer import Printer
 from xdsl.traits import CallableOpInterface, IsolatedFromAbove, IsTerminator, Pure, ReturnLike, SymbolOpInterface
 
 from minitriton.dialects.facts import Function, MayNotReturn, Rounds
+from minitriton.dialects.facts.region_flow import Call
 from minitriton.dialects.op_constructors import from_fields
 from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.traits import TensorLayouts
@@ -154,7 +155,7 @@ class CallOp(IRDLOperation):
     result = var_result_def()
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$callee `(` $operands_ `)` attr-dict `:` functional-type($operands_, results)"
-    traits = traits_def(TensorLayouts(), MayNotReturn(), Rounds())
+    traits = traits_def(TensorLayouts(), Call(), MayNotReturn(), Rounds())
 
     def __init__(
         self, callee: str | SymbolRefAttr, operands: Sequence[SSAValue], result_types: Sequence[Attribute]
