@@ -24,7 +24,7 @@ from math import prod
 from typing import NamedTuple
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TensorType, UnitAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
@@ -119,11 +119,10 @@ def _may_change(accesses: list[_Access], module: ModuleOp) -> bool:
 def _has_odd_number(module: ModuleOp) -> bool:
     """Whether some function takes an integer that nothing is known to divide."""
     for function in module.ops:
-        entry = function.body.first_block if isinstance(function, tt.FuncOp) else None
-        if entry is None:
+        if not isinstance(function, tt.FuncOp) or function.is_declaration:
             continue
-        hints = function.properties.get("arg_attrs")
-        attributes = hints.data if instance_of(hints, ArrayAttr) else ()
+        entry = function.body.blocks[0]
+        attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
         for index, argument in enumerate(entry.args):
             own = attributes[index] if index < len(attributes) else None
             divided = isinstance(own, DictionaryAttr) and "tt.divisibility" in own.data

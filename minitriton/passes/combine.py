@@ -45,7 +45,7 @@ def _add_into_dot(imprecise_sum_allowed: bool) -> Callable[[Operation, Rewriter]
             return False
         if number_of(constant_attr(operand_at(dot, 2))) != 0:
             return False
-        if not imprecise_sum_allowed and is_true(dot.properties.get("maxNumImpreciseAcc")):
+        if not imprecise_sum_allowed and is_true(dot.max_num_imprecise_acc):
             return False
         dot.operands[2] = other
         rewriter.move_before(dot, op)
@@ -134,7 +134,7 @@ def sum_of_products(op: Operation, rewriter: Rewriter) -> bool:
     for value, axis in zip(operand_values(product), (2, 0), strict=True):
         broadcast = defining(value, tt.BroadcastOp)
         expanded = None if broadcast is None else defining(operand_at(broadcast, 0), tt.ExpandDimsOp)
-        if expanded is None or integer(expanded.properties["axis"]) != axis:
+        if expanded is None or integer(expanded.axis) != axis:
             return False
         factors.append(expanded)
     full = operand_at(product, 0).type

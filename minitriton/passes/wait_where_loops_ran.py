@@ -76,7 +76,7 @@ def _is_known_before(value: SSAValue, loop: Operation) -> bool:
     return here is None or here.is_before_in_block(loop)
 
 
-def _guard(wait: Operation, loop: scf.ForOp) -> None:
+def _guard(wait: ttng.WarpGroupDotWaitOp, loop: scf.ForOp) -> None:
     block = cast(Block, loop.parent)
     ran = arith.CmpiOp(loop.lb, loop.ub, "ult" if "unsignedCmp" in loop.properties else "slt")
     types = [result.type for result in loop.results]
@@ -87,7 +87,7 @@ def _guard(wait: Operation, loop: scf.ForOp) -> None:
         new.name_hint = result.name_hint
         result.replace_all_uses_with(new)
     values: list[SSAValue] = [_inside(value, choice, loop) for value in wait.operands]
-    inside = ttng.WarpGroupDotWaitOp(values, pendings=integer(wait.properties["pendings"]))
+    inside = ttng.WarpGroupDotWaitOp(values, pendings=integer(wait.pendings))
     ended = dict(zip(values, inside.results, strict=True))
     loop.detach()
     end = scf.YieldOp(*(ended.get(result, result) for result in loop.results))

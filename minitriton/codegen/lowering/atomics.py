@@ -9,7 +9,7 @@ through shared memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -31,6 +31,8 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 from minitriton.rewriting.effects import recursive_effects
+
+_Atomic: TypeAlias = tt.AtomicRMWOp | tt.AtomicCASOp
 
 _SUFFIX = {"and": "b", "or": "b", "xor": "b", "add": "u", "max": "s", "min": "s", "umax": "u", "umin": "u", "exch": "b"}
 
@@ -99,7 +101,7 @@ def atomic_cas(f: FunctionLowering, op: tt.AtomicCASOp) -> None:
 
 def _atomic(
     f: FunctionLowering,
-    op: Operation,
+    op: _Atomic,
     pointer: SSAValue,
     values: Sequence[SSAValue],
     mask: SSAValue | None,
@@ -112,7 +114,7 @@ def _atomic(
     vectors = [f.vector(value) for value in values]
     predicates = _predicates(f, pointer, mask, accesses)
     order = _order(op, len(accesses.starts))
-    scope = {"scope": string_attr(_name(op, "scope"))}
+    scope = {"scope": string_attr(_name(op.scope))}
     properties = {"operation": string_attr(text), "sem": string_attr(order.sem), **scope}
     old: list[SSAValue] = []
     if order.fence_before:
@@ -144,10 +146,10 @@ class _Order(NamedTuple):
     fence_after: bool = False
 
 
-def _order(op: Operation, count: int) -> _Order:
+def _order(op: _Atomic, count: int) -> _Order:
     """The elements of an atomic are in no order among themselves, so that one fence does for `count` instructions: an ordered
     one has its own, of some 500 cycles. Where nothing is read after it, it acquires nothing."""
-    sem = _name(op, "sem")
+    sem = _name(op.sem)
     releases = sem in ("release", "acq_rel")
     acquires = sem in ("acquire", "acq_rel") and (op.results[0].first_use is not None or _may_read_after(op))
     if count > 1:
@@ -170,8 +172,8 @@ def _may_read_after(op: Operation) -> bool:
     return following is None
 
 
-def _name(op: Operation, name: str) -> str:
-    text = word(op.properties[name])
+def _name(attr: Attribute) -> str:
+    text = word(attr)
     return {"system": "sys"}.get(text, text)
 
 
@@ -186,7 +188,7 @@ def _predicates(
     return [each if own is None else f.b.and_(own, each) for each in given]
 
 
-def _by_compare_and_swap(f: FunctionLowering, op: Operation, register: int, mask: SSAValue | None) -> SSAValue:
+def _by_compare_and_swap(f: FunctionLowering, op: _Atomic, register: int, mask: SSAValue | None) -> SSAValue:
     """A loop around `atom.cas.b16`, for additions that the GPU cannot do: no byte but the element's own is touched."""
     b = f.b
     pointer, value = op.operands[0], op.operands[1]
@@ -210,8 +212,8 @@ def _by_compare_and_swap(f: FunctionLowering, op: Operation, register: int, mask
     total = b.bitcast(b.fadd(b.bitcast(seen, element), operand), I16)
     properties = {
         "operation": string_attr("cas.b16"),
-        "sem": string_attr(_name(op, "sem")),
-        "scope": string_attr(_name(op, "scope")),
+        "sem": string_attr(_name(op.sem)),
+        "scope": string_attr(_name(op.scope)),
         "operandSegmentSizes": segments(1, 2, 0),
     }
     found = b.value(nvvm.AtomicOp, (address, seen, total), I16, properties)

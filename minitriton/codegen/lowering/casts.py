@@ -32,6 +32,7 @@ from minitriton.codegen.types import (
 )
 from minitriton.dialects import arith, tt
 from minitriton.dialects import llvm as ours
+from minitriton.dialects.attribute_values import word
 from minitriton.dialects.narrowing import instance_of
 
 _FLOAT_WIDTH = {"bf16": 16, "f16": 16, "f32": 32, "f64": 64}
@@ -113,8 +114,7 @@ def sitofp(f: FunctionLowering, op: arith.SIToFPOp) -> None:
 def fp_to_fp(f: FunctionLowering, op: tt.FpToFpOp) -> None:
     """By the kinds of float; `rounding` matters where precision is lost."""
     source, result = element_type(op.operands[0].type).name, element_type(op.results[0].type).name
-    rounding = op.properties.get("rounding")
-    towards_zero = str(getattr(rounding, "data", "rtne")).lower() == "rtz"
+    towards_zero = op.rounding is not None and word(op.rounding) == "rtz"
     emit = _conversion(f, op, source, result, towards_zero, scalar_type(op.results[0].type))
     f.values[op.results[0]] = apply(f, operands_of(f, op), emit)
 

@@ -35,7 +35,7 @@ def print_(f: FunctionLowering, op: tt.PrintOp) -> None:
     if not op.operands:
         _printf(f, where + prefix.data, programs)
         return
-    hexadecimal = is_true(op.properties.get("hex"))
+    hexadecimal = is_true(op.hex)
     signs = op.is_signed.get_values()
     for number, operand in enumerate(op.operands):
         label = prefix.data + (f"(operand {number}) " if len(op.operands) > 1 else "")

@@ -23,6 +23,7 @@ from minitriton.codegen.lowering.registry import LOWERINGS, Lowering, lowers
 from minitriton.codegen.op_making import string_attr
 from minitriton.codegen.types import F16, F32, F64, lane_type, scalar_type, vector_type
 from minitriton.dialects import arith, math, nvvm, tt
+from minitriton.dialects.attribute_values import is_true, word
 from minitriton.dialects.facts import DeviceFunction
 from minitriton.dialects.narrowing import instance_of
 
@@ -118,7 +119,7 @@ def absi(f: FunctionLowering, op: math.AbsIOp) -> None:
 def clampf(f: FunctionLowering, op: tt.ClampFOp) -> None:
     """`min(max(x, low), high)`; one instruction where the limits are opposite constants (sm_90)."""
     x, low, high = operands_of(f, op)
-    nan = str(getattr(op.properties.get("propagateNan"), "data", "none")) == "all"
+    nan = word(op.propagate_nan) == "all"
     element = scalar_type(op.results[0].type)
     if f.module.target.has_symmetric_clamp and element in (F16, F32) and _opposite(low, high):
         suffix = f"{'.nan' if nan else ''}.xorsign.abs.{'f' if element is F32 else 'f16'}"
@@ -160,18 +161,16 @@ def extern_elementwise(f: FunctionLowering, op: tt.ExternElementwiseOp) -> None:
 @lowers(tt.ElementwiseInlineAsmOp)
 def elementwise_inline_asm(f: FunctionLowering, op: tt.ElementwiseInlineAsmOp) -> None:
     """Inline PTX, for as many registers at a time as it packs."""
-    properties = op.properties
     reps = operands_of(f, op)
     count = max([width(reps), *(f.count(result) for result in op.results)])
     operands = [registers.vector(f.b, rep, count) for rep in reps]
     types = [vector_type(scalar_type(result.type), count) for result in op.results]
-    given = {
-        "asm_string": properties["asm_string"],
-        "constraints": properties["constraints"],
-        "packed": properties["packed_element"],
+    given: dict[str, Attribute] = {
+        "asm_string": op.asm_string,
+        "constraints": op.constraints,
+        "packed": op.packed_element,
     }
-    pure = properties.get("pure")
-    if pure is not None and getattr(getattr(pure, "value", None), "data", 1):
+    if is_true(op.pure):
         given["pure"] = UnitAttr()
     made = f.b.operation(nvvm.InlinePtxOp, operands, types, given)
     for result, value in zip(op.results, made.results, strict=True):

@@ -117,7 +117,7 @@ def load(f: FunctionLowering, op: tt.LoadOp) -> None:
     kept = memory_type(element)
     accesses = Accesses(f, pointer, mask, bit_width(kept))
     cache, evict = cache_hint(op)
-    volatile = is_true(op.properties.get("isVolatile"))
+    volatile = is_true(op.is_volatile)
     whole = None if mask is None or volatile else _whole_vectors(f, op, accesses, bit_width(kept))
     if whole is not None:
         _finish_load(f, op, whole, _split_load(f, op, whole, kept))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from xdsl.dialects import gpu
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.global_scratch import SCRATCH_OFFSET, SCRATCH_SIZE, scratch_attr
@@ -22,11 +21,8 @@ _CLUSTER_ID = (nvvm.ClusterIdXOp, nvvm.ClusterIdYOp, nvvm.ClusterIdZOp)
 _GRID_DIM = (nvvm.GridDimXOp, nvvm.GridDimYOp, nvvm.GridDimZOp)
 
 
-def _axis(op: Operation) -> int:
-    attr = op.properties["axis"]
-    if isinstance(attr, IntegerAttr):
-        return attr.value.data
-    return "xyz".index(word(attr))
+def _axis(op: tt.GetProgramIdOp | tt.GetNumProgramsOp) -> int:
+    return "xyz".index(word(op.axis))
 
 
 def program_id(f: FunctionLowering, axis: int) -> SSAValue:

@@ -21,6 +21,7 @@ from minitriton.codegen.scratch import needs_scratch
 from minitriton.codegen.types import I1, I8, I32, PTR
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
+from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.nvvm import tma
 from minitriton.dialects.ttg import MemDescType
@@ -49,12 +50,6 @@ def _first_warp(f: FunctionLowering) -> SSAValue:
     return f.b.icmp("ult", f.thread_id(), f.b.i32(32))
 
 
-def _number(op: Operation, name: str) -> IntegerAttr:
-    attr = op.properties[name]
-    assert instance_of(attr, IntegerAttr)
-    return attr
-
-
 # Barriers in memory ---------------------------------------------------------------------------------------------------
 
 
@@ -67,7 +62,7 @@ def _mbarrier(f: FunctionLowering, kind: str, barrier: SSAValue, pred: SSAValue,
 
 @lowers(ttng.InitBarrierOp)
 def init_barrier(f: FunctionLowering, op: ttng.InitBarrierOp) -> None:
-    _mbarrier(f, "init", op.operands[0], _first_thread(f), _number(op, "count"))
+    _mbarrier(f, "init", op.operands[0], _first_thread(f), op.count)
 
 
 @lowers(ttng.InvalBarrierOp)
@@ -78,7 +73,7 @@ def inval_barrier(f: FunctionLowering, op: ttng.InvalBarrierOp) -> None:
 @lowers(ttng.BarrierExpectOp)
 def barrier_expect(f: FunctionLowering, op: ttng.BarrierExpectOp) -> None:
     pred = f.b.and_(_first_thread(f), f.scalar(op.operands[1]))
-    _mbarrier(f, "arrive.expect_tx", op.operands[0], pred, _number(op, "size"))
+    _mbarrier(f, "arrive.expect_tx", op.operands[0], pred, op.size)
 
 
 @lowers(ttng.ArriveBarrierOp)
@@ -86,7 +81,7 @@ def arrive_barrier(f: FunctionLowering, op: ttng.ArriveBarrierOp) -> None:
     pred = _first_thread(f)
     if len(op.operands) > 1:
         pred = f.b.and_(pred, f.scalar(op.operands[1]))
-    _mbarrier(f, "arrive", op.operands[0], pred, _number(op, "count"))
+    _mbarrier(f, "arrive", op.operands[0], pred, op.count)
 
 
 @lowers(ttng.WaitBarrierOp)
@@ -99,27 +94,26 @@ def wait_barrier(f: FunctionLowering, op: ttng.WaitBarrierOp) -> None:
 
 
 @lowers(ttng.ArriveForFirstWarpOp, ttng.FirstWarpWaitsOp)
-def first_warp_barrier(f: FunctionLowering, op: Operation) -> None:
+def first_warp_barrier(f: FunctionLowering, op: ttng.ArriveForFirstWarpOp | ttng.FirstWarpWaitsOp) -> None:
     """One half of a barrier at which only the first warp waits."""
-    waits = op.name == "ttng.first_warp_waits"
+    waits = isinstance(op, ttng.FirstWarpWaitsOp)
     mine = _first_warp(f) if waits else f.b.icmp("uge", f.thread_id(), f.b.i32(32))
-    number = f.b.add(f.scalar(op.operands[0]), f.b.i32(_number(op, "first").value.data))
+    number = f.b.add(f.scalar(op.operands[0]), f.b.i32(integer(op.first)))
     properties: dict[str, Attribute] = {"number_of_threads": IntegerAttr(f.num_warps << f.module.lane_bits, 32)}
     f.b.operation(nvvm.NamedBarrierOp, (number, mine), (), properties if waits else properties | {"arrives": _UNIT})
 
 
 @lowers(ttng.WaitForTurnOp, ttng.EndTurnOp)
-def turn_of_warp_group(f: FunctionLowering, op: Operation) -> None:
+def turn_of_warp_group(f: FunctionLowering, op: ttng.WaitForTurnOp | ttng.EndTurnOp) -> None:
     """A warp group waits at the named barrier of its number, or arrives at the other group's."""
     b = f.b
     own = b.lshr(f.thread_id(), 7)
-    only = op.properties.get("group")
     predicate = b.constant(I1, 1)
-    if instance_of(only, IntegerAttr):
-        predicate = b.icmp("eq", own, b.i32(only.value.data))
-    waits = op.name == "ttng.wait_for_turn"
+    if op.group is not None:
+        predicate = b.icmp("eq", own, b.i32(integer(op.group)))
+    waits = isinstance(op, ttng.WaitForTurnOp)
     group = own if waits else b.sub(b.i32(1), own)
-    number = b.add(group, b.i32(_number(op, "first").value.data))
+    number = b.add(group, b.i32(integer(op.first)))
     properties: dict[str, Attribute] = {"number_of_threads": IntegerAttr(256, 32)}
     b.operation(nvvm.NamedBarrierOp, (number, predicate), (), properties if waits else properties | {"arrives": _UNIT})
 
@@ -240,7 +234,7 @@ def copy_rows(f: FunctionLowering, op: ttng.AsyncTMAGatherOp | ttng.AsyncTMAScat
 
 @lowers(ttng.TMAStoreWaitOp)
 def store_wait(f: FunctionLowering, op: ttng.TMAStoreWaitOp) -> None:
-    f.b.operation(tma.BulkWaitGroupOp, (), (), {"n": _number(op, "pendings")})
+    f.b.operation(tma.BulkWaitGroupOp, (), (), {"n": op.pendings})
 
 
 # Descriptors made on the device ---------------------------------------------------------------------------------------
@@ -304,7 +298,7 @@ def tensormap_fenceproxy_acquire(f: FunctionLowering, op: ttng.TensormapFencepro
 
 @lowers(ttng.ClusterArriveOp)
 def cluster_arrive(f: FunctionLowering, op: ttng.ClusterArriveOp) -> None:
-    relaxed = _number(op, "relaxed").value.data != 0
+    relaxed = is_true(op.relaxed)
     f.b.operation(tma.ClusterArriveOp, (), (), {"relaxed": _UNIT} if relaxed else {})
 
 

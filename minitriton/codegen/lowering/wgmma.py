@@ -28,7 +28,7 @@ from minitriton.codegen.types import F32, I1, I32, I64, element_type, lane_type,
 from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, ttng
 from minitriton.dialects.arith import ConstantOp
-from minitriton.dialects.attribute_values import is_true
+from minitriton.dialects.attribute_values import integer, is_true
 from minitriton.dialects.ttg import MemDescType
 from minitriton.layouts.encodings import NvidiaMma, NVMMAShared
 from minitriton.layouts.to_linear import to_linear_layout
@@ -162,11 +162,10 @@ def warp_group_dot(f: FunctionLowering, op: ttng.WarpGroupDotOp) -> None:
         b.operation(nvvm.WgmmaCommitGroupOp, (), ())
         return b.permute(b.concat(tiles), [places[facts.register_of[offset]] for offset in facts.offsets])
 
-    most = op.properties.get("maxNumImpreciseAcc")
-    most = most.value.data if isinstance(most, IntegerAttr) else 0
+    most = integer(op.max_num_imprecise_acc)
     if bits != 8 or lane_type(total.type) is not F32 or most > depth:
         value = group(range(0, depth, step), total, condition)
-        if not is_true(op.properties.get("isAsync")):
+        if not is_true(op.is_async):
             value = _wait(f, [value], 0)[0]
     else:
         length = max(-(-most // step) * step, step)
@@ -242,5 +241,5 @@ def warp_group_dot_wait(f: FunctionLowering, op: ttng.WarpGroupDotWaitOp) -> Non
 
 @lowers(ttng.FenceAsyncSharedOp)
 def fence_async_shared(f: FunctionLowering, op: ttng.FenceAsyncSharedOp) -> None:
-    properties = {"cluster": _UNIT} if is_true(op.properties.get("bCluster")) else {}
+    properties = {"cluster": _UNIT} if is_true(op.b_cluster) else {}
     f.b.operation(nvvm.FenceProxyAsyncOp, (), (), properties)

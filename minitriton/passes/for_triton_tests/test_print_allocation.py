@@ -12,15 +12,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.axis_info.explain import source_location
 from minitriton.analysis.shared_memory.allocation import BufferKind, FunctionAllocation, ScratchBytes, allocate
 from minitriton.analysis.shared_memory.scratch_size import triton_scratch_bytes
+from minitriton.dialects.attribute_values import plain_text
 from minitriton.pass_registry import FRAGILE, Pass, Property, register_pass
 
 Remark = tuple[Operation, str]
@@ -32,7 +33,7 @@ def allocation_remarks(module: ModuleOp, scratch_bytes: ScratchBytes) -> Iterato
     for op in module.walk():
         placed = allocation.functions.get(op)
         if placed is not None:
-            yield op, cast(StringAttr, op.properties["sym_name"]).data
+            yield op, plain_text(op.properties["sym_name"])
             yield from _function_remarks(placed)
             yield op, f"size = {placed.total_bytes}"
 
