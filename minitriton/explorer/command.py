@@ -21,7 +21,7 @@ from minitriton.lab.launches.recorded import is_launch, launches_in
 
 if TYPE_CHECKING:
     from minitriton.explorer.asked import Asked
-    from minitriton.explorer.program import Program
+    from minitriton.explorer.program import AskedProgram
     from minitriton.explorer.recording import Recording
 
 
@@ -182,7 +182,7 @@ def _write_page(path: Path, asked: list[Asked], *, as_json: bool) -> int:
     return 1 if any(one["steps"][-1]["error"] for one in compiles) else 0
 
 
-def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[Program, Recording]:
+def recording_of(given: argparse.Namespace, *, keep: bool = False) -> tuple[AskedProgram, Recording]:
     """The compile that the command line asks for."""
     from minitriton.explorer.program import open_program
     from minitriton.explorer.recording import record

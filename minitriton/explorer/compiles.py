@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.execution import Ran
 from minitriton.explorer.inspection import Tables
-from minitriton.explorer.program import Program, open_program
+from minitriton.explorer.program import AskedProgram, open_program
 from minitriton.explorer.recording import Looked, Recording, record
 from minitriton.explorer.wire import InspectionPlain
 
@@ -21,7 +21,7 @@ _KEPT = 6
 class Opened:
     """One compile, with what was found out about it since."""
 
-    program: Program
+    program: AskedProgram
     recording: Recording
     tables: Tables
     inspected: dict[int, InspectionPlain] = field(default_factory=dict[int, InspectionPlain])

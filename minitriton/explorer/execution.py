@@ -15,7 +15,7 @@ import numpy as np
 from minitriton.emulator.report import Report
 from minitriton.errors import MinitritonError
 from minitriton.explorer.counts import LineCounts, Place, counts_by_line, total_of
-from minitriton.explorer.program import Program
+from minitriton.explorer.program import AskedProgram
 from minitriton.explorer.recording import Recording
 from minitriton.explorer.wire import ArrayPlain, RunPlain
 from minitriton.lab.arguments import as_numbers
@@ -70,7 +70,7 @@ def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
     return float(min(np.max(apart, initial=0.0), 1e300))
 
 
-def launch_of(program: Program, recording: Recording) -> Launch:
+def launch_of(program: AskedProgram, recording: Recording) -> Launch:
     """A launch that knows what only the compile says: shared memory, scratch, tensor maps."""
     launch = program.launch()
     launch.shared, launch.global_scratch = recording.shared, recording.global_scratch
@@ -78,7 +78,7 @@ def launch_of(program: Program, recording: Recording) -> Launch:
     return launch
 
 
-def run_program(program: Program, recording: Recording, launch: Launch | None = None) -> Ran:
+def run_program(program: AskedProgram, recording: Recording, launch: Launch | None = None) -> Ran:
     """Runs the PTX of `recording`. Raises `MinitritonError` where there is none or it cannot be run."""
     state = recording.stage("ptx")
     assert state.raw is not None, "PTX is kept whole"

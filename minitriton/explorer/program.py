@@ -38,7 +38,7 @@ DEFAULT_GRID = "2"
 
 
 @dataclass
-class Program:
+class AskedProgram:
     """What an `Asked` names. `subject`: of a kernel of the corpus, its own launch; `recorded`: the launch that was recorded."""
 
     asked: Asked
@@ -82,7 +82,7 @@ class Program:
         return Launch(self.source.entry, arguments, grid, self.target, self.options)
 
 
-def open_program(asked: Asked) -> Program:
+def open_program(asked: Asked) -> AskedProgram:
     """The program. Raises `MinitritonError` where there is none, at the kernel's line where its file fails."""
     load_own_passes()
     for path in asked.loads:
@@ -107,7 +107,7 @@ def open_program(asked: Asked) -> Program:
         source = subject.source
     target = GPUTarget("cuda", arch or 90, 32)
     options = CUDAOptions.for_target(target, **{**known, **source.parse_options(), **given})
-    return Program(asked, source, target, options, subject, recorded)
+    return AskedProgram(asked, source, target, options, subject, recorded)
 
 
 def _ir_source(asked: Asked) -> Any:

@@ -28,7 +28,7 @@ from minitriton.explorer.difference import Difference, compare
 from minitriton.explorer.edited_text import parse_edited
 from minitriton.explorer.identities import Identities
 from minitriton.explorer.notebook import recording_html
-from minitriton.explorer.snapshot import Snapshot, Snapshots
+from minitriton.explorer.snapshot import Snapshot, StateRecorder
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
 from minitriton.pipelines import pipeline_for
@@ -174,7 +174,7 @@ class _Watch(Hook):
     def __init__(self, recording: Recording, facts: frozenset[Property], keep: bool) -> None:
         self.recording, self.facts = recording, facts
         self.identities = Identities()
-        self.snapshots = Snapshots(self.identities, keep=keep)
+        self.snapshots = StateRecorder(self.identities, keep=keep)
         self.start = 0.0
         self.step: Step | None = None
         self.text = ""

@@ -98,7 +98,7 @@ class Snapshot:
         return "\n".join(line.text for line in self.lines)
 
 
-class Snapshots:
+class StateRecorder:
     """Takes the states of one compile, one after the other. `keep`: with a copy of each module of TTIR or TTGIR."""
 
     def __init__(self, identities: Identities, *, keep: bool = False) -> None:
@@ -139,7 +139,7 @@ class Snapshots:
 
 def snapshot(value: object, level: str, identities: Identities, *, keep: bool = False) -> Snapshot:
     """The state `value` by itself."""
-    return Snapshots(identities, keep=keep).take(value, level)
+    return StateRecorder(identities, keep=keep).take(value, level)
 
 
 def snapshot_of_text(text: str, level: str, callers: dict[Place, list[Place]]) -> Snapshot:

@@ -14,7 +14,7 @@ from minitriton.compilation.stages import first_facts
 from minitriton.dialects.context import make_context
 from minitriton.errors import BrokenContract, MinitritonError
 from minitriton.explorer.asked import Asked
-from minitriton.explorer.program import Program
+from minitriton.explorer.program import AskedProgram
 from minitriton.explorer.recording import level_of
 from minitriton.explorer.wire import VerdictPlain
 from minitriton.lab.checker import Progress, check
@@ -24,7 +24,7 @@ from minitriton.pass_manager import Pipeline
 
 
 def verdicts(
-    program: Program, asked: Asked, show: Callable[[str], None] = lambda text: None
+    program: AskedProgram, asked: Asked, show: Callable[[str], None] = lambda text: None
 ) -> list[VerdictPlain | None]:
     """A verdict a step of the recording, the frontend's first; None for steps that cannot be checked: those before edited IR.
     `show` is told in words how far it is."""
@@ -51,7 +51,7 @@ def verdicts(
     return _after_edit(program, asked, launch, tell)
 
 
-def _after_edit(program: Program, asked: Asked, launch: Launch, tell: Progress) -> list[VerdictPlain | None]:
+def _after_edit(program: AskedProgram, asked: Asked, launch: Launch, tell: Progress) -> list[VerdictPlain | None]:
     """The check from the last edited state on."""
     last = max(asked.states, key=lambda one: one.after)
     steps = program.pipeline().steps

@@ -25,7 +25,7 @@ from minitriton.explorer.lessons.tour import TOUR
 from minitriton.explorer.llvm_places import LLVMPlaces
 from minitriton.explorer.patterns import pattern_of
 from minitriton.explorer.payload import payload, state_payload
-from minitriton.explorer.program import Program, open_program
+from minitriton.explorer.program import AskedProgram, open_program
 from minitriton.explorer.recording import Looked
 from minitriton.explorer.sass import assembled, resources, sass_state
 from minitriton.explorer.triton_reference import triton_recording
@@ -88,7 +88,7 @@ class About(TypedDict):
     options: dict[str, int]
 
 
-def about(program: Program) -> About:
+def about(program: AskedProgram) -> About:
     """What a page shows of a program beside its compile: how to get the same again, and what may be changed of it."""
     asked = program.asked
     return {

@@ -25,7 +25,7 @@ from minitriton.frontend.semantic import values as semantic_values
 from minitriton.frontend.semantic.extra import EXTRA_EMITTERS
 from minitriton.language import conditions, descriptors, math, target_info
 from minitriton.language import core as tl
-from minitriton.language.declare import Builtin, Elementwise
+from minitriton.language.declare import Builtin, ElementwiseBuiltin
 from minitriton.language.dtypes import dtype as language_dtype
 from minitriton.language.values import Operand, tensor
 
@@ -131,7 +131,7 @@ def emitter_of(declaration: Builtin[..., object]) -> Emitter:
     """What emits calls of `declaration`. Raises if nothing does."""
     emitter = EMITTERS.get(declaration)
     if emitter is None:
-        if not isinstance(declaration, Elementwise):
+        if not isinstance(declaration, ElementwiseBuiltin):
             raise LanguageTypeError(
                 f"{declaration.__name__} is declared, but nothing emits it",
                 "add it to the table EMITTERS in minitriton/frontend/emitters.py (docs/frontend.md), or declare it as @elementwise",

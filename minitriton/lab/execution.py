@@ -28,7 +28,7 @@ from minitriton.interpreter import interpret
 from minitriton.interpreter.errors import NoMeaning
 from minitriton.interpreter.machine import Observer
 from minitriton.lab.arguments import Arguments
-from minitriton.lab.soundness import Unsound, has_barriers, laid_out
+from minitriton.lab.soundness import OrderFault, has_barriers, laid_out
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step, Translation
 from minitriton.pipelines import Switches, emission_steps
@@ -63,7 +63,7 @@ class Outcome:
     arrays: list[np.ndarray] = field(default_factory=list[np.ndarray])
     fault: MinitritonError | None = None
     gap: str | None = None
-    findings: tuple[Unsound, ...] | None = None
+    findings: tuple[OrderFault, ...] | None = None
     report: Report | None = field(default=None, repr=False)
     """All that the emulator counted, where it ran."""
 
@@ -105,13 +105,13 @@ class Launch:
         try:
             placed = laid_out(module, insert=not self.barriers_seen)
         except MinitritonError as error:
-            return replace(outcome, findings=(Unsound.of_error(error),))
+            return replace(outcome, findings=(OrderFault.of_error(error),))
         if placed is None:
             return replace(outcome, findings=())
         ordered = self.interpret(placed, barriers_placed=True)
         if ordered.gap is not None:
             return outcome
-        return replace(outcome, findings=() if ordered.fault is None else (Unsound.of_error(ordered.fault),))
+        return replace(outcome, findings=() if ordered.fault is None else (OrderFault.of_error(ordered.fault),))
 
     def interpret(
         self, module: ModuleOp, observer: Observer | None = None, *, barriers_placed: bool = False
@@ -195,7 +195,7 @@ class Launch:
         return Outcome(
             Level.EMULATOR,
             self.arguments.contents(),
-            findings=tuple(Unsound.of_finding(f) for f in report.findings),
+            findings=tuple(OrderFault.of_finding(f) for f in report.findings),
             report=report,
         )
 

@@ -30,21 +30,21 @@ KERNEL_RACES = frozenset({"thread-race", "global-race"})
 
 
 @dataclass(frozen=True)
-class Unsound:
+class OrderFault:
     """One fault of order: `kind` tells faults of different causes apart, `text` names op and place."""
 
     kind: str
     text: str
 
     @staticmethod
-    def of_finding(finding: Finding) -> Unsound:
+    def of_finding(finding: Finding) -> OrderFault:
         """What the emulator found."""
-        return Unsound(finding.kind, str(finding))
+        return OrderFault(finding.kind, str(finding))
 
     @staticmethod
-    def of_error(error: MinitritonError) -> Unsound:
+    def of_error(error: MinitritonError) -> OrderFault:
         """What stopped the interpreter."""
-        return Unsound("shared-memory", str(error))
+        return OrderFault("shared-memory", str(error))
 
 
 def has_barriers(module: ModuleOp) -> bool:

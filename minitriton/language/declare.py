@@ -83,7 +83,7 @@ class Builtin(Declaration[P, R]):
         self.has_body = "_semantic" in self.__signature__.parameters
 
 
-class Elementwise(Builtin[P, R]):
+class ElementwiseBuiltin(Builtin[P, R]):
     """An operation that is the op of name `op` on each element. It takes values of one type (`dtypes` lists the names of those allowed) and gives it."""
 
     def __init__(self, fn: Callable[P, R], op: str, dtypes: tuple[str, ...]) -> None:
@@ -143,9 +143,9 @@ def builtin(fn: Callable[P, R]) -> Builtin[P, R]:
     return Builtin(fn)
 
 
-def elementwise(op: str, *dtypes: str) -> Callable[[Callable[P, R]], Elementwise[P, R]]:
+def elementwise(op: str, *dtypes: str) -> Callable[[Callable[P, R]], ElementwiseBuiltin[P, R]]:
     """Declares an operation of one or two values that is the op of name `op` (of `arith`, `math` or `tt`); `dtypes`: "fp32" and "fp64" if not given."""
-    return lambda fn: Elementwise(fn, op, dtypes or ("fp32", "fp64"))
+    return lambda fn: ElementwiseBuiltin(fn, op, dtypes or ("fp32", "fp64"))
 
 
 def library(fn: Callable[..., object]) -> LibraryFunction:

@@ -83,7 +83,7 @@ class ConvertTritonToTritonGPU(Pass):
             raise PassError(
                 "'convert-triton-to-tritongpu' requires 'target' option to be set", help="write target=cuda:90"
             )
-        launch = Launch(self.num_warps, self.threads_per_warp, self.num_ctas)
+        launch = ThreadCounts(self.num_warps, self.threads_per_warp, self.num_ctas)
         if max(self.num_warps, self.threads_per_warp, self.num_ctas) > 1024 or len(self.target) > 100:
             raise PassError("no GPU has as many threads", help="write target=cuda:90 num-warps=4")
         op.attributes["ttg.num-ctas"] = IntegerAttr(self.num_ctas, i32)
@@ -97,7 +97,7 @@ class ConvertTritonToTritonGPU(Pass):
 
 
 @dataclass(frozen=True)
-class Launch:
+class ThreadCounts:
     """How many threads share a tensor."""
 
     num_warps: int
@@ -115,7 +115,7 @@ class Launch:
 
 
 @lru_cache(maxsize=4096)
-def default_type(type_: Attribute, launch: Launch) -> Attribute:
+def default_type(type_: Attribute, launch: ThreadCounts) -> Attribute:
     """`type_` with the default layout, if it is a tensor (or a pointer to one) without a layout."""
     if instance_of(type_, TensorType):
         if not isinstance(type_.encoding, NoneAttr):
@@ -133,7 +133,7 @@ def default_type(type_: Attribute, launch: Launch) -> Attribute:
 class _Converter:
     """One conversion of a module."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: ThreadCounts) -> None:
         self.launch = launch
         self.wanted: dict[SSAValue, DistributedEncoding] = {}
         """Values whose layout is not their default one, with the layout that users expect."""

@@ -33,7 +33,7 @@ def is_elementwise(cls: type[Operation]) -> bool:
     """True if ops of class `cls` compute each element from those at the same place in the operands."""
     if cls.name.startswith(("arith.", "math.")):
         return cls is not arith.ConstantOp
-    return any(isinstance(trait, tt.Elementwise) for trait in cls.traits)
+    return any(isinstance(trait, tt.VerifiedElementwise) for trait in cls.traits)
 
 
 def _splat_number(op: Operation) -> int | float | None:

@@ -13,13 +13,13 @@ from typing import NoReturn, Protocol
 from minitriton.errors import MinitritonError
 
 
-class Memory(Protocol):
+class DeviceMemory(Protocol):
     """Memory of the device, there for as long as the object is."""
 
     def data_ptr(self) -> int: ...
 
 
-Allocator = Callable[[int, int, "int | None"], Memory]
+Allocator = Callable[[int, int, "int | None"], DeviceMemory]
 """`(bytes, alignment, stream)` to an object with `data_ptr()`, kept alive until the launch is enqueued."""
 
 

@@ -27,16 +27,16 @@ _INSIDE = "MINITRITON_MEMCHECK"
 """Set in the environment of a test that is being checked."""
 
 
-class Node(Protocol):
+class PytestNode(Protocol):
     """A test as pytest names it."""
 
     nodeid: str
 
 
-class Request(Protocol):
+class PytestRequest(Protocol):
     """What pytest's fixture `request` gives."""
 
-    node: Node
+    node: PytestNode
 
 
 def cuda_memcheck(**target_kwargs: object) -> Callable[[Callable[..., object]], Callable[..., None]]:
@@ -56,7 +56,7 @@ def cuda_memcheck(**target_kwargs: object) -> Callable[[Callable[..., object]], 
                     f"{test.__name__} is to be checked and has no parameter `request`",
                     help="add pytest's fixture `request` to its parameters",
                 )
-            request = cast(Request, kwargs["request"])
+            request = cast(PytestRequest, kwargs["request"])
             file = cast(FunctionType, test).__code__.co_filename
             _run_checked(request.node.nodeid.partition("::")[2], os.path.realpath(file))
 

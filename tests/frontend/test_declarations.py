@@ -12,7 +12,7 @@ import minitriton.language as tl
 from minitriton.frontend.emitters import EMITTERS, emitter_of
 from minitriton.frontend.errors import LanguageTypeError
 from minitriton.language import conditions, core, declare, descriptors, iterators, math, memory, shapes, target_info
-from minitriton.language.declare import Builtin, Elementwise
+from minitriton.language.declare import Builtin, ElementwiseBuiltin
 from minitriton.language.extra import cuda, libdevice
 from minitriton.language.values import constexpr, tensor, unwrap
 
@@ -30,7 +30,7 @@ BUILTINS = {
 
 
 def test_every_declared_operation_has_an_emitter_and_no_other() -> None:
-    elementwise = {declaration for declaration in BUILTINS if isinstance(declaration, Elementwise)}
+    elementwise = {declaration for declaration in BUILTINS if isinstance(declaration, ElementwiseBuiltin)}
     assert set(EMITTERS) | elementwise == BUILTINS
 
 

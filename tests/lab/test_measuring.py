@@ -13,7 +13,7 @@ from minitriton.lab.sweeping import metrics
 from minitriton.lab.sweeping.cost_model import parts
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.measuring import measure
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.store import Store
 from minitriton.runtime.driver import has_gpu
 from minitriton.target import CUDAOptions
@@ -116,6 +116,6 @@ def test_the_front_has_what_nothing_beats() -> None:
 def test_programs_come_back_from_the_store(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db", "one")
     options = CUDAOptions(num_warps=8, maxnreg=64)
-    program = Program("k", "d", "the ptx", 90, options, (("BLOCK", 64), ("num_warps", 8)), 1024, 0, "")
+    program = KernelProgram("k", "d", "the ptx", 90, options, (("BLOCK", 64), ("num_warps", 8)), 1024, 0, "")
     store.add([Record("k", "p", Class.RIGHT, program="d")], [program])
     assert store.programs("k", ["d", "unknown"]) == [program]

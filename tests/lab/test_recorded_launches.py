@@ -20,7 +20,7 @@ from minitriton.explorer.asked import Asked
 from minitriton.explorer.program import open_program
 from minitriton.lab.launches.recorded import launches_in, read_launch
 from minitriton.lab.launches.recorder import Noted, Recorder
-from minitriton.lab.launches.spans import Memory, array_in, laid_out
+from minitriton.lab.launches.spans import SpannedMemory, array_in, laid_out
 from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 PROGRAM = """
@@ -237,7 +237,7 @@ def test_an_import_ends_at_the_launch_of_the_kernel(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (), (7, 5)])
 def test_memory_of_any_shape_comes_back(shape: tuple[int, ...]) -> None:
     array = np.random.default_rng(0).random(shape)
-    memory = Memory.of({"x": array, "flipped": array[..., ::-1] if shape else array}, 1 << 20)
+    memory = SpannedMemory.of({"x": array, "flipped": array[..., ::-1] if shape else array}, 1 << 20)
     places = laid_out(memory.spans)
     for name, bytes_ in places.items():
         bytes_[...] = memory.contents[name]

@@ -14,7 +14,7 @@ import minitriton.language as tl
 from minitriton.lab.device_memory import on_device
 from minitriton.lab.sweeping import timing
 from minitriton.lab.sweeping.judging import Class, Judge
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.runtime._allocation import current_allocator
 from minitriton.runtime.cuda_driver import LoadedKernel, TensorMapAddress
@@ -123,7 +123,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> HostDriver:
     return driver
 
 
-def own_program(subject: Subject) -> Program:
+def own_program(subject: Subject) -> KernelProgram:
     judge = Judge(subject)
     record = judge.record(subject.pipeline())
     assert record.result is Class.RIGHT, record.reason
@@ -176,5 +176,5 @@ def add_into(x, y, n, BLOCK: tl.constexpr):
 
 def test_a_program_keeps_what_the_host_has_to_know_of_its_maps(subject: Subject) -> None:
     program = own_program(subject)
-    again = Program.of(program.kernel, program.digest, program.ptx, program.about())
+    again = KernelProgram.of(program.kernel, program.digest, program.ptx, program.about())
     assert again.descriptors == program.descriptors

@@ -33,7 +33,7 @@ Claim = Literal["contiguity", "divisibility", "constancy"]
 CLAIMS: tuple[Claim, ...] = ("contiguity", "divisibility", "constancy")
 
 
-class Analysis(Protocol):
+class ExplainedAnalysis(Protocol):
     """What explaining needs of an analysis."""
 
     sources: dict[SSAValue, tuple[SSAValue, ...]]
@@ -82,12 +82,12 @@ class Step:
         return f"{head}\n  {self.rule}" if self.operand is None else f"{head}, because of operand {self.operand}"
 
 
-def explain(analysis: Analysis, value: SSAValue) -> Explanation:
+def explain(analysis: ExplainedAnalysis, value: SSAValue) -> Explanation:
     """The tree of facts behind the fact of `value`; a fact that stands in it already is not opened again."""
     return _explain(analysis, value, set())
 
 
-def _explain(analysis: Analysis, value: SSAValue, seen: set[SSAValue]) -> Explanation:
+def _explain(analysis: ExplainedAnalysis, value: SSAValue, seen: set[SSAValue]) -> Explanation:
     inputs = () if value in seen else inputs_of(analysis, value)
     seen.add(value)
     causes = tuple(_explain(analysis, source, seen) for source in inputs)
@@ -96,7 +96,7 @@ def _explain(analysis: Analysis, value: SSAValue, seen: set[SSAValue]) -> Explan
     )
 
 
-def why(analysis: Analysis, value: SSAValue, claim: Claim, dim: int = 0) -> list[Step]:
+def why(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: int = 0) -> list[Step]:
     """The path of values that limits `claim` of `value` along `dim`, from `value` to where the limit comes from."""
     path: list[Step] = []
     seen: set[SSAValue] = set()
@@ -122,7 +122,7 @@ class Limit(NamedTuple):
     dim: int
 
 
-def limit_of(analysis: Analysis, value: SSAValue, claim: Claim, dim: int, seen: set[SSAValue]) -> Limit | None:
+def limit_of(analysis: ExplainedAnalysis, value: SSAValue, claim: Claim, dim: int, seen: set[SSAValue]) -> Limit | None:
     """What limits `claim` of `value` along `dim`, inputs in `seen` left out; None where the limit is the op's own.
 
     A mask `offsets < n` changes after one element (constancy 1) because of what divides `n`: the claim is another one there.
@@ -181,7 +181,7 @@ def _is_of_the_caller(value: SSAValue) -> bool:
     return parent is not None and isinstance(parent, tt.FuncOp)
 
 
-def inputs_of(analysis: Analysis, value: SSAValue) -> tuple[SSAValue, ...]:
+def inputs_of(analysis: ExplainedAnalysis, value: SSAValue) -> tuple[SSAValue, ...]:
     """The values whose facts the fact of `value` was made from."""
     flowing = analysis.sources.get(value)
     if flowing is not None:
@@ -201,7 +201,7 @@ def _dim_in_operand(value: SSAValue, dim: int, rank: int) -> int:
     return min(dim, rank - 1)
 
 
-def rule_of(analysis: Analysis, value: SSAValue) -> str:
+def rule_of(analysis: ExplainedAnalysis, value: SSAValue) -> str:
     """One line on how the fact of `value` follows from its inputs."""
     op = value.owner
     if value in analysis.sources:

@@ -24,7 +24,7 @@ from minitriton.dialects.facts.gpu_traits import AsyncRegions
 _FOREVER = 1 << 62
 
 
-class Placed(Protocol):
+class PlacedBuffer(Protocol):
     """What offset assignment needs to know of a buffer, and the offset that it sets."""
 
     owner: Operation
@@ -34,7 +34,7 @@ class Placed(Protocol):
     offset: int
 
 
-def assign_offsets(buffers: Sequence[Placed]) -> int:
+def assign_offsets(buffers: Sequence[PlacedBuffer]) -> int:
     """Set `offset` of every buffer; the number of bytes that they take."""
     ordered = sorted(buffers, key=lambda buffer: -buffer.size)
     _first_places(ordered)
@@ -46,11 +46,11 @@ def assign_offsets(buffers: Sequence[Placed]) -> int:
     return max((buffer.offset + buffer.size for buffer in ordered), default=0)
 
 
-def _align(buffer: Placed, offset: int) -> int:
+def _align(buffer: PlacedBuffer, offset: int) -> int:
     return -(-offset // buffer.alignment) * buffer.alignment
 
 
-def _first_places(buffers: Sequence[Placed]) -> None:
+def _first_places(buffers: Sequence[PlacedBuffer]) -> None:
     """Fill free places from the lowest upwards, each with the first buffer that lives then and nowhere else is in its way."""
     order = 0
     free: list[tuple[int, int, Interval]] = [(0, order, (0, _FOREVER))]
@@ -93,7 +93,7 @@ def _concurrent_place(owner: Operation) -> tuple[Operation | None, Region | None
 
 
 def _conflicts(
-    buffers: Sequence[Placed], places: Sequence[tuple[Operation | None, Region | None]]
+    buffers: Sequence[PlacedBuffer], places: Sequence[tuple[Operation | None, Region | None]]
 ) -> dict[int, list[int]]:
     """For each buffer (by position) those that overlap with it in memory and may be alive at the same time."""
     found: dict[int, list[int]] = {}
@@ -110,7 +110,7 @@ def _conflicts(
     return found
 
 
-def _move_apart(buffers: Sequence[Placed], conflicts: dict[int, list[int]]) -> None:
+def _move_apart(buffers: Sequence[PlacedBuffer], conflicts: dict[int, list[int]]) -> None:
     """Colour the buffers so that no two in conflict share a colour, and move those that are not colour 0 above their rivals."""
     colors = [0] + [-1] * (len(buffers) - 1)
     for i in range(len(buffers)):

@@ -20,7 +20,7 @@ from minitriton.codegen.builder import Builder
 from minitriton.codegen.locations import source_location
 from minitriton.codegen.lowering.registry import LOWERINGS, where_to_add
 from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.lowering.workers import Workers
+from minitriton.codegen.lowering.workers import WorkerWarps
 from minitriton.codegen.registers import Registers
 from minitriton.codegen.tensor_facts import LayoutFacts, TensorFacts
 from minitriton.codegen.types import I8, I32, scalar_type
@@ -55,7 +55,7 @@ class FunctionLowering:
         self.shared_base_value: SSAValue | None = None
         self.global_scratch: SSAValue | None = None
         self.is_kernel = True
-        self.workers: Workers | None = None
+        self.workers: WorkerWarps | None = None
         self.own_barrier: tuple[int, int] | None = None
         """The barrier of the warps that run this code and how many threads these are; None if it is all threads of the block."""
         self._facts: dict[int, TensorFacts] = {}

@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from minitriton.codegen.lowering.function import FunctionLowering
 from minitriton.codegen.lowering.registry import lowers
 from minitriton.codegen.lowering.shared_view import SharedView
-from minitriton.codegen.lowering.workers import Workers
+from minitriton.codegen.lowering.workers import WorkerWarps
 from minitriton.codegen.types import I1, I8, I32
 from minitriton.dialects import nvvm
 from minitriton.dialects.narrowing import instance_of
@@ -42,7 +42,7 @@ _FEWEST_REGISTERS = 24
 _NO_PARTITION = 255
 
 
-def workers_of(f: FunctionLowering, kernel: Operation) -> Workers | None:
+def workers_of(f: FunctionLowering, kernel: Operation) -> WorkerWarps | None:
     """The workers of `kernel`; None if it specializes no warps."""
     attributes = f.module.module.attributes
     total = attributes.get("ttg.total-num-warps")
@@ -54,7 +54,7 @@ def workers_of(f: FunctionLowering, kernel: Operation) -> Workers | None:
     registers = None
     if instance_of(limit, IntegerAttr):
         registers = _registers(limit.value.data, f.num_warps, total.value.data - f.num_warps)
-    return Workers(kernel, f.num_warps, total.value.data, registers)
+    return WorkerWarps(kernel, f.num_warps, total.value.data, registers)
 
 
 def _registers(start: int, default_warps: int, waiting: int) -> tuple[int, int, int]:
@@ -77,14 +77,14 @@ def _set_registers(f: FunctionLowering, now: int, then: int) -> None:
     )
 
 
-def _barrier_of_all(f: FunctionLowering, workers: Workers) -> None:
+def _barrier_of_all(f: FunctionLowering, workers: WorkerWarps) -> None:
     threads = IntegerAttr(workers.total_warps << f.module.lane_bits, 32)
     number = IntegerAttr(_FOR_ALL, 32)
     properties = {"barrier_id": number, "number_of_threads": threads, "divergent": UnitAttr()}
     f.b.operation(nvvm.BarrierOp, (), (), properties)
 
 
-def _tell_workers(f: FunctionLowering, workers: Workers, numbers: list[int]) -> None:
+def _tell_workers(f: FunctionLowering, workers: WorkerWarps, numbers: list[int]) -> None:
     """One default thread writes the number of its partition for each warp that waits."""
     base = f.scratch(workers.kernel)
     first = f.b.icmp("eq", f.thread_id(), f.b.i32(0))
@@ -172,7 +172,7 @@ def _partition(
     index: int,
     block: Block,
     places: dict[int, tuple[int, Attribute]],
-    workers: Workers,
+    workers: WorkerWarps,
     registers: int | None,
 ) -> None:
     """The code of one partition, in blocks of its own."""
@@ -216,13 +216,13 @@ def _partition(
     p.b.branch(body)
 
 
-def release_workers(f: FunctionLowering, workers: Workers) -> None:
+def release_workers(f: FunctionLowering, workers: WorkerWarps) -> None:
     """In front of the kernel's return: the other warps end too."""
     _tell_workers(f, workers, [_number_of_the_end(workers)] * workers.waiting)
     _barrier_of_all(f, workers)
 
 
-def _number_of_the_end(workers: Workers) -> int:
+def _number_of_the_end(workers: WorkerWarps) -> int:
     """The number behind those of all partitions."""
     count = sum(len(op.partition_regions) for op in workers.kernel.walk() if isinstance(op, WarpSpecializeOp))
     if count >= _NO_PARTITION:
@@ -230,7 +230,7 @@ def _number_of_the_end(workers: Workers) -> int:
     return count
 
 
-def dispatch(f: FunctionLowering, workers: Workers, body: Block) -> None:
+def dispatch(f: FunctionLowering, workers: WorkerWarps, body: Block) -> None:
     """Ends the prologue: default warps go on at `body`, the others wait for partitions."""
     b = f.b
     wait, dispatching = f.new_block(), f.new_block()

@@ -41,7 +41,7 @@ _UNIT = UnitAttr()
 
 
 @dataclass(frozen=True)
-class Matrix:
+class BufferMatrix:
     """A buffer as wgmma sees it: the descriptor of its first element, and where others are."""
 
     descriptor: SSAValue
@@ -57,7 +57,7 @@ class Matrix:
         return elements * element_bits(self.type) // 8 >> 4
 
 
-def _matrix(f: FunctionLowering, op: Operation, value: SSAValue, k_dim: int) -> Matrix:
+def _matrix(f: FunctionLowering, op: Operation, value: SSAValue, k_dim: int) -> BufferMatrix:
     b = f.b
     type_ = memdesc(value)
     encoding = shared_encoding(type_)
@@ -82,10 +82,10 @@ def _matrix(f: FunctionLowering, op: Operation, value: SSAValue, k_dim: int) -> 
     address = b.value(ours.PtrToIntOp, (view.base,), I32)
     low = b.lshr(b.and_(address, b.i32(0x3FFFF)), 4)
     descriptor = b.or_disjoint(b.value(L.ZExtOp, (low,), I64), b.constant(I64, high))
-    return Matrix(descriptor, along_k, type_, view.offsets)
+    return BufferMatrix(descriptor, along_k, type_, view.offsets)
 
 
-def _of_warp_group(f: FunctionLowering, matrix: Matrix, facts: LayoutFacts, dim: int, other: int) -> SSAValue:
+def _of_warp_group(f: FunctionLowering, matrix: BufferMatrix, facts: LayoutFacts, dim: int, other: int) -> SSAValue:
     """The descriptor moved to the part of the matrix that the thread's warp group works on."""
     b = f.b
     columns = [0] * 5
@@ -184,7 +184,7 @@ class _Left:
 
     def __init__(self, f: FunctionLowering, op: Operation, value: SSAValue, facts: LayoutFacts, step: int):
         self.f = f
-        self.matrix: Matrix | None = None
+        self.matrix: BufferMatrix | None = None
         self.step = step
         if isinstance(value.type, MemDescType):
             self.matrix = _matrix(f, op, value, 1)

@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation
 
 
 @dataclass
-class Workers:
+class WorkerWarps:
     """What one kernel's warps beyond the default ones need to know."""
 
     kernel: Operation

@@ -31,7 +31,7 @@ def declared_as(base: type[IRDLOperation]) -> list[str]:
 # Inline PTX -------------------------------------------------------------------------------------------------------------
 
 
-class Instruction(NamedTuple):
+class InlineInstruction(NamedTuple):
     """A text of inline PTX with its registers numbered, as LLVM takes it."""
 
     results: tuple[Words, ...]
@@ -70,7 +70,7 @@ def instruction(
     early: bool = False,
     tied: bool = False,
     clobbers: tuple[str, ...] = (),
-) -> Instruction:
+) -> InlineInstruction:
     """The instruction that a declaration describes (`PtxOp`); `texts` are operands that stand in it as they are.
 
     `@$mask ld.b32 $res, [$ptr];` with a register each of `res`, `ptr`, `mask`  ->  `@$2 ld.b32 $0, [$1];`
@@ -95,7 +95,7 @@ def instruction(
     text = escaped(_PLACE.sub(place, template))
     type_ = "void" if not types else types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
     head = f'call {type_} asm sideeffect "{text}", "{",".join((*constraints, *clobbers))}"('
-    return Instruction(tuple(words for _, words in results), type_, head)
+    return InlineInstruction(tuple(words for _, words in results), type_, head)
 
 
 _PLACE = re.compile(r"\$([A-Za-z_]\w*)(?:\.(\d+))?")

@@ -75,7 +75,7 @@ from minitriton.dialects.tt.shape import (
     TransOp,
     UnsplatOp,
 )
-from minitriton.dialects.tt.traits import Elementwise
+from minitriton.dialects.tt.traits import VerifiedElementwise
 from minitriton.dialects.tt.types import PointerType, TensorDescType, i1_same_shape, pointer_type, tensor_type
 from minitriton.dialects.tt.verify import compute as _compute_checks
 from minitriton.dialects.tt.verify import func as _func_checks
@@ -106,7 +106,6 @@ __all__ = [
     "DescriptorStoreOp",
     "DotOp",
     "DotScaledOp",
-    "Elementwise",
     "ElementwiseInlineAsmOp",
     "EvictionPolicy",
     "EvictionPolicyAttr",
@@ -163,6 +162,7 @@ __all__ = [
     "TensorDescType",
     "TransOp",
     "UnsplatOp",
+    "VerifiedElementwise",
     "i1_same_shape",
     "pointer_type",
     "tensor_type",

@@ -32,14 +32,14 @@ from minitriton.dialects.op_definition import op_definition
 from minitriton.dialects.tt.constraints import ANY_TT, FLOAT_LIKE, I64_LIKE, INT_LIKE, PTR_LIKE, TENSOR, var
 from minitriton.dialects.tt.enums import PropagateNan, PropagateNanAttr, RoundingMode, RoundingModeAttr
 from minitriton.dialects.tt.format import RoundingClause
-from minitriton.dialects.tt.traits import Elementwise, PureIfDeclared, TensorLayouts
+from minitriton.dialects.tt.traits import PureIfDeclared, TensorLayouts, VerifiedElementwise
 
 
 class _ConversionOp(IRDLOperation):
     """Base of conversions of one value."""
 
     assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts())
 
     @from_fields
     def __init__(self, src: SSAValue, result_type: Attribute) -> None: ...
@@ -82,7 +82,7 @@ class FpToFpOp(IRDLOperation):
     result = result_def(FLOAT_LIKE)
     custom_directives = (RoundingClause,)
     assembly_format = "$src attr-dict custom<RoundingClause>($rounding) `:` type($src) `->` type($result)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts(), WidensByTypes(), Rounds())
+    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts(), WidensByTypes(), Rounds())
 
     @from_fields
     def __init__(
@@ -102,7 +102,7 @@ class ClampFOp(IRDLOperation):
     propagate_nan = prop_def(PropagateNanAttr, prop_name="propagateNan")
     result = result_def(T)
     assembly_format = "$x `,` $min `,` $max `,` `propagateNan` `=` $propagateNan attr-dict `:` type($result)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts())
 
     @from_fields
     def __init__(self, x: SSAValue, min: SSAValue, max: SSAValue, *, propagate_nan: PropagateNan | str) -> None: ...
@@ -117,7 +117,7 @@ class PreciseSqrtOp(IRDLOperation):
     x = operand_def(T)
     result = result_def(T)
     assembly_format = "$x attr-dict `:` type($x)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts(), Rounds())
+    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts(), Rounds())
 
     @from_fields
     def __init__(self, x: SSAValue) -> None: ...
@@ -127,7 +127,7 @@ class _BinaryOp(IRDLOperation):
     """Base of ops on two values of one type."""
 
     assembly_format = "$x `,` $y attr-dict `:` type($x)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts())
 
     @from_fields
     def __init__(self, x: SSAValue, y: SSAValue) -> None: ...
@@ -166,7 +166,7 @@ class AddPtrOp(IRDLOperation):
     offset = operand_def(INT_LIKE)
     result = result_def(T)
     assembly_format = "$ptr `,` $offset attr-dict `:` type($result) `,` type($offset)"
-    traits = traits_def(Pure(), Elementwise(), TensorLayouts())
+    traits = traits_def(Pure(), VerifiedElementwise(), TensorLayouts())
 
     @from_fields
     def __init__(self, ptr: SSAValue, offset: SSAValue) -> None: ...
@@ -185,7 +185,7 @@ class ExternElementwiseOp(IRDLOperation):
     result = result_def(ANY_TT)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "operands attr-dict `:` functional-type(operands, $result)"
-    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), Rounds())
+    traits = traits_def(PureIfDeclared(), VerifiedElementwise(), TensorLayouts(), Rounds())
 
     @from_fields
     def __init__(
@@ -206,7 +206,7 @@ class ElementwiseInlineAsmOp(IRDLOperation):
     result = var_result_def(ANY_TT)
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$asm_string attr-dict ($args^ `:` type($args))? `->` type($result)"
-    traits = traits_def(PureIfDeclared(), Elementwise(), TensorLayouts(), MayNotReturn(), Rounds())
+    traits = traits_def(PureIfDeclared(), VerifiedElementwise(), TensorLayouts(), MayNotReturn(), Rounds())
 
     @from_fields
     def __init__(

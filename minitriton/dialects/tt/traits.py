@@ -26,7 +26,7 @@ class TensorLayouts(VerifyTensorLayouts):
             raise VerifyException(complaint)
 
 
-class Elementwise(layout_facts.Elementwise):
+class VerifiedElementwise(layout_facts.Elementwise):
     """Each element of the results depends only on the elements of the operands at the same index."""
 
     def verify(self, op: Operation) -> None:

@@ -16,7 +16,7 @@ from minitriton.emulator.operations.memory import both, check_read, check_still_
 
 
 @dataclass
-class Copy:
+class ExecutedCopy:
     """One executed `cp.async`: data of `lanes`, each for its place; `group` counts commits of the thread before it."""
 
     site: int
@@ -32,7 +32,7 @@ class Copy:
 class Copies:
     """Copies under way and the number of groups every thread has committed."""
 
-    pending: list[Copy]
+    pending: list[ExecutedCopy]
     committed: np.ndarray
 
 
@@ -65,7 +65,7 @@ def copy_async(x: Machine, site: int, target: Lanes, source: Lanes, size: int, v
             sources = x.memory.shadow.copy_begins(offset[chosen], amount)
         data[np.searchsorted(lanes, chosen), :amount] = x.memory.bytes[offset[chosen][:, None] + np.arange(amount)]
     state = _state(x)
-    state.pending.append(Copy(site, lanes, place[lanes], data, state.committed[lanes], sources))
+    state.pending.append(ExecutedCopy(site, lanes, place[lanes], data, state.committed[lanes], sources))
     shared = x.shared
     shared.pending_count += 1
     if shared.shadowed:
@@ -91,7 +91,7 @@ def wait_group(x: Machine, allowed: int | None, mask: Mask) -> None:
     """`cp.async.wait_group N` (`allowed`), or `wait_all` (None): completes the copies of all but the last N groups."""
     mask = x.mask(mask)
     state = _state(x)
-    kept: list[Copy] = []
+    kept: list[ExecutedCopy] = []
     for copy in state.pending:
         done = (
             np.ones(len(copy.lanes), np.bool_)
@@ -105,12 +105,14 @@ def wait_group(x: Machine, allowed: int | None, mask: Mask) -> None:
         if not done.all():
             rest = ~done
             sources = None if copy.sources is None else copy.sources[rest]
-            kept.append(Copy(copy.site, copy.lanes[rest], copy.place[rest], copy.data[rest], copy.group[rest], sources))
+            kept.append(
+                ExecutedCopy(copy.site, copy.lanes[rest], copy.place[rest], copy.data[rest], copy.group[rest], sources)
+            )
     x.shared.pending_count += len(kept) - len(state.pending)
     state.pending = kept
 
 
-def _complete(x: Machine, copy: Copy, done: np.ndarray) -> None:
+def _complete(x: Machine, copy: ExecutedCopy, done: np.ndarray) -> None:
     size = copy.data.shape[1]
     place, lanes = copy.place[done], copy.lanes[done]
     x.shared.bytes[place[:, None] + np.arange(size)] = copy.data[done]

@@ -20,7 +20,7 @@ from minitriton.frontend.semantic.casts import cast, with_scalar
 from minitriton.frontend.semantic.values import binary_operands, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.core import PropagateNan
-from minitriton.language.declare import Elementwise
+from minitriton.language.declare import ElementwiseBuiltin
 from minitriton.language.values import Number, Operand, tensor
 
 BinaryOp = Callable[[SSAValue, SSAValue], Operation]
@@ -41,7 +41,7 @@ def _ops() -> dict[str, Callable[..., Operation]]:
     return {op.name: op for dialect in (arith.ARITH, math.MATH, tt.TT) for op in dialect.operations}
 
 
-def elementwise(declaration: Elementwise[..., object]) -> Callable[..., tensor]:
+def elementwise(declaration: ElementwiseBuiltin[..., object]) -> Callable[..., tensor]:
     """The emitter of an operation that is one op on values of one type. Raises where there is no such op."""
     op, names = _ops().get(declaration.op), declaration.dtypes
     if op is None:

@@ -28,7 +28,7 @@ _NOBODY = 0
 
 
 @dataclass
-class Copy:
+class CopyInFlight:
     """An asynchronous copy in flight: the bytes it writes, and for each the warps that started it."""
 
     op: Operation
@@ -127,7 +127,7 @@ class CheckedSharedMemory:
     _own_places: dict[Operation, int] = field(default_factory=dict[Operation, int])
     _buffers: dict[int, AllocatedBuffer] = field(default_factory=dict[int, AllocatedBuffer])
     _number: int = 0
-    _copies: dict[int, Copy] = field(default_factory=dict[int, Copy])
+    _copies: dict[int, CopyInFlight] = field(default_factory=dict[int, CopyInFlight])
     issued: Issued = field(default_factory=Issued)
     """Of the group of warps that runs at the moment."""
     order: PartitionOrder | None = None
@@ -232,7 +232,7 @@ class CheckedSharedMemory:
         self._set(view, where, values)
         self._number += 1
         self._bytes.copy[where] = self._number
-        self._copies[self._number] = Copy(op, where, self._per_byte(whose_result, view))
+        self._copies[self._number] = CopyInFlight(op, where, self._per_byte(whose_result, view))
         return self._number
 
     def commit(self) -> None:

@@ -84,7 +84,7 @@ def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
     """`case` as something to try pipelines on."""
     from minitriton.lab.arguments import random_numbers
     from minitriton.lab.call import source_of_call
-    from minitriton.lab.sweeping.subject import Large, Subject
+    from minitriton.lab.sweeping.subject import LargeLaunch, Subject
 
     kernel = getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
     inputs = case.inputs(random_numbers(seed))
@@ -99,5 +99,5 @@ def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
         def arguments() -> Arguments:
             return source_of_call(kernel, large.inputs(random_numbers(seed)), case.constexprs)[1]
 
-        found.large = Large(arguments, lambda at: case.grid_at(large.sizes, at), large.bytes())
+        found.large = LargeLaunch(arguments, lambda at: case.grid_at(large.sizes, at), large.bytes())
     return found

@@ -42,7 +42,7 @@ Kernel = TypeVar("Kernel", bound=_Jitted)
 
 
 @dataclass(frozen=True)
-class Large:
+class LargeCase:
     """`sizes` of the launch that is timed; `inputs(rng)` makes its arguments."""
 
     sizes: dict[str, int]
@@ -70,7 +70,7 @@ class Case:
     num_warps: int = 4
     options: dict[str, object] = field(default_factory=dict[str, object])
     num_ctas: int = 1
-    large: Large | None = None
+    large: LargeCase | None = None
     """A launch that is big enough to be timed, of the same work a program."""
     grid_of: Callable[..., tuple[int, ...]] | None = None
     """The grid by sizes and constants, where it follows from them."""
@@ -147,7 +147,7 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], K
             made = Case(
                 name, where, name, functools.partial(inputs, **(sizes or {})), constexprs, fixed, expected, *how,
                 num_ctas=num_ctas, sizes=sizes or {}, choices=choices or {}, grid_of=None if isinstance(grid, tuple) else grid,
-                large=None if large is None else Large(large, functools.partial(inputs, **large)),
+                large=None if large is None else LargeCase(large, functools.partial(inputs, **large)),
             )  # fmt: skip
             cases.append(replace(made, grid=made.grid_at(made.sizes, constexprs)))
             return kernel

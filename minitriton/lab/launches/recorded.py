@@ -45,7 +45,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Block:
+class DescriptorBlock:
     """What a tensor descriptor says beside its array: sizes and strides in elements."""
 
     shape: tuple[int, ...]
@@ -63,7 +63,7 @@ class Passed:
     element: str = ""
     value: int | float | bool | None = None
     view: View | None = None
-    block: Block | None = None
+    block: DescriptorBlock | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _launch_of(given: dict[str, Any], folder: Path) -> RecordedLaunch:
             **{
                 **one,
                 "view": one["view"] and View(**_tuples(one["view"])),
-                "block": one["block"] and Block(**_tuples(one["block"])),
+                "block": one["block"] and DescriptorBlock(**_tuples(one["block"])),
             }
         )
         for one in given["arguments"]

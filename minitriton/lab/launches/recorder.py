@@ -24,8 +24,17 @@ from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
 from minitriton.lab.arguments import element_dtype
 from minitriton.lab.launches.constants import written
-from minitriton.lab.launches.recorded import ARRAYS, DESCRIPTION, IR, Block, Kind, Passed, RecordedLaunch, Span
-from minitriton.lab.launches.spans import Memory
+from minitriton.lab.launches.recorded import (
+    ARRAYS,
+    DESCRIPTION,
+    IR,
+    DescriptorBlock,
+    Kind,
+    Passed,
+    RecordedLaunch,
+    Span,
+)
+from minitriton.lab.launches.spans import SpannedMemory
 from minitriton.runtime.default_target import default_target
 from minitriton.runtime.launching.arguments import Argument, dtype_name, is_array
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
@@ -106,7 +115,7 @@ class Recorder:
     ) -> Noted:
         folder = self.folder / f"{len(self.recorded):03}-{re.sub(r'[^A-Za-z0-9_]', '_', kernel.__name__)}"
         arrays = {one.name: _array_of(one) for one in passed if _array_of(one) is not None}
-        memory = Memory.of(arrays, self.most_bytes)
+        memory = SpannedMemory.of(arrays, self.most_bytes)
         target = default_target()
         file = kernel.file_name
         is_file = Path(file).exists()
@@ -162,7 +171,7 @@ def _array_of(argument: Argument) -> Any:
     return argument.value if is_array(argument.value) else None
 
 
-def _passed(argument: Argument, memory: Memory) -> Passed:
+def _passed(argument: Argument, memory: SpannedMemory) -> Passed:
     value, view = argument.value, memory.views.get(argument.name)
     if view is None:
         return Passed(argument.name, argument.type_name, value=value)
@@ -172,7 +181,7 @@ def _passed(argument: Argument, memory: Memory) -> Passed:
     shape, strides, block = (tuple(map(int, one)) for one in (value.shape, value.strides, value.block_shape))
     return Passed(
         argument.name, argument.type_name, dtype_name(value.base.dtype), view=view,
-        block=Block(shape, strides, block, value.padding),
+        block=DescriptorBlock(shape, strides, block, value.padding),
     )  # fmt: skip
 
 
@@ -188,7 +197,7 @@ def _ttir(source: ASTSource, options: dict[str, object]) -> str:
     )
 
 
-def _typed(contents: np.ndarray, owner: str, launch: RecordedLaunch, memory: Memory) -> np.ndarray:
+def _typed(contents: np.ndarray, owner: str, launch: RecordedLaunch, memory: SpannedMemory) -> np.ndarray:
     """The bytes of a span as numbers of the type of its array, where it is one array's."""
     users = [one for one in launch.arguments if one.view is not None and one.view.span == owner]
     span: Span = memory.spans[owner]

@@ -76,7 +76,7 @@ def _bytes_at(address: int, count: int) -> np.ndarray:
 
 
 @dataclass
-class Memory:
+class SpannedMemory:
     """The memory of several arrays. `contents` has what was copied, by the name of the first array that reaches it."""
 
     spans: dict[str, Span] = field(default_factory=dict[str, Span])
@@ -84,7 +84,7 @@ class Memory:
     views: dict[str, View] = field(default_factory=dict[str, View])
 
     @classmethod
-    def of(cls, arrays: dict[str, object], most_bytes: int) -> Memory:
+    def of(cls, arrays: dict[str, object], most_bytes: int) -> SpannedMemory:
         """Copies the memory of `arrays` by name; the contents of at most `most_bytes` are kept, the smallest spans first."""
         found = {name: reached(array) for name, array in arrays.items()}
         memory = cls()

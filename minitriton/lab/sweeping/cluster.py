@@ -16,20 +16,20 @@ from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.workers import Batch, Bench, Work
+from minitriton.lab.sweeping.workers import Bench, PointBatch, Work
 
 GPU = {"GPU": 1}
 """What a worker must have that times."""
 
 
 @dataclass
-class Answer:
+class BatchAnswer:
     """What a worker made of a batch."""
 
     records: list[Record] = field(default_factory=list[Record])
-    programs: list[Program] = field(default_factory=list[Program])
+    programs: list[KernelProgram] = field(default_factory=list[KernelProgram])
     own: str = ""
     numbers: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     cubins: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -38,32 +38,32 @@ class Answer:
 _benches: dict[bool, Bench] = {}
 
 
-def answer(batch: Batch, run: bool, measured: Measured | None = None) -> Answer:
+def answer(batch: PointBatch, run: bool, measured: Measured | None = None) -> BatchAnswer:
     """What a worker does."""
     bench = _benches.setdefault(run, Bench(run))
     if measured is None:
         records, programs = bench.judged(batch, set())
-        return Answer(records, programs, bench.own_point(batch.reference))
+        return BatchAnswer(records, programs, bench.own_point(batch.reference))
     numbers, cubins = bench.numbers(batch, measured.programs, measured.own, measured.known)
-    return Answer(numbers=numbers, cubins=cubins)
+    return BatchAnswer(numbers=numbers, cubins=cubins)
 
 
 @dataclass(frozen=True)
 class Measured:
     """What a batch that measures needs of the store."""
 
-    programs: list[Program]
-    own: Program | None
+    programs: list[KernelProgram]
+    own: KernelProgram | None
     known: dict[str, dict[str, float]]
 
 
 class ClusterWorkers:
-    """As `workers.Workers`, over a `distributed.Client`."""
+    """As `workers.WorkerProcesses`, over a `distributed.Client`."""
 
     def __init__(self, work: Work, client: Any, limit: float = 60.0) -> None:
         self.work, self.client, self.limit = work, client, limit
 
-    def judge(self, batches: Iterable[list[Batch]], at_once: int | None = None) -> Iterator[int]:
+    def judge(self, batches: Iterable[list[PointBatch]], at_once: int | None = None) -> Iterator[int]:
         """Has `batches` judged or measured. Raises `MinitritonError` where no worker can."""
         as_completed = importlib.import_module("distributed").as_completed
 
@@ -91,7 +91,7 @@ class ClusterWorkers:
         finally:
             store.close()
 
-    def _submit(self, store: Store, batch: Batch) -> Any:
+    def _submit(self, store: Store, batch: PointBatch) -> Any:
         resources = GPU if batch.measure == "time" else None
         if resources and not any("GPU" in w.get("resources", {}) for w in self._workers().values()):
             raise MinitritonError(
@@ -105,7 +105,7 @@ class ClusterWorkers:
         return self.client.scheduler_info(n_workers=-1)["workers"]
 
     @staticmethod
-    def _measured(store: Store, batch: Batch) -> Measured:
+    def _measured(store: Store, batch: PointBatch) -> Measured:
         name = batch.reference.name
         records = list(store.records(name))
         own_point = store.kernels()[name][1]
@@ -114,7 +114,7 @@ class ClusterWorkers:
         return Measured(store.programs(name, batch.pipelines), next(iter(store.programs(name, own)), None), known)
 
     @staticmethod
-    def _write(store: Store, batch: Batch, found: Answer) -> None:
+    def _write(store: Store, batch: PointBatch, found: BatchAnswer) -> None:
         name = batch.reference.name
         if batch.measure:
             store.add_metrics(name, batch.measure, found.numbers)
@@ -124,7 +124,7 @@ class ClusterWorkers:
             store.add(found.records, found.programs)
 
     @staticmethod
-    def _crashed(store: Store, batch: Batch, error: BaseException) -> int:
+    def _crashed(store: Store, batch: PointBatch, error: BaseException) -> int:
         if not batch.measure:
             reason = f"its workers ended: {str(error).splitlines()[0][:200]}"
             store.add([Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)])

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.space import is_fixed, segments
-from minitriton.lab.sweeping.states import Failure, State, States
+from minitriton.lab.sweeping.states import State, States, StepFailure
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Step
 
@@ -85,7 +85,7 @@ def commutation(kernels: Sequence[str | Reference]) -> Commutation:
 def _of_level(found: Commutation, states: States, steps: Sequence[Step], at: int, segment: Sequence[Step]) -> None:
     for i, first in enumerate(segment):
         start = states.run(Pipeline(tuple(steps[: at + i])))
-        if isinstance(start, Failure):
+        if isinstance(start, StepFailure):
             return
         for second in segment[i + 1 :]:
             if first.name != second.name:
@@ -104,13 +104,13 @@ def _note(found: Commutation, states: States, start: State, a: Step, b: Step) ->
 
 def _relation(
     start: State,
-    row: State | Failure,
-    column: State | Failure,
-    row_first: State | Failure | None,
-    column_first: State | Failure | None,
+    row: State | StepFailure,
+    column: State | StepFailure,
+    row_first: State | StepFailure | None,
+    column_first: State | StepFailure | None,
 ) -> str:
     ends = (row, column, row_first, column_first)
-    if any(end is None or isinstance(end, Failure) for end in ends):
+    if any(end is None or isinstance(end, StepFailure) for end in ends):
         return FAILS
     if row_first is column_first:
         return SAME
@@ -120,7 +120,7 @@ def _relation(
     return DESTROYED if changes_before and not changes_behind else DIFFER
 
 
-def _behind(states: States, state: State | Failure, step: Step) -> State | Failure | None:
-    if isinstance(state, Failure) or not step.requires <= state.facts:
+def _behind(states: States, state: State | StepFailure, step: Step) -> State | StepFailure | None:
+    if isinstance(state, StepFailure) or not step.requires <= state.facts:
         return None
     return states.follow(state, step)

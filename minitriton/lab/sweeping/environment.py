@@ -31,7 +31,7 @@ from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.search import value_of
 from minitriton.lab.sweeping.space import foreign_passes, is_fixed
-from minitriton.lab.sweeping.states import Failure, State
+from minitriton.lab.sweeping.states import State, StepFailure
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step
 
@@ -136,7 +136,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
     def _advance(self, step: Step) -> None:
         self._steps.append(step)
         following = self._evaluate.judge.states.follow(self._state, step)
-        if isinstance(following, Failure):
+        if isinstance(following, StepFailure):
             name = self._evaluate.subject.name
             self._record = Record(
                 name, str(Pipeline(tuple(self._steps))), Class.FAILED, step.name, str(following.error)

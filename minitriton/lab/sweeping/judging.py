@@ -24,9 +24,9 @@ from minitriton.lab.comparison import Verdict, compare
 from minitriton.lab.execution import Launch, Outcome
 from minitriton.lab.sweeping.metrics import program_digest, run_metrics, static_metrics
 from minitriton.lab.sweeping.point import Point, Settings, settings_text
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.space import is_legal
-from minitriton.lab.sweeping.states import Failure, State, States
+from minitriton.lab.sweeping.states import State, States, StepFailure
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property
@@ -78,7 +78,7 @@ class Judge:
     def __init__(self, subject: Subject, *, run: bool = True, settings: Settings = ()) -> None:
         self.subject, self._run, self._settings = subject, run, settings
         self.states = States(subject.context, subject.make_ir, subject.facts)
-        self.programs: dict[str, Program] = {}
+        self.programs: dict[str, KernelProgram] = {}
         """The different programs so far, by digest."""
         self._by_program: dict[State, Record] = {}
         self._variants: OrderedDict[Settings, Judge] = OrderedDict()
@@ -117,7 +117,7 @@ class Judge:
         if not any(Property.PTX in step.establishes for step in pipeline.steps[-1:]):
             return self._point(text, Class.REFUSED, "", "the pipeline does not lead to PTX; end it with emit-ptx")
         end = self.states.run(pipeline)
-        if isinstance(end, Failure):
+        if isinstance(end, StepFailure):
             return self._point(text, Class.FAILED, end.step, _reason(end.error))
         known = self._by_program.get(end)
         if known is None:
@@ -134,7 +134,7 @@ class Judge:
         if facts.shared > target.max_shared_memory:
             reason = f"needs {facts.shared} bytes of shared memory, and {target.sm} has {target.max_shared_memory}"
             return Record(self.subject.name, "", Class.REFUSED, "", reason, "", metrics)
-        self.programs[digest] = Program(
+        self.programs[digest] = KernelProgram(
             self.subject.name, digest, ptx, target.arch, self.subject.options, self._settings, facts.shared,
             facts.global_scratch, facts.maps,
         )  # fmt: skip

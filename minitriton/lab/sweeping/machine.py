@@ -15,7 +15,7 @@ from minitriton.codegen.cubin import assembler_available, ptx_to_cubin
 from minitriton.codegen.cubin_resources import kernel_resources, text_bytes
 from minitriton.codegen.occupancy import WARPS, blocks_on_sm
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.target import GPUTarget
 
 _SASS_BYTES = 16
@@ -35,7 +35,7 @@ def check_assembler() -> None:
         )
 
 
-def cubin_of(program: Program) -> bytes:
+def cubin_of(program: KernelProgram) -> bytes:
     """The machine code: what is known of it, else assembled as a compile assembles it. Raises `MinitritonError` with the
     assembler's message."""
     return program.cubin or _assembled(program)
@@ -52,7 +52,7 @@ class _Options:
 
 
 @functools.lru_cache(maxsize=256)
-def _assembled(program: Program) -> bytes:
+def _assembled(program: KernelProgram) -> bytes:
     options = program.options
     given = _Options(
         enable_fp_fusion=options.enable_fp_fusion,
@@ -77,7 +77,7 @@ def threads_of(ptx: str) -> int:
     return math.prod(int(n) for n in found[1].split(",") if n.strip()) if found else 0
 
 
-def machine_metrics(program: Program) -> dict[str, float]:
+def machine_metrics(program: KernelProgram) -> dict[str, float]:
     """`registers`, `spill_bytes`, `sass_instructions`, `cubin_bytes`, `occupancy` and `cubin_seconds`."""
     check_assembler()
     start = time.perf_counter()
@@ -103,7 +103,7 @@ _SASS = {
 }
 
 
-def sass_metrics(program: Program) -> dict[str, float]:
+def sass_metrics(program: KernelProgram) -> dict[str, float]:
     """How many instructions of each kind the disassembly has; what is no memory access and no control is `sass_math`."""
     from minitriton.tools.disasm import get_sass
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.machine import machine_metrics, sass_metrics
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.subject import Subject
 
 
 def measured(
     group: str,
     subject: Subject | None,
-    own: Program | None,
-    programs: Sequence[Program],
+    own: KernelProgram | None,
+    programs: Sequence[KernelProgram],
     known: Mapping[str, dict[str, float]],
 ) -> dict[str, dict[str, float]]:
     """The metrics of `group` of `programs`, by digest. `known`: what was measured of each before."""

@@ -18,7 +18,7 @@ from minitriton.lab.sweeping.machine import check_assembler
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table
-from minitriton.lab.sweeping.workers import Batch, Work, Workers, progress_text
+from minitriton.lab.sweeping.workers import PointBatch, Work, WorkerProcesses, progress_text
 
 ASSEMBLED_AT_ONCE = 10
 TIMED_AT_ONCE = 48
@@ -65,7 +65,7 @@ def measure(
     known = first.kernels()
     wanted = {k: Reference.of_text(ref) for k, (ref, _) in known.items() if kernels is None or k in kernels}
     start = time.monotonic()
-    workers = Workers(Work(Path(store), first.compiler), jobs, limit)
+    workers = WorkerProcesses(Work(Path(store), first.compiler), jobs, limit)
     add_groups(first, workers, wanted, groups, None, progress, again=again)
     records = [record for kernel in wanted for record in first.records(kernel)]
     first.close()
@@ -74,7 +74,7 @@ def measure(
 
 def add_groups(
     store: Store,
-    workers: Workers | ClusterWorkers,
+    workers: WorkerProcesses | ClusterWorkers,
     kernels: Mapping[str, Reference],
     groups: Sequence[str],
     points: Mapping[str, set[str]] | None,
@@ -84,13 +84,15 @@ def add_groups(
 ) -> None:
     """Measures `groups` of the programs of `kernels` that lack them, of `points` where given. GPU times are taken by one process."""
     for group in groups:
-        batches: list[Batch] = []
+        batches: list[PointBatch] = []
         for name, reference in kernels.items():
             wanted = _programs_of(store.records(name), None if points is None else points[name])
             known = set() if again else store.measured(name, group)
             left = [digest for digest in wanted if digest not in known]
             size = TIMED_AT_ONCE if group == "time" else ASSEMBLED_AT_ONCE
-            batches += [Batch(reference, tuple(left[at : at + size]), 0, group) for at in range(0, len(left), size)]
+            batches += [
+                PointBatch(reference, tuple(left[at : at + size]), 0, group) for at in range(0, len(left), size)
+            ]
         total, done, since = sum(len(b.pipelines) for b in batches), 0, time.monotonic()
         if batches:
             for count in workers.judge([batches], at_once=1 if group == "time" else None):

@@ -15,7 +15,7 @@ from minitriton.target.tensor_map import DescriptorCopy
 
 
 @dataclass(frozen=True)
-class Program:
+class KernelProgram:
     """`digest` names it among those of `kernel`. `settings` say how its launch differs from the kernel's own."""
 
     kernel: str
@@ -52,7 +52,7 @@ class Program:
         }  # fmt: skip
 
     @classmethod
-    def of(cls, kernel: str, digest: str, ptx: str, about: dict[str, Any], cubin: bytes = b"") -> Program:
+    def of(cls, kernel: str, digest: str, ptx: str, about: dict[str, Any], cubin: bytes = b"") -> KernelProgram:
         """What `about` and the rest were made of."""
         options = {n: _frozen(v) for n, v in about["options"].items()}
         return cls(

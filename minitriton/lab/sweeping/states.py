@@ -55,7 +55,7 @@ class State:
     facts: frozenset[Property]
     digest: Digest
     launch_facts: LaunchFacts = LaunchFacts()
-    edges: dict[int, State | Failure] = field(default_factory=dict[int, "State | Failure"], repr=False)
+    edges: dict[int, State | StepFailure] = field(default_factory=dict[int, "State | StepFailure"], repr=False)
     """Where steps lead, by their numbers."""
     edge_seconds: dict[int, float] = field(default_factory=dict[int, float], repr=False)
     """What each step from here took when it was run."""
@@ -67,7 +67,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Failure:
+class StepFailure:
     """A step that raised, by name, and what it said."""
 
     step: str
@@ -99,7 +99,7 @@ class States:
         self._context, self._make = context, make
         self._fingerprints = Fingerprints()
         self._known: dict[tuple[Digest, frozenset[Property], LaunchFacts], State] = {}
-        self._outcomes: dict[tuple[Digest, int], _Outcome | Failure] = {}
+        self._outcomes: dict[tuple[Digest, int], _Outcome | StepFailure] = {}
         self._origins: dict[Digest, tuple[Digest, Step]] = {}
         """How each program but the first was first made."""
         self._values: OrderedDict[Digest, ModuleOp | str] = OrderedDict()
@@ -112,17 +112,17 @@ class States:
         self._known[self.first.digest, facts, LaunchFacts()] = self.first
         self._keep(self.first.digest, module)
 
-    def run(self, pipeline: Pipeline) -> State | Failure:
+    def run(self, pipeline: Pipeline) -> State | StepFailure:
         """The state that `pipeline` ends in, or the step that failed."""
         state = self.first
         for step in pipeline.steps:
             following = self.follow(state, step)
-            if isinstance(following, Failure):
+            if isinstance(following, StepFailure):
                 return following
             state = following
         return state
 
-    def follow(self, state: State, step: Step) -> State | Failure:
+    def follow(self, state: State, step: Step) -> State | StepFailure:
         """Where `step` leads from `state`."""
         self.steps_asked += 1
         number = step_number(step)
@@ -134,7 +134,7 @@ class States:
     def seconds(self, pipeline: Pipeline) -> dict[str, float]:
         """What the steps of `pipeline` took, by the stage that they start from; what was merged counts what it took once."""
         found: dict[str, float] = dict.fromkeys(("ttir_seconds", "ttgir_seconds", "llir_seconds", "ptx_seconds"), 0.0)
-        state: State | Failure = self.first
+        state: State | StepFailure = self.first
         for step in pipeline.steps:
             assert isinstance(state, State)
             number = step_number(step)
@@ -184,11 +184,11 @@ class States:
         module = copy_of(value)
         return _Copy(module, frozen(parts_of(module)))
 
-    def _step(self, state: State, step: Step, number: int) -> State | Failure:
+    def _step(self, state: State, step: Step, number: int) -> State | StepFailure:
         outcome = self._outcomes.get((state.digest, number))
         if outcome is None:
             outcome = self._outcomes[state.digest, number] = self._run(state.digest, step)
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, StepFailure):
             return outcome
         state.edge_seconds[number] = outcome.seconds
         facts = (state.facts - step.destroys) | step.establishes
@@ -199,7 +199,7 @@ class States:
             known = self._known[key] = State(facts, outcome.digest, launch_facts)
         return known
 
-    def _run(self, before: Digest, step: Step) -> _Outcome | Failure:
+    def _run(self, before: Digest, step: Step) -> _Outcome | StepFailure:
         self.steps_run += 1
         start = time.perf_counter()
         try:
@@ -210,7 +210,7 @@ class States:
                 return self._of_module(before, step, copy, time.perf_counter() - start)
             text = step.translate(self._value(before))
         except Exception as error:
-            return Failure(step.name, error)
+            return StepFailure(step.name, error)
         self._note(text, before, step, text)
         return _Outcome(text, time.perf_counter() - start, None)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.runtime.cache import compiler_fingerprint
 
 VERSION = 2
@@ -73,7 +73,7 @@ class Store:
                 help="give another file, or read this one with the minitriton that wrote it",
             )
 
-    def add(self, records: Iterable[Record], programs: Iterable[Program] = ()) -> None:
+    def add(self, records: Iterable[Record], programs: Iterable[KernelProgram] = ()) -> None:
         """Writes `records`, and what assembling and launching their `programs` again takes, in one transaction; points that are
         there already stay as they are."""
         rows = list(records)
@@ -135,15 +135,15 @@ class Store:
         rows = self._db.execute("SELECT kernel, reference, own FROM kernels WHERE compiler = ?", (self.compiler,))
         return {kernel: (reference, own) for kernel, reference, own in rows}
 
-    def programs(self, kernel: str, digests: Iterable[str]) -> list[Program]:
+    def programs(self, kernel: str, digests: Iterable[str]) -> list[KernelProgram]:
         """The programs of `kernel` that `digests` name, in that order; those that are not kept are left out."""
         ask = "SELECT ptx, about, cubin FROM programs WHERE compiler = ? AND kernel = ? AND program = ?"
-        found: list[Program] = []
+        found: list[KernelProgram] = []
         for digest in digests:
             row = self._db.execute(ask, (self.compiler, kernel, digest)).fetchone()
             if row is not None:
                 ptx, about = zlib.decompress(row[0]).decode(), json.loads(row[1])
-                found.append(Program.of(kernel, digest, ptx, about, zlib.decompress(row[2]) if row[2] else b""))
+                found.append(KernelProgram.of(kernel, digest, ptx, about, zlib.decompress(row[2]) if row[2] else b""))
         return found
 
     def measured(self, kernel: str, group: str) -> set[str]:

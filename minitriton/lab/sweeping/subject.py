@@ -39,7 +39,7 @@ OPTIONS = frozenset(f.name for f in fields(CUDAOptions)) - {"pipeline", "without
 
 
 @dataclass(frozen=True)
-class Large:
+class LargeLaunch:
     """`arguments()` makes the big launch's arguments; `grid_of` gives its grid by the kernel's constants."""
 
     arguments: Callable[[], Arguments]
@@ -67,7 +67,7 @@ class Subject:
     tolerance: float = 0.0
     """How far numbers may be from those of the kernel's own meaning, relatively, where the element type's tolerance is less: for
     products in tf32, and sums of what was rounded to halves."""
-    large: Large | None = None
+    large: LargeLaunch | None = None
     """A launch big enough to be timed, of the same work a program; None where the launch itself is timed."""
     _context: Context | None = field(default=None, repr=False)
     _module: ModuleOp | None = field(default=None, repr=False)

@@ -27,7 +27,7 @@ from minitriton.lab.sweeping.references import Reference, references
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table
-from minitriton.lab.sweeping.workers import Batch, Work, Workers, progress_text
+from minitriton.lab.sweeping.workers import PointBatch, Work, WorkerProcesses, progress_text
 from minitriton.pass_manager import Pipeline
 
 BATCH = 50
@@ -75,7 +75,7 @@ def sweep(
             check_possible(set(groups) - {"time"})
             return _judged(plan, work, groups, ClusterWorkers(work, client, limit), progress)
         check_possible(groups)
-        return _judged(plan, work, groups, Workers(work, jobs, limit), progress)
+        return _judged(plan, work, groups, WorkerProcesses(work, jobs, limit), progress)
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,14 @@ def _judged(
     plan: _Plan,
     work: Work,
     groups: Sequence[str],
-    workers: Workers | ClusterWorkers,
+    workers: WorkerProcesses | ClusterWorkers,
     progress: Callable[[str], None] | None,
 ) -> Table:
     store = Store(work.store, work.compiler)
     wanted: dict[str, set[str]] = {}
     total = 0
 
-    def batches() -> Iterator[list[Batch]]:
+    def batches() -> Iterator[list[PointBatch]]:
         """What is to be judged, kernel by kernel: points are drawn while others are judged."""
         nonlocal total
         for reference in plan.kernels:
@@ -125,7 +125,7 @@ def _judged(
             known = store.known(reference.name)
             left = [text for text in points if text not in known]
             total += len(left)
-            yield [Batch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
+            yield [PointBatch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
 
     done, since = 0, time.monotonic()
     for count in workers.judge(batches()):

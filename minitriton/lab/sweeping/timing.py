@@ -22,7 +22,7 @@ from pathlib import Path
 from minitriton.errors import MinitritonError
 from minitriton.lab.device_memory import DeviceArguments, on_device
 from minitriton.lab.sweeping.machine import cubin_of, entry_of, threads_of
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.subject import Subject
 from minitriton.runtime.driver import CudaDriver, get_driver, has_gpu
 from minitriton.runtime.launching.launcher import Launcher, LaunchShape
@@ -59,7 +59,7 @@ class _Timed:
 
 
 def time_programs(
-    subject: Subject, own: Program | None, programs: Sequence[Program], rounds: int = ROUNDS
+    subject: Subject, own: KernelProgram | None, programs: Sequence[KernelProgram], rounds: int = ROUNDS
 ) -> dict[str, dict[str, float]]:
     """Times `programs`, and `own` beside them. A program is left out that cannot be assembled or launched. Processes of one
     machine time in turns.
@@ -129,7 +129,7 @@ class _Clock:
     def _call(self, name: str, *arguments: object) -> None:
         self.driver.check(name, getattr(self.driver.library, name)(*arguments))
 
-    def prepare(self, subject: Subject, program: Program, arguments: DeviceArguments) -> _Timed | None:
+    def prepare(self, subject: Subject, program: KernelProgram, arguments: DeviceArguments) -> _Timed | None:
         """The program's graph, after a few launches; None where it cannot be assembled or does not fit the device."""
         try:
             loaded = self.driver.load(entry_of(program.ptx), cubin_of(program), program.shared, self.device)

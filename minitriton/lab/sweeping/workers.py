@@ -25,7 +25,7 @@ from minitriton.lab.sweeping.judging import Class, Judge, Record
 from minitriton.lab.sweeping.machine import cubin_of
 from minitriton.lab.sweeping.measured import measured
 from minitriton.lab.sweeping.point import Point
-from minitriton.lab.sweeping.program import Program
+from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
 from minitriton.runtime.driver import has_gpu
@@ -48,7 +48,7 @@ _READY = "ready"
 
 
 @dataclass(frozen=True)
-class Batch:
+class PointBatch:
     """Points of one kernel, as text; or, to `measure` a group of metrics, the digests of its programs. `tries`: how often it has
     ended a process."""
 
@@ -80,7 +80,7 @@ def _judge_batches(work: Work, connection: Connection) -> None:
     bench = Bench(work.run)
     connection.send(_READY)
     while True:
-        batch: Batch = connection.recv()
+        batch: PointBatch = connection.recv()
         start = time.process_time()
         try:
             if batch.measure:
@@ -120,7 +120,7 @@ class Bench:
             judge = self._judges[reference] = Judge(reference.subject(), run=self._run)
         return judge
 
-    def judged(self, batch: Batch, known: set[str]) -> tuple[list[Record], list[Program]]:
+    def judged(self, batch: PointBatch, known: set[str]) -> tuple[list[Record], list[KernelProgram]]:
         """The records of the points that are not `known`, and the programs that no batch before gave."""
         judge = self._judge(batch.reference)
         records = [judge.record(text) for text in batch.pipelines if text not in known]
@@ -129,7 +129,7 @@ class Bench:
         written.update(p.digest for p in fresh)
         return records, list({p.digest: p for p in fresh}.values())
 
-    def measured(self, batch: Batch, store: Store) -> dict[str, dict[str, float]]:
+    def measured(self, batch: PointBatch, store: Store) -> dict[str, dict[str, float]]:
         """The metrics of a group of the batch's programs, from `store`, which keeps their machine code."""
         name = batch.reference.name
         records = list(store.records(name))
@@ -141,7 +141,11 @@ class Bench:
         return numbers
 
     def numbers(
-        self, batch: Batch, programs: list[Program], own: Program | None, known: dict[str, dict[str, float]]
+        self,
+        batch: PointBatch,
+        programs: list[KernelProgram],
+        own: KernelProgram | None,
+        known: dict[str, dict[str, float]],
     ) -> tuple[dict[str, dict[str, float]], dict[str, bytes]]:
         """The metrics of a group of `programs` by digest, and their machine code where the group is of it."""
         subject = self._judge(batch.reference).subject if batch.measure == "time" else None
@@ -154,13 +158,13 @@ class Bench:
 class _Worker:
     process: subprocess.Popen[bytes]
     connection: Connection
-    batch: Batch | None = None
+    batch: PointBatch | None = None
     since: float = 0.0
     kernels: set[Reference] = field(default_factory=set[Reference])
     is_ready: bool = False
 
 
-class Workers:
+class WorkerProcesses:
     """`jobs` processes. `judge(batches)` yields the number of points done as each batch ends."""
 
     def __init__(self, work: Work, jobs: int, limit: float = 60.0) -> None:
@@ -169,7 +173,7 @@ class Workers:
         self._workers: list[_Worker] = []
         self._lost_at_start = 0
 
-    def judge(self, batches: Iterable[list[Batch]], at_once: int | None = None) -> Iterator[int]:
+    def judge(self, batches: Iterable[list[PointBatch]], at_once: int | None = None) -> Iterator[int]:
         """Has `batches` judged, kernel by kernel as they are made, by `at_once` processes at most. Raises what a process could not do for
         any point, such as write the store."""
         waiting, source = _Waiting(), iter(batches)
@@ -203,7 +207,7 @@ class Workers:
         connection.send(self.work)
         return _Worker(process, connection)
 
-    def _give(self, worker: _Worker, batch: Batch) -> None:
+    def _give(self, worker: _Worker, batch: PointBatch) -> None:
         worker.batch, worker.since = batch, time.monotonic()
         worker.kernels.add(batch.reference)
         worker.connection.send(batch)
@@ -261,7 +265,9 @@ class Workers:
             store.add([record])
             store.close()
             return 1
-        waiting.put_back([Batch(batch.reference, (text,), batch.tries + 1, batch.measure) for text in batch.pipelines])
+        waiting.put_back(
+            [PointBatch(batch.reference, (text,), batch.tries + 1, batch.measure) for text in batch.pipelines]
+        )
         return 0
 
     def _end(self) -> None:
@@ -277,10 +283,10 @@ class _Waiting:
     """Batches not given out yet, by kernel."""
 
     def __init__(self) -> None:
-        self._by_kernel: dict[Reference, deque[Batch]] = {}
+        self._by_kernel: dict[Reference, deque[PointBatch]] = {}
         self._taken: set[Reference] = set()
 
-    def take(self, source: Iterator[list[Batch]]) -> bool:
+    def take(self, source: Iterator[list[PointBatch]]) -> bool:
         """Adds the batches of the next kernel that has some; False where there is none."""
         for batches in source:
             for batch in batches:
@@ -295,7 +301,7 @@ class _Waiting:
     def __bool__(self) -> bool:
         return any(self._by_kernel.values())
 
-    def next_for(self, kernels: set[Reference]) -> Batch | None:
+    def next_for(self, kernels: set[Reference]) -> PointBatch | None:
         """A batch of a kernel that the process knows, else of one that no process has begun, else of the one with most left."""
         left = {reference: len(queue) for reference, queue in self._by_kernel.items() if queue}
         if not left:
@@ -306,7 +312,7 @@ class _Waiting:
         self._taken.add(chosen)
         return self._by_kernel[chosen].popleft()
 
-    def put_back(self, batches: list[Batch]) -> None:
+    def put_back(self, batches: list[PointBatch]) -> None:
         """Batches to be given out again."""
         for batch in batches:
             self._by_kernel[batch.reference].append(batch)

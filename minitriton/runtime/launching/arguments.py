@@ -20,8 +20,8 @@ from minitriton.compilation.ast_source import TypeName
 from minitriton.errors import MinitritonError
 from minitriton.host.containers import is_tuple
 from minitriton.runtime.launching.host_values import (
-    Descriptor,
     Exchangeable,
+    HostDescriptor,
     Tensor,
     is_descriptor,
     is_exchangeable,
@@ -324,7 +324,7 @@ def _like(named: tuple[object, ...], items: tuple[_T, ...]) -> tuple[_T, ...]:
     return make(*items)
 
 
-def _specialize_descriptor(arg: Descriptor) -> Specialization:
+def _specialize_descriptor(arg: HostDescriptor) -> Specialization:
     given = getattr(arg, "layout", None)
     layout = "" if given is None else f",{given!r}"
     return (f"tensordesc<{dtype_name(arg.base.dtype)}{list(arg.block_shape)}{layout}>", None)

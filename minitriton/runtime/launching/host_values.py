@@ -13,14 +13,14 @@ Grid: TypeAlias = "Size | Callable[[dict[str, Any]], Size]"
 """How many programs there are along one to three axes, or a function of the arguments by name to that."""
 
 
-class Array(Protocol):
+class LaunchedArray(Protocol):
     """What has elements."""
 
     @property
     def dtype(self) -> object: ...
 
 
-class Tensor(Array, Protocol):
+class Tensor(LaunchedArray, Protocol):
     """What a launch asks of a tensor of torch, and of what passes for one."""
 
     def data_ptr(self) -> int: ...
@@ -28,11 +28,11 @@ class Tensor(Array, Protocol):
     def numel(self) -> int: ...
 
 
-class Descriptor(Protocol):
+class HostDescriptor(Protocol):
     """What a launch asks of a tensor descriptor: sizes and strides are in elements."""
 
     @property
-    def base(self) -> Array: ...
+    def base(self) -> LaunchedArray: ...
 
     @property
     def shape(self) -> Sequence[int]: ...
@@ -74,7 +74,7 @@ def is_tensor(arg: object) -> TypeGuard[Tensor]:
     return offers(arg, "data_ptr")
 
 
-def is_descriptor(arg: object) -> TypeGuard[Descriptor]:
+def is_descriptor(arg: object) -> TypeGuard[HostDescriptor]:
     """Whether `arg` is a tensor descriptor."""
     return offers(arg, "block_shape") and offers(arg, "base")
 
