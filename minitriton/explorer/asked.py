@@ -80,24 +80,33 @@ class Asked:
     @classmethod
     def of_plain(cls, found: Json) -> Asked:
         """The reverse of `plain`. Raises `MinitritonError` for anything else."""
-        if not isinstance(found, dict) or not isinstance(found.get("source"), str):
+        source = found.get("source") if isinstance(found, dict) else None
+        if not isinstance(found, dict) or not isinstance(source, str):
             raise MinitritonError("a state is an object with a `source`")
         unknown = set(found) - {f.name for f in fields(cls)}
         if unknown:
             raise MinitritonError(f"a state has no {', '.join(sorted(unknown))}")
         try:
-            lists = {
-                name: tuple(map(str, _list(found[name])))
-                for name in ("options", "numbers", "sizes", "loads")
-                if name in found
-            }
-            edits = tuple((str(kind), str(text)) for kind, text in map(_list, _list(found.get("edits", []))))
-            states = tuple(map(_edited, _list(found.get("states", []))))
-        except (TypeError, ValueError, KeyError) as error:
+            return cls(
+                source=source,
+                signature=_text(found, "signature") or "",
+                arch=_number(found, "arch"),
+                options=_texts(found, "options"),
+                pipeline=_text(found, "pipeline"),
+                edits=tuple((str(kind), str(text)) for kind, text in map(_list, _list(found.get("edits", [])))),
+                kernel_text=_text(found, "kernel_text"),
+                states=tuple(map(_edited, _list(found.get("states", [])))),
+                grid=_text(found, "grid"),
+                numbers=_texts(found, "numbers"),
+                sizes=_texts(found, "sizes"),
+                inputs=_text(found, "inputs"),
+                seed=_number(found, "seed") or 0,
+                loads=_texts(found, "loads"),
+                launch=_text(found, "launch"),
+                anyway=_truth(found, "anyway"),
+            )
+        except (TypeError, ValueError) as error:
             raise MinitritonError(f"the state cannot be read: {error}") from None
-        if not isinstance(found.get("anyway", False), bool):
-            raise MinitritonError("`anyway` is true or false")
-        return cls(**{**found, **lists, "edits": edits, "states": states})
 
     def command(self, verb: str = "explore") -> str:
         """The command line that shows the same. Texts that were edited are in its `--state`."""
@@ -124,6 +133,31 @@ def _list(found: Json) -> list[Json]:
     if not isinstance(found, list | tuple):
         raise TypeError(f"{found!r} is no list")
     return list(found)
+
+
+def _texts(found: Question, name: str) -> tuple[str, ...]:
+    return tuple(map(str, _list(found.get(name, []))))
+
+
+def _text(found: Question, name: str) -> str | None:
+    value = found.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError(f"`{name}` is a text, not {value!r}")
+
+
+def _number(found: Question, name: str) -> int | None:
+    value = found.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise TypeError(f"`{name}` is a whole number, not {value!r}")
+
+
+def _truth(found: Question, name: str) -> bool:
+    value = found.get(name, False)
+    if isinstance(value, bool):
+        return value
+    raise TypeError(f"`{name}` is true or false, not {value!r}")
 
 
 def _edited(found: Json) -> EditedState:

@@ -10,6 +10,7 @@ import pytest
 
 from minitriton.errors import BrokenContract, MinitritonError, PipelineError
 from minitriton.explorer.asked import Asked
+from minitriton.explorer.wire import Json
 from minitriton.explorer.worker import as_error
 from minitriton.explorer.workshop import Workshop
 
@@ -234,3 +235,16 @@ def test_what_contracts_refuse_can_be_run_anyway_and_what_breaks_is_named(worksh
     assert "networks.py:278" in broken[0]["why"] and "without a barrier between" in broken[0]["why"]
     with pytest.raises(MinitritonError, match="true or false"):
         Asked.of_plain({**anyway.plain(), "anyway": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"arch": "abc"}, "`arch` is a whole number"),
+        ({"signature": 5}, "`signature` is a text"),
+        ({"seed": [1]}, "`seed`"),
+    ],
+)
+def test_a_state_of_wrong_types_is_refused_where_it_is_read(given: dict[str, Json], message: str) -> None:
+    with pytest.raises(MinitritonError, match=message):
+        Asked.of_plain({"source": "x", **given})
