@@ -120,7 +120,7 @@ def _access(facts: Facts, number: int, op: Operation) -> AccessFact:
 def mask_of(op: Operation) -> SSAValue | None:
     """The mask of the access; operand segments say whether it has one."""
     mask = getattr(op, "mask", None)
-    return mask if isinstance(mask, SSAValue) else None
+    return mask if instance_of(mask, SSAValue) else None
 
 
 def _said(limit: str, width: int, size: int, chain: list[ValueFact], claim: Claim | None, axis: int) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from typing import Any
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked
 from minitriton.explorer.page_file import live_page
+from minitriton.explorer.wire import Json
 from minitriton.explorer.worker import Worker, error_bytes
 
 HOST = "127.0.0.1"
@@ -107,7 +108,7 @@ def application(guard: Guard, asked: list[Asked], workers: dict[str, Worker]) ->
             return PlainTextResponse("the question is too long\n", 413, _HEADERS)
         name = request.path_params["name"]
         try:
-            given = json.loads(await request.body())
+            given: Json = json.loads(await request.body())
         except ValueError:
             return PlainTextResponse("the question is no JSON\n", 400, _HEADERS)
         worker = workers[_PROCESSES.get(name, "answering")]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 
-def _value(found: Any) -> Any:
+def _value(found: dict[str, str] | list[object] | str | float | None) -> Any:
     return getattr(importlib.import_module("triton.language"), found["dtype"]) if isinstance(found, dict) else found
 
 
