@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+from minitriton.host.json_values import Json
+
 Question = dict[str, Json]
 """What a page asks with: `asked`, a state as `Asked.plain` writes it, and what the service takes."""
 

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import CallSiteLoc, ModuleOp, NameLoc
 from xdsl.ir import Attribute, Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.lab.arguments import array_of
 from minitriton.lab.comparison import Verdict, compare, differing
@@ -61,7 +62,7 @@ def _suspects(old: Trace, new: Trace) -> list[OpTrace]:
         by_key.setdefault(entry.key, []).append(entry)
         at_place.setdefault(entry.key[0], set()).update(entry.digests)
         everywhere.update(entry.digests)
-    suspects = []
+    suspects: list[OpTrace] = []
     for entry in new.ops.values():
         place = entry.key[0]
         expected = at_place.get(place, everywhere) if place is not None else everywhere
@@ -114,7 +115,7 @@ def _run_with(launch: Launch, module: ModuleOp, chosen: Operation, values: list[
 
 
 def _same_form(a: object, b: object) -> bool:
-    if isinstance(a, tuple) and isinstance(b, tuple):
+    if instance_of(a, TUPLE) and instance_of(b, TUPLE):
         return len(a) == len(b) and all(_same_form(x, y) for x, y in zip(a, b, strict=True))
     return np.asarray(a).shape == np.asarray(b).shape and getattr(a, "dtype", None) == getattr(b, "dtype", None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from minitriton.commands.signature import DIVISIBLE, split_items, typed
 from minitriton.compilation.ast_source import ASTSource, TypeName
@@ -78,11 +78,11 @@ def _of_module(source: IRSource, module: ModuleOp) -> Parameters:
     found = Parameters()
     function = next(op for op in module.ops if isinstance(op, tt.FuncOp) and op.sym_name.data == source.entry)
     arguments = function.args
-    hints = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(arguments)
+    hints = function.arg_attrs.data if function.arg_attrs is not None else [None] * len(arguments)
     for argument, kind, attributes in zip(arguments, source.parameters, hints, strict=True):
         name = argument.name_hint or str(argument.index)
         found.kinds[name if name not in found.kinds else str(argument.index)] = kind
-        hint = attributes.data.get("tt.divisibility") if isinstance(attributes, DictionaryAttr) else None
+        hint = attributes.data.get("tt.divisibility") if attributes is not None else None
         if instance_of(hint, IntegerAttr) and hint.value.data % 16 == 0:
             found.divisible.append(name)
     return found

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from minitriton.analysis.locations import source_location
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import SourceLocation
 from minitriton.lab.execution import Launch, Outcome
 
@@ -65,7 +66,7 @@ def trace(launch: Launch, module: ModuleOp) -> Trace:
 
 def digest(value: object) -> int:
     """A number that equal values share. One number broadcast and that number alone are equal."""
-    if isinstance(value, tuple):
+    if instance_of(value, TUPLE):
         return hash(tuple(digest(part) for part in value))
     try:
         array = np.asarray(value)

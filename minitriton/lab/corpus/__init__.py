@@ -11,6 +11,7 @@ A file of one's own joins by `corpus.add("my_kernels.py")`: a Triton program who
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,7 +90,11 @@ def subject_of(case: Case, *, seed: int = 0, arch: int = 90) -> Subject:
     kernel = getattr(load_file(Path(case.file).with_suffix(".py"), "minitriton"), case.kernel)
     inputs = case.inputs(random_numbers(seed))
     options: dict[str, object] = {**case.launch_options}
-    grid = case.grid if case.grid_of is None else lambda at: case.grid_at(case.sizes, at)
+
+    def grid_of(constants: Mapping[str, object]) -> tuple[int, ...]:
+        return case.grid_at(case.sizes, constants)
+
+    grid = case.grid if case.grid_of is None else grid_of
     found = Subject.of_call(
         kernel, inputs, grid, name=case.name, arch=arch, options=options, choices=case.choices, **case.constexprs
     )

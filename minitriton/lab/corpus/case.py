@@ -143,10 +143,10 @@ def collector(file: str) -> tuple[list[Case], Callable[..., Callable[[Kernel], K
             name = kernel.fn.__name__
             where = str(Path(file).with_suffix(""))
             how = (tolerance, exact_order, num_warps)
-            fixed = grid if isinstance(grid, tuple) else (1,)
+            fixed, grid_of = ((1,), grid) if callable(grid) else (grid, None)
             made = Case(
                 name, where, name, functools.partial(inputs, **(sizes or {})), constexprs, fixed, expected, *how,
-                num_ctas=num_ctas, sizes=sizes or {}, choices=choices or {}, grid_of=None if isinstance(grid, tuple) else grid,
+                num_ctas=num_ctas, sizes=sizes or {}, choices=choices or {}, grid_of=grid_of,
                 large=None if large is None else LargeCase(large, functools.partial(inputs, **large)),
             )  # fmt: skip
             cases.append(replace(made, grid=made.grid_at(made.sizes, constexprs)))

@@ -7,9 +7,11 @@ another kernel, `gelu`    →  {"global": "gelu"}          what the kernel's own
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import MinitritonError
+from minitriton.host.json_values import Json
 from minitriton.language.dtypes import dtype
 from minitriton.language.signatures import str_to_ty
 from minitriton.language.values import constexpr
@@ -17,15 +19,15 @@ from minitriton.language.values import constexpr
 _PLAIN = (bool, int, float, str, type(None))
 
 
-def written(value: Any, names: dict[str, Any]) -> Any:
+def written(value: object, names: Mapping[str, object]) -> Json:
     """`value` for JSON; `names` are those that the kernel's file has. Raises `MinitritonError` for what cannot be written."""
     if isinstance(value, constexpr):
         value = value.value
     if isinstance(value, dtype):
         return {"dtype": value.name}
-    if type(value) in _PLAIN:
+    if type(value) in _PLAIN and isinstance(value, _PLAIN):
         return value
-    if isinstance(value, tuple):
+    if instance_of(value, TUPLE):
         return {"tuple": [written(one, names) for one in value]}
     name = next((name for name, known in names.items() if known is value), None)
     if name is None:
@@ -36,15 +38,17 @@ def written(value: Any, names: dict[str, Any]) -> Any:
     return {"global": name}
 
 
-def read(found: Any, names: dict[str, Any]) -> Any:
+def read(found: Json, names: Mapping[str, object]) -> object:
     """The reverse of `written`."""
-    if not isinstance(found, dict):
-        return found
-    kind, value = next(iter(found.items()))
-    if kind == "dtype":
-        return str_to_ty(value)
-    if kind == "tuple":
-        return tuple(read(one, names) for one in value)
+    match found:
+        case {"dtype": str(name)}:
+            return str_to_ty(name)
+        case {"tuple": list(items)}:
+            return tuple(read(one, names) for one in items)
+        case {"global": str(value)}:
+            pass
+        case _:
+            return found
     if value not in names:
         raise MinitritonError(
             f"the kernel's file has no {value!r}, which the recorded launch was given", help="record the launch again"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
+from minitriton.host.json_values import Json, frozen
 
 FORMAT = 1
 DESCRIPTION, ARRAYS, IR = "launch.json", "arrays.npz", "kernel.ttir"
@@ -79,9 +80,9 @@ class RecordedLaunch:
     """SHA-256 of the file as it was."""
     grid: tuple[int, int, int]
     arch: int
-    options: dict[str, Any]
+    options: dict[str, Json]
     signature: dict[str, Kind]
-    constants: list[tuple[list[int], Any]]
+    constants: list[tuple[list[int], Json]]
     """Values of compile-time parameters by their paths, as `replay.constant` reads them."""
     divisible: list[list[int]]
     """Paths of the parameters that are divisible by 16."""
@@ -142,20 +143,15 @@ def launches_in(folder: Path) -> list[Path]:
 
 
 def _launch_of(given: dict[str, Any], folder: Path) -> RecordedLaunch:
-    arguments = [
-        Passed(
-            **{
-                **one,
-                "view": one["view"] and View(**_tuples(one["view"])),
-                "block": one["block"] and DescriptorBlock(**_tuples(one["block"])),
-            }
-        )
-        for one in given["arguments"]
-    ]
-    spans = {name: Span(**one) for name, one in given["spans"].items()}
     x, y, z = map(int, given["grid"])
-    return RecordedLaunch(**{**given, "arguments": arguments, "spans": spans, "grid": (x, y, z), "folder": folder})
+    given["arguments"] = list(map(_passed, given["arguments"]))
+    given["spans"] = {name: Span(**one) for name, one in given["spans"].items()}
+    given["grid"], given["folder"] = (x, y, z), folder
+    return RecordedLaunch(**given)
 
 
-def _tuples(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+def _passed(given: dict[str, Any]) -> Passed:
+    for name, kind in (("view", View), ("block", DescriptorBlock)):
+        parts: dict[str, Json] | None = given[name]
+        given[name] = parts and kind(**{part: frozen(value) for part, value in parts.items()})
+    return Passed(**given)

@@ -73,7 +73,7 @@ def space_of(given: argparse.Namespace, *, legal: bool = True) -> Space:
     if given.space is not None:
         return Space.parse(given.space)
     vary = dict(Space.parse(" ".join(given.vary)).vary)
-    insert = foreign_passes() if given.insert == "all" else tuple(filter(None, given.insert.split(",")))
+    insert = foreign_passes() if given.insert == "all" else tuple(name for name in str(given.insert).split(",") if name)
     return Space(
         insert=insert, legal=legal, vary=vary, constants=given.constants, llvm=given.llvm, layouts=given.layouts
     )

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import is_fixed, segments
 from minitriton.lab.sweeping.states import State, States, StepFailure
 from minitriton.pass_manager import Pipeline
@@ -70,7 +70,7 @@ class Commutation:
 def commutation(kernels: Sequence[str | Reference]) -> Commutation:
     """Runs every two passes of each level both ways on each kernel."""
     found = Commutation()
-    for reference in [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]:
+    for reference in references_of(kernels):
         subject = reference.subject()
         states = States(subject.context, subject.make_ir, subject.facts)
         at = 0

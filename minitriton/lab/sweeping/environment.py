@@ -28,7 +28,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.point import Point
-from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.search import value_of
 from minitriton.lab.sweeping.space import foreign_passes, is_fixed
 from minitriton.lab.sweeping.states import State, StepFailure
@@ -77,7 +77,7 @@ class PassOrderEnvironment(gymnasium.Env[np.ndarray, int]):
         foreign: bool = False,
         render_mode: str | None = None,
     ) -> None:
-        found = [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]
+        found = references_of(kernels)
         self.render_mode = render_mode
         self.objective = objective
         self._evaluators = [Evaluator(one.subject(), [objective]) for one in found]

@@ -87,7 +87,7 @@ def add_groups(
         batches: list[PointBatch] = []
         for name, reference in kernels.items():
             wanted = _programs_of(store.records(name), None if points is None else points[name])
-            known = set() if again else store.measured(name, group)
+            known = set[str]() if again else store.measured(name, group)
             left = [digest for digest in wanted if digest not in known]
             size = TIMED_AT_ONCE if group == "time" else ASSEMBLED_AT_ONCE
             batches += [

@@ -21,14 +21,14 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.point import Point
-from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.references import Reference, references_of
 
 _SERVE = """
 import json, sys
 from dataclasses import asdict
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.point import Point
-from minitriton.lab.sweeping.references import Reference
+from minitriton.lab.sweeping.references import Reference, references_of
 told = json.loads(sys.stdin.readline())
 evaluate = Evaluator(Reference.of_text(told["reference"]).subject(), told["metrics"])
 own = Point(evaluate.subject.pipeline())
@@ -77,7 +77,8 @@ class OtherVersion:
         found = json.loads(line)
         if "error" in found:
             raise MinitritonError(f"the minitriton of {self.tree}: {found['error']}")
-        return Record(**{**found, "result": Class(found["result"])})
+        found["result"] = Class(found["result"])
+        return Record(**found)
 
     def __enter__(self) -> OtherVersion:
         return self
@@ -120,7 +121,7 @@ def compare_versions(
 ) -> list[Change]:
     """Each kernel's own pipeline in the minitriton of `tree` and in this one."""
     found: list[Change] = []
-    for reference in [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]:
+    for reference in references_of(kernels):
         evaluate = Evaluator(reference.subject(), [metric])
         with OtherVersion(tree, reference, [metric]) as other:
             after = evaluate(Point(evaluate.subject.pipeline()))

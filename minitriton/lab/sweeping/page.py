@@ -38,6 +38,9 @@ PREFERRED = ("microseconds", "cycles", "instructions", "ptx_instructions")
 PLOTTED = 12
 """Kernels with a plot of their own."""
 
+Row = Sequence[str | float]
+"""The cells of a table's row."""
+
 
 def write_page(
     store: str | Path,
@@ -52,7 +55,7 @@ def write_page(
     is worth and which commute. Raises `MinitritonError` for a store without records."""
     table, kernels, name = _read(Path(store), compiler)
     chosen = metric or next((m for m in PREFERRED if any(m in r.all_metrics for r in table.records)), PREFERRED[-1])
-    say = progress or (lambda text: None)
+    say = progress or _say_nothing
     parts = [
         f"<h1>{html.escape(Path(store).name)}</h1><p>{len(table)} points of {len(table.kernels())} kernels, compiler "
         f"<code>{name[:12]}</code>. Less is better of every metric but {', '.join(n for n, m in METRICS.items() if m.more_is_better)}.</p>",
@@ -94,11 +97,15 @@ def _read(path: Path, compiler: str | None) -> tuple[Table, dict[str, Reference]
     return table, kernels, store.compiler
 
 
+def _say_nothing(text: str) -> None:
+    """For a caller that wants no progress."""
+
+
 def _section(title: str, body: str) -> str:
     return f"<h2>{html.escape(title)}</h2>{body}" if body else ""
 
 
-def _rows(head: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
+def _rows(head: Sequence[str], rows: Iterable[Row]) -> str:
     lines = ["<table><tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>"]
     for row in rows:
         cells = (f"<td class=n>{_number(c)}</td>" if isinstance(c, (int, float)) else f"<td>{c}</td>" for c in row)
@@ -113,7 +120,7 @@ def _number(value: float) -> str:
 
 
 def _counts(table: Table) -> str:
-    rows = []
+    rows: list[Row] = []
     for kernel in table.kernels():
         counts = table.counts(kernel)
         classes = ", ".join(f"{count} {name}" for name, count in counts.items())
@@ -123,7 +130,7 @@ def _counts(table: Table) -> str:
 
 def _best(table: Table, metric: str, kernels: dict[str, Reference]) -> str:
     own = {r.kernel: r for r in table.records if r.pipeline == table.own.get(r.kernel)}
-    rows = []
+    rows: list[Row] = []
     for kernel, record in table.best(metric).items():
         before = own.get(kernel)
         first = before.all_metrics.get(metric, math.nan) if before else math.nan

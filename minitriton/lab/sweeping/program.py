@@ -9,6 +9,7 @@ import ast
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from minitriton.host.json_values import frozen
 from minitriton.lab.sweeping.point import Settings
 from minitriton.target import CUDAOptions
 from minitriton.target.tensor_map import DescriptorCopy
@@ -54,12 +55,8 @@ class KernelProgram:
     @classmethod
     def of(cls, kernel: str, digest: str, ptx: str, about: dict[str, Any], cubin: bytes = b"") -> KernelProgram:
         """What `about` and the rest were made of."""
-        options = {n: _frozen(v) for n, v in about["options"].items()}
+        options = {n: frozen(v) for n, v in about["options"].items()}
         return cls(
             kernel, digest, ptx, about["arch"], CUDAOptions(**options), tuple((n, v) for n, v in about["settings"]),
             about["shared"], about["global_scratch"], about["maps"], cubin,
         )  # fmt: skip
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value

@@ -8,11 +8,13 @@ recorded/003-softmax                  a launch that `minitriton record` wrote, w
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.errors import MinitritonError
+from minitriton.host.json_values import frozen
 from minitriton.lab import corpus
 from minitriton.lab.arguments import Arguments, generate_arguments
 from minitriton.lab.launches.recorded import is_launch, read_launch
@@ -49,7 +51,7 @@ class Reference:
     @classmethod
     def of_text(cls, text: str) -> Reference:
         """What `text` was made of."""
-        return cls(**{name: _frozen(value) for name, value in json.loads(text).items()})
+        return cls(**{name: frozen(value) for name, value in json.loads(text).items()})
 
     def subject(self) -> Subject:
         """The kernel, its launch and its target. Raises `MinitritonError` where there is none or its signature does not fit."""
@@ -122,17 +124,13 @@ class Reference:
         return subject
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
-
-
-def references(kernels: list[str], **shared: object) -> list[Reference]:
+def references(kernels: Iterable[str], **shared: object) -> list[Reference]:
     """A reference each; `all` stands for the whole corpus, `@scanning` for one family of it, `@train` and `@test` for the halves of the
     frozen benchmark."""
     from minitriton.lab.corpus.benchmark import HALVES
 
     files = shared.get("files", ())
-    for file in files if isinstance(files, tuple) else ():
+    for file in files if instance_of(files, TUPLE) else ():
         corpus.add(str(file))
     names: list[str] = []
     for kernel in kernels:
@@ -145,3 +143,8 @@ def references(kernels: list[str], **shared: object) -> list[Reference]:
         else:
             names.append(corpus.find(kernel).name)
     return [replace(Reference(name), **shared) for name in dict.fromkeys(names)]
+
+
+def references_of(kernels: Iterable[str | Reference]) -> list[Reference]:
+    """The references among `kernels`, and those that its names stand for."""
+    return [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]

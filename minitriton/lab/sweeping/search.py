@@ -55,7 +55,7 @@ class Found:
 
     def convergence(self) -> list[float]:
         """The least value of the first objective after each point."""
-        least, values = float("inf"), []
+        least, values = float("inf"), list[float]()
         for record in self.records:
             least = min(least, value_of(record, self.objective))
             values.append(least)

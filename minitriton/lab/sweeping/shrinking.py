@@ -54,7 +54,11 @@ def smallest(
     first = Evaluator(variant, evaluate.metrics)
     pipeline = smallest_pipeline(first, point.pipeline, shows)
     whole = variant.make_ir()
-    wanted = still or (lambda found, own: shows(found) and own.result is Class.RIGHT)
+
+    def shows_alone(found: Record, own: Record) -> bool:
+        return shows(found) and own.result is Class.RIGHT
+
+    wanted = still or shows_alone
 
     def is_kept(module: ModuleOp) -> bool:
         reduced = Evaluator(variant.with_ir(module), evaluate.metrics)

@@ -23,7 +23,7 @@ from minitriton.lab.sweeping.judging import Record
 from minitriton.lab.sweeping.measuring import add_groups, check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
 from minitriton.lab.sweeping.point import Point
-from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table
@@ -62,7 +62,7 @@ def sweep(
         raise MinitritonError("what a run counts is not measured without running", help="leave out --compile-only")
     if jobs < 1 or orders < 0:
         raise MinitritonError(f"cannot sweep {orders} orders with {jobs} jobs", help="give numbers of at least 1")
-    found = [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]
+    found = references_of(kernels)
     if not found:
         raise MinitritonError(
             "nothing to sweep", help="name kernels: a name of the corpus, @family, all, FILE.py:kernel"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Judge, Record
-from minitriton.lab.sweeping.references import Reference, references
+from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import is_fixed
 from minitriton.pass_manager import Pipeline
 
@@ -68,7 +68,7 @@ class Worth:
 def leave_one_out(kernels: Sequence[str | Reference]) -> Worth:
     """Judges each kernel with its target's own pipeline, and without each pass that stays within its level (wherever it stands)."""
     worth = Worth()
-    for reference in [one for k in kernels for one in ([k] if isinstance(k, Reference) else references([k]))]:
+    for reference in references_of(kernels):
         judge = Judge(reference.subject())
         steps = judge.subject.pipeline().steps
         worth.whole[reference.name] = judge.record(Pipeline(steps))
