@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.workers import Bench, PointBatch, Work
+from minitriton.lab.sweeping.workers import Bench, Drawn, PointBatch, Work, nothing_drawn
 
 GPU = {"GPU": 1}
 """What a worker must have that times."""
@@ -31,6 +31,7 @@ class BatchAnswer:
     records: list[Record] = field(default_factory=list[Record])
     programs: list[KernelProgram] = field(default_factory=list[KernelProgram])
     own: str = ""
+    drawn: list[str] = field(default_factory=list[str])
     numbers: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     cubins: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
@@ -41,6 +42,8 @@ _benches: dict[bool, Bench] = {}
 def answer(batch: PointBatch, run: bool, measured: Measured | None = None) -> BatchAnswer:
     """What a worker does."""
     bench = _benches.setdefault(run, Bench(run))
+    if batch.drawing is not None:
+        return BatchAnswer(drawn=list(bench.drawn(batch)))
     if measured is None:
         records, programs = bench.judged(batch, set())
         return BatchAnswer(records, programs, bench.own_point(batch.reference))
@@ -63,31 +66,38 @@ class ClusterWorkers:
     def __init__(self, work: Work, client: Any, limit: float = 60.0) -> None:
         self.work, self.client, self.limit = work, client, limit
 
-    def judge(self, batches: Iterable[list[PointBatch]], at_once: int | None = None) -> Iterator[int]:
-        """Has `batches` judged or measured. Raises `MinitritonError` where no worker can."""
+    def judge(
+        self, batches: Iterable[PointBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
+    ) -> Iterator[int]:
+        """Has `batches` judged or measured, and the batches that `drawn` makes of points that were drawn. Raises `MinitritonError` where
+        no worker can."""
         as_completed = importlib.import_module("distributed").as_completed
 
         store = Store(self.work.store, self.work.compiler)
         try:
-            waiting = {self._submit(store, batch): batch for of_kernel in batches for batch in of_kernel}
+            waiting = {self._submit(store, batch): batch for batch in batches}
             arriving = as_completed(list(waiting))
+
+            def submit(more: Iterable[PointBatch]) -> None:
+                for batch in more:
+                    future = self._submit(store, batch)
+                    waiting[future] = batch
+                    arriving.add(future)
+
             for future in arriving:
                 batch = waiting.pop(future)
                 error = future.exception()
-                if error is None:
+                if error is None and batch.drawing is not None:
+                    submit(drawn(batch.reference, future.result().drawn))
+                elif error is None:
                     self._write(store, batch, future.result())
                     yield len(batch.pipelines)
-                    continue
-                if type(error).__name__ != "KilledWorker":
+                elif type(error).__name__ != "KilledWorker" or batch.drawing is not None:
                     raise error
-                if len(batch.pipelines) == 1:
+                elif len(batch.pipelines) == 1:
                     yield self._crashed(store, batch, error)
-                    continue
-                for text in batch.pipelines:
-                    single = replace(batch, pipelines=(text,), tries=batch.tries + 1)
-                    again = self._submit(store, single)
-                    waiting[again] = single
-                    arriving.add(again)
+                else:
+                    submit(batch.singles())
         finally:
             store.close()
 

@@ -95,7 +95,7 @@ def add_groups(
             ]
         total, done, since = sum(len(b.pipelines) for b in batches), 0, time.monotonic()
         if batches:
-            for count in workers.judge([batches], at_once=1 if group == "time" else None):
+            for count in workers.judge(batches, at_once=1 if group == "time" else None):
                 done += count
                 if progress is not None:
                     progress(f"{group}: {progress_text(done, total, since)}")

@@ -8,17 +8,16 @@ A sweep that was stopped goes on where it was: points that the store has are not
 
 from __future__ import annotations
 
-import random
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.candidates import Candidates
 from minitriton.lab.sweeping.cluster import ClusterWorkers
+from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.judging import Record
 from minitriton.lab.sweeping.measuring import add_groups, check_possible
 from minitriton.lab.sweeping.metrics import LATER, groups_of
@@ -27,11 +26,8 @@ from minitriton.lab.sweeping.references import Reference, references_of
 from minitriton.lab.sweeping.space import Space
 from minitriton.lab.sweeping.store import Store, compiler_name
 from minitriton.lab.sweeping.table import Table
-from minitriton.lab.sweeping.workers import PointBatch, Work, WorkerProcesses, progress_text
+from minitriton.lab.sweeping.workers import BATCH, PointBatch, Work, WorkerProcesses, progress_text
 from minitriton.pass_manager import Pipeline
-
-BATCH = 50
-"""Points a process is given at once, and at most loses when it is killed."""
 
 
 def sweep(
@@ -88,21 +84,35 @@ class _Plan:
     seed: int
     neighbours: bool
 
-    def points(self, reference: Reference) -> list[str]:
-        """The points of one kernel as text, its own first, each once."""
+    def drawing(self) -> Drawing | None:
+        """What every kernel's points are drawn from; None where they are given."""
         if self.space is not None and not isinstance(self.space, Space):
-            return list(dict.fromkeys(str(p) for p in self.space))
-        candidates = Candidates(self.space or Space(), reference.subject())
-        rng = random.Random(f"{self.seed} {reference.name}")
-        found = {str(candidates.first): None}
-        if self.neighbours:
-            found.update(dict.fromkeys(map(str, candidates.neighbours())))
-        first = len(found)
-        tries = 0
-        while len(found) < first + self.orders - 1 and tries < 20 * self.orders:
-            found.setdefault(str(candidates.sample(rng)))
-            tries += 1
-        return list(found)
+            return None
+        return Drawing(self.space or Space(), self.orders, self.seed, self.neighbours)
+
+    def given(self) -> list[str]:
+        """The points that are given for every kernel, as text."""
+        return list(map(str, self.space)) if self.space is not None and not isinstance(self.space, Space) else []
+
+
+class _Wanted:
+    """The points of each kernel, as they are drawn."""
+
+    def __init__(self, store: Store, kernels: Iterable[Reference]) -> None:
+        self.points: dict[str, set[str]] = {kernel.name: set() for kernel in kernels}
+        self._known = {name: store.known(name) for name in self.points}
+        self.left = 0
+        """Points that the store did not have."""
+
+    def batches(self, reference: Reference, points: Sequence[str]) -> list[PointBatch]:
+        """What is to be judged of `points`: those that are new, here and in the store. A kernel may be drawn for twice, where a process
+        was lost."""
+        wanted, known = self.points[reference.name], self._known[reference.name]
+        fresh = [text for text in dict.fromkeys(points) if text not in wanted]
+        wanted.update(fresh)
+        left = [text for text in fresh if text not in known]
+        self.left += len(left)
+        return [PointBatch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
 
 
 def _judged(
@@ -113,36 +123,27 @@ def _judged(
     progress: Callable[[str], None] | None,
 ) -> Table:
     store = Store(work.store, work.compiler)
-    wanted: dict[str, set[str]] = {}
-    total = 0
-
-    def batches() -> Iterator[list[PointBatch]]:
-        """What is to be judged, kernel by kernel: points are drawn while others are judged."""
-        nonlocal total
-        for reference in plan.kernels:
-            points = plan.points(reference)
-            wanted[reference.name] = set(points)
-            known = store.known(reference.name)
-            left = [text for text in points if text not in known]
-            total += len(left)
-            yield [PointBatch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
-
+    wanted = _Wanted(store, plan.kernels)
+    drawing, given = plan.drawing(), plan.given()
+    batches = (
+        [PointBatch(reference, drawing=drawing) for reference in plan.kernels]
+        if drawing is not None
+        else [batch for reference in plan.kernels for batch in wanted.batches(reference, given)]
+    )
     done, since = 0, time.monotonic()
-    for count in workers.judge(batches()):
+    for count in workers.judge(batches, drawn=wanted.batches):
         done += count
         if progress is not None:
-            share = len(wanted) / len(plan.kernels)
-            progress(progress_text(done, round(total / share), since))
+            drawn = sum(map(len, wanted.points.values()))
+            expected = len(plan.kernels) * plan.orders if drawing is not None else 0
+            progress(progress_text(done, max(wanted.left, expected - drawn + wanted.left), since))
     seconds = time.monotonic() - since
     later = [group for group in groups if group in LATER]
     kernels = {reference.name: reference for reference in plan.kernels}
-    add_groups(store, workers, kernels, later, wanted, progress)
-    records = [r for name, points in wanted.items() for r in store.records(name) if r.pipeline in points]
-    own = {name: point for name, (_, point) in store.kernels().items() if name in wanted}
+    add_groups(store, workers, kernels, later, wanted.points, progress)
+    records: list[Record] = []
+    for name, points in wanted.points.items():
+        records += sorted((r for r in store.records(name) if r.pipeline in points), key=lambda r: r.pipeline)
+    own = {name: point for name, (_, point) in store.kernels().items() if name in wanted.points}
     store.close()
-    return Table(_ordered(records, wanted), seconds, total, own)
-
-
-def _ordered(records: list[Record], wanted: dict[str, set[str]]) -> list[Record]:
-    place = {name: index for index, name in enumerate(wanted)}
-    return sorted(records, key=lambda r: (place[r.kernel], r.pipeline))
+    return Table(records, seconds, wanted.left, own)

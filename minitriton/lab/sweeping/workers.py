@@ -1,26 +1,29 @@
 """Processes that judge points: each keeps the states of the kernels it has seen, so a kernel goes back to the process that knows it.
 
-In: batches of one kernel's pipelines. Out: each batch's records, written to the store by the process that made them. A process that
-dies, or takes longer than `limit` seconds over a point, is replaced; its batch is given out again point by point, and a point
-that ends two processes by itself, or takes too long by itself, is recorded as crashed.
+In: batches of one kernel's points, or what to draw them from. Out: each batch's records, written to the store by the process that made
+them; points that were drawn come back, `BATCH` at a time, to be given out as batches to whoever is free. A process that dies, or takes
+longer than `limit` seconds over a point, is replaced; its batch is given out again point by point, and a point that ends two processes by
+itself, or takes too long by itself, is recorded as crashed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import socket
 import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
+from minitriton.lab.sweeping.drawing import Drawing
 from minitriton.lab.sweeping.judging import Class, Judge, Record
 from minitriton.lab.sweeping.machine import cubin_of
 from minitriton.lab.sweeping.measured import measured
@@ -29,6 +32,9 @@ from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
 from minitriton.runtime.driver import has_gpu
+
+BATCH = 50
+"""Points a process is given at once, and at most loses when it is killed."""
 
 LOST_AT_START = 5
 """Processes in a row that may end before they can take a batch: killed by chance, before something is wrong with all."""
@@ -49,13 +55,46 @@ _READY = "ready"
 
 @dataclass(frozen=True)
 class PointBatch:
-    """Points of one kernel, as text; or, to `measure` a group of metrics, the digests of its programs. `tries`: how often it has
-    ended a process."""
+    """Points of one kernel, as text; to `measure` a group of metrics, the digests of its programs; or, in place of points, what they are
+    to be drawn from. `tries`: how often it has ended a process."""
 
     reference: Reference
-    pipelines: tuple[str, ...]
+    pipelines: tuple[str, ...] = ()
     tries: int = 0
     measure: str = ""
+    drawing: Drawing | None = None
+
+    @property
+    def points(self) -> int:
+        """How many it has, or is to draw, at least one."""
+        return max(1, self.drawing.orders if self.drawing else len(self.pipelines))
+
+    def singles(self) -> list[PointBatch]:
+        """What is given out again when its process was lost: point by point, to find one that ends processes."""
+        if self.drawing is not None:
+            return [replace(self, tries=self.tries + 1)]
+        return [replace(self, pipelines=(text,), tries=self.tries + 1) for text in self.pipelines]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a process says of a batch: how many points are judged or measured, the processor seconds they took, what kept them from it; of a
+    drawing, the points drawn since the last answer, and whether there are `more`."""
+
+    done: int = 0
+    seconds: float = 0.0
+    error: Exception | None = None
+    drawn: tuple[str, ...] = ()
+    more: bool = False
+
+
+Drawn = Callable[[Reference, Sequence[str]], list[PointBatch]]
+"""What is to be judged of points that were drawn."""
+
+
+def nothing_drawn(reference: Reference, points: Sequence[str]) -> list[PointBatch]:
+    """Where no batch draws."""
+    raise AssertionError(f"nobody asked for {len(points)} points of {reference.name}")
 
 
 @dataclass(frozen=True)
@@ -68,11 +107,14 @@ class Work:
 
 
 def serve(descriptor: int) -> None:
-    """What a process does: takes `Work`, then batches until the other end closes; answers with the number of points done, the
-    processor seconds they took, and what kept them from being judged."""
+    """What a process does: takes `Work`, then batches until the other end closes, and answers each. It ends without taking apart what it
+    holds, which takes longer than a batch: all that it made is in the store."""
     connection = Connection(descriptor)
     with contextlib.suppress(EOFError, OSError):
         _judge_batches(connection.recv(), connection)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _judge_batches(work: Work, connection: Connection) -> None:
@@ -83,18 +125,30 @@ def _judge_batches(work: Work, connection: Connection) -> None:
         batch: PointBatch = connection.recv()
         start = time.process_time()
         try:
-            if batch.measure:
-                numbers = bench.measured(batch, store)
-                store.add_metrics(batch.reference.name, batch.measure, numbers)
+            if batch.drawing is not None:
+                points = bench.drawn(batch)
+                while drawn := tuple(itertools.islice(points, BATCH)):
+                    connection.send(Answer(drawn=drawn, more=True))
+                done = 0
             else:
-                if batch.reference not in bench.own:
-                    store.add_kernel(batch.reference.name, batch.reference.text(), bench.own_point(batch.reference))
-                store.add(*bench.judged(batch, store.known_of(batch.reference.name, batch.pipelines)))
-            connection.send((len(batch.pipelines), time.process_time() - start, None))
+                _answer(batch, bench, store)
+                done = len(batch.pipelines)
+            connection.send(Answer(done, time.process_time() - start))
         except Exception as error:
             if batch.measure == "time" and has_gpu():
                 raise  # a fault on the device leaves its process without one
-            connection.send((0, time.process_time() - start, error))
+            connection.send(Answer(0, time.process_time() - start, error))
+
+
+def _answer(batch: PointBatch, bench: Bench, store: Store) -> None:
+    """Writes what `bench` makes of a batch."""
+    name = batch.reference.name
+    if batch.measure:
+        store.add_metrics(name, batch.measure, bench.measured(batch, store))
+        return
+    if batch.reference not in bench.own:
+        store.add_kernel(name, batch.reference.text(), bench.own_point(batch.reference))
+    store.add(*bench.judged(batch, store.known_of(name, batch.pipelines)))
 
 
 class Bench:
@@ -119,6 +173,11 @@ class Bench:
         if judge is None:
             judge = self._judges[reference] = Judge(reference.subject(), run=self._run)
         return judge
+
+    def drawn(self, batch: PointBatch) -> Iterator[str]:
+        """The points that the batch asks for."""
+        assert batch.drawing is not None
+        return batch.drawing.points(self._judge(batch.reference).subject)
 
     def judged(self, batch: PointBatch, known: set[str]) -> tuple[list[Record], list[KernelProgram]]:
         """The records of the points that are not `known`, and the programs that no batch before gave."""
@@ -173,25 +232,20 @@ class WorkerProcesses:
         self._workers: list[_Worker] = []
         self._lost_at_start = 0
 
-    def judge(self, batches: Iterable[list[PointBatch]], at_once: int | None = None) -> Iterator[int]:
-        """Has `batches` judged, kernel by kernel as they are made, by `at_once` processes at most. Raises what a process could not do for
-        any point, such as write the store."""
-        waiting, source = _Waiting(), iter(batches)
-        if not waiting.take(source):
-            return
-        more = True
+    def judge(
+        self, batches: Iterable[PointBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
+    ) -> Iterator[int]:
+        """Has `batches` judged by `at_once` processes at most, and the batches that `drawn` makes of points as they are drawn. Raises what
+        a process could not do for any point, such as write the store."""
+        waiting = _Waiting(batches)
+        most = at_once or self.jobs
         try:
-            self._workers = [self._start()]
+            self._workers = [self._start() for _ in range(min(most, waiting.expected()))]
             while waiting or any(worker.batch for worker in self._workers):
-                while len(self._workers) < (at_once or self.jobs) and waiting:
-                    if len(self._workers) >= len(waiting) and not waiting.take(source):
-                        break
-                    self._workers.append(self._start())
                 for worker in self._workers:
                     if worker.batch is None and (batch := waiting.next_for(worker.kernels)) is not None:
                         self._give(worker, batch)
-                more = more and waiting.take(source)
-                yield from self._collect(waiting, 0.0 if more else _SECONDS_BETWEEN_LOOKS)
+                yield from self._collect(waiting, drawn)
         finally:
             self._end()
 
@@ -212,11 +266,10 @@ class WorkerProcesses:
         worker.kernels.add(batch.reference)
         worker.connection.send(batch)
 
-    def _collect(self, waiting: _Waiting, seconds: float) -> Iterator[int]:
-        """What processes have answered after `seconds` at most: none while points are left to draw, so that this goes on while
-        processes start and judge."""
+    def _collect(self, waiting: _Waiting, drawn: Drawn) -> Iterator[int]:
+        """What processes have answered."""
         busy = {worker.connection: worker for worker in self._workers if worker.batch is not None}
-        ready = [one for one in wait(list(busy), timeout=seconds) if isinstance(one, Connection)]
+        ready = [one for one in wait(list(busy), timeout=_SECONDS_BETWEEN_LOOKS) if isinstance(one, Connection)]
         for worker in map(busy.pop, ready):
             try:
                 answer = worker.connection.recv()
@@ -227,15 +280,19 @@ class WorkerProcesses:
                 worker.is_ready, worker.since = True, time.monotonic()
                 self._lost_at_start = 0
                 continue
-            done, seconds, error = answer
+            assert isinstance(answer, Answer) and worker.batch is not None
+            if answer.drawn:
+                waiting.put(drawn(worker.batch.reference, answer.drawn))
+            if answer.more:
+                continue
             worker.batch = None
-            self.cpu_seconds += seconds
-            if error is not None:
-                raise error
-            yield done
+            self.cpu_seconds += answer.seconds
+            if answer.error is not None:
+                raise answer.error
+            yield answer.done
         for worker in busy.values():
             assert worker.batch is not None
-            if time.monotonic() - worker.since > self.limit * len(worker.batch.pipelines):
+            if time.monotonic() - worker.since > self.limit * worker.batch.points:
                 worker.process.kill()
                 yield self._lost(worker, waiting, _TOO_LONG)
 
@@ -254,9 +311,14 @@ class WorkerProcesses:
         fresh = self._start()
         self._workers[self._workers.index(worker)] = fresh
         if not worker.is_ready:
-            waiting.put_back([batch])
+            waiting.put([batch])
             return 0
-        if len(batch.pipelines) == 1 and batch.tries >= (1 if why is _TOO_LONG else 2):
+        if len(batch.singles()) == 1 and batch.tries >= (1 if why is _TOO_LONG else 2):
+            if batch.drawing is not None:
+                raise MinitritonError(
+                    f"no process can draw points of {batch.reference.name}: {why}",
+                    help="is there memory enough? What the processes print says more",
+                )
             if batch.measure:
                 return 1
             reason = f"{why} {self.limit:g} s" if why is _TOO_LONG else why
@@ -265,9 +327,7 @@ class WorkerProcesses:
             store.add([record])
             store.close()
             return 1
-        waiting.put_back(
-            [PointBatch(batch.reference, (text,), batch.tries + 1, batch.measure) for text in batch.pipelines]
-        )
+        waiting.put(batch.singles())
         return 0
 
     def _end(self) -> None:
@@ -282,21 +342,19 @@ class WorkerProcesses:
 class _Waiting:
     """Batches not given out yet, by kernel."""
 
-    def __init__(self) -> None:
+    def __init__(self, batches: Iterable[PointBatch]) -> None:
         self._by_kernel: dict[Reference, deque[PointBatch]] = {}
         self._taken: set[Reference] = set()
+        self.put(batches)
 
-    def take(self, source: Iterator[list[PointBatch]]) -> bool:
-        """Adds the batches of the next kernel that has some; False where there is none."""
-        for batches in source:
-            for batch in batches:
-                self._by_kernel.setdefault(batch.reference, deque()).append(batch)
-            if batches:
-                return True
-        return False
+    def put(self, batches: Iterable[PointBatch]) -> None:
+        """Adds batches, in this order."""
+        for batch in batches:
+            self._by_kernel.setdefault(batch.reference, deque()).append(batch)
 
-    def __len__(self) -> int:
-        return sum(map(len, self._by_kernel.values()))
+    def expected(self) -> int:
+        """How many batches there are once all points are drawn."""
+        return sum(-(-b.points // BATCH) if b.drawing else 1 for queue in self._by_kernel.values() for b in queue)
 
     def __bool__(self) -> bool:
         return any(self._by_kernel.values())
@@ -311,11 +369,6 @@ class _Waiting:
         chosen = own[0] if own else fresh[0] if fresh else max(left, key=left.__getitem__)
         self._taken.add(chosen)
         return self._by_kernel[chosen].popleft()
-
-    def put_back(self, batches: list[PointBatch]) -> None:
-        """Batches to be given out again."""
-        for batch in batches:
-            self._by_kernel[batch.reference].append(batch)
 
 
 def progress_text(done: int, total: int, since: float) -> str:

@@ -1,0 +1,47 @@
+"""Which points of a space a sweep tries: drawn by the process that judges the kernel, since drawing takes a tenth of the time.
+
+for text in Drawing(Space(), orders=500).points(subject): ...
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from minitriton.lab.sweeping.candidates import Candidates
+from minitriton.lab.sweeping.space import Space
+from minitriton.lab.sweeping.subject import Subject
+
+_TRIES = 20
+"""For each point wanted: a small space has fewer different ones."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """`orders` points of `space`, the kernel's own first; with `neighbours`, every point that is one change away besides."""
+
+    space: Space
+    orders: int
+    seed: int = 0
+    neighbours: bool = False
+
+    def points(self, subject: Subject) -> Iterator[str]:
+        """The points as text, each once: the same ones in the same order wherever they are drawn.
+
+        Raises `MinitritonError` for a setting that the kernel does not have.
+        """
+        candidates = Candidates(self.space, subject)
+        rng = random.Random(f"{self.seed} {subject.name}")
+        found = {str(candidates.first): None}
+        if self.neighbours:
+            found.update(dict.fromkeys(map(str, candidates.neighbours())))
+        yield from found
+        most = len(found) + self.orders - 1
+        for _ in range(_TRIES * self.orders):
+            if len(found) >= most:
+                return
+            text = str(candidates.sample(rng))
+            if text not in found:
+                found[text] = None
+                yield text
