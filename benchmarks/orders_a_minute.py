@@ -1,9 +1,11 @@
 """Orders a minute: a sweep over 25 kernels, with every different program run and compared, and compile-only.
 
     python benchmarks/orders_a_minute.py [--orders 200] [--jobs 2] [--only checked|compiled] [--workers N]
+    python benchmarks/orders_a_minute.py --jobs 16,1,8,4,2      the same sweep by other numbers of processes, and what they gain
 
 For each: orders a minute by the clock, and by processor time, which does not count what else the machine does:
 60 x jobs x orders / (seconds of all processes). `--workers N` has N processes of a Dask cluster on this machine judge.
+The efficiency of N processes is the seconds of one over N times theirs: of the whole sweep, and from the first answer on.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import contextlib
 import resource
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from minitriton import lab
@@ -44,24 +47,60 @@ def cluster_of(workers: int) -> Iterator[Any]:
         yield client
 
 
+@dataclass(frozen=True)
+class Timed:
+    """A sweep by `jobs` processes."""
+
+    jobs: int
+    seconds: float
+    answering: float
+    """From the first answer on."""
+
+    def beside(self, one: Timed) -> str:
+        """Its efficiency, `one` being the same sweep by one process."""
+        whole, answering = (
+            a / b / self.jobs for a, b in ((one.seconds, self.seconds), (one.answering, self.answering))
+        )
+        return f"{self.jobs} processes: efficiency {whole:.2f}, from the first answer on {answering:.2f}"
+
+
+def run(kind: str, orders: int, jobs: int, workers: int) -> Timed:
+    """One sweep, and a line about it."""
+    before, start = processor_seconds(), time.monotonic()
+    answers: list[float] = []
+    with cluster_of(workers) as client:
+        table = lab.sweep(
+            KERNELS,
+            orders=orders,
+            jobs=jobs,
+            run=kind == "checked",
+            client=client,
+            progress=lambda _: answers.append(time.monotonic()),
+        )
+    end = time.monotonic()
+    used, passed, jobs = processor_seconds() - before, end - start, workers or jobs
+    print(
+        f"{kind}, {jobs}: {len(table)} orders, {60 * len(table) / passed:,.0f} a minute by the clock ({passed:.1f} s, the first answer after "
+        f"{answers[0] - start:.1f}), {60 * jobs * len(table) / used:,.0f} by processor time ({used:.1f} s); {table.counts()}",
+        flush=True,
+    )
+    return Timed(jobs, passed, end - answers[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--orders", type=int, default=200, help="a kernel (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", default="2", help="processes, or several numbers of them with commas between")
     parser.add_argument("--only", choices=("checked", "compiled"))
     parser.add_argument("--workers", type=int, default=0, help="of a Dask cluster, in place of --jobs")
     given = parser.parse_args()
     for kind in (given.only,) if given.only else ("checked", "compiled"):
-        before, start = processor_seconds(), time.monotonic()
-        with cluster_of(given.workers) as client:
-            table = lab.sweep(KERNELS, orders=given.orders, jobs=given.jobs, run=kind == "checked", client=client)
-        used, passed = processor_seconds() - before, time.monotonic() - start
-        jobs = given.workers or given.jobs
-        print(
-            f"{kind}: {len(table)} orders, {60 * len(table) / passed:,.0f} a minute by the clock ({passed:.1f} s), "
-            f"{60 * jobs * len(table) / used:,.0f} by processor time ({used:.1f} s); {table.counts()}",
-            flush=True,
-        )
+        found: dict[int, Timed] = {}
+        for jobs in given.jobs.split(","):
+            last = found[int(jobs)] = run(kind, given.orders, int(jobs), given.workers)
+            beside = [last] if last.jobs != 1 else [other for other in found.values() if other is not last]
+            for other in beside if 1 in found else ():
+                print(f"{kind}, {other.beside(found[1])}", flush=True)
 
 
 if __name__ == "__main__":
