@@ -7,6 +7,7 @@ when the kernel is loaded, so `assembler_available()` is asked first. `PTXAS_OPT
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import shutil
@@ -19,7 +20,7 @@ from typing import Protocol
 from minitriton import knobs
 from minitriton.codegen import nvjitlink
 from minitriton.codegen.cubin_resources import kernel_resources
-from minitriton.codegen.occupancy import blocks_on_sm, register_limits
+from minitriton.codegen.occupancy import allotted, blocks_on_sm, register_limits, registers_for
 from minitriton.errors import AssemblerError, MinitritonError, SourceLocation
 from minitriton.target import GPUTarget
 
@@ -59,10 +60,14 @@ def assembler_settings() -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Cubins:
     """`cubin`, and where it was assembled under a limit of registers `few`, without it: for launches whose blocks all run at
-    once however many registers they take."""
+    once however many registers they take. Where `few` is `WHEN_ASKED`, `assembled_without_limit` makes it."""
 
     cubin: bytes
     few: bytes | None = None
+
+
+WHEN_ASKED = b""
+"""In place of a cubin that is assembled when a launch asks for it."""
 
 
 class AssemblyOptions(Protocol):
@@ -88,21 +93,34 @@ def assembled(ptx: str, target: GPUTarget, options: AssemblyOptions) -> Cubins:
 
     Raises `MinitritonError` with the assembler's message and the PTX line that it names.
     """
+    flags, passed = _flags(ptx, options)
+    try:
+        if chosen_assembler() == "nvjitlink":
+            return _link(ptx, _link_flags(target, flags, passed), getattr(options, "shared", 0) or 0)
+        return Cubins(_run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *passed]))
+    except MinitritonError as error:
+        raise _with_ptx_line(error, ptx) from None
+
+
+def assembled_without_limit(ptx: str, target: GPUTarget, options: AssemblyOptions) -> bytes:
+    """The cubin of `ptx` with all the registers that nvJitLink gives it: what stands for `WHEN_ASKED` in `assembled`'s answer."""
+    try:
+        return nvjitlink.assemble(ptx, _link_flags(target, *_flags(ptx, options))).cubin
+    except MinitritonError as error:
+        raise _with_ptx_line(error, ptx) from None
+
+
+def _flags(ptx: str, options: AssemblyOptions) -> tuple[list[str], list[str]]:
+    """What either assembler is given, and what is ptxas's own."""
     flags = ["-lineinfo"] if "\t.loc" in ptx else []
     if options.maxnreg:
         flags.append(f"-maxrregcount={options.maxnreg}")
     passed = [] if options.enable_fp_fusion else ["--fmad=false"]
-    passed += [*assembler_settings(), *(options.ptx_options or "").split()]
-    try:
-        if chosen_assembler() == "nvjitlink":
-            return _link(
-                ptx,
-                [f"-arch={target.sm}", *flags, *(f"-Xptxas={flag}" for flag in passed)],
-                getattr(options, "shared", 0) or 0,
-            )
-        return Cubins(_run_ptxas(ptx, [f"--gpu-name={target.sm}", *flags, *passed]))
-    except MinitritonError as error:
-        raise _with_ptx_line(error, ptx) from None
+    return flags, [*passed, *assembler_settings(), *(options.ptx_options or "").split()]
+
+
+def _link_flags(target: GPUTarget, flags: list[str], passed: list[str]) -> list[str]:
+    return [f"-arch={target.sm}", *flags, *(f"-Xptxas={flag}" for flag in passed)]
 
 
 MOST_LINES = 4000
@@ -126,13 +144,31 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     than the GPU runs at once anyway keeps the early loads (row sums of 1023x32768 in 64 blocks: 1.29 against 0.83, of 34
     launches of this kind none slower; 2026-11-22). A limit under which products on tensor cores would run one by one is not taken.
     """
-    free = nvjitlink.assemble(ptx, flags)
-    _show(free.log)
     entry = re.search(r"\.entry ([\w$]+)[^{]*?\.reqntid ([\d, ]+)[^\n]*\n", ptx)
     if entry is None or ".maxnreg" in ptx or ptx.count("\n") > MOST_LINES:
+        free = nvjitlink.assemble(ptx, flags)
+        _show(free.log)
         return Cubins(free.cubin)
-    taken = kernel_resources(free.cubin, entry[1])
+    name, end = entry[1], entry.end()
     threads = math.prod(int(n) for n in entry[2].split(",") if n.strip())
+
+    @functools.cache
+    def limited_to(limit: int) -> nvjitlink.Assembled | None:
+        try:
+            return nvjitlink.assemble(f"{ptx[:end]}.maxnreg {limit}\n{ptx[end:]}", flags)
+        except MinitritonError:
+            # A product of tensor cores takes all its registers at once; a limit below that is refused.
+            return None
+
+    expected = _expected_limit(ptx, threads, shared_bytes)
+    if expected is not None and _needs_all_of(limited_to(expected), expected, name):
+        limited = limited_to(expected)
+        assert limited is not None
+        _show(limited.log)
+        return Cubins(limited.cubin, WHEN_ASKED)
+    free = nvjitlink.assemble(ptx, flags)
+    _show(free.log)
+    taken = kernel_resources(free.cubin, name)
     if "wgmma.mma_async" in ptx and blocks_on_sm(taken.registers, threads, shared_bytes) > 1:
         # The sums of products take their registers whatever the limit; a second block hides what one waits for.
         return Cubins(free.cubin)
@@ -142,12 +178,8 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
     chosen: bytes | None = None
     far = bool(limits) and 2 * limits[0] < taken.registers
     for limit in reversed(limits) if far else limits:
-        try:
-            limited = nvjitlink.assemble(ptx[: entry.end()] + f".maxnreg {limit}\n" + ptx[entry.end() :], flags)
-        except MinitritonError:
-            # A product of tensor cores takes all its registers at once; a limit below that is refused.
-            limited = None
-        if limited is None or _is_worse(limited, free, entry[1]):
+        limited = limited_to(limit)
+        if limited is None or _is_worse(limited, free, name):
             if far:
                 break  # so would a kernel with fewer registers still be
             continue
@@ -155,6 +187,41 @@ def _link(ptx: str, flags: list[str], shared_bytes: int = 0) -> Cubins:
         if not far:
             break
     return Cubins(free.cubin) if chosen is None else Cubins(chosen, free.cubin)
+
+
+MANY_SUMS = 64
+"""Registers of a thread for the sums of a product."""
+
+MANY_COPIES = 16
+"""Copies of 4 or 8 bytes before the first product, each with an address of its own."""
+
+_WGMMA = re.compile(r"wgmma\.mma_async[^{]*\{([^}]*)\}, *(\{)?")
+
+
+def _expected_limit(ptx: str, threads: int, shared_bytes: int) -> int | None:
+    """The limit under which an SM holds two blocks, if `ptx` looks as though it would be taken: then it is assembled first, and
+    without a limit only when something asks for that.
+
+    So it looks where many sums meet operands in registers or many copies: left alone, 128x128 tiles at 8 warps take 142 registers for
+    int8 by bf16 and 158 for tf32, where fp16 from descriptors takes 90 (2026-11-23). Whether it is right shows in what comes out
+    (`_needs_all_of`); a wrong guess costs an assembly.
+    """
+    product = _WGMMA.search(ptx)
+    if product is None or product[1].count(",") + 1 < MANY_SUMS:
+        return None
+    if not product[2] and ptx.count("cp.async.ca.", 0, product.start()) < MANY_COPIES:
+        return None
+    limit = registers_for(2, threads)
+    return limit if limit < ALL_REGISTERS and register_limits(limit + 1, threads, shared_bytes) == [limit] else None
+
+
+def _needs_all_of(limited: nvjitlink.Assembled | None, limit: int, entry: str) -> bool:
+    """Whether a kernel keeps within `limit` without spilling or waiting, and takes as much of it as can be allotted: no other limit would
+    be chosen."""
+    if limited is None or _products_one_by_one(limited.log):
+        return False
+    taken = kernel_resources(limited.cubin, entry)
+    return not taken.local_bytes and allotted(taken.registers) == allotted(limit)
 
 
 def _is_worse(limited: nvjitlink.Assembled, free: nvjitlink.Assembled, entry: str) -> bool:

@@ -29,9 +29,13 @@ def registers_for(blocks: int, threads: int) -> int:
     return REGISTERS // (32 * blocks * _warps(threads)) // _STEP * _STEP
 
 
+def allotted(registers: int) -> int:
+    """The registers that each thread of a kernel which asks for `registers` takes from an SM."""
+    return -(-max(registers, 1) // _STEP) * _STEP
+
+
 def _by_registers(registers: int, threads: int) -> int:
-    allotted = -(-max(registers, 1) // _STEP) * _STEP
-    return REGISTERS // (32 * allotted) // _warps(threads)
+    return REGISTERS // (32 * allotted(registers)) // _warps(threads)
 
 
 def _by_the_rest(threads: int, shared_bytes: int) -> int:

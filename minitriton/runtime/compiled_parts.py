@@ -83,7 +83,8 @@ class KernelMetadata(Protocol):
 class AsmDict(dict[str, "str | bytes"]):
     """Stage name → text. `cubin` and `sass` are made when first asked for; `seconds` notes how long the first took.
 
-    With the cubin comes, for some kernels, a `few_cubin`: the same with more registers, for launches of few programs.
+    With the cubin comes, for some kernels, a `few_cubin`: the same with more registers, for launches of few programs; it may be
+    `codegen.cubin.WHEN_ASKED`.
     """
 
     def __init__(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata, seconds: dict[str, float]) -> None:

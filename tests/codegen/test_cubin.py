@@ -204,3 +204,36 @@ def test_a_limit_under_which_products_run_one_by_one_is_not_kept(
     monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
     ptx = ".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 128\n{\n}\n"
     assert cubin.ptx_to_cubin(ptx, H100, CUDAOptions()) == taken
+
+
+SUMS = "{" + ", ".join(f"%r{n}" for n in range(64)) + "}"
+
+
+@pytest.mark.parametrize(
+    ("operand", "limited", "log", "tried", "taken"),
+    [
+        ("{%a0, %a1, %a2, %a3}", "124:0", "", [128], cubin.Cubins(b"124:0", cubin.WHEN_ASKED)),
+        ("a", "128:0", "", [255, 128], cubin.Cubins(b"128:0", b"158:0")),
+        ("{%a0, %a1, %a2, %a3}", "128:8", "", [128, 255], cubin.Cubins(b"158:0")),
+        ("{%a0, %a1, %a2, %a3}", "128:0", "wgmma.mma_async instructions are serialized", [128, 255], cubin.Cubins(b"158:0")),
+        ("{%a0, %a1, %a2, %a3}", "96:0", "", [128, 255], cubin.Cubins(b"96:0", b"158:0")),
+    ],
+    ids=["fits", "operands not in registers", "spills", "one by one", "takes less"],
+)  # fmt: skip
+def test_a_limit_that_is_expected_is_tried_first(
+    operand: str, limited: str, log: str, tried: list[int], taken: cubin.Cubins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+
+    def assemble(ptx: str, flags: list[str]) -> nvjitlink.Assembled:
+        limits.append(128 if ".maxnreg 128" in ptx else 255)
+        return nvjitlink.Assembled(*((limited.encode(), log) if limits[-1] == 128 else (b"158:0", "")))
+
+    monkeypatch.setenv("MINITRITON_ASSEMBLER", "nvjitlink")
+    monkeypatch.setattr(nvjitlink, "assemble", assemble)
+    monkeypatch.setattr(cubin, "kernel_resources", Resources.of)
+    product = f"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {SUMS}, {operand}, b, 1, 1, 1;\n"
+    ptx = f".visible .entry kernel(\n\t.param .u64 p\n)\n.reqntid 256\n{{\n{product}}}\n"
+    assert cubin.assembled(ptx, H100, WithSharedMemory(shared=98304)) == taken
+    assert limits == tried
+    assert cubin.assembled_without_limit(ptx, H100, CUDAOptions()) == b"158:0"

@@ -14,7 +14,7 @@ import pytest
 import minitriton as triton
 import minitriton.language as tl
 from minitriton import knobs
-from minitriton.codegen.cubin import Cubins
+from minitriton.codegen.cubin import WHEN_ASKED, Cubins
 from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.runtime.compiled_kernel import CompiledKernel
@@ -47,6 +47,27 @@ def test_the_cubin_for_few_programs_is_cached_beside_the_other(monkeypatch: pyte
     monkeypatch.delattr("minitriton.codegen.cubin.assembled")
     kernel = triton.compile(source, GPUTarget("cuda", 90, 32))
     assert (kernel.asm["cubin"], kernel.asm["few_cubin"]) == (b"\x7fELF many", b"\x7fELF \xff few")
+
+
+def test_a_cubin_for_few_programs_is_assembled_when_asked_for_and_then_cached(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("minitriton.codegen.cubin.assembler_available", lambda *_: True)
+    monkeypatch.setattr("minitriton.codegen.cubin.assembled", lambda *_: Cubins(b"\x7fELF many", WHEN_ASKED))
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "minitriton.runtime.stored_kernel.assembled_without_limit",
+        lambda ptx, *_: asked.append(ptx) or b"\x7fELF \xff few",
+    )
+    source = ASTSource(double, {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 8})
+    triton.compile(source, GPUTarget("cuda", 90, 32))
+    kernel = triton.compile(source, GPUTarget("cuda", 90, 32))
+    assert not asked and kernel.asm["few_cubin"] == WHEN_ASKED
+    for _ in range(2):
+        assert kernel.few_cubin() == b"\x7fELF \xff few"
+        kernel = triton.compile(source, GPUTarget("cuda", 90, 32))
+    assert asked == [kernel.asm["ptx"]] and kernel.asm["cubin"] == b"\x7fELF many"
 
 
 def test_hooks_are_told_of_a_launch_by_its_metadata(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,29 @@ def test_a_launch_of_few_blocks_has_a_function_of_its_own(grid: tuple[int, int, 
     assert driver.launches[0][0][:3] == grid
 
 
+def test_a_function_for_few_blocks_is_made_when_the_first_such_launch_comes() -> None:
+    driver, made = RecordingDriver(function=8), list[int]()
+    few = FewPrograms(lambda: made.append(7) or 7, 24)
+    many = Launcher(driver, 8, "k", ["i32"], LaunchShape(128, 64), 0, few)  # type: ignore[arg-type]
+    many.launch(25, 1, 1, 0, (1,))
+    assert not made
+    driver.function = 7
+    for _ in range(2):
+        many.launch(2, 3, 4, 0, (1,))
+    assert made == [7] and len(driver.launches) == 3
+
+
+def test_a_launch_of_few_blocks_does_without_a_function_that_cannot_be_made() -> None:
+    def fail() -> int:
+        raise MinitritonError("no assembler")
+
+    driver = RecordingDriver(function=8)
+    many = Launcher(driver, 8, "k", ["i32"], LaunchShape(128, 64), 0, FewPrograms(fail, 24))  # type: ignore[arg-type]
+    with pytest.warns(UserWarning, match="no assembler"):
+        many.launch(2, 3, 4, 0, (1,))
+    assert driver.launches[0][0][:3] == (2, 3, 4)
+
+
 def test_blocks_of_clusters_count() -> None:
     driver = RecordingDriver(function=8)
     shape = LaunchShape(128, 64, num_ctas=2)

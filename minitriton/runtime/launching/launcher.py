@@ -58,9 +58,9 @@ class LaunchShape:
 
 @dataclass(frozen=True)
 class FewPrograms:
-    """Another function of the kernel, for launches of at most so many blocks."""
+    """Another function of the kernel, or what makes it at the first such launch, for launches of at most so many blocks."""
 
-    function: int
+    function: int | Callable[[], int]
     most_blocks: int
 
 

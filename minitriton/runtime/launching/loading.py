@@ -6,17 +6,18 @@ list, which does nothing per launch but pack, configure and call the driver.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from minitriton import knobs
-from minitriton.codegen.cubin import assembler_available
+from minitriton.codegen.cubin import WHEN_ASKED, assembler_available
 from minitriton.codegen.cubin_resources import kernel_resources
 from minitriton.codegen.occupancy import blocks_on_sm
 from minitriton.compilation.ast_source import ASTSource, TypeName
 from minitriton.errors import MinitritonError, OutOfResources
-from minitriton.runtime.cuda_driver import CudaDriver, TensorMapAddress, get_driver, has_gpu, torch_module
+from minitriton.runtime.cuda_driver import CudaDriver, LoadedKernel, TensorMapAddress, get_driver, has_gpu, torch_module
 from minitriton.runtime.launching.arguments import (
     Argument,
     collect_arguments,
@@ -80,13 +81,23 @@ def _few_programs(kernel: StoredKernel, driver: CudaDriver, device: int) -> FewP
     """The kernel with more registers, where it has such a cubin, for as many blocks as run at once with these."""
     if "few_cubin" not in kernel.asm:
         return None
-    cubin = kernel.asm["few_cubin"]
     metadata = kernel.metadata
-    loaded = driver.load(kernel.name, cubin, metadata.shared, device)
-    if metadata.num_ctas > _MOST_PORTABLE_CTAS:
-        driver.allow_large_clusters(loaded.function)
-    blocks = blocks_on_sm(loaded.n_regs, metadata.num_warps * 32, metadata.shared)
-    return FewPrograms(loaded.function, blocks * driver.multiprocessors(device))
+
+    @functools.cache
+    def loaded() -> LoadedKernel:
+        driver.set_current_device(device)
+        loaded = driver.load(kernel.name, kernel.few_cubin(), metadata.shared, device)
+        if metadata.num_ctas > _MOST_PORTABLE_CTAS:
+            driver.allow_large_clusters(loaded.function)
+        return loaded
+
+    multiprocessors, threads = driver.multiprocessors(device), metadata.num_warps * 32
+    if kernel.asm["few_cubin"] == WHEN_ASKED:
+        # The limit made place for one block more.
+        blocks = blocks_on_sm(kernel.n_regs or 1, threads, metadata.shared) - 1
+        return FewPrograms(lambda: loaded().function, blocks * multiprocessors)
+    blocks = blocks_on_sm(loaded().n_regs, threads, metadata.shared)
+    return FewPrograms(loaded().function, blocks * multiprocessors)
 
 
 def _note_resources(kernel: StoredKernel) -> None:

@@ -5,7 +5,7 @@ In: a kernel's function, launch shape and parameter layout. Out: a built-in func
 function for all kernels, compiled once a process (some milliseconds), bound to a kernel by the address of its state:
 
     state: cuLaunchKernelEx | CUfunction | parameter count | parameter bytes | codes | offsets | CUlaunchConfig
-           | CUfunction for few blocks | as many as are few
+           | CUfunction for few blocks, null until it is made | as many as are few | what makes it
 
 Everything that a launch writes lies on the native stack, so launches from several threads do not meet. The functions of
 CPython that it calls belong to the stable ABI (Python/C API, "PyLong", "PyFloat"); `METH_FASTCALL` is the calling form.
@@ -15,8 +15,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
+
+from minitriton.errors import MinitritonError
 
 _METH_FASTCALL = 0x80
 
@@ -68,15 +71,25 @@ dimension:
   br i1 %d.more, label %dimension, label %stream
 stream:
   %is.few = icmp ule i64 %blocks.next, %most
-  %function = select i1 %is.few, ptr %function.few, ptr %function.many
+  %function.known = select i1 %is.few, ptr %function.few, ptr %function.many
   %stream.a = getelementptr ptr, ptr %args, i64 3
   %stream.o = load ptr, ptr %stream.a
   %stream.v = call i64 inttoptr (i64 {PyLong_AsUnsignedLongLongMask} to ptr)(ptr %stream.o)
   %stream.c = getelementptr i8, ptr %config, i64 32
   store i64 %stream.v, ptr %stream.c
+  %unknown = icmp eq ptr %function.known, null
+  br i1 %unknown, label %ask, label %known
+ask:
+  %make.p = getelementptr i8, ptr %state, i64 120
+  %make = load ptr, ptr %make.p
+  call void %make()
+  %function.made = load ptr, ptr %few.p
+  br label %known
+known:
+  %function = phi ptr [ %function.known, %stream ], [ %function.made, %ask ]
   br label %head
 head:
-  %i = phi i64 [ 0, %stream ], [ %i.next, %next ]
+  %i = phi i64 [ 0, %known ], [ %i.next, %next ]
   %more = icmp ult i64 %i, %n
   br i1 %more, label %parameter, label %enqueue
 parameter:
@@ -198,6 +211,7 @@ class _State(ctypes.Structure):
         ("template", ctypes.c_char * 56),
         ("few", ctypes.c_void_p),
         ("most", ctypes.c_uint64),
+        ("make", ctypes.c_void_p),
     ]
 
 
@@ -218,6 +232,25 @@ def _machine_code() -> tuple[object, int]:
     return engine, engine.get_function_address("launch")
 
 
+_MAKES = ctypes.PYFUNCTYPE(None)
+"""Called with the interpreter's lock held."""
+
+
+def _made_when_asked(state: _State, make: Callable[[], int]) -> object:
+    """What gives `state` the function for few blocks; the other one where it cannot be made."""
+
+    def make_it() -> None:
+        found = state.function
+        try:
+            found = make()
+        except MinitritonError as error:
+            warnings.warn(f"launches of few blocks take the kernel as it is for many: {error}", stacklevel=2)
+        finally:
+            state.few = found
+
+    return _MAKES(make_it)
+
+
 class _StateAddress(int):
     """The address of a kernel's state, which it keeps alive; the built-in function holds it as its `self`."""
 
@@ -232,11 +265,11 @@ def native_launch(
     parameter_bytes: int,
     template: bytes,
     keep: object = None,
-    few: tuple[int, int] = (0, 0),
+    few: tuple[int | Callable[[], int], int] = (0, 0),
 ) -> Callable[..., int]:
     """The launch function of one kernel. `codes` are `struct` codes of its parameters, `offsets` their places in bytes;
     `call` is the driver's `cuLaunchKernelEx`; `template` is a CUlaunchConfig, and `keep` what it points at. `few`: another
-    function, and up to how many blocks it is launched in place of `function`."""
+    function, and up to how many blocks it is launched in place of `function`; or what makes it when the first such launch comes."""
     _, address = _machine_code()
     code_bytes = (ctypes.c_uint8 * max(len(codes), 1))(*(CODES[c] for c in codes))
     offset_words = (ctypes.c_int64 * max(len(offsets), 1))(*offsets)
@@ -249,10 +282,15 @@ def native_launch(
         ctypes.addressof(offset_words),
     )
     ctypes.memmove(ctypes.addressof(state) + _State.template.offset, template, 56)
-    state.few, state.most = few
+    few_function, state.most = few
+    if isinstance(few_function, int):
+        state.few, made_later = few_function, None
+    else:
+        made_later = _made_when_asked(state, few_function)
+        state.make = ctypes.cast(made_later, ctypes.c_void_p).value
     method = _MethodDef(b"launch", address, _METH_FASTCALL, b"launch(x, y, z, stream, *values) -> CUresult")
     handle = _StateAddress(ctypes.addressof(state))
-    handle.kept = (state, code_bytes, offset_words, method, call, keep)
+    handle.kept = (state, code_bytes, offset_words, method, call, keep, made_later)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return make(ctypes.addressof(method), handle, None)
