@@ -236,7 +236,7 @@ _MAKES = ctypes.PYFUNCTYPE(None)
 """Called with the interpreter's lock held."""
 
 
-def _made_when_asked(state: _State, make: Callable[[], int]) -> object:
+def _made_when_asked(state: _State, make: Callable[[], int]) -> Any:
     """What gives `state` the function for few blocks; the other one where it cannot be made."""
 
     def make_it() -> None:
