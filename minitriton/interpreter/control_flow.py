@@ -13,6 +13,7 @@ from xdsl.dialects import func, scf
 from xdsl.traits import is_side_effect_free
 
 from minitriton.dialects import tt
+from minitriton.dialects.narrowing import instance_of
 from minitriton.interpreter.errors import InterpreterError
 from minitriton.interpreter.machine import TileMachine
 from minitriton.interpreter.registry import WITH_MACHINE, Meaning
@@ -67,11 +68,11 @@ def _while(op: scf.WhileOp, machine: TileMachine) -> Meaning:
 _LET_IT_END = "change in the loop what its condition is computed from"
 
 
-def _is_same(one: Array, other: Array) -> bool:
+def _is_same(one: object, other: object) -> bool:
     """Whether two values are the same bits. What is no number (a buffer, a token) counts as changed."""
     if one is other:
-        return isinstance(one, (np.ndarray, np.generic))
-    if not isinstance(one, (np.ndarray, np.generic)) or not isinstance(other, (np.ndarray, np.generic)):
+        return instance_of(one, (np.ndarray, np.generic))
+    if not instance_of(one, (np.ndarray, np.generic)) or not instance_of(other, (np.ndarray, np.generic)):
         return False
     return one.dtype == other.dtype and one.tobytes() == other.tobytes()
 

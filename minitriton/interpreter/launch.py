@@ -83,13 +83,13 @@ def _arguments(machine: TileMachine, name: str, args: Sequence[object]) -> list[
     for index, (type_, arg) in enumerate(zip(types, args, strict=True)):
         if instance_of(arg, np.ndarray):
             arg = machine.memory.add(arg, f"argument {index}")
-        elif isinstance(type_, PointerType) and not isinstance(arg, int | np.integer):
+        elif isinstance(type_, PointerType) and not instance_of(arg, (int, np.integer)):
             raise InterpreterError(f"argument {index} of {name} is a pointer, got {type(arg).__name__}")
         descriptor = meanings.descriptor_argument(machine, type_, arg)
         if descriptor is not None:
             values.append(descriptor)
             continue
-        number = arg.item() if isinstance(arg, np.generic) else arg
+        number = arg.item() if instance_of(arg, np.generic) else arg
         if not isinstance(number, SupportsIndex | SupportsFloat):
             raise InterpreterError(f"argument {index} of {name} is a number, got {type(arg).__name__}")
         values.append(

@@ -143,7 +143,7 @@ class Memory:
 
     def _parts(self, addresses: np.ndarray, dtype: np.dtype) -> list[tuple[Region, np.ndarray]]:
         """The regions that hold the accesses, each with a mask of its own ones."""
-        parts = []
+        parts: list[tuple[Region, np.ndarray]] = []
         left = addresses.size
         for region in self._regions:
             chosen = (addresses >= region.low) & (addresses + dtype.itemsize <= region.high)

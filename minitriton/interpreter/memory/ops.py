@@ -103,7 +103,11 @@ def _load(op: tt.LoadOp, machine: TileMachine) -> Callable[..., Array]:
     dtype = dtype_of(type_)
     if is_tensor_pointer(op.operands[0].type):
         dims, padding = _checked_dims(op), padding_value(op.properties.get("padding"), type_)
-        return lambda block: load_where(memory, block.addresses(), block.inside(dims), padding, dtype)
+
+        def run_of_block(block: BlockPointer) -> Array:
+            return load_where(memory, block.addresses(), block.inside(dims), padding, dtype)
+
+        return run_of_block
 
     def run(pointer: Array, mask: Array | None = None, other: Array | None = None) -> Array:
         return load_where(memory, np.asarray(pointer), mask, other, dtype)[()]
@@ -116,7 +120,11 @@ def _store(op: tt.StoreOp, machine: TileMachine) -> Callable[..., None]:
     memory, dtype = machine.memory, dtype_of(op.operands[1].type)
     if is_tensor_pointer(op.operands[0].type):
         dims = _checked_dims(op)
-        return lambda block, values: store_where(memory, block.addresses(), values, block.inside(dims), dtype)
+
+        def run_of_block(block: BlockPointer, values: Array) -> None:
+            store_where(memory, block.addresses(), values, block.inside(dims), dtype)
+
+        return run_of_block
 
     def run(pointer: Array, values: Array, mask: Array | None = None) -> None:
         store_where(memory, np.asarray(pointer), values, mask, dtype)

@@ -101,7 +101,11 @@ def _local_dealloc(op: ttg.LocalDeallocOp, machine: TileMachine) -> Callable[[Bu
 @WITH_MACHINE.add(ttg.LocalLoadOp)
 def _local_load(op: ttg.LocalLoadOp, machine: TileMachine) -> Callable[..., Array]:
     warps = holders(op.results[0].type)
-    return lambda view, token=None: machine.shared.load(op, view, warps)
+
+    def run(view: BufferView, token: object = None) -> Array:
+        return machine.shared.load(op, view, warps)
+
+    return run
 
 
 @WITH_MACHINE.add(ttg.LocalStoreOp)

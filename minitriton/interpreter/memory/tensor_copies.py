@@ -115,9 +115,13 @@ def _wait_for_stores(op: ttng.TMAStoreWaitOp, machine: TileMachine) -> Callable[
     return run
 
 
+@WITH_MACHINE.add(ttng.TensormapFenceproxyAcquireOp)
+def _acquire_map(op: ttng.TensormapFenceproxyAcquireOp, machine: TileMachine) -> Callable[[object], None]:
+    return lambda address: None
+
+
 WITH_MACHINE.update(
     {
-        ttng.TensormapFenceproxyAcquireOp: lambda op, machine: lambda address: None,
         ttng.AsyncTMACopyLocalToGlobalOp: _store_by(tt.DescriptorStoreOp),
         ttng.AsyncTMAReduceOp: _store_by(tt.DescriptorReduceOp),
         ttng.AsyncTMAScatterOp: _store_by(tt.DescriptorScatterOp),

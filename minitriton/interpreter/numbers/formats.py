@@ -140,8 +140,9 @@ def to_float32_odd(numbers: Array) -> Array:
     bits = near.view(np.uint32)
     inexact = (near.astype(np.float64) != exact) & np.isfinite(exact)
     too_far = inexact & (np.abs(near.astype(np.float64)) > np.abs(exact))
-    bits = bits - too_far.astype(np.uint32)
-    return np.where(inexact, bits | np.uint32(1), bits).astype(np.uint32).view(np.float32)
+    below: Array = np.subtract(bits, too_far.astype(np.uint32))
+    odd: Array = np.bitwise_or(below, np.uint32(1))
+    return np.where(inexact, odd, below).astype(np.uint32).view(np.float32)
 
 
 def to_float16(numbers: Array, *, toward_zero: bool = False) -> Array:

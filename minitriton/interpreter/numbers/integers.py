@@ -191,6 +191,11 @@ def _poison(op: ub.PoisonOp) -> Meaning:
     return lambda: value
 
 
+@PURE.add(arith.SelectOp)
+def _select(op: arith.SelectOp) -> Callable[[Array, Array, Array], Array]:
+    return select
+
+
 PURE.update(
     {
         arith.AddiOp: _binary(np.add, _differ),
@@ -213,7 +218,6 @@ PURE.update(
         arith.MinSIOp: _binary(np.minimum, _either),
         arith.MaxUIOp: _unsigned(np.maximum, _either),
         arith.MinUIOp: _unsigned(np.minimum, _mask),
-        arith.SelectOp: lambda op: select,
         arith.MulSIExtendedOp: _multiply_extended(False),
         arith.MulUIExtendedOp: _multiply_extended(True),
         math.CtPopOp: _count(lambda bits, width: bits.bit_count()),

@@ -54,8 +54,9 @@ def _transpose(op: tt.TransOp) -> Callable[[Array], Array]:
     return lambda tensor: np.transpose(tensor, axes)
 
 
-def _split(tensor: Array) -> tuple[Array, Array]:
-    return tensor[..., 0], tensor[..., 1]
+@PURE.add(tt.SplitOp)
+def _split(op: tt.SplitOp) -> Callable[[Array], tuple[Array, Array]]:
+    return lambda tensor: (tensor[..., 0], tensor[..., 1])
 
 
 @PURE.add(tt.GatherOp)
@@ -80,11 +81,16 @@ def _histogram(op: tt.HistogramOp) -> Callable[..., Array]:
     return run
 
 
-PURE.update(
-    {
-        tt.CatOp: lambda op: lambda a, b: np.concatenate([a, b]),
-        tt.JoinOp: lambda op: lambda a, b: np.stack([a, b], axis=-1),
-        tt.SplitOp: lambda op: _split,
-        ttg.ConvertLayoutOp: lambda op: same,
-    }
-)
+@PURE.add(tt.CatOp)
+def _cat(op: tt.CatOp) -> Callable[[Array, Array], Array]:
+    return lambda a, b: np.concatenate([a, b])
+
+
+@PURE.add(tt.JoinOp)
+def _join(op: tt.JoinOp) -> Callable[[Array, Array], Array]:
+    return lambda a, b: np.stack([a, b], axis=-1)
+
+
+@PURE.add(ttg.ConvertLayoutOp)
+def _convert_layout(op: ttg.ConvertLayoutOp) -> Callable[[Array], Array]:
+    return same

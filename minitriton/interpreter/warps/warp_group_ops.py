@@ -8,6 +8,7 @@ While a product runs its buffers may not be written; `Products` keeps count of w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 from minitriton.dialects import ttng
@@ -88,8 +89,6 @@ def _wait(op: ttng.WarpGroupDotWaitOp, machine: TileMachine) -> Meaning:
     return run
 
 
-WITH_MACHINE.update(
-    {
-        ttng.FenceAsyncSharedOp: lambda op, machine: lambda: None,
-    }
-)
+@WITH_MACHINE.add(ttng.FenceAsyncSharedOp)
+def _fence(op: ttng.FenceAsyncSharedOp, machine: TileMachine) -> Callable[[], None]:
+    return lambda: None
