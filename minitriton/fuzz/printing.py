@@ -16,7 +16,6 @@ from minitriton.fuzz.tree import (
     Expr,
     For,
     Helper,
-    If,
     Kernel,
     Literal,
     Name,
@@ -50,7 +49,7 @@ def _preludes(kernel: Kernel) -> set[str]:
         h.result for h in kernel.helpers
     ]
     used = {p.op for e in every for p in parts(e) if isinstance(p, Apply)}
-    return {OPERATIONS[op].prelude for op in used if op in OPERATIONS} - {None}  # type: ignore[return-value]
+    return {prelude for op in used if op in OPERATIONS and (prelude := OPERATIONS[op].prelude) is not None}
 
 
 def _helper(helper: Helper) -> str:
@@ -123,7 +122,7 @@ def _statement(statement: Stmt, depth: int) -> Iterator[str]:
         yield f"{space}    {statement.variable} += {statement.step}"
     elif isinstance(statement, Return):
         yield f"{space}return"
-    elif isinstance(statement, If):
+    else:
         yield f"{space}if {_bare(statement.condition)}:"
         yield from _inner(statement.then, depth)
         if statement.otherwise:

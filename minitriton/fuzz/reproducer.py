@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
+from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.fuzz.generation.elements import Element
 from minitriton.fuzz.printing import source_of
 from minitriton.fuzz.running.agreement import Finding
@@ -52,7 +53,7 @@ def tree_text(value: object, depth: int = 0) -> str:
         if type(value).__name__ in ("Name", "Literal"):
             return f"{type(value).__name__}({tree_text(getattr(value, fields(value)[0].name))})"
         return f"{type(value).__name__}({', '.join(inner)})"
-    if isinstance(value, tuple):
+    if instance_of(value, TUPLE):
         parts = [tree_text(v, depth + 1) for v in value]
         if depth <= 1 and parts:
             return "(\n        " + ",\n        ".join(parts) + ",\n    )"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from minitriton.fuzz.generation.builder import pruned
 from minitriton.fuzz.generation.elements import ELEMENTS
@@ -20,6 +19,7 @@ from minitriton.fuzz.tree import (
     Apply,
     Assign,
     Atomic,
+    Attribute,
     Expr,
     For,
     Helper,
@@ -241,9 +241,9 @@ def _sizes(kernel: Kernel) -> set[int]:
 def _resized(kernel: Kernel, size: int, less: int) -> Kernel:
     """The kernel with every dimension of `size` made `less`."""
 
-    def one(attribute: Any) -> Any:
+    def one(attribute: Attribute) -> Attribute:
         if isinstance(attribute, tuple):
-            return tuple(map(one, attribute))
+            return tuple(less if n == size and not isinstance(n, bool) else n for n in attribute)
         return less if attribute == size and not isinstance(attribute, bool) else attribute
 
     def change(e: Expr) -> Expr:
@@ -251,6 +251,6 @@ def _resized(kernel: Kernel, size: int, less: int) -> Kernel:
             return e
         if e.op.startswith("full"):
             return replace(e, attrs=(one(e.attrs[0]), *e.attrs[1:]))
-        return replace(e, attrs=one(e.attrs))
+        return replace(e, attrs=tuple(map(one, e.attrs)))
 
     return rewritten(kernel, change)

@@ -148,7 +148,7 @@ def multiply(
     of_d, of_a, of_b = types
     groups = np.nonzero(_warpgroups(x, mask))[0]
     fragments = fragment_a(x, a, of_a).reshape(-1, 64, depth) if isinstance(a, list) else None
-    a_words = None if fragments is not None else x.spread(a)
+    a_words = None if isinstance(a, list) else x.spread(a)
     b_words, keeps = x.spread(b), x.spread(keep)
     old = np.stack([x.spread(r) for r in d], axis=-1)
     new = np.array(old)
@@ -159,7 +159,8 @@ def multiply(
         if fragments is not None:
             left = fragments[group]
         else:
-            left = _tile(x, site, thread, int(a_words[thread]), 64, depth, of_a, transposed[0])  # type: ignore[index]
+            assert a_words is not None
+            left = _tile(x, site, thread, int(a_words[thread]), 64, depth, of_a, transposed[0])
         right = _tile(x, site, thread, int(b_words[thread]), columns, depth, of_b, transposed[1]).T
         if negate[0] != negate[1]:
             left = -left

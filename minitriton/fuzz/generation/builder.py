@@ -17,6 +17,7 @@ from minitriton.fuzz.tree import (
     Apply,
     Array,
     Assign,
+    Attribute,
     Expr,
     Helper,
     Kernel,
@@ -31,7 +32,7 @@ from minitriton.fuzz.tree import (
 )
 
 
-def apply(op: str, *args: Expr | int | float | str, attrs: tuple = ()) -> Apply:
+def apply(op: str, *args: Expr | int | float | str, attrs: tuple[Attribute, ...] = ()) -> Apply:
     """An operation; names and numbers stand for themselves."""
     made = [Name(a) if isinstance(a, str) else Literal(a) if isinstance(a, int | float) else a for a in args]
     return Apply(op, tuple(made), attrs)

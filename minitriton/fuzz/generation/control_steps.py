@@ -8,7 +8,7 @@ from minitriton.fuzz.generation.elements import BOOL, ELEMENTS, INT32
 from minitriton.fuzz.generation.steps import ELEMENTWISE, cast_to, choose, computes, fitted, is_tile, step
 from minitriton.fuzz.generation.tile_steps import STEPS
 from minitriton.fuzz.judging.facts import Value, need
-from minitriton.fuzz.tree import Apply, Assign, Atomic, Expr, For, Helper, If, Literal, Name, Return, While
+from minitriton.fuzz.tree import Apply, Assign, Atomic, Expr, For, Helper, If, Literal, Name, Return, Stmt, While
 
 
 def _update(b: KernelBuilder, name: str) -> Assign:
@@ -208,7 +208,7 @@ def emit_branch(b: KernelBuilder) -> None:
     pick = b.random
     changed = [_accumulator(b) for _ in range(pick.choice([1, 1, 2]))]
     condition = _condition(b)
-    sides = []
+    sides: list[tuple[Stmt, ...]] = []
     for side in range(2):
         with b.inner_block() as body:
             for _ in range(pick.randint(0, 2)):

@@ -239,6 +239,10 @@ def constant(value: float, element: Element) -> Floats:
     return Floats(value, value, grid, negative_zero=value == 0 and math.copysign(1, value) < 0)
 
 
+def _full_text(operands: list[str], shape: tuple[int, ...], value: float, name: str) -> str:
+    return f"tl.full({list(shape)}, {_number(value)}, tl.{name})"
+
+
 _TINY = 2.0**-20
 declare("fadd", "({0} + {1})", _add(1), weak=True)
 declare("fsub", "({0} - {1})", _add(-1), weak=True)
@@ -254,7 +258,7 @@ declare("ceil", "tl.ceil({0})", _integral(math.ceil))
 declare("isnan", "({0} != {0})", _is_nan)
 declare("fdiv", "({0} / {1})", _quotient(2.0**-21, ("float32",)), weak=True)
 declare("div_rn", "tl.div_rn({0}, {1})", _quotient(0.0, ("float32",)))
-declare("full_float", lambda _, shape, value, name: f"tl.full({list(shape)}, {_number(value)}, tl.{name})", _full_float)
+declare("full_float", _full_text, _full_float)
 declare("exp", "tl.exp({0})", _smooth(math.exp, (-8, 8), lambda a, b: math.exp(b), _TINY, 0))
 declare("exp2", "tl.exp2({0})", _smooth(lambda x: 2.0**x, (-10, 10), lambda a, b: 2.0**b, _TINY, 0))
 declare("log", "tl.log({0})", _smooth(math.log, (2.0**-6, 1e6), lambda a, b: 1 / a, _TINY, _TINY))

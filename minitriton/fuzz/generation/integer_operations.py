@@ -25,7 +25,8 @@ Compute = Callable[[Any, Any], Any]
 def knowns(values: list[Value], shape: tuple[int, ...]) -> list[Known] | None:
     """The numbers of all operands, ready to be computed with; None unless all are known."""
     found = [lifted(v.fact.known, len(shape)) for v in values]
-    return None if any(k is None for k in found) else found  # type: ignore[return-value]
+    known = [k for k in found if k is not None]
+    return known if len(known) == len(found) else None
 
 
 def _is_int(*values: Value) -> None:
@@ -143,7 +144,7 @@ def _arithmetic(compute: Compute) -> Infer:
 
 def _bitwise(compute: Compute) -> Infer:
     def bounds(values: list[Value], element: Element) -> Pair:
-        if compute is operator.and_ and any(v.fact.low >= 0 for v in values):
+        if compute is np.bitwise_and and any(v.fact.low >= 0 for v in values):
             return 0, min(v.fact.high for v in values if v.fact.low >= 0)
         return _whole_bits(values)
 
@@ -201,16 +202,22 @@ def _full_int(values: list[Value], shape: tuple[int, ...], value: int, name: str
     return Value(Type(element, shape), Ints(value, value, np.full((1, *shape), value, np.int64) if fits else None))
 
 
+def _full_text(operands: list[str], shape: tuple[int, ...], value: int, name: str) -> str:
+    return f"tl.full({list(shape)}, {value}, tl.{name})"
+
+
 declare("add", "({0} + {1})", _arithmetic(operator.add), weak=True)
 declare("sub", "({0} - {1})", _arithmetic(operator.sub), weak=True)
 declare("mul", "({0} * {1})", _arithmetic(operator.mul), weak=True)
 declare("div", "({0} // {1})", _binary(_quotient_bounds, _quotients, _division, one_sign=True), weak=True)
 declare("mod", "({0} % {1})", _binary(_remainder_bounds, np.fmod, _division, one_sign=True), weak=True)
-declare("and", "({0} & {1})", _bitwise(operator.and_), weak=True)
-declare("or", "({0} | {1})", _bitwise(operator.or_), weak=True)
-declare("xor", "({0} ^ {1})", _bitwise(operator.xor), weak=True)
-declare("shl", "({0} << {1})", _binary(lambda v, _: _corners(v, operator.lshift), np.left_shift, _shift), weak=True)
-declare("shr", "({0} >> {1})", _binary(lambda v, _: _corners(v, operator.rshift), np.right_shift, _shift), weak=True)
+declare("and", "({0} & {1})", _bitwise(np.bitwise_and), weak=True)
+declare("or", "({0} | {1})", _bitwise(np.bitwise_or), weak=True)
+declare("xor", "({0} ^ {1})", _bitwise(np.bitwise_xor), weak=True)
+declare("shl", "({0} << {1})", _binary(lambda v, _: _corners(v, lambda a, b: a << b), np.left_shift, _shift), weak=True)
+declare(
+    "shr", "({0} >> {1})", _binary(lambda v, _: _corners(v, lambda a, b: a >> b), np.right_shift, _shift), weak=True
+)
 declare("min", "tl.minimum({0}, {1})", _binary(_extremes(min), np.minimum))
 declare("max", "tl.maximum({0}, {1})", _binary(_extremes(max), np.maximum))
 declare("not", "(~{0})", _not)
@@ -221,4 +228,4 @@ for _name, _sign, _compute in (
 ):  # fmt: skip
     declare(_name, f"({{0}} {_sign} {{1}})", _compare(_compute), weak=True)
 declare("arange", "tl.arange({a0}, {a1})", _arange)
-declare("full_int", lambda _, shape, value, name: f"tl.full({list(shape)}, {value}, tl.{name})", _full_int)
+declare("full_int", _full_text, _full_int)

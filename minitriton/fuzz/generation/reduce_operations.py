@@ -217,6 +217,10 @@ def _scan_text(function: str) -> Text:
     return text
 
 
+def _sort_text(operands: list[str], descending: bool) -> str:
+    return f"tl.sort({operands[0]}{', descending=True' if descending else ''})"
+
+
 for _kind, _function in (("add", "sum"), ("max", "max"), ("min", "min"), ("xor", "xor_sum"), ("or", "reduce_or")):
     declare(f"reduce_{_kind}", _axis_text(f"tl.{_function}({{0}}, axis={{1}}"), _reduction(_kind))
 for _kind in ("add", "max", "min", "mul", "xor", "or", "and"):
@@ -233,6 +237,6 @@ declare("argmax", _axis_text("tl.argmax({0}, {1}"), _arg_extreme)
 declare("argmin", _axis_text("tl.argmin({0}, {1}"), _arg_extreme)
 declare("cumsum", _scan_text("tl.cumsum({0}, {1}"), _scan("add", own=False))
 declare("cumprod", _scan_text("tl.cumprod({0}, {1}"), _scan("mul", own=False))
-declare("sort", lambda o, descending: f"tl.sort({o[0]}{', descending=True' if descending else ''})", _sort)
+declare("sort", _sort_text, _sort)
 declare("histogram", "tl.histogram({0}, {a0})", _histogram)
 declare("dot", _dot_text, _dot)

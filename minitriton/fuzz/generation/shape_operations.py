@@ -5,7 +5,7 @@ int32 [0, 7] of shape [8, 4]  → reshape [32], permute [4, 8], split of [16, 2]
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -134,11 +134,15 @@ def _gather(values: list[Value], axis: int) -> Value:
     return Value(Type(source.element, index.shape), fact)
 
 
+def _permute_text(operands: list[str], order: Iterable[int]) -> str:
+    return f"tl.permute({operands[0]}, {shown(tuple(order))})"
+
+
 declare("expand_dims", "tl.expand_dims({0}, {a0})", _expand_dims)
 declare("index", _index_text, _index)
 declare("broadcast_to", "tl.broadcast_to({0}, {a0})", _broadcast_to)
 declare("reshape", "tl.reshape({0}, {a0})", _reshape)
-declare("permute", lambda o, order: f"tl.permute({o[0]}, {shown(tuple(order))})", _permute)
+declare("permute", _permute_text, _permute)
 declare("flip", "tl.flip({0}, {a0})", _flip)
 declare("join", "tl.join({0}, {1})", _join)
 declare("interleave", "tl.interleave({0}, {1})", _interleave)

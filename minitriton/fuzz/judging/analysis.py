@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from minitriton.fuzz.generation import cast_operations, reduce_operations, shape_operations  # noqa: F401
+from minitriton.fuzz.generation import cast_operations as cast_operations
+from minitriton.fuzz.generation import reduce_operations as reduce_operations
+from minitriton.fuzz.generation import shape_operations as shape_operations
 from minitriton.fuzz.generation.elements import BOOL, INT32, INT64, Element
 from minitriton.fuzz.generation.float_operations import constant
 from minitriton.fuzz.generation.operations import OPERATIONS

@@ -127,7 +127,8 @@ def _run_one(given: argparse.Namespace, kinds: list[str], tools: Tools) -> int:
     from minitriton.fuzz.mutation.verdict import judge
 
     with tempfile.TemporaryDirectory() as folder:
-        made = mutant(kinds[given.only % len(kinds)], given.seed, given.only, Path(folder))
+        number: int = given.only
+        made = mutant(kinds[number % len(kinds)], given.seed, number, Path(folder))
         if made.path is not None and given.keep is not None:
             given.keep.write_bytes(made.path.read_bytes())
         print(made.tool, *made.arguments)

@@ -67,7 +67,7 @@ def _errors(failed: dict[str, Outcome], count: int) -> list[Finding]:
     if len(failed) == count and "triton" in failed and count > 1:
         reasons = "\n".join(f"{name}: {o.stage}: {o.error}" for name, o in failed.items())
         return [Finding("rejected", "no oracle takes the kernel", reasons)]
-    found = {}
+    found: dict[str, Finding] = {}
     for name, outcome in failed.items():
         whose = "triton" if name == "triton" else "minitriton"
         signature = f"{whose}: {outcome.stage}: {_general(outcome.error or '')}"
@@ -93,9 +93,7 @@ def _difference(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str,
         else:
             groups.append([name])
     groups.sort(key=len)
-    texts = []
-    for one, other in combinations(groups, 2):
-        texts.append(_shown(arrays, analysis, outcomes, one[0], other[0]))
+    texts = [_shown(arrays, analysis, outcomes, one[0], other[0]) for one, other in combinations(groups, 2)]
     return Finding("difference", " | ".join(" ".join(g) for g in groups), "\n".join(texts))
 
 

@@ -1,0 +1,64 @@
+"""The kernels whose texts are mutated."""
+
+# Kernels are no typed Python: their arguments are what a launch passes.
+# pyright: standard
+
+from __future__ import annotations
+
+import minitriton.language as tl
+from minitriton.runtime.jit import jit
+
+
+@jit
+def masked_sum(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    a = tl.load(x + i, mask=mask, other=0.0)
+    b = tl.load(y + i, mask=mask, other=1.0)
+    tl.store(out + i, tl.where(a > b, tl.exp(a), a / b) + tl.sum(a, axis=0), mask=mask)
+
+
+@jit
+def product(a, b, c, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
+    rows, columns, inner = tl.arange(0, M), tl.arange(0, N), tl.arange(0, STEP)
+    sums = tl.zeros((M, N), tl.float32)
+    for k in range(0, K, STEP):
+        left = tl.load(a + rows[:, None] * K + (k + inner)[None, :])
+        right = tl.load(b + (k + inner)[:, None] * N + columns[None, :])
+        sums = tl.dot(left, right, sums)
+    tl.store(c + rows[:, None] * N + columns[None, :], sums.to(tl.float16))
+
+
+@jit
+def scanned(x, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    values = tl.load(x + i)
+    total = tl.cumsum(values, axis=0)
+    k = n
+    while k > 1:
+        if k % 2 == 0:
+            total = total + k
+        k = k // 2
+    tl.atomic_add(out + i % 16, tl.sort(total))
+
+
+@jit
+def transposed(x, out, stride, M: tl.constexpr, N: tl.constexpr):
+    rows, columns = tl.arange(0, M), tl.arange(0, N)
+    tile = tl.load(x + rows[:, None] * stride + columns[None, :])
+    best = tl.argmax(tile, axis=1)
+    tl.store(out + columns[:, None] * M + rows[None, :], tl.trans(tile) + best[None, :])
+
+
+@jit
+def helper(x, y):
+    return tl.maximum(x, y) * 2
+
+
+@jit
+def with_descriptor(x, out, M, N, TILE: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [TILE, TILE])
+    result = tl.make_tensor_descriptor(out, [M, N], [N, 1], [TILE, TILE])
+    at = tl.program_id(0) * TILE
+    tile = source.load([0, at])
+    result.store([0, at], helper(tile, -tile))
