@@ -17,11 +17,11 @@ import inspect
 import io
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from minitriton.compiler import ASTSource
+from xdsl.dialects.builtin import ModuleOp
+
 from minitriton.dialects.context import make_context
 from minitriton.dialects.text import print_module
 from minitriton.runtime.jit import JITFunction, MockTensor
@@ -75,7 +75,7 @@ def _in_llvm_s_words(message: str, check_template: str) -> str:
 class ParsedModule:
     """A kernel's IR, printed as Triton's module objects print."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: ModuleOp) -> None:
         self.module = module
 
     def str_nodebug(self) -> str:
@@ -90,12 +90,14 @@ class ParsedModule:
 
 
 def run_parser(
-    kernel_fn: JITFunction, args: Any = (), kwargs: Any = None, target: GPUTarget = stub_target
+    kernel_fn: JITFunction,
+    args: Iterable[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    target: GPUTarget = stub_target,
 ) -> ParsedModule:
     """The TTIR of `kernel_fn` for these arguments, as the frontend makes it."""
-    options = {"sanitize_overflow": False, **(kwargs or {})}
-    bound, options = kernel_fn._bind(tuple(map(MockTensor.wrap_dtype, args)), options)
-    source: ASTSource = kernel_fn._source(kernel_fn._specialize(bound), bound)
+    options: dict[str, object] = {"sanitize_overflow": False, **(kwargs or {})}
+    source, _, options = kernel_fn.source_of_call(tuple(map(MockTensor.wrap_dtype, args)), options)
     return ParsedModule(source.make_ir(target, CUDAOptions.for_target(target, **options), make_context()))
 
 

@@ -83,10 +83,10 @@ def direct_launcher(kernel: CompiledKernel, grid: Grid) -> Callable[..., None]:
 
             run_on_emulator(kernel, size, arguments)
             return
-        kernel._init_handles()
+        launcher = kernel.run
         if stream is None:
             stream = current_stream()[1]
-        kernel.run.launch(*size, stream, passed_values(arguments))
+        launcher.launch(*size, stream, passed_values(arguments))
 
     return run
 

@@ -9,7 +9,7 @@ import functools
 import time
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol, cast, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast, overload
 
 from minitriton.errors import MinitritonError
 from minitriton.target import GPUTarget
@@ -20,64 +20,28 @@ class MissingStage(MinitritonError, KeyError):
     """A stage that a kernel was not compiled to."""
 
 
-class KernelMetadata(Protocol):
+class KernelMetadata(NamedTuple):
     """What a launch needs to know of a kernel: a named tuple, of all compile options and of what follows. Names are Triton's."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def hash(self) -> str: ...
-
-    @property
-    def target(self) -> GPUTarget: ...
-
-    @property
-    def arch(self) -> str: ...
-
-    @property
-    def num_warps(self) -> int: ...
-
-    @property
-    def num_ctas(self) -> int: ...
-
-    @property
-    def shared(self) -> int:
-        """Bytes of dynamic shared memory of a block."""
-        ...
-
-    @property
-    def global_scratch_size(self) -> int:
-        """Bytes of global memory that each program needs beside its arguments."""
-        ...
-
-    @property
-    def global_scratch_align(self) -> int: ...
-
-    @property
-    def pipeline(self) -> str:
-        """The passes that made it, as text."""
-        ...
-
-    @property
-    def enable_fp_fusion(self) -> bool: ...
-
-    @property
-    def maxnreg(self) -> int | None: ...
-
-    @property
-    def ptx_options(self) -> str | None: ...
-
-    @property
-    def launch_cooperative_grid(self) -> bool: ...
-
-    @property
-    def launch_pdl(self) -> bool: ...
-
-    @property
-    def tensordesc_meta(self) -> list[DescriptorCopy]: ...
-
-    def _asdict(self) -> dict[str, object]: ...
+    name: str
+    hash: str
+    target: GPUTarget
+    arch: str
+    num_warps: int
+    num_ctas: int
+    shared: int
+    """Bytes of dynamic shared memory of a block."""
+    global_scratch_size: int
+    """Bytes of global memory that each program needs beside its arguments."""
+    global_scratch_align: int
+    pipeline: str
+    """The passes that made it, as text."""
+    enable_fp_fusion: bool
+    maxnreg: int | None
+    ptx_options: str | None
+    launch_cooperative_grid: bool
+    launch_pdl: bool
+    tensordesc_meta: list[DescriptorCopy]
 
 
 class AsmDict(dict[str, "str | bytes"]):
@@ -142,6 +106,15 @@ def make_metadata(fields: dict[str, object]) -> KernelMetadata:
 @functools.lru_cache(maxsize=64)
 def _metadata_class(names: tuple[str, ...]) -> Callable[..., KernelMetadata]:
     """The class of metadata that has fields of these names: making one takes as long as half a pass."""
-    made = namedtuple("KernelMetadata", names)
-    made.__reduce__ = lambda self: (make_metadata, (self._asdict(),))  # pyright: ignore[reportAttributeAccessIssue]
-    return cast("Callable[..., KernelMetadata]", made)
+    base = _named_tuple("KernelMetadata", names)
+    return cast(
+        "Callable[..., KernelMetadata]", type("KernelMetadata", (base,), {"__slots__": (), "__reduce__": _reduced})
+    )
+
+
+def _reduced(metadata: KernelMetadata) -> tuple[object, ...]:
+    return make_metadata, (metadata._asdict(),)
+
+
+_named_tuple: Callable[[str, tuple[str, ...]], type[tuple[object, ...]]] = namedtuple
+"""Of fields that only running tells."""

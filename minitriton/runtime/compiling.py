@@ -63,7 +63,7 @@ def compile(
 
 
 def _compile_or_load(
-    src: ASTSource | IRSource | str | Path,
+    src: object,
     target: GPUTarget | None,
     options: dict[str, object] | CUDAOptions | None,
     hooks: list[Hook] | None,

@@ -132,7 +132,7 @@ class JITFunction(JITCallable, KernelInterface):
         """By its name, as functions are pickled: another process imports it. What has had its function taken away, as torch's
         Inductor does with kernels that it sends to other processes, is pickled with all that it has.
         """
-        if self.fn is None:
+        if vars(self)["fn"] is None:
             return super().__reduce_ex__(protocol)
         module, name = self.fn.__module__, self.fn.__qualname__
         try:

@@ -90,15 +90,17 @@ def plain_argument(arg: Any) -> object:
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None and isinstance(arg, numpy.generic):
         return arg.item()
-    if torch is None or not issubclass(type(arg), torch.Tensor) or not has_hooks(type(arg)):
+    given: object = arg
+    kind = type(given)
+    if torch is None or not issubclass(kind, torch.Tensor) or not has_hooks(kind):
         return arg
-    if _dispatch_hook(type(arg)) is not _dispatch_hook(torch.Tensor):
+    if _dispatch_hook(kind) is not _dispatch_hook(torch.Tensor):
         return arg
     with torch._C.DisableTorchFunctionSubclass():
         return arg.as_subclass(torch.Tensor)
 
 
-def has_hooks(tensor_class: type) -> bool:
+def has_hooks(tensor_class: type[object]) -> bool:
     """Whether tensors of this class are told of every function of torch that is called on them."""
     torch = sys.modules["torch"]
     if tensor_class is torch.Tensor:
@@ -109,7 +111,7 @@ def has_hooks(tensor_class: type) -> bool:
     return _dispatch_hook(tensor_class) is not _dispatch_hook(torch.Tensor)
 
 
-def _dispatch_hook(tensor_class: type) -> object:
+def _dispatch_hook(tensor_class: type[object]) -> object:
     return getattr(tensor_class, "__torch_dispatch__", None)
 
 

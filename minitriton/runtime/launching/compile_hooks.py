@@ -66,7 +66,7 @@ def call_hook(
 def serialize(source: ASTSource, options: CUDAOptions, key: str) -> str:
     """Everything that a compile of the same function needs, as JSON."""
     data = {
-        "name": source.function._fn_name,
+        "name": source.function.full_name,
         "signature": source.signature,
         "constants": [[list(path), _encoded(value)] for path, value in source.constants.items()],
         "attrs": [[list(path), value] for path, value in source.attrs.items()],
@@ -79,8 +79,8 @@ def serialize(source: ASTSource, options: CUDAOptions, key: str) -> str:
 def deserialize(fn: JITCallable, text: str) -> tuple[ASTSource, CUDAOptions, str]:
     """`(source, options, key)` of `fn`. Raises `RuntimeError` if `text` is about another function."""
     data = json.loads(text)
-    if data["name"] != fn._fn_name:
-        raise RuntimeError(f"Specialization data is for {data['name']} but trying to preload for {fn._fn_name}")
+    if data["name"] != fn.full_name:
+        raise RuntimeError(f"Specialization data is for {data['name']} but trying to preload for {fn.full_name}")
     signature = {name: _tuples(kind) for name, kind in data["signature"].items()}
     constants = {tuple(path): _decoded(value) for path, value in data["constants"]}
     attrs = {tuple(path): value for path, value in data["attrs"]}
