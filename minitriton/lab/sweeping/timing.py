@@ -3,15 +3,16 @@
 In: a subject, its own program, and others of the store. Out: metrics of the group `time` of each, by digest.
 
 A program's launches are recorded into a CUDA graph, as many as take `GRAPH_MICROSECONDS`, so that the time of a launch from Python
-does not count. In each round every graph runs once, a different one first, so that a clock that changes hits all alike; `speedup` is
-the median over the rounds of the own program's time by the other's. Buffers stay as the launches leave them, and as much of
-them in the L2 cache as fits.
+does not count. In each round every graph runs once, in another order each time, so that a clock that changes, and what a program finds
+in the caches, hits all alike; `speedup` is the median over the rounds of the own program's time by the other's. Buffers stay as the
+launches leave them, and as much of them in the L2 cache as fits.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import random
 import statistics
 import tempfile
 from collections.abc import Callable, Generator, Sequence
@@ -59,10 +60,10 @@ class _Timed:
 
 
 def time_programs(
-    subject: Subject, own: KernelProgram | None, programs: Sequence[KernelProgram], rounds: int = ROUNDS
+    subject: Subject, own: KernelProgram | None, programs: Sequence[KernelProgram], rounds: int = ROUNDS, seed: int = 0
 ) -> dict[str, dict[str, float]]:
-    """Times `programs`, and `own` beside them. A program is left out that cannot be assembled or launched. Processes of one
-    machine time in turns.
+    """Times `programs`, and `own` beside them, in orders drawn from `seed`. A program is left out that cannot be assembled or launched.
+    Processes of one machine time in turns.
 
     Raises `MinitritonError` where there is no GPU, and for a fault on the device, after which the process can use it no more.
     """
@@ -75,9 +76,9 @@ def time_programs(
         timed = [
             found for p in order if (found := clock.prepare(subject.variant(p.settings), p, arguments)) is not None
         ]
-        for number in range(rounds):
-            first = number % max(len(timed), 1)
-            for one in timed[first:] + timed[:first]:
+        rng = random.Random(seed)
+        for _ in range(rounds):
+            for one in rng.sample(timed, len(timed)):
                 one.times.append(clock.run(one))
         clocks = _clocks()
         for one in timed:
