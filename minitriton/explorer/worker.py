@@ -175,6 +175,8 @@ def _work(pipe: Connection, keeps: bool, scratch: str | None, yields: bool) -> N
     gc.set_threshold(_COLLECT_AFTER)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     while True:
+        while not pipe.poll() and workshop.ahead():
+            pass
         try:
             name, given = pipe.recv()
         except (EOFError, OSError):

@@ -49,6 +49,29 @@ from minitriton.explorer.wire import (
 class Workshop(Compiles):
     """Answers about the compiles of a session."""
 
+    def __init__(self, *, keeps: bool = True) -> None:
+        super().__init__(keeps=keeps)
+        self.looked_into: Opened | None = None
+        """The compile whose facts were asked for last: those of its other states will be, too."""
+
+    def ahead(self) -> bool:
+        """Finds out, while nobody asks, what is known of one more state of the compile that is looked into. Whether there was one."""
+        opened = self.looked_into
+        if opened is None:
+            return False
+        steps = opened.recording.steps
+        of_next = (at for at, step in enumerate(steps) if at not in opened.inspected and (step.changed or at == 0))
+        step = next(of_next, None)
+        if step is None:
+            self.looked_into = None
+            return False
+        try:
+            inspect_opened(opened, step)
+        except Exception:
+            # Who asks for it is told why.
+            self.looked_into = None
+        return True
+
     def answer(self, name: str, given: Question) -> Answer:
         """What service `name` says. Raises `MinitritonError` for what it cannot do, and for a service that there is not."""
         if name not in SERVICES:
@@ -101,6 +124,7 @@ def inspected(workshop: Workshop, given: Question) -> InspectionPlain:
     """Values, accesses and movements of the state after a step, and the tables that they name."""
     opened = workshop.opened(asked_of(given), kept=True)
     step = _step(opened, given)
+    workshop.looked_into = opened
     return {**inspect_opened(opened, step), "types": opened.tables.types, "layouts": opened.tables.layouts}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 selenium = pytest.importorskip("selenium", reason="needs selenium")
+from driving import Page
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -85,7 +86,8 @@ def test_a_click_on_a_line_marks_its_place_in_the_source_and_beyond(opened: Any)
     wait_for(lambda: any("tl.load" in line for line in lines(opened, "source", "marked")))
     wait_for(lambda: "line=" in opened.current_url)
     choose(opened, "emit-ptx")
-    wait_for(lambda: any("ld.global" in line for line in lines(opened, "after", "marked")))
+    wait_for(lambda: lines(opened, "after", "marked"))
+    assert "marked" in Page(opened).line("after", "ld.global").get_attribute("class")
 
 
 def test_a_line_of_the_source_leads_to_the_ptx(opened: Any) -> None:

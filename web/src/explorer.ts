@@ -112,8 +112,8 @@ function build(session: Session): void {
     if (isOther) {
       heat = null;
       passes.showVerdicts([]);
+      learned = learnFacts(session);
       checkSoon();
-      void learnFacts(session);
     }
     if (isOther || before.step !== view.step || before.left.state !== view.left.state || before.left.compile !== view.left.compile || before.right.state !== view.right.state || before.right.compile !== view.right.compile || (isCompleted && !sides.isUpToDate())) showStep();
     else if (isCompleted) {
@@ -128,13 +128,14 @@ function build(session: Session): void {
   element("banner-close").addEventListener("click", () => sayTrouble(""));
   const check = element("check") as HTMLButtonElement;
   let checked: Promise<unknown> = Promise.resolve();
+  let learned: Promise<void> = Promise.resolve();
   function checkSoon(): void {
     const compile = session.compile;
     check.textContent = "checking…";
     check.className = "";
     check.title = "every pass is run on the emulator";
-    // Of several edits in a row the last is checked, after what is being checked.
-    checked = checked.then(() => (session.compile === compile ? session.answers.check(compile) : null)).then(
+    // Of several edits in a row the last is checked, after what is being checked, and after what clicks wait for.
+    checked = Promise.all([checked, learned.then(() => atRest(session))]).then(() => (session.compile === compile ? session.answers.check(compile) : null)).then(
       (found) => {
         if (session.compile !== compile || found === null) return;
         passes.showVerdicts(found.steps);
@@ -184,8 +185,20 @@ function build(session: Session): void {
   Object.assign(session.view, change.step !== undefined ? session.aroundStep(session.view.compile, change.step) : {}, change);
   showStep();
   sides.mark();
-  void inspector.show().then(() => learnFacts(session));
+  learned = inspector.show().then(() => learnFacts(session));
   checkSoon();
+}
+
+const REST = 400;
+const LONGEST_WAIT = 5000;
+
+/** Waits until nobody has clicked for a moment: what is computed in the background takes processors that a click wants. */
+async function atRest(session: Session): Promise<void> {
+  if (!session.answers.live) return;
+  const end = performance.now() + LONGEST_WAIT;
+  for (let left = REST; left > 0 && performance.now() < end; left = session.changed + REST - performance.now()) {
+    await new Promise((next) => setTimeout(next, left));
+  }
 }
 
 /** Asks for the facts of every state while nobody clicks, so that a click need not wait for them: the shown state's first. */

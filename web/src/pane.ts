@@ -1,8 +1,8 @@
 // A read-only text with classes on its lines, which tells what line or word was clicked and marks what it is told to.
-import { HighlightStyle, syntaxHighlighting, type Language } from "@codemirror/language";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { standardKeymap } from "@codemirror/commands";
 import { search, searchKeymap } from "@codemirror/search";
-import { EditorState, RangeSetBuilder, StateEffect, Text, type Extension } from "@codemirror/state";
+import { EditorState, RangeSetBuilder, StateEffect, Text, type Extension, type StateEffectType } from "@codemirror/state";
 import { Decoration, EditorView, gutter, GutterMarker, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
@@ -20,6 +20,17 @@ interface Marks {
 }
 
 const NO_MARKS: Marks = { lines: new Set(), hovered: new Set(), word: null };
+
+/** How a text is coloured: as a language that CodeMirror parses, or, where a line says all, line by line, those in sight only. */
+export type Colours = Extension | ((line: string) => Iterable<readonly [from: number, to: number, kind: string]>);
+
+/** What the next frame shows otherwise: several changes of one event are one update of the view, which lays out the page once. */
+interface Pending {
+  shown: boolean;
+  scroll: { at: number; y: "center" | "start" } | null;
+  marks: boolean;
+  heat: boolean;
+}
 
 const setMarks = StateEffect.define<null>();
 const setHeat = StateEffect.define<null>();
@@ -78,26 +89,25 @@ export class Pane {
   private byNumber = new Map<number, number>();
   private heat: ReadonlyMap<number, Heat> = new Map();
   private marks: Marks = NO_MARKS;
+  private pending: Pending | null = null;
+  private hoveredNumber: number | null = null;
 
   constructor(
     parent: HTMLElement,
     label: string,
-    private readonly language: Language,
+    private readonly colours: Colours,
     onLine: (number: number | null, word: string | null) => void,
     private readonly onHover: (number: number | null) => void = () => undefined,
   ) {
-    this.view = new EditorView({ parent, state: this.stateFor([], label, onLine) });
-    this.restart = (shown) => this.view.setState(this.stateFor(shown, label, onLine));
+    this.view = new EditorView({ parent, state: EditorState.create({ extensions: this.extensions(label, onLine) }) });
   }
 
-  private hoveredNumber: number | null = null;
-  private readonly restart: (shown: Shown[]) => void;
-
+  /** Shows another text from its top on. */
   show(shown: Shown[]): void {
     this.shown = shown;
     this.marks = NO_MARKS;
     this.byNumber = new Map(shown.flatMap((line, at) => (line.number === null ? [] : [[line.number, at] as const])));
-    this.restart(shown);
+    this.change({ shown: true, scroll: { at: 0, y: "start" } });
   }
 
   /** Marks lines (by their own numbers) and every use of a word; with `scroll` brings one of them into sight: `wanted`, or the first. */
@@ -105,10 +115,8 @@ export class Pane {
     const lines = new Set(numbers.flatMap((number) => this.byNumber.get(number) ?? []));
     if (lines.size === 0 && word === null && this.marks === NO_MARKS) return;
     this.marks = lines.size === 0 && word === null ? NO_MARKS : { lines, hovered: new Set(), word };
-    const effects: StateEffect<unknown>[] = [setMarks.of(null)];
     const first = (wanted === null ? undefined : this.byNumber.get(wanted)) ?? lines.values().next().value;
-    if (scroll && first !== undefined) effects.push(this.scrolling(first, "center"));
-    this.view.dispatch({ effects });
+    this.change({ marks: true, ...(scroll && first !== undefined ? { scroll: { at: first, y: "center" } } : {}) });
   }
 
   /** Marks lines lightly, as long as the pointer is on one of them somewhere. */
@@ -116,7 +124,7 @@ export class Pane {
     const hovered = new Set(numbers.flatMap((number) => this.byNumber.get(number) ?? []));
     if (hovered.size === 0 && this.marks.hovered.size === 0) return;
     this.marks = { ...this.marks, hovered };
-    this.view.dispatch({ effects: setMarks.of(null) });
+    this.change({ marks: true });
   }
 
   /** Puts the keyboard here. */
@@ -126,80 +134,86 @@ export class Pane {
 
   /** Puts counts beside lines (by their own numbers). */
   showHeat(heat: ReadonlyMap<number, Heat>): void {
+    if (heat.size === 0 && this.heat.size === 0) return;
     this.heat = heat;
-    this.view.dispatch({ effects: setHeat.of(null) });
+    this.change({ heat: true });
   }
 
   /** Brings the first line of a kind other than "same" into sight. */
   scrollToFirstChange(): void {
     const at = this.shown.findIndex((line) => line.kind !== "same" && line.kind !== "fold");
-    if (at >= 0) this.scrollToLine(at);
+    if (at >= 0) this.change({ scroll: { at, y: "center" } });
   }
 
   /** Brings a line (by its own number) to the top. */
   scrollTo(number: number): void {
     const at = this.byNumber.get(number);
-    if (at !== undefined) this.scrollToLine(at, "start");
+    if (at !== undefined) this.change({ scroll: { at, y: "start" } });
   }
 
-  private scrollToLine(at: number, y: "center" | "start" = "center"): void {
-    this.view.dispatch({ effects: this.scrolling(at, y) });
+  private change(change: Partial<Pending>): void {
+    if (this.pending === null) queueMicrotask(() => this.update());
+    this.pending = { ...(this.pending ?? { shown: false, scroll: null, marks: false, heat: false }), ...change };
   }
 
-  private scrolling(at: number, y: "center" | "start"): StateEffect<unknown> {
-    return EditorView.scrollIntoView(this.view.state.doc.line(at + 1).from, { y });
+  private update(): void {
+    const { shown, scroll, marks, heat } = this.pending!;
+    this.pending = null;
+    const old = this.view.state.doc;
+    const doc = shown ? Text.of(this.shown.length ? this.shown.map((line) => line.text) : [""]) : old;
+    const effects: StateEffect<unknown>[] = [];
+    if (marks) effects.push(setMarks.of(null));
+    if (heat) effects.push(setHeat.of(null));
+    const target = scroll && doc.line(Math.min(scroll.at + 1, doc.lines)).from;
+    const scrolling = scroll && target !== null ? [EditorView.scrollIntoView(target, { y: scroll.y })] : [];
+    // CodeMirror takes a target for one of the text before, which may be shorter.
+    const fits = target === null || target <= old.length;
+    this.view.dispatch({ effects: [...effects, ...(fits ? scrolling : [])], ...(shown ? { changes: { from: 0, to: old.length, insert: doc }, selection: { anchor: 0 } } : {}) });
+    if (!fits) this.view.dispatch({ effects: scrolling });
   }
 
   get scroller(): HTMLElement {
     return this.view.scrollDOM;
   }
 
-  private stateFor(shown: readonly Shown[], label: string, onLine: (n: number | null, word: string | null) => void): EditorState {
-    const pane = this;
-    const inSight = ViewPlugin.define(
-      (view) => ({
-        decorations: decorations(view, shown, this.marks),
-        update(update) {
-          if (update.viewportChanged || update.transactions.some((one) => one.effects.some((effect) => effect.is(setMarks)))) this.decorations = decorations(update.view, shown, pane.marks);
-        },
-      } as { decorations: DecorationSet; update(update: ViewUpdate): void }),
-      { decorations: (plugin) => plugin.decorations },
-    );
-    const extensions: Extension[] = [
+  private extensions(label: string, onLine: (n: number | null, word: string | null) => void): Extension[] {
+    const { colours } = this;
+    const marked = inSight((view) => decorations(view, this.shown, this.marks), (update) => has(update, setMarks));
+    const numberAt = (view: EditorView, position: number): number | null => this.shown[view.state.doc.lineAt(position).number - 1]?.number ?? null;
+    return [
       EditorState.readOnly.of(true),
       EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
-      this.language.extension,
-      highlighting,
+      typeof colours === "function" ? inSight((view) => coloured(view, colours)) : [colours, highlighting],
       search({ top: true }),
       keymap.of([...searchKeymap, ...standardKeymap]),
       gutter({
         class: "numbers",
         lineMarker: (view, block) => {
-          const number = shown[view.state.doc.lineAt(block.from).number - 1]?.number;
-          return new LineNumber(number === null || number === undefined ? "" : String(number + 1));
+          const number = numberAt(view, block.from);
+          return new LineNumber(number === null ? "" : String(number + 1));
         },
         initialSpacer: () => new LineNumber("0000"),
       }),
       gutter({
         class: "heats",
         lineMarker: (view, block) => {
-          const number = shown[view.state.doc.lineAt(block.from).number - 1]?.number;
-          const heat = number === null || number === undefined ? undefined : this.heat.get(number);
+          const number = numberAt(view, block.from);
+          const heat = number === null ? undefined : this.heat.get(number);
           return heat ? new HeatMarker(heat) : null;
         },
-        lineMarkerChange: (update) => update.transactions.some((one) => one.effects.some((effect) => effect.is(setHeat))),
+        lineMarkerChange: (update) => has(update, setHeat),
       }),
-      inSight,
+      marked,
       EditorView.domEventHandlers({
         click: (event, view) => {
           const position = view.posAtCoords({ x: event.clientX, y: event.clientY });
           if (position === null) return;
           const line = view.state.doc.lineAt(position);
-          onLine(shown[line.number - 1]?.number ?? null, wordAt(line.text, position - line.from));
+          onLine(numberAt(view, position), wordAt(line.text, position - line.from));
         },
         mousemove: (event, view) => {
           const position = view.posAtCoords({ x: event.clientX, y: event.clientY });
-          const number = position === null ? null : (shown[view.state.doc.lineAt(position).number - 1]?.number ?? null);
+          const number = position === null ? null : numberAt(view, position);
           if (number !== this.hoveredNumber) this.onHover((this.hoveredNumber = number));
         },
         mouseleave: () => this.onHover((this.hoveredNumber = null)),
@@ -207,13 +221,29 @@ export class Pane {
           if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return false;
           const position = view.state.selection.main.head;
           const line = view.state.doc.lineAt(position);
-          onLine(shown[line.number - 1]?.number ?? null, wordAt(line.text, position - line.from) ?? wordAt(line.text, line.text.indexOf("%")));
+          onLine(numberAt(view, position), wordAt(line.text, position - line.from) ?? wordAt(line.text, line.text.indexOf("%")));
           return true;
         },
       }),
     ];
-    return EditorState.create({ doc: Text.of(shown.length ? shown.map((line) => line.text) : [""]), extensions });
   }
+}
+
+function has(update: ViewUpdate, kind: StateEffectType<null>): boolean {
+  return update.transactions.some((one) => one.effects.some((effect) => effect.is(kind)));
+}
+
+/** Decorations of the lines in sight, made anew with these, with the text, and when `wanted`. */
+function inSight(made: (view: EditorView) => DecorationSet, wanted: (update: ViewUpdate) => boolean = () => false): Extension {
+  return ViewPlugin.define(
+    (view) => ({
+      decorations: made(view),
+      update(update) {
+        if (update.docChanged || update.viewportChanged || wanted(update)) this.decorations = made(update.view);
+      },
+    } as { decorations: DecorationSet; update(update: ViewUpdate): void }),
+    { decorations: (plugin) => plugin.decorations },
+  );
 }
 
 /** The name of a value (`%12`, `%r3`) or of an encoding (`#blocked1`) at a column of a line. */
@@ -222,6 +252,24 @@ function wordAt(text: string, column: number): string | null {
     if (found.index <= column && column <= found.index + found[0].length) return found[0];
   }
   return null;
+}
+
+const COLOURED = new Map<string, Decoration>();
+
+/** The colours of the words in sight. */
+function coloured(view: EditorView, colours: Exclude<Colours, Extension>): DecorationSet {
+  const builder = new RangeSetBuilder<Decoration>();
+  const { doc } = view.state;
+  const last = doc.lineAt(view.viewport.to).number;
+  for (let at = doc.lineAt(view.viewport.from).number; at <= last; at++) {
+    const line = doc.line(at);
+    for (const [from, to, kind] of colours(line.text)) {
+      let mark = COLOURED.get(kind);
+      if (!mark) COLOURED.set(kind, (mark = Decoration.mark({ class: `t-${kind}` })));
+      builder.add(line.from + from, line.from + to, mark);
+    }
+  }
+  return builder.finish();
 }
 
 /** Classes of the lines in sight, and the places of the chosen word on them. */

@@ -25,6 +25,8 @@ export type Change = Partial<Omit<View, "left" | "right">> & { left?: Shown; rig
 
 export class Session {
   readonly view: View;
+  /** When something else was chosen for the last time, by the page's clock. */
+  changed = 0;
   private writing = 0;
   private readonly watchers: ((before: View) => void)[] = [];
 
@@ -45,6 +47,7 @@ export class Session {
   /** Shows something else. Choosing a step shows the states before and after it. */
   choose(change: Change): void {
     const before = { ...this.view };
+    this.changed = performance.now();
     const compile = change.compile ?? this.view.compile;
     const isStep = (change.step !== undefined && change.step !== this.view.step) || compile !== this.view.compile;
     const step = Math.min(change.step ?? this.view.step, this.compiles[compile]!.steps.length - 1);

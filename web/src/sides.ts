@@ -1,7 +1,7 @@
 // The source and two states side by side; what is clicked or pointed at is marked in all three.
 import { element, make } from "./dom";
 import { compare } from "./difference";
-import { assemblyLanguage, pythonLanguage } from "./languages";
+import { assemblyColours, pythonLanguage } from "./languages";
 import { Pane, type Heat } from "./pane";
 import { isToCome, placeOf, samePlace, titleOf, type Compile, type Place, type Row, type State } from "./payload";
 import { areAlike, sideBySide, whole } from "./rows";
@@ -27,7 +27,7 @@ export class Sides {
     private readonly more: { text: string; value: string; load: () => Promise<Shown> }[],
     private readonly onTrouble: (error: unknown) => void,
   ) {
-    this.source = new Pane(element("source"), "source", pythonLanguage, (number) => {
+    this.source = new Pane(element("source"), "source", pythonLanguage.extension, (number) => {
       this.clicked = "source";
       if (number !== null) session.choose({ place: { file: Number(this.file.value), line: number + 1 }, value: null, op: 0 });
     }, (number) => this.hover(number === null ? null : { file: Number(this.file.value), line: number + 1 }, session.compile));
@@ -173,7 +173,7 @@ export class Sides {
       const shown = this.session.view[side];
       this.hover(number === null ? null : this.session.lineOf(shown, number).place, this.session.compileOf(shown));
     };
-    return new Pane(element(id), id, assemblyLanguage, click, point);
+    return new Pane(element(id), id, assemblyColours, click, point);
   }
 
   /** Counts beside the lines of the source, and of a state that has the numbers of its lines. */
