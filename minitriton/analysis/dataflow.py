@@ -158,8 +158,9 @@ class ForwardDataflow(ABC, Generic[Fact]):
         self.sources.update((target, tuple(sources)) for target, sources in found.items())
 
     def _graph(self, region: Region) -> None:
-        """Blocks joined by branches: visited in order, again and again until nothing changes."""
+        """Blocks joined by branches: visited in order, again and again until nothing that comes earlier in the order changes."""
         order = _reverse_postorder(region)
+        position = {block: index for index, block in enumerate(order)}
         reached = {order[0]}
         changed = True
         while changed:
@@ -169,11 +170,12 @@ class ForwardDataflow(ABC, Generic[Fact]):
                     continue
                 self.run_block(block)
                 for successor, values in self._branches(block):
-                    if successor not in reached:
-                        reached.add(successor)
-                        changed = True
+                    is_new = successor not in reached
+                    reached.add(successor)
                     self._remember_edge(successor, values)
-                    changed = self._flow_all(successor.args, values) or changed
+                    is_weaker = self._flow_all(successor.args, values)
+                    if (is_new or is_weaker) and position[successor] <= position[block]:
+                        changed = True
 
     def _branches(self, block: Block) -> list[tuple[Block, tuple[SSAValue, ...]]]:
         """Where control may go from `block`, and the values it takes along."""

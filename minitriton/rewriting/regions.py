@@ -7,13 +7,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.op_access import OpT, block_successors, hand_on_name, last_op_of, next_op, operand_values
+from minitriton.dialects.op_access import OpT, block_successors, hand_on_name, last_op_of, next_op, next_use, operand_values
 from minitriton.rewriting.effects import would_be_trivially_dead
 
 
@@ -96,18 +97,24 @@ def erase_unreachable_blocks(region: Region) -> bool:
 
 def forwarded_operands(branch: Operation) -> list[tuple[Block, list[SSAValue]]]:
     """For a `cf` branch: each successor with the values passed to it."""
-    if isinstance(branch, cf.BranchOp):
-        return [(branch.successor, list(branch.arguments))]
-    if isinstance(branch, cf.ConditionalBranchOp):
-        return [
-            (branch.then_block, list(branch.then_arguments)),
-            (branch.else_block, list(branch.else_arguments)),
-        ]
+    kind = type(branch)
+    if kind is cf.BranchOp:
+        return [(block_successors(branch)[0], list(operand_values(branch)))]
+    if kind is cf.ConditionalBranchOp:
+        then, other = block_successors(branch)
+        values = operand_values(branch)
+        if len(values) == 1:
+            return [(then, []), (other, [])]
+        taken = len(cast(cf.ConditionalBranchOp, branch).then_arguments)
+        return [(then, list(values[1 : 1 + taken])), (other, list(values[1 + taken :]))]
     return []
 
 
 def erase_dead_arguments(region: Region) -> bool:
     """Erases non-entry block arguments that no op with an effect depends on, with what is passed for them."""
+    arguments = [argument for block in list(region.blocks)[1:] for argument in block.args]
+    if all(map(_is_needed, arguments)):
+        return False
     live = _live_values(region)
     changed = False
     for block in region.blocks:
@@ -124,6 +131,40 @@ def erase_dead_arguments(region: Region) -> bool:
         for arg in [arg for arg in block.args if arg not in live and block is not region.first_block]:
             block.erase_arg(arg)
     return changed
+
+
+def _is_needed(argument: BlockArgument) -> bool:
+    """Whether an op with an effect depends on `argument`: what `_live_values` says of it, at the price of the way to the first such op."""
+    seen: set[SSAValue] = {argument}
+    pending: list[SSAValue] = [argument]
+    while pending:
+        use = pending.pop().first_use
+        while use is not None:
+            user = use.operation
+            if next_op(user) is None and user.has_trait(IsTerminator):
+                reached = _received(user, use.index)
+            elif would_be_trivially_dead(user):
+                reached = user.results
+            else:
+                return True
+            if reached is None:
+                return True
+            for value in reached:
+                if value not in seen:
+                    seen.add(value)
+                    pending.append(value)
+            use = next_use(use)
+    return False
+
+
+def _received(branch: Operation, index: int) -> Sequence[SSAValue] | None:
+    """The block argument that operand `index` of a `cf` branch becomes; None if the branch itself depends on it."""
+    first = 0 if type(branch) is cf.BranchOp else 1
+    for block, values in forwarded_operands(branch):
+        if first <= index < first + len(values):
+            return (block.args[index - first],)
+        first += len(values)
+    return None
 
 
 def _live_values(region: Region) -> set[SSAValue]:
