@@ -49,7 +49,7 @@ class Met:
     is_location: bool
     deferrable: bool
     depth: int
-    inside: list[Met] = field(default_factory=lambda: list[Met]())
+    inside: list[Met] = field(default_factory=list)
     in_full: str = ""
     reference: str = ""
     text: str = ""
@@ -130,7 +130,10 @@ class AliasTable:
         met.in_full = in_full
         met.reference = met.reference or in_full
         met.text = f"loc({in_full})" if met.is_location else met.reference
-        deepest = max((each.depth for each in met.inside), default=0)
+        deepest = 0
+        for each in met.inside:
+            if each.depth > deepest:
+                deepest = each.depth
         if deepest:
             met.depth = deepest + 1
 

@@ -28,6 +28,7 @@ from xdsl.irdl import IRDLOperation
 
 from minitriton.dialects.arith import ConstantOp
 from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.op_access import next_op
 
 UNKNOWN = "<<UNKNOWN SSA VALUE>>"
 """Stands for a value that is not defined under the printed op."""
@@ -102,13 +103,14 @@ def _declared_results(op: Operation) -> list[tuple[int, str]]:
 
 
 class _Scope:
-    """Counters and used names while one region is numbered; regions inside start from a copy."""
+    """Counters and used names while one region is numbered; regions inside start from a copy of the counters, and add to the names."""
 
     def __init__(self, outer: _Scope | None = None) -> None:
         self.next_value: int = outer.next_value if outer else 0
         self.next_argument: int = outer.next_argument if outer else 0
         self.next_conflict: int = outer.next_conflict if outer else 0
-        self.used: set[str] = set(outer.used) if outer else set()
+        self.used: set[str] = outer.used if outer else set()
+        self._added: list[str] = []
 
     def unique(self, name: str) -> str:
         name = _identifier(name)
@@ -117,7 +119,12 @@ class _Scope:
             unique = f"{name}_{self.next_conflict}"
             self.next_conflict += 1
         self.used.add(unique)
+        self._added.append(unique)
         return unique
+
+    def leave(self) -> None:
+        """The names of this region are free again."""
+        self.used.difference_update(self._added)
 
 
 class ValueNames:
@@ -144,16 +151,24 @@ class ValueNames:
 
     def _name_region(self, region: Region, outer: _Scope) -> None:
         scope = _Scope(outer)
-        for index, block in enumerate(region.blocks):
+        outside: list[Operation] = []
+        block, index = region.first_block, 0
+        while block is not None:
             self.blocks[block] = (index, f"bb{index}")
             for argument in block.args:
                 self._name_argument(argument, scope, is_entry=index == 0)
-            for op in block.ops:
-                self._name_results(op, scope)
-        for block in region.blocks:
-            for op in block.ops:
-                for inner in op.regions:
-                    self._name_region(inner, scope)
+            op = block.first_op
+            while op is not None:
+                if op.results:
+                    self._name_results(op, scope)
+                if op.regions:
+                    outside.append(op)
+                op = next_op(op)
+            block, index = block.next_block, index + 1
+        for op in outside:
+            for inner in op.regions:
+                self._name_region(inner, scope)
+        scope.leave()
 
     def _from_location(self, location: Attribute) -> str | None:
         return name_of_location(location) if self.name_locs else None
@@ -168,11 +183,11 @@ class ValueNames:
     def _name_results(self, op: Operation, scope: _Scope) -> None:
         if not op.results:
             return
-        named = self._from_location(op.location)
+        named = self._from_location(op.location) if self.name_locs else None
         if op.__class__ is ConstantOp:
             self._set(op.results[0], named or _constant_name(cast(ConstantOp, op)), scope)
             return
-        groups = _declared_results(op)
+        groups = _declared_results(op) if _declared_names(op.__class__) else []
         for start, name in groups:
             self._set(op.results[start], named or name, scope)
         if op.results[0] not in self.values:

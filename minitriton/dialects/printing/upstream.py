@@ -81,6 +81,37 @@ def _print_while(op: Operation, printer: Printer) -> None:
     printer.print_op_attributes(op.attributes, print_keyword=True)
 
 
+def _print_values(values: Sequence[SSAValue], printer: Printer) -> None:
+    """`%0, %1 : f32, i32`."""
+    for index, value in enumerate(values):
+        if index:
+            printer.print_string(", ")
+        printer.print_ssa_value(value)
+    printer.print_string(" : ")
+    for index, value in enumerate(values):
+        if index:
+            printer.print_string(", ")
+        printer.print_attribute(value.type)
+
+
+def _print_yield(op: Operation, printer: Printer) -> None:
+    printer.print_op_attributes(op.attributes)
+    if op.operands:
+        printer.print_string(" ")
+        _print_values(op.operands, printer)
+
+
+def _print_condition(op: Operation, printer: Printer) -> None:
+    holds, *values = op.operands
+    printer.print_string("(")
+    printer.print_ssa_value(holds)
+    printer.print_string(")")
+    printer.print_op_attributes(op.attributes)
+    if values:
+        printer.print_string(" ")
+        _print_values(values, printer)
+
+
 def _print_module(op: Operation, printer: Printer) -> None:
     assert isinstance(op, ModuleOp)
     attributes = dict(op.attributes)
@@ -103,4 +134,6 @@ PRINTERS: dict[type[Operation], Callable[[Operation, Printer], None]] = {
     scf.ForOp: _print_for,
     scf.IfOp: _print_if,
     scf.WhileOp: _print_while,
+    scf.YieldOp: _print_yield,
+    scf.ConditionOp: _print_condition,
 }

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from minitriton.dialects import arith
-from minitriton.dialects.op_access import next_use
+from minitriton.dialects.op_access import block_successors, next_use, operand_at, operand_values
 from minitriton.rewriting.constants import int_attr, int_constant
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.rewriter import Rewriter
@@ -44,7 +44,7 @@ def _through(block: Block, values: Sequence[SSAValue]) -> tuple[Block, list[SSAV
 @patterns.pattern(cf.BranchOp)
 def merge_into_only_predecessor(op: cf.BranchOp, rewriter: Rewriter) -> bool:
     """A block that only this branch jumps to continues the branch's own block."""
-    target = op.successor
+    (target,) = block_successors(op)
     if target is op.parent or not _has_one_predecessor(target):
         return False
     values = list(op.arguments)
@@ -58,7 +58,8 @@ def merge_into_only_predecessor(op: cf.BranchOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(cf.BranchOp)
 def branch_through(op: cf.BranchOp, rewriter: Rewriter) -> bool:
     """A jump to a block that only jumps on."""
-    end = _through(op.successor, op.arguments)
+    (target,) = block_successors(op)
+    end = _through(target, operand_values(op))
     if end is None:
         return False
     rewriter.replace_with(op, _branch(*end))
@@ -68,7 +69,7 @@ def branch_through(op: cf.BranchOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(cf.ConditionalBranchOp)
 def decide(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
     """A branch on a constant."""
-    known = int_constant(op.cond)
+    known = int_constant(operand_at(op, 0))
     if known is None:
         return False
     target, values = (op.then_block, op.then_arguments) if known else (op.else_block, op.else_arguments)
@@ -79,6 +80,8 @@ def decide(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(cf.ConditionalBranchOp)
 def conditional_through(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
     """A side that goes to a block that only jumps on."""
+    if not any(isinstance(block.first_op, cf.BranchOp) for block in block_successors(op)):
+        return False
     then = _through(op.then_block, op.then_arguments)
     other = _through(op.else_block, op.else_arguments)
     if then is None and other is None:
@@ -92,8 +95,8 @@ def conditional_through(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
 @patterns.pattern(cf.ConditionalBranchOp)
 def same_target(op: cf.ConditionalBranchOp, rewriter: Rewriter) -> bool:
     """Both sides go to one block: a jump, with selects where the values differ."""
-    target = op.then_block
-    if target is not op.else_block:
+    target, other = block_successors(op)
+    if target is not other:
         return False
     pairs = list(zip(op.then_arguments, op.else_arguments, strict=True))
     if any(a is not b for a, b in pairs) and len(list(target.uses)) > 2:
