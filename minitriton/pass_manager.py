@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
+from minitriton.rewriting.snapshot import Snapshot
 
 _TEXT = frozenset({Property.LLVM_IR, Property.PTX})
 """What only translations take."""
@@ -216,6 +217,41 @@ class VerifyEach(Hook):
                 raise IRError(message, error.location, help=error.help, source_line=error.source_line) from error
 
 
+class _Repetition:
+    """Which passes of a pipeline would find nothing to do, because they have found nothing in the very same IR before."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self._last = {step: index for index, step in enumerate(steps) if isinstance(step, Pass) and step.looks_at_all}
+        self._first: dict[Step, int] = {}
+        for index, step in enumerate(steps):
+            self._first.setdefault(step, index)
+        self._snapshot: Snapshot | None = None
+        self._idle: set[Step] = set()
+        """The passes that did nothing to the IR of the snapshot."""
+
+    def apply(self, step: Pass, index: int, ctx: Context, module: ModuleOp) -> None:
+        """Applies `step`, number `index`, unless that would change nothing."""
+        last = self._last.get(step)
+        if last is None or self._first[step] == last:
+            step.apply(ctx, module)
+            return
+        if self._snapshot is not None and not self._snapshot.matches(module):
+            self._snapshot = None
+        if self._snapshot is None:
+            self._idle.clear()
+        elif step in self._idle:
+            return
+        if index == last:
+            step.apply(ctx, module)
+            return
+        self._snapshot = self._snapshot or Snapshot(module)
+        step.apply(ctx, module)
+        if self._snapshot.matches(module):
+            self._idle.add(step)
+        else:
+            self._snapshot = None
+
+
 @dataclass
 class PassManager:
     """Runs `pipeline`. `reproducer`: the file that a failing pass's input and the remaining pipeline are written to."""
@@ -227,15 +263,17 @@ class PassManager:
     def run(self, ctx: Context, value: Any) -> Any:
         """Applies every step to `value` in order and returns the last step's result.
 
+        A pass that runs several times is not run again on IR that it has left unchanged before (hooks are called all the same).
         Raises what a pass raises; a failure that is no `MinitritonError` becomes one that names the pass.
         """
+        repetition = _Repetition(self.pipeline.steps)
         for index, step in enumerate(self.pipeline.steps):
             before = self._text_for_reproducer(value)
             try:
                 for hook in self.hooks:
                     hook.before(step, value)
                 if isinstance(step, Pass):
-                    step.apply(ctx, value)
+                    repetition.apply(step, index, ctx, value)
                 else:
                     value = step.translate(value)
                 for hook in reversed(self.hooks):

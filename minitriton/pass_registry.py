@@ -94,6 +94,9 @@ class Contract:
 class Pass(Contract, ModulePass):
     """One transformation of a module. The class docstring is its documentation in `minitriton passes`."""
 
+    looks_at_all: ClassVar[bool] = False
+    """Whether this works on every op, so that it is cheaper to find out that the IR is as the pass once left it, unchanged, than to run it."""
+
 
 @dataclass(frozen=True)
 class Translation(Contract, ABC):

@@ -56,6 +56,7 @@ class Canonicalize(Pass):
 
     name: ClassVar[str] = "canonicalize"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    looks_at_all: ClassVar[bool] = True
 
     region_simplify: str = "normal"
     top_down: bool = True

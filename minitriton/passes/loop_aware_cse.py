@@ -106,6 +106,7 @@ class LoopAwareCse(Pass):
 
     name: ClassVar[str] = "triton-loop-aware-cse"
     requires: ClassVar[frozenset[Property]] = frozenset({Property.TENSOR_IR})
+    looks_at_all: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = eliminate_common_subexpressions(op)

@@ -14,7 +14,15 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from minitriton.dialects.op_access import OpT, block_successors, hand_on_name, last_op_of, next_op, next_use, operand_values
+from minitriton.dialects.op_access import (
+    OpT,
+    block_successors,
+    hand_on_name,
+    last_op_of,
+    next_op,
+    next_use,
+    operand_values,
+)
 from minitriton.rewriting.effects import would_be_trivially_dead
 
 

@@ -41,6 +41,7 @@ class RemoveLayoutConversions(Pass):
 
     name = "tritongpu-remove-layout-conversions"
     requires = frozenset({Property.ENCODINGS, Property.STRUCTURED})
+    looks_at_all = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run all steps on every function of the module."""
