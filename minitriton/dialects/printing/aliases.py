@@ -49,7 +49,7 @@ class Met:
     is_location: bool
     deferrable: bool
     depth: int
-    inside: list[Met] = field(default_factory=list)
+    inside: list[Met] = field(default_factory=list["Met"])
     in_full: str = ""
     reference: str = ""
     text: str = ""
