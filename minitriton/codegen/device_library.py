@@ -18,6 +18,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from minitriton import knobs
+from minitriton.codegen.llvm_session import context_of
 from minitriton.errors import MinitritonError
 
 PREFIX = "__nv_"
@@ -96,7 +97,7 @@ def _link(module: llvm.ModuleRef, library: Path, names: Sequence[str]) -> None:
         ) from None
     if not wanted:
         return
-    part = llvm.parse_bitcode(_extracted(bitcode, wanted))
+    part = llvm.parse_bitcode(_extracted(bitcode, wanted), context_of(module))
     part.triple, part.data_layout = module.triple, module.data_layout
     module.link_in(part)
     for function in module.functions:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import weakref
 from functools import lru_cache
 
 import llvmlite.binding as llvm
@@ -52,6 +53,28 @@ def target_machine(cpu: str, features: str) -> llvm.TargetMachine:
     block's loads, for the same PTX (78 of 80 kernels; 2026-11-22)."""
     initialize()
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, features=features, opt=2)
+
+
+_contexts: dict[int, llvm.ContextRef] = {}
+"""Of each module that `parsed_alone` gave and that is still there, by its `id`: the garbage collector must not take them in one go, as a
+context that goes first takes its module with it."""
+
+
+def parsed_alone(text: str) -> llvm.ModuleRef:
+    """The module of `text`, in a context of its own. Raises `RuntimeError`.
+
+    In a context that modules share, the second type of a name gets another, and constants stay for ever.
+    """
+    context = llvm.create_context()
+    module = llvm.parse_assembly(text, context)
+    _contexts[id(module)] = context
+    weakref.finalize(module, _contexts.pop, id(module)).atexit = False
+    return module
+
+
+def context_of(module: llvm.ModuleRef) -> llvm.ContextRef | None:
+    """What a module must lie in that is to be linked to `module`; None is LLVM's global context."""
+    return _contexts.get(id(module))
 
 
 class CheckedLLVMIR(str):

@@ -58,6 +58,7 @@ def write_module(
             raise LoweringError(f"{op.name} cannot stand in a module of LLVM IR", help="lower it first")
     flags = ['!{i32 4, !"nvvm-reflect-ftz", i32 1}'] if reflect_ftz else []
     parts = ["; ModuleID = 'LLVMDialectModule'", 'source_filename = "LLVMDialectModule"', ""]
+    parts += [*(f"{name} = type {fields}" for fields, name in writer.structs.items())]
     parts += [*globals_, "", *functions, *writer.declarations.values(), ""]
     if writer.asm_attributes_used:
         parts.append("attributes #0 = { nounwind }")

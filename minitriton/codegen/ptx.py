@@ -65,7 +65,7 @@ def machine_for(target: GPUTarget, options: CUDAOptions) -> llvm.TargetMachine:
 def parse_llvm_ir(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """`text` inside LLVM, its triple and data layout those of `machine`. Raises `IRError`."""
     try:
-        module = llvm.parse_assembly(text)
+        module = llvm_session.parsed_alone(text)
     except RuntimeError as error:
         raise IRError(f"LLVM does not accept this module: {error}") from error
     module.triple = llvm_session.TRIPLE

@@ -48,4 +48,4 @@ def test_tied_registers_of_results_are_those_of_the_first_operands() -> None:
     made = instruction(
         "add $d, $c, $b;", (("d", words_of(i32)),), (("c", words_of(i32)), ("b", words_of(i32))), tied=True
     )
-    assert '"add $0, $1, $2;", "=r,0,r"' in made.head
+    assert '"add $0, $1, $2;", "=r,0,r"' in made.text

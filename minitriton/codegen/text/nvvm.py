@@ -37,13 +37,13 @@ class InlineInstruction(NamedTuple):
     results: tuple[Words, ...]
     type: str
     """What the call returns: nothing, a word or a struct of words."""
-    head: str
-    """The call, up to its arguments."""
+    text: str
+    """What is called, up to its arguments."""
 
     def call(self, w: FunctionWriter, arguments: Sequence[str]) -> str:
         """Writes the call; the name of what it returns."""
         w.module.asm_attributes_used = True
-        call = f"{self.head}{', '.join(arguments)}) #0"
+        call = f"call {w.module.struct(self.type)} {self.text}{', '.join(arguments)}) #0"
         if self.results:
             return w.let(call)
         w.emit(call)
@@ -53,7 +53,8 @@ class InlineInstruction(NamedTuple):
         """The names of `count` words of what the call returned."""
         if not self.type.startswith("{"):
             return [got]
-        return [w.let(f"extractvalue {self.type} {got}, {i}") for i in range(first, first + count)]
+        type_ = w.module.struct(self.type)
+        return [w.let(f"extractvalue {type_} {got}, {i}") for i in range(first, first + count)]
 
 
 Registers = tuple[str, Words]
@@ -94,8 +95,8 @@ def instruction(
 
     text = escaped(_PLACE.sub(place, template))
     type_ = "void" if not types else types[0] if len(types) == 1 else "{ " + ", ".join(types) + " }"
-    head = f'call {type_} asm sideeffect "{text}", "{",".join((*constraints, *clobbers))}"('
-    return InlineInstruction(tuple(words for _, words in results), type_, head)
+    called = f'asm sideeffect "{text}", "{",".join((*constraints, *clobbers))}"('
+    return InlineInstruction(tuple(words for _, words in results), type_, called)
 
 
 _PLACE = re.compile(r"\$([A-Za-z_]\w*)(?:\.(\d+))?")

@@ -39,12 +39,23 @@ class ModuleWriter:
         self.debug = debug
         self.ptx_version = ptx_version
         self.declarations: dict[str, str] = {}
+        self.structs: dict[str, str] = {}
+        """What is written in place of a struct's type, by that."""
         self.asm_attributes_used = False
 
     def declare(self, name: str, result: str, parameters: str) -> None:
         """Makes sure that a function is declared."""
         if name not in self.declarations:
             self.declarations[name] = f"declare {result} {symbol_text(name)}({parameters})"
+
+    def struct(self, type_: str) -> str:
+        """`type_`, or the name of it where it is a long struct: reading a type takes LLVM longer than any other word."""
+        if len(type_) <= _LONG_TYPE:
+            return type_
+        return self.structs.setdefault(type_, f"%words{len(self.structs)}")
+
+
+_LONG_TYPE = 60
 
 
 class FunctionWriter:
