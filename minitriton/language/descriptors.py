@@ -20,6 +20,15 @@ from minitriton.language.values import tuple as language_tuple
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
+__all__ = [
+    "load_tensor_descriptor",
+    "make_tensor_descriptor",
+    "store_tensor_descriptor",
+    "tensor_descriptor",
+    "tensor_descriptor_type",
+]
+"""What `tl` offers of it."""
+
 
 class tensor_descriptor_type(base_type):
     """The type of a descriptor: its blocks, and the types of its shape and strides."""

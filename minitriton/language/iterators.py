@@ -9,6 +9,13 @@ from collections.abc import Iterator
 
 from minitriton.language.values import ConstBool, ConstInt, Operand, base_value, constexpr, tensor
 
+__all__ = [
+    "condition",
+    "range",
+    "static_range",
+]
+"""What `tl` offers of it."""
+
 
 class static_range(base_value):
     """A range of compile-time values; the loop's body is repeated for each."""

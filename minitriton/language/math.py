@@ -8,6 +8,27 @@ from __future__ import annotations
 from minitriton.language.declare import builtin, elementwise
 from minitriton.language.values import ConstBool, Operand, member, tensor
 
+__all__ = [
+    "abs",
+    "ceil",
+    "cos",
+    "div_rn",
+    "erf",
+    "exp",
+    "exp2",
+    "fdiv",
+    "floor",
+    "fma",
+    "log",
+    "log2",
+    "rsqrt",
+    "sin",
+    "sqrt",
+    "sqrt_rn",
+    "umulhi",
+]
+"""What `tl` offers of it."""
+
 
 @elementwise("tt.mulhiui", "int32", "int64", "uint32", "uint64")
 def umulhi(x: Operand, y: Operand) -> tensor:

@@ -8,6 +8,22 @@ from __future__ import annotations
 from minitriton.language.declare import builtin, must_use_result
 from minitriton.language.values import ConstBool, ConstInts, ConstStr, Indices, Operand, member, tensor
 
+__all__ = [
+    "advance",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xchg",
+    "atomic_xor",
+    "load",
+    "make_block_ptr",
+    "store",
+]
+"""What `tl` offers of it."""
+
 
 @builtin
 def load(

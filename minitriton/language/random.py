@@ -10,6 +10,20 @@ from minitriton.language import core as tl
 from minitriton.language import math
 from minitriton.language.declare import constexpr_function, library
 
+__all__ = [
+    "pair_uniform_to_normal",
+    "philox",
+    "philox_impl",
+    "rand",
+    "rand4x",
+    "randint",
+    "randint4x",
+    "randn",
+    "randn4x",
+    "uint_to_uniform_float",
+]
+"""What `tl` offers of it."""
+
 N_ROUNDS_DEFAULT = tl.constexpr(10)
 
 _KEY_STEPS = {32: (0x9E3779B9, 0xBB67AE85), 64: (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)}

@@ -8,6 +8,21 @@ from __future__ import annotations
 from minitriton.language.declare import builtin
 from minitriton.language.values import ConstBool, ConstInts, Operand, member, tensor
 
+__all__ = [
+    "broadcast",
+    "broadcast_to",
+    "cat",
+    "expand_dims",
+    "item",
+    "join",
+    "permute",
+    "reshape",
+    "split",
+    "trans",
+    "view",
+]
+"""What `tl` offers of it."""
+
 
 @builtin
 def broadcast(input: Operand, other: Operand) -> tuple[tensor, tensor]:

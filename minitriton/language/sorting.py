@@ -14,6 +14,14 @@ from minitriton.language.declare import constexpr_function, library
 from minitriton.language.standard import _get_int_dtype, _is_power_of_two, _log2, max, min, xor_sum
 from minitriton.language.values import member
 
+__all__ = [
+    "bitonic_merge",
+    "flip",
+    "sort",
+    "topk",
+]
+"""What `tl` offers of it."""
+
 
 @library
 def _indicator(n_dims: constexpr, j: constexpr):

@@ -15,6 +15,27 @@ from minitriton.language.dtypes import dtype as dtype_class
 from minitriton.language.dtypes import get_int_dtype
 from minitriton.language.values import member
 
+__all__ = [
+    "argmax",
+    "argmin",
+    "cdiv",
+    "cumprod",
+    "cumsum",
+    "interleave",
+    "max",
+    "min",
+    "ravel",
+    "reduce_or",
+    "sigmoid",
+    "softmax",
+    "sum",
+    "swizzle2d",
+    "xor_sum",
+    "zeros",
+    "zeros_like",
+]
+"""What `tl` offers of it."""
+
 
 @constexpr_function
 def _log2(n: int) -> int:

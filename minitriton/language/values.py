@@ -14,6 +14,15 @@ from minitriton.language.dtypes import base_type, constexpr_type, dtype, slice_t
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
+__all__ = [
+    "const",
+    "constexpr",
+    "slice",
+    "tensor",
+    "tuple",
+]
+"""What `tl` offers of it."""
+
 
 class Named(Protocol):
     """What a method is declared by: see `declare.py`."""
