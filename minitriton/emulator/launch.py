@@ -15,6 +15,7 @@ from minitriton.emulator.machine import Endless, Machine, Polling
 from minitriton.emulator.memory.bounds import check_threads
 from minitriton.emulator.memory.device import GlobalMemory
 from minitriton.emulator.memory.device_shadow import Rerun
+from minitriton.emulator.memory.reach import Reach
 from minitriton.emulator.ptx.parser import parse
 from minitriton.emulator.ptx.program import EmulationError, Module
 from minitriton.emulator.report import Report
@@ -50,6 +51,7 @@ def run(
     scratch: int = 0,
     seconds: float = 0.0,
     programs: int = 0,
+    reach: bool = False,
 ) -> Report:
     """Runs `kernel` (None: the only one) of a PTX text on the CPU and returns what was found and counted.
 
@@ -60,13 +62,14 @@ def run(
     findings call the arguments. `resident` CTAs run side by side all of them, as a cooperative launch has it. A launch that is not at its end after `seconds`
     (0: however long it takes), or never will be, ends there with the finding `endless`. Of a larger grid only `programs` CTAs run if that is not 0,
     spread evenly: for what a launch costs (`Report.share`); what the others would have stored is missing. All run if some wait for others.
+    With `reach` the report says what of global memory each CTA reads and writes, too.
     """
     module = parse_cached(ptx) if isinstance(ptx, str) else ptx
     deadline = Deadline(seconds)
     while True:
         try:
             return _launch(
-                module, kernel, grid, args, shared_bytes, check, names, resident, scratch, deadline, programs
+                module, kernel, grid, args, shared_bytes, check, names, resident, scratch, deadline, programs, reach
             )
         except Polling:
             # What is waited for may be the work of a CTA of a later batch, or of one left out; on a GPU both may run at once.
@@ -87,6 +90,7 @@ def _launch(
     scratch: int,
     deadline: Deadline,
     programs: int,
+    reach: bool,
 ) -> Report:
     """One attempt. Leaves the arguments as they were and raises `Polling` where CTAs wait that are not all `resident`, `Rerun`
     where the program then knows of more arrays whose reads are to be followed."""
@@ -110,6 +114,7 @@ def _launch(
         memory.follow(granule, program.followed, group_lanes)
     extents = (*grid, 1, 1, 1)[:3]
     report = Report(entry, (int(extents[0]), int(extents[1]), int(extents[2])))
+    report.reach = Reach() if reach else None
     report.warps = np.zeros(len(entry.instructions), np.int64)
     report.threads = np.zeros(len(entry.instructions), np.int64)
     total = int(np.prod(report.grid))
@@ -155,6 +160,8 @@ def _launch(
                     raise
                 report.add("deadlock", waiting.instruction, "threads wait for memory that nothing changes")
                 break
+    if report.reach is not None:
+        report.reach.finish()
     memory.write_back()
     return report
 

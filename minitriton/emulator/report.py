@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from minitriton.emulator.memory.reach import Reach
 from minitriton.emulator.ptx.program import Instruction, PTXKernel
 from minitriton.errors import SourceLocation
 from minitriton.host.html import folded, table
@@ -71,6 +72,8 @@ class Report:
     """Threads that executed each instruction (its guard not counted)."""
     output: list[str] = field(default_factory=list[str])
     """What the kernel printed."""
+    reach: Reach | None = None
+    """What of global memory each CTA read and wrote, where that was asked for."""
     share: float = 1.0
     """Of the CTAs of the grid, how many ran: counts are of these."""
     _by_key: dict[tuple[str, int], Finding] = field(default_factory=dict[tuple[str, int], Finding], repr=False)

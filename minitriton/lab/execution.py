@@ -88,6 +88,8 @@ class Launch:
     """Bytes of global memory that each program needs beside its arguments, known from there on too."""
     descriptors: list[DescriptorCopy] | None = None
     """What the TTGIR says of the tensor maps that the kernel takes; None where it takes descriptors apart."""
+    reach: bool = False
+    """Whether the emulator's report is to say what of global memory each CTA reaches."""
     barriers_seen: bool = False
     """Whether the TTGIR has had barriers: from then on it must have all that it needs."""
     _by_ptx: dict[str, Outcome] = field(default_factory=dict[str, Outcome], repr=False)
@@ -181,7 +183,9 @@ class Launch:
             names = [argument.name for argument in passed]
             grid = (self.grid[0] * self.options.num_ctas, *self.grid[1:])
             seconds = knobs.emulator.seconds
-            report = emulator.run(ptx, None, grid, values, self.shared, names=names, scratch=SCRATCH, seconds=seconds)
+            report = emulator.run(
+                ptx, None, grid, values, self.shared, names=names, scratch=SCRATCH, seconds=seconds, reach=self.reach
+            )
         except MinitritonError as error:
             return Outcome(Level.EMULATOR, gap=str(error).splitlines()[0])
         except Exception as error:

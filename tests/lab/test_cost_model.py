@@ -87,12 +87,21 @@ def test_spills_are_traffic(program: Program) -> None:
     assert parts({**program, "spill_bytes": 0.0}) == parts({k: v for k, v in program.items() if k != "spill_bytes"})
 
 
-def test_pieces_of_rows_and_sectors_filled_in_part_are_more_memory(program: Program) -> None:
+def test_pieces_of_rows_are_more_memory_and_sectors_stored_to_again_more_cache(program: Program) -> None:
     whole = parts(program)
-    pieces = {**program, "read_lines": 4 * program["read_lines"]}
+    pieces = {**program, "reached_lines": 4 * program["reached_lines"]}
     assert parts(pieces).memory > whole.memory
     assert parts({**pieces, "scale": 1.0, "footprint_bytes": 1e6}).memory < parts(pieces).memory / 10
-    assert parts({**program, "partial_bytes": program["global_bytes"]}).memory > 1.2 * whole.memory
+    assert parts({**program, "read_lines": 4 * program["read_lines"]}).memory == whole.memory
+    assert parts({**program, "written_again": program["sectors"]}).cache > 1.5 * whole.cache
+
+
+def test_what_is_issued_once_is_counted_in_machine_code_and_loops_in_ptx(program: Program) -> None:
+    each = program["instructions"] / program["programs"] / (program["threads"] / 32)
+    straight = {**program, "ptx_instructions": each, "sass_instructions": 1.5 * each}
+    assert parts(straight).issue == pytest.approx(1.5 * parts({**straight, "sass_instructions": each}).issue)
+    loops = {**straight, "ptx_instructions": each / 10, "sass_instructions": each / 5}
+    assert parts(loops).issue == pytest.approx(1.1 * parts({**straight, "sass_instructions": each}).issue)
 
 
 def test_what_ctas_read_ahead_is_bounded_by_how_many_run_at_once(program: Program) -> None:

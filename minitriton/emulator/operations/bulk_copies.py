@@ -89,7 +89,7 @@ def check_global_write(x: Machine, site: int, thread: int, offset: np.ndarray, i
     memory_operations.check_global_write(x, site, offset, item, who, same, None, "a bulk copy writes")
 
 
-def count_traffic(x: Machine, site: int, offset: np.ndarray, item: int) -> None:
+def count_traffic(x: Machine, site: int, thread: int, offset: np.ndarray, item: int) -> None:
     """Counts one copy: a request of as many sectors and lines as its 16-byte pieces lie in."""
     traffic = x.report.traffic.setdefault(site, Traffic("global"))
     traffic.requests += 1
@@ -98,6 +98,7 @@ def count_traffic(x: Machine, site: int, offset: np.ndarray, item: int) -> None:
     sectors = np.unique(offset[:: max(1, 16 // item)] // access_cost.SECTOR)
     traffic.sectors += len(sectors)
     traffic.lines += len(np.unique(sectors // (access_cost.LINE // access_cost.SECTOR)))
+    memory_operations.note_reach(x, site, sectors * access_cost.SECTOR, 1, np.full(len(sectors), thread))
 
 
 def deliver_later(
@@ -246,7 +247,7 @@ def load_bulk(
         values = x.memory.views[4].take(offset // 4 if inside is None else np.where(inside, offset // 4, 0))
         if x.check:
             check_global_read(x, site, thread, offset if inside is None else offset[inside], 4)
-            count_traffic(x, site, offset, 4)
+            count_traffic(x, site, thread, offset, 4)
         for to, bar in destinations(x, thread, int(targets[thread]), int(barriers[thread]), chosen):
             _to_shared(x, site, thread, to, bar, values, copy_begins(x, offset, inside, 4))
 
@@ -327,7 +328,7 @@ def write_global(
         values = combine(operation, element, memory[where], values)
     memory[where] = values
     if x.check and len(offset):
-        count_traffic(x, site, offset, item)
+        count_traffic(x, site, thread, offset, item)
         if not operation:
             check_global_write(x, site, thread, offset, item)
 

@@ -331,10 +331,19 @@ def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.nda
         sectors, lines = access_cost.sectors_and_lines(place, size, warp)
         traffic.sectors += sectors
         traffic.lines += lines
+        note_reach(x, site, place, size, who)
     else:
         total, conflicts = access_cost.wavefronts(place % x.shared.stride, size, warp, x.lane[who])
         traffic.wavefronts += total
         traffic.conflicts += conflicts
+
+
+def note_reach(x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray) -> None:
+    """What the CTAs of threads `who` [accesses] reach at `place`, where the report is to say that. An atomic reads."""
+    if x.report.reach is not None:
+        opcode = x.report.kernel.instructions[site].opcode
+        is_store = opcode.startswith("st.") or ".global.shared" in opcode
+        x.report.reach.note(place, size, x.cta_number[who], written=is_store)
 
 
 def load_parameter(x: Machine, offset: Lanes, dtype: np.dtype, count: int) -> list[Lanes]:

@@ -167,7 +167,7 @@ def load_tensor(
         if x.check:
             read = offset if inside is None else offset[inside]
             bulk_copies.check_global_read(x, site, thread, read, unit)
-            bulk_copies.count_traffic(x, site, read, unit)
+            bulk_copies.count_traffic(x, site, thread, read, unit)
         index = offset // unit if inside is None else np.where(inside, offset // unit, 0)
         values = _filled(decoded, x.memory.views[unit].take(index), inside)
         size = math.prod(decoded.taken) * decoded.item

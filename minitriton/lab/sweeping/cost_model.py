@@ -1,12 +1,14 @@
 """How long a launch takes, from what was counted: a model that can be read.
 
     cycles = launch + the norm (of order `mixing`) of
-        issue       instructions of all warps, over the schedulers: each SM has four, and they take one instruction a cycle each
+        issue       instructions of all warps, over the schedulers: each SM has four, and they take one instruction a cycle each. Those of
+                    machine code where there is no loop (a division is ten of them); what runs again counts as in PTX, since loops are
+                    unrolled
         memory      bytes of the arrays, over the bandwidth of memory; of the L2 cache where they fit into it. More for pieces of rows,
-                    which are lines asked for in part; for what the CTAs that run at once read before the first of them stores; for
-                    sectors that stores fill in part; and for what is spilled, as far as it is more than is kept near the SM
-        cache       bytes of the arrays, and those asked for again, over the bandwidth of the L2 cache: again as far as the CTAs that run
-                    at once touch more than is kept near their SM
+                    which are lines that a CTA reads in part; for what the CTAs that run at once read before the first of them stores;
+                    and for what is spilled, as far as it is more than is kept near the SM
+        cache       bytes of the arrays, those asked for again, and sectors that are written piece by piece, over the bandwidth of the L2
+                    cache: again as far as the CTAs that run at once touch more than is kept near their SM
         near        lines that requests of a warp touch, asynchronous copies of few bytes, and wavefronts of shared memory, over the SMs
         special     exponentials, divisions and conversions, which have fewer lanes
         tensor      operations of tensor cores, over their rate
@@ -39,6 +41,7 @@ MEGAHERTZ = 1980
 L2_BYTES = 50e6
 LINE_BYTES = 128
 LINE_SECTORS = 4
+SECTOR_BYTES = 32
 
 _DISPATCH_ORDER = 8.0
 """Of the norm of dispatch and the rest: the starts of CTAs are behind the work of those before, or all that can be seen."""
@@ -59,11 +62,11 @@ class Model:
     memory: float
     """A byte of memory, over the whole GPU."""
     piece: float
-    """Bytes as dear as a line of memory that is asked for in part."""
+    """Bytes as dear as a line of memory that a CTA reads in part."""
     ahead: float
     """A byte that CTAs read before the first of them stores, to one of the arrays."""
     partial: float
-    """A byte of a sector that a store fills in part, to one of the arrays."""
+    """A byte of a sector that a CTA stores to again, to one of the L2 cache."""
     spill: float
     """A byte spilled, to one of the arrays."""
     cache: float
@@ -96,9 +99,9 @@ class Model:
 
 
 FITTED = Model(
-    launch=1030.0, cta=133.0, warp=39.1, issue=1.63, memory=4.24e-4, piece=49.3, ahead=0.837, partial=0.77, spill=2.16, cache=2.2e-4,
-    again=1.14, near=185e3, line=0.524, small_copy=24.0, wavefront=1.33, special=1.13, tensor=9.01e-4, load_latency=54.1,
-    barrier_latency=207.0, special_latency=0.291, last=1.21, uneven=0.428, mixing=3.66,
+    launch=290.0, cta=133.0, warp=38.6, issue=1.16, memory=4.26e-4, piece=72.8, ahead=0.738, partial=4.51, spill=1.92, cache=1.72e-4,
+    again=1.59, near=170e3, line=0.685, small_copy=27.9, wavefront=1.38, special=5.12, tensor=8.85e-4, load_latency=53.6,
+    barrier_latency=204.0, special_latency=0.0664, last=1.63, uneven=0.728, mixing=3.74,
 )  # fmt: skip
 """Fitted to 450 programs of the 26 kernels of the benchmark, timed on an H200 on 2026-11-22 (`benchmarks/fit_cost_model.py --rounds 4000`,
 from `KNOWN`). What a special function waits for is part of its lanes there."""
@@ -188,7 +191,7 @@ def parts(counted: Mapping[str, Amount], model: Model = FITTED) -> Parts:
     return Parts(
         launch=model.launch,
         dispatch=np.maximum(model.cta, model.warp * warps) * of_sm,
-        issue=model.issue * (counted["instructions"] + 2 * counted["mix_double"]) * scale / schedulers,
+        issue=model.issue * (_issued(counted, warps) + 2 * counted["mix_double"]) * scale / schedulers,
         memory=_memory(counted, model, launched, resident),
         cache=_cache(counted, model, launched, resident),
         near=near * scale / used,
@@ -201,6 +204,17 @@ def parts(counted: Mapping[str, Amount], model: Model = FITTED) -> Parts:
     )
 
 
+def _issued(counted: Mapping[str, Amount], warps: Amount) -> Amount:
+    """Instructions of all warps: what each does once as in machine code, at most twice as many as in PTX, what it repeats as in PTX."""
+    of_all, text = counted["instructions"], counted.get("ptx_instructions")
+    if text is None or "sass_instructions" not in counted:
+        return of_all
+    each = of_all / counted["programs"] / warps
+    once = np.minimum(each, text)
+    in_machine_code = np.minimum(counted["sass_instructions"] / text, 2.0)
+    return of_all * (1 + once / each * (in_machine_code - 1))
+
+
 def _at_once(counted: Mapping[str, Amount], warps: Amount) -> Amount:
     """CTAs that an SM holds."""
     occupancy = counted.get("occupancy", 1.0)
@@ -211,7 +225,7 @@ def _memory(counted: Mapping[str, Amount], model: Model, launched: Amount, resid
     footprint, scale = counted["footprint_bytes"], counted["scale"]
     of_cta = counted.get("spill_bytes", 0.0) * counted["threads"]
     far = np.minimum(1.0, of_cta * resident / model.near)
-    pieces = np.maximum(0.0, counted["read_lines"] - counted["read_sectors"] / LINE_SECTORS) * scale
+    pieces = np.maximum(0.0, counted["reached_lines"] - counted["reached_sectors"] / LINE_SECTORS) * scale
     at_once = (
         resident
         * np.minimum(launched, MULTIPROCESSORS)
@@ -223,7 +237,6 @@ def _memory(counted: Mapping[str, Amount], model: Model, launched: Amount, resid
     more = (
         model.piece * np.where(footprint > L2_BYTES, np.minimum(pieces, footprint / LINE_BYTES), 0.0)
         + model.ahead * ahead
-        + model.partial * counted["partial_bytes"] * scale
         + model.spill * far * 2 * of_cta * launched
     )
     return footprint * np.where(footprint > L2_BYTES, model.memory, model.cache) + model.memory * more
@@ -233,7 +246,9 @@ def _cache(counted: Mapping[str, Amount], model: Model, launched: Amount, reside
     footprint = counted["footprint_bytes"]
     asked = counted["global_bytes"] * counted["scale"]
     far = 1 - np.minimum(1.0, model.near / (resident * asked / launched + 1))
-    return model.cache * (footprint + model.again * far * np.maximum(0.0, asked - footprint))
+    again = model.again * far * np.maximum(0.0, asked - footprint)
+    pieces = model.partial * SECTOR_BYTES * counted["written_again"] * counted["scale"]
+    return model.cache * (footprint + again + pieces)
 
 
 _WAITED_FOR = ("read_requests", "mix_atomic", "mix_control", "mix_special")

@@ -169,6 +169,7 @@ class Judge:
         """The launch, and the arrays that the frontend's IR gives."""
         if self._launch is None or self._reference is None:
             self._launch = self.subject.launch()
+            self._launch.reach = True
             self._reference = self._launch.run(self.subject.make_ir(), self.subject.facts)
             if not self._reference.ran:
                 raise MinitritonError(

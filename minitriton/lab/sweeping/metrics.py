@@ -73,6 +73,9 @@ METRICS: dict[str, Metric] = {
     "read_sectors": Metric("counts", "32 bytes", "that they touched"),
     "read_lines": Metric("counts", "128 bytes", "that they touched"),
     "partial_bytes": Metric("counts", "bytes", "of sectors that stores filled in part only"),
+    "reached_sectors": Metric("counts", "32 bytes", "of global memory that CTAs read, each once a CTA"),
+    "reached_lines": Metric("counts", "128 bytes", "of global memory that CTAs read, each once a CTA"),
+    "written_again": Metric("counts", "32 bytes", "of global memory stored to by a CTA that had stored to them before"),
     "small_copies": Metric("counts", "requests", "of warps to copy 4 or 8 bytes a lane asynchronously"),
     "turns": Metric("counts", "times", "that a warp executed one access to global memory, at most"),
     "wavefronts": Metric("counts", "passes", "over the banks of shared memory"),
@@ -161,6 +164,7 @@ def run_metrics(report: Report, scale: float = 1.0, footprint: float = 0.0) -> d
         "sectors": memory.sectors,
         "global_bytes": memory.bytes,
         **global_metrics(report),
+        **reach_metrics(report),
         "wavefronts": shared.wavefronts,
         "bank_conflicts": shared.conflicts,
         "tensor_flops": flops,
@@ -170,6 +174,24 @@ def run_metrics(report: Report, scale: float = 1.0, footprint: float = 0.0) -> d
         "footprint_bytes": footprint,
         **{f"mix_{name}": count for name, count in categories.items()},
     }
+
+
+def reach_metrics(report: Report) -> dict[str, float]:
+    """What each CTA reads and writes of global memory, however often it asks, where the run was told to count that."""
+    reach = report.reach
+    if reach is None:
+        return {}
+    stored = sum(t.sectors for i, t in report.traffic.items() if t.space == "global" and is_store(report, i))
+    return {
+        "reached_sectors": reach.read_sectors,
+        "reached_lines": reach.read_lines,
+        "written_again": max(0, stored - reach.written_sectors),
+    }
+
+
+def is_store(report: Report, index: int) -> bool:
+    """Whether an instruction is a store."""
+    return report.kernel.instructions[index].opcode.startswith("st.")
 
 
 _WIDE_COPY = 16
