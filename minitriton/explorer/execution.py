@@ -87,13 +87,17 @@ def run_program(program: AskedProgram, recording: Recording, launch: Launch | No
     outcome = launch.run(state.raw, frozenset({Property.PTX}))
     report = _report(outcome)
     sources, ptx = counts_by_line(report, {line.number: line.source for line in state.lines if line.source})
+    return Ran(launch.grid, time.perf_counter() - start, report, sources, ptx, named_arrays(launch, outcome))
+
+
+def named_arrays(launch: Launch, outcome: Outcome) -> dict[str, np.ndarray]:
+    """The arrays after a run of `launch` as numbers, by the names of the kernel's parameters."""
     passed = launch.arguments
     names = [argument.name for argument in passed.passed] or [str(i) for i in range(len(passed.values))]
-    arrays = {
+    return {
         names[place]: as_numbers(array, passed.elements[place])
         for place, array in zip(passed.array_positions(), outcome.arrays, strict=True)
     }
-    return Ran(launch.grid, time.perf_counter() - start, report, sources, ptx, arrays)
 
 
 def _report(outcome: Outcome) -> Report:

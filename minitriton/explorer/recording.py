@@ -152,7 +152,7 @@ def record(
         for edited in reversed(edited_after):
             texts.insert(min(edited.after, len(texts)), "edited")
         recording.shown = only.find(["frontend", *texts])
-    watch = _Watch(recording, facts, keep)
+    watch = _Watch(recording, facts, keep, reads_names=bool(states))
     watch.begin(value, seconds)
     at = 0
     for edited in (*edited_after, None):
@@ -171,8 +171,9 @@ def record(
 
 
 class _Watch(Hook):
-    def __init__(self, recording: Recording, facts: frozenset[Property], keep: bool) -> None:
-        self.recording, self.facts = recording, facts
+    def __init__(self, recording: Recording, facts: frozenset[Property], keep: bool, *, reads_names: bool) -> None:
+        """`reads_names`: text that is put in a state's place has the names of values of all states before."""
+        self.recording, self.facts, self.reads_names = recording, facts, reads_names
         self.identities = Identities()
         self.snapshots = StateRecorder(self.identities, keep=keep)
         self.start = 0.0
@@ -190,7 +191,9 @@ class _Watch(Hook):
         printed = shown is None or at in (0, shown)
         if not printed and level == "llir" and shown is not None and at < shown:
             self.snapshots.note_callers(str(value))
-        return self.snapshots.take(value, level, printed=printed)
+        # States behind the one that is looked at are compared with each other, and that is all.
+        named = shown is None or at <= shown or self.reads_names
+        return self.snapshots.take(value, level, printed=printed, named=named)
 
     def print_last(self, value: object) -> None:
         """Prints the last state, `value`, where it is not printed."""

@@ -8,17 +8,20 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from minitriton.commands.progress import progress
 from minitriton.errors import MinitritonError
 from minitriton.explorer.arguments import asked_of
 from minitriton.explorer.colours import BOLD, FAINT, RED, YELLOW, is_coloured, painted
-from minitriton.explorer.execution import Ran, launch_of, run_program, summary
+from minitriton.explorer.execution import Ran, launch_of, named_arrays, run_program, summary
 from minitriton.explorer.workshop import Workshop
 from minitriton.lab.gpu import run_on_gpu
-from minitriton.runtime.cuda_driver import has_gpu
+from minitriton.runtime.cuda_driver import get_driver, has_gpu
 
 if TYPE_CHECKING:
     from minitriton.explorer.compiles import Opened
@@ -27,6 +30,13 @@ if TYPE_CHECKING:
 def run_run(given: argparse.Namespace) -> int:
     """Prints the counts by line. 1 if a fault was found, else 0."""
     asked = asked_of(given)
+    if given.gpu:
+        if not has_gpu():
+            raise MinitritonError("there is no GPU here", help="leave out --gpu: the emulator counts, and needs none")
+        if asked.arch is None and asked.launch is None and asked.source.partition(":")[0].endswith(".py"):
+            # Code for another architecture than the device's may not load.
+            driver = get_driver()
+            asked = replace(asked, arch=driver.target(driver.current_device()).arch)
     with progress() as show:
         show("compiling")
         opened = Workshop().opened(asked)
@@ -42,22 +52,33 @@ def run_run(given: argparse.Namespace) -> int:
 
 
 def _on_gpu(opened: Opened, given: argparse.Namespace) -> int:
-    if not has_gpu():
-        raise MinitritonError("there is no GPU here", help="leave out --gpu: the emulator counts, and needs none")
+    """What the arrays hold after a run on the device, which counts nothing."""
     launch = launch_of(opened.program, opened.recording)
     start = time.perf_counter()
-    name, outcome = run_on_gpu(launch, opened.recording.stage("ptx").raw or "")
-    if not outcome.ran:
-        raise MinitritonError(f"the GPU could not run it: {outcome.fault or outcome.gap}")
-    arrays = {str(at): summary(array) for at, array in enumerate(outcome.arrays)}
+    where, outcome = run_on_gpu(launch, opened.recording.stage("ptx").raw or "")
     seconds = time.perf_counter() - start
+    if not outcome.ran:
+        raise MinitritonError(f"the kernel did not run {where}: {outcome.fault or outcome.gap}")
+    arrays = named_arrays(launch, outcome)
     if given.json:
-        print(json.dumps({"device": name, "seconds": seconds, "arrays": arrays}))
-    else:
-        print(f"{opened.recording.kernel} on {name}, {seconds:.2f} s with copies")
-        for at, one in arrays.items():
-            print(f"  {at}: {one['elements']} elements, {', '.join(map(str, one['first']))}, ...")
+        plain = {name: summary(array) for name, array in arrays.items()}
+        device = where.removeprefix("on ")
+        print(json.dumps({"device": device, "grid": list(launch.grid), "seconds": round(seconds, 3), "arrays": plain}))
+        return 0
+    grid = "x".join(map(str, launch.grid))
+    print(painted(f"{opened.recording.kernel}, grid {grid}, {seconds:.2f} s {where} with copies", BOLD, is_coloured()))
+    print("\n".join(_array_lines(arrays)))
     return 0
+
+
+def _array_lines(arrays: dict[str, np.ndarray]) -> list[str]:
+    """A line for each array: its length and first numbers."""
+    lines: list[str] = []
+    for name, array in arrays.items():
+        shown = summary(array)
+        first = ", ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in shown["first"])
+        lines.append(f"{name}: {shown['elements']} elements, {first}, ...")
+    return lines
 
 
 def text_of(ran: Ran, sources: dict[str, str], *, colour: bool, kernel: str) -> str:
@@ -90,9 +111,5 @@ def text_of(ran: Ran, sources: dict[str, str], *, colour: bool, kernel: str) -> 
             f"shared memory: {total.shared_requests} requests, {total.wavefronts} passes over the banks, {total.conflicts} for conflicts"
         )
     lines.append("instructions: " + ", ".join(f"{count} {kind}" for kind, count in total.mix.most_common()))
-    for name, array in ran.arrays.items():
-        shown = summary(array)
-        lines.append(
-            f"{name}: {shown['elements']} elements, {', '.join(f'{x:.4g}' if isinstance(x, float) else str(x) for x in shown['first'])}, ..."
-        )
+    lines += _array_lines(ran.arrays)
     return "\n".join([*lines, *ran.report.output])

@@ -107,9 +107,10 @@ class StateRecorder:
         self._lines = ModuleLines(identities)
         self._last: tuple[Snapshot, list[Row]] | None = None
 
-    def take(self, value: object, level: str, *, printed: bool = True) -> Snapshot:
+    def take(self, value: object, level: str, *, printed: bool = True, named: bool = True) -> Snapshot:
         """The state `value`: a module, or what prints as LLVM IR or PTX; the state before, as it is, where a pass has left the
-        module alone. Without `printed` no lines, but names and numbers as if they were there."""
+        module alone. Without `printed` no lines, but names and numbers as if they were there; without `named` not these either:
+        no state that follows can be printed then."""
         if not isinstance(value, ModuleOp):
             self._last = None
             if not printed:
@@ -122,6 +123,10 @@ class StateRecorder:
         last = self._last
         if last is not None and last[0].level == level and last[1] == rows and (last[0].printed or not printed):
             return last[0]
+        if not named:
+            taken = Snapshot(level, (), len(rows), printed=False)
+            self._last = taken, rows
+            return taken
         names = StableNames(value, self.identities)
         for row in rows:
             # All of them, and first, whether or not they are printed or kept: another process numbers the same.

@@ -10,11 +10,15 @@ import pytest
 
 from minitriton.cli import main
 from minitriton.errors import MinitritonError
+from minitriton.explorer import run_command
 from minitriton.explorer.colours import background, painted
 from minitriton.explorer.explain_command import kernel_at
 from minitriton.explorer.layout_command import banks, holders
 from minitriton.explorer.layout_facts import layout_fact, read_encoding
+from minitriton.lab.execution import Launch, Level, Outcome
 from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.pass_registry import Property
+from minitriton.target import GPUTarget
 
 SOFTMAX = "examples/kernels/softmax.py"
 SIGNATURE = "*fp32:16,*fp32:16,i32,i32,i32,i32,BLOCK=256"
@@ -120,3 +124,32 @@ def test_a_fault_is_shown_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_colour_is_for_terminals_only() -> None:
     assert painted("a", "31", False) == "a" and painted("a", "31", True) == "\x1b[31ma\x1b[0m"
     assert len({background(number, 200) for number in range(200)}) == 200
+
+
+def test_a_run_on_a_gpu_shows_what_the_arrays_hold_as_one_on_the_emulator_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Driver:
+        def current_device(self) -> int:
+            return 0
+
+        def target(self, device: int) -> GPUTarget:
+            return GPUTarget("cuda", 80, 32)
+
+    def stands_for_the_gpu(launch: Launch, ptx: str) -> tuple[str, Outcome]:
+        assert ".target sm_80" in ptx, "it is compiled for the device that is there"
+        return "on a GPU", Outcome(Level.GPU, launch.run(ptx, frozenset({Property.PTX})).arrays)
+
+    given = (
+        "run",
+        "examples/kernels/vector_add.py:vector_add",
+        "--signature",
+        "*fp32:16,*bf16:16,*fp32:16,i32,BLOCK=128",
+    )
+    emulated = json.loads(said(capsys, *given, "--arg", "n=200", "--json"))
+    monkeypatch.setattr(run_command, "has_gpu", lambda: True)
+    monkeypatch.setattr(run_command, "get_driver", Driver)
+    monkeypatch.setattr(run_command, "run_on_gpu", stands_for_the_gpu)
+    found = json.loads(said(capsys, *given, "--arg", "n=200", "--gpu", "--json"))
+    assert found["device"] == "a GPU" and found["arrays"] == emulated["arrays"]
+    assert " s on a GPU with copies\nx_ptr: " in said(capsys, *given, "--arg", "n=200", "--gpu")
