@@ -55,8 +55,8 @@ def prepared_tree(fn: JITCallable) -> PreparedFunction:
         module: Any = fn.parse()
         function = module.body[0]
         if not hasattr(module, "is_prepared"):
-            _prepare(module, StringAttr(fn.file_name), fn.begin_line - 1)
-            _mark_counters(function)
+            inside = _prepare(module, StringAttr(fn.file_name), fn.begin_line - 1)
+            _mark_counters(function, inside)
             module.is_prepared = True
         return function
 
@@ -67,18 +67,42 @@ def place_of(node: ast.AST) -> Place:
     return placed.place
 
 
-def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> None:
+_CONTEXTS = frozenset({ast.Load, ast.Store, ast.Del})
+"""Nodes that all names share, which stand nowhere and hold nothing."""
+
+_Inside = dict[ast.AST, list[ast.AST]]
+"""For each node those right below it: what `ast.iter_child_nodes` finds, less the contexts, once for all that ask."""
+
+
+def _nodes_below(node: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value: Any = getattr(node, name, None)
+        if value.__class__ is list:
+            found += [each for each in value if isinstance(each, ast.AST)]
+        elif isinstance(value, ast.AST) and value.__class__ not in _CONTEXTS:
+            found.append(value)
+    return found
+
+
+def _prepare(tree: ast.AST, file: StringAttr, offset: int) -> _Inside:
     places: dict[tuple[int, int], Place] = {}
     nodes: list[tuple[ast.AST, ast.AST | None]] = [(tree, None)]
+    inside: _Inside = {}
     for node, _ in nodes:
-        nodes.extend((child, node) for child in ast.iter_child_nodes(node))
+        below = inside[node] = _nodes_below(node)
+        nodes += [(child, node) for child in below]
         annotated: Any = node
         line = getattr(node, "lineno", None)
         annotated.place = None
         if line is not None:
             key = (line, annotated.col_offset)
-            annotated.place = places.get(key) or places.setdefault(key, Place(file, offset + line, key[1]))
+            place = places.get(key)
+            if place is None:
+                place = places[key] = Place(file, offset + line, key[1])
+            annotated.place = place
     _tell_around(nodes)
+    return inside
 
 
 def _tell_around(nodes: list[tuple[ast.AST, ast.AST | None]]) -> None:
@@ -101,9 +125,9 @@ def _tell_around(nodes: list[tuple[ast.AST, ast.AST | None]]) -> None:
             returning.add(parent)
 
 
-def _mark_counters(function: ast.FunctionDef) -> None:
-    loops: list[Any] = [node for node in ast.walk(function) if isinstance(node, (ast.For, ast.While))]
-    read = _reads_outside_of_counting_loops(function)
+def _mark_counters(function: ast.FunctionDef, inside: _Inside) -> None:
+    loops: list[Any] = [node for node in inside if isinstance(node, (ast.For, ast.While))]
+    read = _reads_outside_of_counting_loops(function, inside)
     counters = {n.target.id for n in loops if isinstance(n, ast.For) and isinstance(n.target, ast.Name)}
     for loop in loops:
         loop.assigned -= counters - read
@@ -111,7 +135,7 @@ def _mark_counters(function: ast.FunctionDef) -> None:
             cast(Any, loop).read_elsewhere = isinstance(loop.target, ast.Name) and loop.target.id in read
 
 
-def _reads_outside_of_counting_loops(function: ast.AST) -> set[str]:
+def _reads_outside_of_counting_loops(function: ast.AST, inside: _Inside) -> set[str]:
     """The names that `function` reads where no surrounding `for` counts with them.
 
     In the body of its loop a variable has the value that the loop gives it; only elsewhere does its last value matter.
@@ -128,5 +152,5 @@ def _reads_outside_of_counting_loops(function: ast.AST) -> set[str]:
             waiting.append((node.iter, counting))
             waiting.extend((statement, counting | {node.target.id}) for statement in node.body)
             continue
-        waiting.extend((child, counting) for child in ast.iter_child_nodes(node))
+        waiting += [(child, counting) for child in inside[node]]
     return found

@@ -12,7 +12,7 @@ Answers to MLIR's RegionBranchOpInterface.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Operation, Region, SSAValue
@@ -20,6 +20,7 @@ from xdsl.traits import IsTerminator
 
 from minitriton.dialects.facts import Fact, Function, MayNotReturn, give
 from minitriton.dialects.facts.layout import OnlyOnce, PassesOn
+from minitriton.dialects.op_access import block_of, block_successors, operand_at, operand_values
 
 ConstantOf = Callable[[SSAValue], int | None]
 
@@ -69,8 +70,8 @@ class CountedLoop(Loop):
     """`scf.for`: bounds and step, then what is carried; the body's first argument counts."""
 
     def branches(self, op: Operation) -> list[Branch]:
-        body, inits = op.regions[0], op.operands[3:]
-        arguments, yielded = body.block.args[1:], passed_by(body)
+        body, inits = op.regions[0], operand_values(op)[3:]
+        arguments, yielded = block_of(op).args[1:], passed_by(body)
         return [
             Branch(None, body, inits, arguments),
             Branch(None, None, inits, op.results),
@@ -89,18 +90,27 @@ class WhileLoop(Loop):
         before, after = op.regions
         passed = passed_by(before)[1:]
         return [
-            Branch(None, before, op.operands, before.block.args),
-            Branch(before, after, passed, after.block.args),
+            Branch(None, before, operand_values(op), block_of(op).args),
+            Branch(before, after, passed, block_of(op, 1).args),
             Branch(before, None, passed, op.results),
-            Branch(after, before, passed_by(after), before.block.args),
+            Branch(after, before, passed_by(after), block_of(op).args),
         ]
 
     def goes(self, op: Operation, origin: Region | None, constant_of: ConstantOf) -> list[Branch]:
-        found = super().goes(op, origin, constant_of)
-        if origin is not op.regions[0]:
-            return found
-        condition = constant_of(cast(Operation, op.regions[0].block.last_op).operands[0])
-        return found if condition is None else [found[0 if condition else 1]]
+        before, after = op.regions
+        carried = block_of(op).args
+        if origin is None:
+            return [Branch(None, before, operand_values(op), carried)]
+        if origin is after:
+            return [Branch(after, before, passed_by(after), carried)]
+        holds, *passed = passed_by(before)
+        condition = constant_of(holds)
+        found: list[Branch] = []
+        if condition is None or condition:
+            found.append(Branch(before, after, passed, block_of(op, 1).args))
+        if not condition:
+            found.append(Branch(before, None, passed, op.results))
+        return found
 
 
 class Alternatives(RegionFlow):
@@ -119,7 +129,7 @@ class Alternatives(RegionFlow):
         return [Branch(None, region if region.first_block else None, (), ()) for region in op.regions]
 
     def _end(self, op: Operation, region: Region) -> list[Branch]:
-        return [Branch(region, None, end.operands, op.results) for end in ends_of(region)]
+        return [Branch(region, None, operand_values(end), op.results) for end in ends_of(region)]
 
 
 class Conditional(Alternatives):
@@ -127,7 +137,7 @@ class Conditional(Alternatives):
 
     def goes(self, op: Operation, origin: Region | None, constant_of: ConstantOf) -> list[Branch]:
         found = super().goes(op, origin, constant_of)
-        condition = None if origin is not None else constant_of(op.operands[0])
+        condition = None if origin is not None else constant_of(operand_at(op, 0))
         return found if condition is None else [found[0 if condition else 1]]
 
 
@@ -136,15 +146,16 @@ def ends_of(region: Region) -> Iterator[Operation]:
     block = region.first_block
     while block is not None:
         last = block.last_op
-        if last is not None and not last.successors:
+        if last is not None and not block_successors(last):
             yield last
         block = block.next_block
 
 
 def passed_by(region: Region) -> Sequence[SSAValue]:
     """The operands of the last op of a region of one block."""
-    last = region.block.last_op
-    return () if last is None else last.operands
+    block = region.first_block
+    last = None if block is None else block.last_op
+    return () if last is None else operand_values(last)
 
 
 def flows(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
