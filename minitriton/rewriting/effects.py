@@ -11,8 +11,9 @@ remembered per class, so that asking costs one dictionary look-up for most ops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
+from typing import TypeAlias
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation
@@ -29,6 +30,7 @@ from xdsl.traits import (
 )
 
 from minitriton.dialects.facts import Division
+from minitriton.dialects.facts.gpu_traits import EffectsOfEach
 from minitriton.rewriting.constants import int_constant
 
 
@@ -74,28 +76,34 @@ def effect_kind(op: Operation) -> EffectKind:
     return kind
 
 
-_effects_of_class: dict[type[Operation], tuple[MemoryEffect, ...]] = {}
+Ask: TypeAlias = "Callable[[Operation], Iterable[EffectInstance] | None]"
+
+_asks: dict[type[Operation], tuple[Ask, ...] | None] = {}
 
 
-def _interfaces(op: Operation) -> tuple[MemoryEffect, ...]:
-    """What knows the effects of ops of the class of `op`, remembered."""
-    cls = op.__class__
-    found = _effects_of_class.get(cls)
-    if found is None:
-        found = _effects_of_class[cls] = tuple(op.get_traits_of_type(MemoryEffect))
-    return found
+def _asks_of_class(op: Operation) -> tuple[Ask, ...] | None:
+    """What is asked for the effects of ops of the class of `op`, those of their regions aside. None: nothing knows them."""
+    interfaces = op.get_traits_of_type(MemoryEffect)
+    if not interfaces:
+        return None
+    return tuple(
+        it.listed_effects if isinstance(it, EffectsOfEach) else it.get_effects
+        for it in interfaces
+        if not isinstance(it, RecursiveMemoryEffect)
+    )
 
 
 def own_effects(op: Operation) -> list[EffectInstance] | None:
     """Effects of `op` itself, without those of the ops in its regions. None: unknown."""
-    interfaces = _interfaces(op)
-    if not interfaces:
+    cls = op.__class__
+    if cls not in _asks:
+        _asks[cls] = _asks_of_class(op)
+    asks = _asks[cls]
+    if asks is None:
         return None
     found: list[EffectInstance] = []
-    for it in interfaces:
-        if isinstance(it, RecursiveMemoryEffect):
-            continue
-        effects = it.get_effects(op)
+    for ask in asks:
+        effects = ask(op)
         if effects is None:
             return None
         found.extend(effects)

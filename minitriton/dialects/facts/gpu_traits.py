@@ -7,10 +7,11 @@ Alias analysis and barrier insertion ask for this; the ops themselves know nothi
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -50,21 +51,17 @@ GLOBAL = GlobalMemoryResource()
 TENSOR = TensorMemory()
 
 
-def _values(op: Operation, fields: Iterable[str]) -> Iterable[SSAValue]:
-    for field in fields:
-        value = getattr(op, field)
-        if isinstance(value, SSAValue):
-            yield value
-        elif value is not None:
-            yield from value
-
-
 class EffectsOfEach(MemoryEffect):
     """Effects that depend on the op, and on what the trait was made with: `get_effects` is asked of the trait, not of its class."""
 
     @abstractmethod
     def get_effects(self, op: Operation) -> AbstractSet[EffectInstance] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """What `op` does; None if that is not known."""
+
+    def listed_effects(self, op: Operation) -> Sequence[EffectInstance] | None:
+        """The same in an order that does not change from run to run, without hashing any; what two operands do alike stands twice."""
+        effects = self.get_effects(op)
+        return None if effects is None else [*effects]
 
 
 @dataclass(frozen=True)
@@ -77,16 +74,28 @@ class OperandEffects(EffectsOfEach):
     allocates: tuple[tuple[str, Resource], ...] = ()
 
     def get_effects(self, op: Operation) -> set[EffectInstance]:
-        found: set[EffectInstance] = set()
-        for kind, entries in (
-            (MemoryEffectKind.READ, self.reads),
-            (MemoryEffectKind.WRITE, self.writes),
-            (MemoryEffectKind.FREE, self.frees),
-            (MemoryEffectKind.ALLOC, self.allocates),
-        ):
-            for field, resource in entries:
-                found.update(EffectInstance(kind, value, resource) for value in _values(op, (field,)))
+        return set(self.listed_effects(op))
+
+    def listed_effects(self, op: Operation) -> list[EffectInstance]:
+        found: list[EffectInstance] = []
+        for kind, field, resource in self._entries:
+            value = getattr(op, field)
+            if isinstance(value, (tuple, list)):
+                values = cast("Sequence[SSAValue]", value)
+                found += [EffectInstance(kind, each, resource) for each in values]
+            elif value is not None:
+                found.append(EffectInstance(kind, value, resource))
         return found
+
+    @cached_property
+    def _entries(self) -> tuple[tuple[MemoryEffectKind, str, Resource], ...]:
+        by_kind = {
+            MemoryEffectKind.READ: self.reads,
+            MemoryEffectKind.WRITE: self.writes,
+            MemoryEffectKind.FREE: self.frees,
+            MemoryEffectKind.ALLOC: self.allocates,
+        }
+        return tuple((kind, field, resource) for kind, entries in by_kind.items() for field, resource in entries)
 
 
 class MemDescView(Fact):
