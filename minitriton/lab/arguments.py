@@ -10,6 +10,7 @@ Every array starts with random contents, outputs too: a store that a pass loses 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from minitriton.interpreter.memory.device import MemoryFault
 from minitriton.interpreter.numbers.formats import decode_bf16, decode_small, encode_bf16, encode_small
 from minitriton.runtime.launching.arguments import Argument
 from minitriton.runtime.launching.descriptor_arguments import is_descriptor_type
+from minitriton.tools.tensor_descriptor import TensorDescriptor
 
 _DTYPES = {
     "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -35,6 +37,8 @@ _MORE_FP8 = ("fp8e4b8", "fp8e5b16")
 """Those of other vendors' GPUs."""
 
 FIRST_SIZE = 64
+TILES_ALONG = 2
+"""How many tiles a made-up tensor descriptor's tensor has along each axis."""
 SPACING = 1 << 26
 """Bytes between two generated arrays, so that an access past the end of one is not taken for one before the next."""
 
@@ -135,9 +139,14 @@ def generate_arguments(
     """Arguments for parameters of the types `kinds` (`{"x": "*fp32", "n": "i32"}`).
 
     `sizes` gives the elements of arrays, `contents` whole arrays and `numbers` the values of scalars; integers that it leaves
-    out are 100 (112 if `divisible` by 16). An array without a size grows until `run`, which raises `MemoryFault`, reaches no
+    out are 100 (112 if `divisible` by 16). A tensor descriptor is of a tensor of two tiles along each axis. An array without a size grows until `run`, which raises `MemoryFault`, reaches no
     further.
     """
+    for name in sizes or {}:
+        if is_descriptor_type(kinds.get(name, "")):
+            raise MinitritonError(
+                f"the tensor of descriptor {name!r} has a shape, not a size", help="give the array: --inputs FILE.npz"
+            )
     contents = {name: np.ascontiguousarray(array) for name, array in (contents or {}).items()}
     sizes, numbers = {**(sizes or {}), **{n: a.size for n, a in contents.items()}}, dict(numbers or {})
     for name in [*sizes, *numbers]:
@@ -178,7 +187,8 @@ def _make(
     seed: int,
 ) -> Arguments:
     rng = random_numbers(seed)
-    arena = np.zeros((len(lengths) + 1) * SPACING, np.uint8)
+    arrays = len(lengths) + sum(map(is_descriptor_type, kinds.values()))
+    arena = np.zeros((arrays + 1) * SPACING, np.uint8)
     start = -arena.__array_interface__["data"][0] % 128
     values: list[object] = []
     for name, kind in kinds.items():
@@ -190,12 +200,35 @@ def _make(
             array[...] = contents
             start += SPACING
             values.append(array)
+        elif is_descriptor_type(kind):
+            block, element = block_of_descriptor(kind)
+            contents = given.get(name)
+            if contents is None:
+                shape = tuple(TILES_ALONG * size for size in block)
+                contents = random_elements(element, math.prod(shape), rng).reshape(shape)
+            array = arena[start : start + contents.nbytes].view(contents.dtype).reshape(contents.shape)
+            array[...] = contents
+            start += SPACING
+            values.append(TensorDescriptor.from_tensor(array, list(block)))
         elif name in numbers:
             values.append(numbers[name])
         else:
             values.append(_number(name, kind, name in divisible, rng))
     passed = [Argument(name, kind, value) for (name, kind), value in zip(kinds.items(), values, strict=True)]
-    return Arguments(values, [k[1:] if k.startswith("*") else "" for k in kinds.values()], passed)
+    return Arguments(values, [_element_of(kind) for kind in kinds.values()], passed)
+
+
+def _element_of(kind: str) -> str:
+    """The element type of the array that a parameter takes; "" of a number."""
+    if is_descriptor_type(kind):
+        return block_of_descriptor(kind)[1]
+    return kind[1:] if kind.startswith("*") else ""
+
+
+def block_of_descriptor(kind: str) -> tuple[tuple[int, ...], str]:
+    """Block shape and element type of `tensordesc<fp16[128,64]>`."""
+    element, _, rest = kind.removeprefix("tensordesc<").partition("[")
+    return tuple(int(size) for size in rest.partition("]")[0].split(",")), element
 
 
 def random_elements(element: str, count: int, rng: np.random.Generator) -> np.ndarray:

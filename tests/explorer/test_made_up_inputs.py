@@ -50,3 +50,33 @@ def test_inputs_fit_them_and_what_is_given_stays(file: Path) -> None:
 def test_a_kernel_without_a_signature_runs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", f"{file}:scaled", "--arg", "n=100"]) == 0
     assert "tl.load" in capsys.readouterr().out
+
+
+DESCRIBED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def doubled(source, out, at):
+    out.store([at, 32], source.load([at, 32]) * 2)
+"""
+
+
+def test_tensor_descriptors_are_made_up_of_two_tiles_along_each_axis(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "doubled.py"
+    path.write_text(DESCRIBED)
+    tile = "tensordesc<fp16[16,32]>"
+    given = ["run", f"{path}:doubled", "--signature", f"{tile},{tile},i32", "--grid", "1", "--arg", "at=8"]
+    source = np.arange(32 * 64, dtype=np.float16).reshape(32, 64) % 7
+    np.savez(tmp_path / "inputs.npz", source=source)
+    assert main([*given, "--inputs", str(tmp_path / "inputs.npz")]) == 0
+    assert "source: 2048 elements, 0, 1, 2, 3, 4, 5" in capsys.readouterr().out
+    program = open_program(Asked(given[1], given[3], grid="1", numbers=("at=8",)))
+    launch = program.launch()
+    (first, _, _) = launch.arguments.values
+    assert first.base.shape == (32, 64) and first.block_shape == [16, 32]
+    assert main(["check", *given[1:]]) == 0
+    assert main([*given, "--size", "source=100"]) == 1
+    assert "has a shape, not a size" in capsys.readouterr().err
