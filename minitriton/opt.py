@@ -13,7 +13,6 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -21,7 +20,7 @@ from minitriton.commands.kernel_files import load_plugin
 from minitriton.commands.output import until_the_reader_leaves
 from minitriton.compilation.pipeline_spec import make_step, parse_options_text, parse_pipeline
 from minitriton.dialects.context import make_context
-from minitriton.dialects.text import parse_module, print_module
+from minitriton.dialects.text import parse_module, print_module, shown
 from minitriton.errors import MinitritonError, PipelineError
 from minitriton.pass_manager import Hook, PassManager, Pipeline, Snapshots, Timings, VerifyEach, read_reproducer
 from minitriton.pass_registry import Property, Step, load_own_passes
@@ -139,10 +138,6 @@ def run_chunk(text: str, name: str, invocation: Invocation, hooks: list[Hook]) -
     return print_module(value, locations=invocation.debug_info) if isinstance(value, ModuleOp) else str(value)
 
 
-def _shown(value: Any) -> str:
-    return print_module(value) if isinstance(value, ModuleOp) else str(value)
-
-
 def check_diagnostics(text: str, error: MinitritonError | None) -> list[str]:
     """What differs between the errors that a chunk expects and the one it raised."""
     expected: list[tuple[int, str]] = []
@@ -169,7 +164,7 @@ def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
         hooks.append(timings)
     if invocation.verify_each:
         hooks.append(VerifyEach())
-    snapshots = Snapshots(_shown)
+    snapshots = Snapshots(shown)
     if invocation.print_after_all:
         hooks.append(snapshots)
     printed: list[str] = []
@@ -184,8 +179,8 @@ def run(invocation: Invocation, text: str) -> tuple[str, list[str]]:
             problems.extend(check_diagnostics(chunk, error))
         elif error is not None:
             problems.append(str(error))
-    for step, shown in snapshots.texts:
-        print(f"// -----// IR Dump After {step} //----- //\n{shown}", file=sys.stderr)
+    for step, after in snapshots.texts:
+        print(f"// -----// IR Dump After {step} //----- //\n{after}", file=sys.stderr)
     if invocation.timing:
         print(timings.table(), file=sys.stderr)
     return "\n// -----\n".join(printed), problems

@@ -7,15 +7,13 @@ import base64
 import sys
 from pathlib import Path
 
-from xdsl.dialects.builtin import ModuleOp
-
 from minitriton.commands.kernel_files import load_kernel
 from minitriton.commands.output import add_json, print_json
 from minitriton.commands.pipeline_edits import add_pipeline_edits, edited
 from minitriton.commands.signature import ast_source, literal
 from minitriton.compilation.stages import STAGES
 from minitriton.compiler import ASTSource, CompiledKernel, compile
-from minitriton.dialects.text import print_module
+from minitriton.dialects.text import shown
 from minitriton.errors import MinitritonError
 from minitriton.host.subcommands import Subcommands
 from minitriton.pass_manager import Hook, Snapshots, Statistics, Timings, VerifyEach
@@ -120,7 +118,7 @@ class _Report:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
         self.timings, self.statistics = Timings(), Statistics()
-        self.snapshots = Snapshots(_readable, only_changes=True)
+        self.snapshots = Snapshots(shown, only_changes=True)
 
     def hooks(self) -> list[Hook]:
         """The hooks that the command line asks for."""
@@ -141,11 +139,6 @@ class _Report:
             print(self.timings.table(), file=sys.stderr)
         for name, counts in self.statistics.counts:
             print(f"{sum(counts.values()):6} ops after {name}", file=sys.stderr)
-
-
-def _readable(value: object) -> str:
-    """A module without its locations; LLVM IR and PTX are text already."""
-    return print_module(value) if isinstance(value, ModuleOp) else str(value)
 
 
 def _write(arguments: argparse.Namespace, content: str | bytes) -> None:

@@ -14,7 +14,8 @@ from minitriton.dialects.facts.launch import num_ctas
 from minitriton.dialects.facts.memory_access import DescriptorAccess
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property, Step
-from minitriton.target import GPUTarget
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
 
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 """The representations that `CompiledKernel.asm` holds as text, in order; `cubin` follows as bytes."""
@@ -72,6 +73,12 @@ def split(pipeline: Pipeline, ext: str) -> list[tuple[str, Pipeline]]:
         parts.setdefault(stage, []).append(step)
     first = 0 if ext == "source" else STAGES.index(ext) + 1
     return [(stage, Pipeline(tuple(parts[stage]))) for stage in STAGES[first:] if stage in parts]
+
+
+def own_pipeline(target: GPUTarget, options: CUDAOptions, ext: str) -> Pipeline:
+    """The target's own passes after the stage `ext`."""
+    parts = [] if ext == "ptx" else split(pipeline_for(target, options), ext)
+    return Pipeline(tuple(step for _, part in parts for step in part.steps))
 
 
 def _stage_of(step: Step, stage: str) -> str:

@@ -46,6 +46,11 @@ def parse_module(text: str, name: str = "<string>", *, check: bool = True, ignor
     return module
 
 
+def shown(value: object) -> str:
+    """A program as text to read: a module without its locations; LLVM IR and PTX are text already."""
+    return print_module(value) if isinstance(value, ModuleOp) else str(value)
+
+
 def _position(parser: TritonParser | None) -> int:
     return 0 if parser is None else parser.pos
 

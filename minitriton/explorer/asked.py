@@ -11,7 +11,7 @@ import base64
 import json
 import shlex
 import zlib
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import TypedDict
 
 from minitriton.errors import MinitritonError
@@ -122,10 +122,6 @@ class Asked:
         given += [("--load", item) for item in self.loads]
         words = [word for flag, value in given if value is not None for word in (flag, str(value))]
         return shlex.join([*parts, *words, *(["--anyway"] if self.anyway else [])])
-
-    def without_texts(self) -> Asked:
-        """The same program as it stands on disk, with the target's own passes."""
-        return replace(self, kernel_text=None, states=(), edits=(), pipeline=None, anyway=False)
 
 
 def _list(found: Json) -> list[Json]:

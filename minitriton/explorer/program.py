@@ -31,7 +31,6 @@ from minitriton.lab.launches.replay import replayed, source_of
 from minitriton.lab.parameters import architecture_of, parameters_of
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import load_own_passes
-from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 DEFAULT_GRID = "2"
@@ -50,8 +49,7 @@ class AskedProgram:
 
     def own_pipeline(self) -> Pipeline:
         """The target's passes, from where the source stands."""
-        parts = stages.split(pipeline_for(self.target, self.options), self.source.ext)
-        return Pipeline(tuple(step for _, part in parts for step in part.steps))
+        return stages.own_pipeline(self.target, self.options, self.source.ext)
 
     def pipeline(self) -> Pipeline:
         """The passes asked for. Raises `PipelineError`, for an order that breaks a contract too unless it is to run anyway."""

@@ -31,7 +31,6 @@ from minitriton.explorer.notebook import recording_html
 from minitriton.explorer.snapshot import Snapshot, StateRecorder
 from minitriton.pass_manager import Hook, PassManager, Pipeline
 from minitriton.pass_registry import Property, Step
-from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 from minitriton.target.tensor_map import DescriptorCopy
 
@@ -140,8 +139,7 @@ def record(
         value = value.clone()
     seconds = time.perf_counter() - start
     if pipeline is None:
-        parts = stages.split(pipeline_for(target, options), source.ext)
-        pipeline = Pipeline(tuple(step for _, part in parts for step in part.steps))
+        pipeline = stages.own_pipeline(target, options, source.ext)
     facts = stages.first_facts(source.ext, target)
     if contracts:
         pipeline.check(facts)

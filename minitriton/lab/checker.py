@@ -19,7 +19,7 @@ from minitriton.compilation import stages
 from minitriton.compilation.compile_source import shared_of_text
 from minitriton.compilation.ir_source import IRSource
 from minitriton.dialects.context import make_context
-from minitriton.dialects.text import print_module
+from minitriton.dialects.text import shown
 from minitriton.dialects.verification.verifier import verify
 from minitriton.errors import MinitritonError
 from minitriton.host.file_names import stem_of
@@ -34,7 +34,6 @@ from minitriton.lab.report import CheckReport, PassRow
 from minitriton.lab.soundness import KERNEL_RACES
 from minitriton.pass_manager import Hook, PassManager, Pipeline, representation_text, write_reproducer
 from minitriton.pass_registry import Pass, Property, Step
-from minitriton.pipelines import pipeline_for
 from minitriton.runtime.cuda_driver import has_gpu
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -82,7 +81,7 @@ def check(
         raise MinitritonError(
             f"{source.path} cannot be run: {first.gap}", help="docs/emulator.md lists what is not emulated"
         )
-    pipeline = pipeline or _passes_from(source.ext, target, options)
+    pipeline = pipeline or stages.own_pipeline(target, options, source.ext)
     watch = _Watch(context, launch, first, value, facts, reproducers)
     if isinstance(source, IRSource):
         watch.report.rows.append(watch.row_of_file(source.path.name, value, first))
@@ -100,14 +99,6 @@ def check(
     if device == "gpu" and has_gpu() and Property.PTX in watch.facts:
         watch.run_on_gpu(str(value))
     return watch.report
-
-
-def _passes_from(ext: str, target: GPUTarget, options: CUDAOptions) -> Pipeline:
-    """The target's own passes after the stage `ext`."""
-    if ext == "ptx":
-        return Pipeline(())
-    parts = stages.split(pipeline_for(target, options), ext)
-    return Pipeline(tuple(step for _, part in parts for step in part.steps))
 
 
 def shared_bytes(source: Source, value: Representation) -> int:
@@ -137,7 +128,7 @@ class _Watch(Hook):
         self.last = self.last_run = first
         self.skipped: list[str] = []
         self.last_interpreted = value.clone() if first.ran and isinstance(value, ModuleOp) else None
-        self.text = _text_of(value)
+        self.text = shown(value)
         self.snapshot: Representation | None = None
         self.step: Step | None = None
         """The pass that runs at the moment."""
@@ -159,7 +150,7 @@ class _Watch(Hook):
         facts_before = self.facts
         self.facts = step.after(self.facts)
         invalid = _invalid(value)
-        text = _text_of(value)
+        text = shown(value)
         changed, self.text = text != self.text, text
         if invalid:
             # LLVM does not survive every module that fails to verify.
@@ -286,10 +277,6 @@ class _Watch(Hook):
     def _reproducer_path(self, step: Step) -> Path:
         assert self.reproducers is not None
         return self.reproducers / f"{stem_of(self.launch.name)}.{len(self.report.rows)}.{step.name}.mlir"
-
-
-def _text_of(value: Representation) -> str:
-    return print_module(value) if isinstance(value, ModuleOp) else str(value)
 
 
 def _count(value: Representation | None) -> int | None:

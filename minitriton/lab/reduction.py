@@ -25,7 +25,7 @@ def reduce(module: ModuleOp, shows: Shows, most_seconds: float = MOST_SECONDS) -
     smaller = True
     while smaller and time.perf_counter() < end:
         smaller = False
-        for index in reversed(range(_size(module))):
+        for index in reversed(range(size(module))):
             if time.perf_counter() > end:
                 break
             found = _without(module, index, shows)
@@ -34,7 +34,8 @@ def reduce(module: ModuleOp, shows: Shows, most_seconds: float = MOST_SECONDS) -
     return module
 
 
-def _size(module: ModuleOp) -> int:
+def size(module: ModuleOp) -> int:
+    """How many ops `module` has."""
     return sum(1 for _ in module.walk())
 
 

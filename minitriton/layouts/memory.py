@@ -9,7 +9,7 @@ memory, or the width of the vectors and the masks of redundant threads for globa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -167,31 +167,3 @@ def _additive(
         moving += clashing
         for bit in clashing:
             taken |= registers[bit]
-
-
-def global_vector_width(
-    layout: LinearLayout, dim_order: Sequence[int], contiguity: int, alignment: int, bitwidth: int
-) -> int:
-    """Elements that one global access of a thread can move: consecutive registers along the fastest dimension.
-
-    `contiguity` and `alignment` (both in elements) are what is known of the pointers along that dimension.
-    """
-    fastest = f"dim{dim_order[0]}"
-    others = [dim for dim in layout.out_dims if dim != fastest]
-    run = layout.transpose_outs([fastest, *others]).get_num_consecutive_in_out()
-    return max(1, min(run, contiguity, alignment, MAX_VECTOR_BITS // bitwidth))
-
-
-def contiguous_groups(num_registers: int, vector: int) -> tuple[tuple[int, ...], ...]:
-    """The registers of each global access of `vector` elements."""
-    return tuple(tuple(range(start, start + vector)) for start in range(0, num_registers, vector))
-
-
-@lru_cache(maxsize=4096)
-def _free_variable_masks(encoding: DistributedEncoding, shape: tuple[int, ...]) -> tuple[tuple[str, int], ...]:
-    return tuple(to_linear_layout(encoding, shape).get_free_variable_masks().items())
-
-
-def free_variable_masks(encoding: DistributedEncoding, shape: Sequence[int]) -> Mapping[str, int]:
-    """For `register, lane, warp, block` the bits that only make copies: a store runs where all of them are 0; cached."""
-    return dict(_free_variable_masks(encoding, tuple(shape)))

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, Float32Type, ModuleOp, TensorType, bf16, f32
+from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, bf16, f32
 from xdsl.ir import Operation, SSAValue
 
 from minitriton.analysis.operations import ops_in
 from minitriton.dialects import arith, tt
-from minitriton.dialects.tt.types import tensor_type
 from minitriton.pass_registry import Pass, Property, register_pass
+from minitriton.passes.tensor_layouts import with_element
 from minitriton.rewriting.constants import float_attr
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
@@ -66,11 +66,6 @@ def _is_f32(value: SSAValue) -> bool:
     return isinstance(cast(TensorType, value.type).element_type, Float32Type)
 
 
-def _of(value: SSAValue, element: AnyFloat) -> TensorType:
-    type_ = cast(TensorType, value.type)
-    return tensor_type(type_.get_shape(), element, type_.encoding)
-
-
 class _Builder:
     """Puts ops before the dot."""
 
@@ -91,9 +86,9 @@ class _Builder:
         """bf16 numbers whose sum is nearly `value`, the largest first."""
         found: list[SSAValue] = []
         for part in range(parts):
-            found.append(self.add(arith.TruncFOp(value, _of(value, bf16))))
+            found.append(self.add(arith.TruncFOp(value, with_element(value, bf16))))
             if part < parts - 1:
-                rounded = self.add(arith.ExtFOp(found[-1], _of(value, f32)))
+                rounded = self.add(arith.ExtFOp(found[-1], with_element(value, f32)))
                 value = self.add(arith.SubfOp(value, rounded))
         return found
 

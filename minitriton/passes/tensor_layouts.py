@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue, TypedAttribute
 from minitriton.dialects import ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import set_type
+from minitriton.dialects.tt.types import tensor_type
 from minitriton.layouts.encodings import DistributedEncoding, Encoding
 
 _interned: dict[tuple[Attribute, Encoding], TensorType] = {}
@@ -50,6 +51,12 @@ def layout_of_tensor(value: SSAValue) -> DistributedEncoding:
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The shape of a tensor value."""
     return cast(TensorType, value.type).get_shape()
+
+
+def with_element(value: SSAValue, element: Attribute) -> TensorType:
+    """The type of a tensor value, of other elements."""
+    type_ = cast(TensorType, value.type)
+    return tensor_type(type_.get_shape(), element, type_.encoding)
 
 
 def set_layout(value: SSAValue, layout: Encoding) -> None:

@@ -19,6 +19,7 @@ from minitriton.compilation.ast_source import ASTSource, Attributes, TypeName
 from minitriton.errors import MinitritonError, place_of_caller
 from minitriton.frontend.function import HashedConstexprFunction as ConstexprFunction
 from minitriton.frontend.function import JITCallable, KernelParam, constexpr_function
+from minitriton.frontend.function import full_name as get_full_name
 from minitriton.identity import is_same, key_of
 from minitriton.language.declare import BoundConstexprFunction
 from minitriton.runtime._async_compile import FutureKernel, active_mode
@@ -186,9 +187,6 @@ class JITFunction(JITCallable, KernelInterface):
         raise RuntimeError(
             f"Cannot call @triton.jit'd outside of the scope of a kernel: launch it with {self.__name__}[grid](...)"
         )
-
-    def __repr__(self) -> str:
-        return f"JITFunction({self.__module__}:{self.fn.__qualname__})"
 
     def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
         """Calls `hook(*args, **kwargs)` before every launch."""
@@ -604,11 +602,6 @@ def interpreting() -> bool:
 def mangle_type(arg: object, specialize: bool = False) -> TypeName:
     """The type name that `arg` has in a kernel's signature; `constexpr` for a 1, if values are to be specialised on."""
     return specialization_of(arg, False, specialize, True)[0]
-
-
-def get_full_name(fn: Callable[..., object]) -> str:
-    """The module and name of a function."""
-    return f"{fn.__module__}.{fn.__qualname__}"
 
 
 def get_jit_fn_file_line(fn: Any) -> tuple[str, int]:

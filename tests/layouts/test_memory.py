@@ -21,9 +21,6 @@ from minitriton.layouts.encodings import (
 )
 from minitriton.layouts.matrix_access import local_matrix_access
 from minitriton.layouts.memory import (
-    contiguous_groups,
-    free_variable_masks,
-    global_vector_width,
     local_access,
 )
 from minitriton.layouts.plans import PlannedMemoryAccess
@@ -199,29 +196,15 @@ def test_the_memory_of_another_cta_is_refused() -> None:
         local_access(Blocked((1,), (32,), (4,), (0,), ((1,),)), SwizzledShared(1, 1, 1, (0,), ((0,),)), (1024,), 32)
 
 
-@pytest.mark.parametrize(
-    ("size", "contiguity", "alignment", "bitwidth", "want"),
-    [(4, 64, 64, 32, 4), (8, 64, 64, 32, 4), (8, 64, 64, 16, 8), (4, 2, 64, 32, 2), (4, 64, 1, 32, 1), (1, 9, 9, 8, 1)],
-)
-def test_global_accesses_are_as_wide_as_all_facts_allow(
-    size: int, contiguity: int, alignment: int, bitwidth: int, want: int
-) -> None:
-    layout = to_linear_layout(Blocked((1, size), (8, 4), (4, 1), (1, 0)), (128, 64))
-    assert global_vector_width(layout, (1, 0), contiguity, alignment, bitwidth) == want
-
-
-def test_registers_are_grouped_by_access() -> None:
-    assert contiguous_groups(8, 4) == ((0, 1, 2, 3), (4, 5, 6, 7))
-
-
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_threads_without_free_bits_store_each_element_once(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 2))
     shape = data.draw(strategies.shapes(rank))
     encoding = data.draw(strategies.distributed(rank, WARPS, shape))
-    masks = free_variable_masks(encoding, shape)
-    held = machine.held_by(to_linear_layout(encoding, shape))
+    layout = to_linear_layout(encoding, shape)
+    masks = layout.get_free_variable_masks()
+    held = machine.held_by(layout)
     unique = [
         held[w, lane, r]
         for w in range(held.shape[0])

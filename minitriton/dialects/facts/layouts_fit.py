@@ -5,6 +5,8 @@ A tensor with `warpsPerCTA = [4]` cannot live where 8 warps run.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.dialects.builtin import NoneAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
@@ -16,7 +18,7 @@ from minitriton.layouts.f2 import is_power_of_two
 from minitriton.layouts.to_linear import to_linear_layout
 
 
-def show(values: tuple[int, ...]) -> str:
+def show(values: Iterable[int]) -> str:
     """`4, 8`, as MLIR prints a list."""
     return ", ".join(map(str, values))
 

@@ -203,18 +203,13 @@ def minmax_by_size(a: Singles, b: Singles, largest: bool, nan: bool) -> Singles:
 
 
 def reciprocal32(x: Singles) -> Singles:
-    """1/x rounded to nearest."""
+    """1/x rounded to nearest (`rcp.approx` too)."""
     return F32(1) / x
 
 
 def root32(x: Singles) -> Singles:
     """sqrt(x) (`sqrt.approx`)."""
     return np.sqrt(x)
-
-
-def inverse32(x: Singles) -> Singles:
-    """1/x (`rcp.approx`)."""
-    return F32(1) / x
 
 
 def quotient32(a: Singles, b: Singles) -> Singles:

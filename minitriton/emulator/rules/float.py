@@ -17,7 +17,7 @@ from minitriton.host.extremes import extreme
 
 for _name in (
     "bits16", "bits32", "bits64", "flush32", "fma32", "fma64", "fma_directed", "add_directed", "multiply_directed",
-    "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "inverse32", "quotient32", "saturate32", "round32",
+    "minmax_by_size", "upper64", "flush64", "exp2_32", "log2_32", "sin32", "cos32", "tanh32", "rsqrt32", "reciprocal32", "root32", "quotient32", "saturate32", "round32",
 ):  # fmt: skip
     NAMES[_name] = getattr(float_math, _name)
 NAMES.update({"narrow": packed_math.narrow, "pairs": packed_math.pairs, "sqrt": np.sqrt, "extreme": extreme})
@@ -27,7 +27,7 @@ NARROW = {"f16": ("narrow", "f16"), "bf16": ("narrow", "bf16"), "f16x2": ("pairs
 DIRECTED = ("rz", "rm", "rp")
 _UNARY = {
     "ex2": "exp2_32", "lg2": "log2_32", "sin": "sin32", "cos": "cos32", "tanh": "tanh32", "sqrt": "sqrt",
-    "rsqrt": "rsqrt32", "rcp": "reciprocal32", "sqrt.approx": "root32", "rcp.approx": "inverse32",
+    "rsqrt": "rsqrt32", "rcp": "reciprocal32", "sqrt.approx": "root32", "rcp.approx": "reciprocal32",
 }  # fmt: skip
 
 

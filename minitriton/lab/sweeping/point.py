@@ -64,7 +64,7 @@ def sorted_settings(settings: Mapping[str, Value]) -> Settings:
 
 def settings_text(settings: Settings) -> str:
     """`BLOCK=512 num_warps=8`."""
-    return " ".join(f"{name}={_value_text(value)}" for name, value in settings)
+    return " ".join(f"{name}={value_text(value)}" for name, value in settings)
 
 
 def settings_of(words: list[str]) -> Settings:
@@ -90,7 +90,7 @@ def value_of(text: str) -> Value:
     return text
 
 
-def _value_text(value: Value) -> str:
+def value_text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

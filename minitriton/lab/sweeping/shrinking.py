@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from minitriton.dialects.text import print_module
 from minitriton.errors import MinitritonError
-from minitriton.lab.reduction import reduce
+from minitriton.lab.reduction import reduce, size
 from minitriton.lab.sweeping.evaluation import Evaluator
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.point import Point
@@ -71,8 +71,4 @@ def smallest(
     left = reduce(whole, is_kept, seconds)
     record = Evaluator(variant.with_ir(left), evaluate.metrics).record(pipeline)
     text = str(Point(pipeline, point.settings))
-    return Smallest(text, print_module(left), _ops(whole), _ops(left), record)
-
-
-def _ops(module: ModuleOp) -> int:
-    return sum(1 for _ in module.walk())
+    return Smallest(text, print_module(left), size(whole), size(left), record)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from minitriton.compilation.pipeline_spec import make_step
 from minitriton.errors import MinitritonError, PipelineError
-from minitriton.lab.sweeping.point import Value, by_identity, value_of
+from minitriton.lab.sweeping.point import Value, by_identity, value_of, value_text
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
 
@@ -94,7 +94,7 @@ class Space:
         words = [name for name in _SWITCHES if getattr(self, name)]
         words += [] if self.legal else ["illegal"]
         words += [f"insert={','.join(self.insert)}"] if self.insert else []
-        words += [f"{name}={','.join(map(_plain, values))}" for name, values in self._vary]
+        words += [f"{name}={','.join(map(value_text, values))}" for name, values in self._vary]
         return " ".join(words)
 
     @classmethod
@@ -231,12 +231,8 @@ def with_option(step: Step, option: str, value: Value) -> Step:
     field_name = option.replace("-", "_")
     if field_name not in {f.name for f in fields(step)}:
         make_step(step.name, {option: str(value)})
-    made = make_step(step.name, {option: _plain(value)})
+    made = make_step(step.name, {option: value_text(value)})
     return replace(step, **{field_name: getattr(made, field_name)})
-
-
-def _plain(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _other_llvm_passes(step: Step, rng: random.Random) -> Step:

@@ -26,7 +26,6 @@ from minitriton.lab.parameters import Source
 from minitriton.lab.sweeping.point import Settings, Value
 from minitriton.pass_manager import Pipeline
 from minitriton.pass_registry import Property
-from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 if TYPE_CHECKING:
@@ -205,8 +204,7 @@ class Subject:
 
     def pipeline(self) -> Pipeline:
         """The target's own pipeline, from where the source stands."""
-        parts = stages.split(pipeline_for(self.target, self.options), self.source.ext)
-        return Pipeline(tuple(step for _, part in parts for step in part.steps))
+        return stages.own_pipeline(self.target, self.options, self.source.ext)
 
 
 _KEPT = OPTIONS - {"backend_name", "supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "max_num_imprecise_acc_default"}  # fmt: skip

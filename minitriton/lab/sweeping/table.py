@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from minitriton.errors import MinitritonError
-from minitriton.lab.sweeping.judging import Class, Record, is_internal
+from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.metrics import METRICS
 
 _NOT_RIGHT = (Class.WRONG, Class.UNSOUND, Class.FAILED, Class.CRASHED, Class.UNJUDGED)
@@ -77,10 +77,6 @@ class Table:
     def not_right(self) -> list[Record]:
         """What needs looking at: all but right, refused and merely compiled."""
         return [r for r in self.records if r.result in _NOT_RIGHT]
-
-    def internal_errors(self) -> list[Record]:
-        """Points where a pass failed without a located error."""
-        return [r for r in self.records if is_internal(r)]
 
     def frame(self) -> Any:
         """A pandas `DataFrame`, a row a point. Raises `MinitritonError` where pandas is not installed."""

@@ -28,7 +28,7 @@ from minitriton.errors import IRError
 from minitriton.layouts.builders import default_blocked
 from minitriton.layouts.encodings import Blocked, DotOperand, NvidiaMma, Slice
 from minitriton.layouts.inference import fp4_to_fp_dst, reshape_dst
-from minitriton.passes.tensor_layouts import layout_of_tensor, layout_of_value, shape_of, with_layout
+from minitriton.passes.tensor_layouts import layout_of_tensor, layout_of_value, shape_of, with_element, with_layout
 from minitriton.rewriting.constants import float_attr, int_attr
 from minitriton.rewriting.rewriter import Rewriter
 
@@ -94,11 +94,6 @@ def _inserted(rewriter: Rewriter, op: Operation) -> SSAValue:
     return rewriter.insert(op).results[0]
 
 
-def _of_element(value: SSAValue, element: Attribute) -> TensorType:
-    type_ = cast(TensorType, value.type)
-    return tensor_type(type_.get_shape(), element, type_.encoding)
-
-
 def _unpacked(value: SSAValue, axis: int, element: Attribute) -> TensorType:
     """The type of `value` with two elements for each byte along `axis`."""
     shape = shape_of(value)
@@ -131,7 +126,7 @@ class _Side:
         if self.is_fp4:
             value = self._add(ttg.Fp4ToFpOp(value, _unpacked(value, k_dim, self.compute), axis=k_dim))
         else:
-            value = self._add(tt.FpToFpOp(value, _of_element(value, self.compute)))
+            value = self._add(tt.FpToFpOp(value, with_element(value, self.compute)))
         if scale is None:
             return value
         if self.index == 1:
@@ -147,17 +142,17 @@ class _Side:
     def _as_float(self, scale: SSAValue) -> SSAValue:
         """The scale in the type of the product: of nvfp4 an e4m3, else 2 to the power of (scale - 127); f16 has too few exponents and goes by f32."""
         if isinstance(cast(TensorType, scale.type).element_type, AnyFloat):
-            return self._add(tt.FpToFpOp(scale, _of_element(scale, self.compute)))
+            return self._add(tt.FpToFpOp(scale, with_element(scale, self.compute)))
         wide = f32 if self.compute == f16 else self.compute
         bits, mantissa = (32, 23) if wide == f32 else (16, 7)
         integer = IntegerType(bits)
-        widened = self._add(arith.ExtUIOp(scale, _of_element(scale, integer)))
+        widened = self._add(arith.ExtUIOp(scale, with_element(scale, integer)))
         amount = self.rewriter.constant(int_attr(integer, mantissa))
         amounts = self._add(tt.SplatOp(amount, widened.type))
         shifted = self._add(arith.ShLIOp(widened, amounts))
-        number = self._add(tt.BitcastOp(shifted, _of_element(shifted, wide)))
+        number = self._add(tt.BitcastOp(shifted, with_element(shifted, wide)))
         if wide != self.compute:
-            number = self._add(arith.TruncFOp(number, _of_element(number, self.compute)))
+            number = self._add(arith.TruncFOp(number, with_element(number, self.compute)))
         return number
 
     def _repeated(self, value: SSAValue, dim: int, times: int) -> SSAValue:

@@ -73,12 +73,6 @@ def tasks_inside(op: Operation) -> Tasks:
     return tuple(sorted({task for inner in ops_in(op) for task in tasks_of(inner)}))
 
 
-def clear_tasks(op: Operation) -> None:
-    """No op in `op` has ids any more."""
-    for inner in ops_in(op):
-        inner.attributes.pop(TASK_IDS, None)
-
-
 @dataclass
 class TaskInserter(Inserter):
     """An `Inserter` whose ops belong to `tasks`."""

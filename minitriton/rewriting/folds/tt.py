@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, Tens
 from xdsl.ir import Attribute, Operation, OpResult
 
 from minitriton.dialects import tt
-from minitriton.dialects.attribute_values import dense_bytes, integers
+from minitriton.dialects.attribute_values import dense_bytes
+from minitriton.dialects.facts.layout import order_of
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.constants import (
@@ -25,15 +26,10 @@ from minitriton.rewriting.constants import (
 from minitriton.rewriting.folding import MODIFIED, Folded, folder
 
 
-def permutation_of(op: Operation) -> tuple[int, ...]:
-    """The `order` of a transposition."""
-    return integers(op.properties["order"])
-
-
 def merge_transpositions(op: Operation, inner: Operation) -> Folded:
     """trans(trans x, p), q) = trans(x, p[q])"""
-    order = permutation_of(inner)
-    merged = [order[axis] for axis in permutation_of(op)]
+    order = order_of(inner)
+    merged = [order[axis] for axis in order_of(op)]
     op.properties["order"] = DenseArrayBase.from_list(i32, merged)
     op.operands[0] = operand_at(inner, 0)
     return MODIFIED
@@ -48,7 +44,7 @@ def _resized(op: Operation) -> Attribute | None:
 @folder(tt.TransOp)
 def fold_trans(op: Operation) -> Folded:
     """trans(x, iota) = x;  trans(trans x) = trans x;  trans(splat constant)"""
-    order = permutation_of(op)
+    order = order_of(op)
     source = operand_at(op, 0)
     if order == tuple(range(len(order))) and source.type == op.results[0].type:
         return source

@@ -5,15 +5,16 @@ from __future__ import annotations
 from xdsl.ir import Operation, OpResult
 
 from minitriton.dialects import ttg
+from minitriton.dialects.facts.layout import order_of
 from minitriton.dialects.op_access import operand_at, operand_values
 from minitriton.rewriting.folding import Folded, folder
-from minitriton.rewriting.folds.tt import merge_transpositions, permutation_of
+from minitriton.rewriting.folds.tt import merge_transpositions
 
 
 @folder(ttg.MemDescTransOp)
 def fold_memdesc_trans(op: Operation) -> Folded:
     """memdesc_trans(x, iota) = x;  memdesc_trans(memdesc_trans x) = memdesc_trans x"""
-    order = permutation_of(op)
+    order = order_of(op)
     source = operand_at(op, 0)
     if order == tuple(range(len(order))):
         return source

@@ -5,7 +5,7 @@ Element types, shapes and encodings of an op's operands and results are compared
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import NoneAttr, TensorType
@@ -44,10 +44,6 @@ def types_of(op: Operation) -> list[Attribute]:
 
 def width_of(type_: Attribute) -> int:
     return getattr(element_type(type_), "bitwidth", 64)
-
-
-def show(values: Iterable[int]) -> str:
-    return ", ".join(map(str, values))
 
 
 def encoding_complaint(op: Operation) -> str | None:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation
 
 from minitriton.dialects.encodings import layout_of
+from minitriton.dialects.facts.layouts_fit import show
 from minitriton.dialects.tt import inference as tt_inference
 from minitriton.dialects.tt.shape import (
     BroadcastOp,
@@ -30,7 +31,6 @@ from minitriton.dialects.tt.verify.base import (
     inferred_complaint,
     same_element_complaint,
     shape_of,
-    show,
     tensor,
 )
 from minitriton.dialects.tt.verify.checks import COMPLAINTS
