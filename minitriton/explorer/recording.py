@@ -150,7 +150,7 @@ def record(
         for edited in reversed(edited_after):
             texts.insert(min(edited.after, len(texts)), "edited")
         recording.shown = only.find(["frontend", *texts])
-    watch = _Watch(recording, facts, keep, reads_names=bool(states))
+    watch = _RecordingWatch(recording, facts, keep, reads_names=bool(states))
     watch.begin(value, seconds)
     at = 0
     for edited in (*edited_after, None):
@@ -168,7 +168,7 @@ def record(
     return recording
 
 
-class _Watch(Hook):
+class _RecordingWatch(Hook):
     def __init__(self, recording: Recording, facts: frozenset[Property], keep: bool, *, reads_names: bool) -> None:
         """`reads_names`: text that is put in a state's place has the names of values of all states before."""
         self.recording, self.facts, self.reads_names = recording, facts, reads_names

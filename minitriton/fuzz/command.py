@@ -20,7 +20,7 @@ from minitriton.host.subcommands import Subcommands
 from minitriton.lab.time_limit import add_time_limit, time_limit
 
 if TYPE_CHECKING:
-    from minitriton.fuzz.running.agreement import Finding
+    from minitriton.fuzz.running.agreement import FuzzFinding
     from minitriton.fuzz.running.campaign import Summary
     from minitriton.fuzz.tree import Kernel
 
@@ -138,7 +138,7 @@ def _shrink_findings(given: argparse.Namespace, summary: Summary, oracles: list[
             continue
         kernel = generate(kernel_seed(given.seed, numbers[0]))
 
-        def shows(candidate: Kernel, finding: Finding = finding) -> bool:
+        def shows(candidate: Kernel, finding: FuzzFinding = finding) -> bool:
             found = run_case(candidate, oracles).verdict.findings
             return any((f.kind, f.signature) == (finding.kind, finding.signature) for f in found)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from minitriton.dialects.narrowing import TUPLE, instance_of
 from minitriton.fuzz.generation.elements import Element
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.oracles import available
 from minitriton.fuzz.tree import Kernel
@@ -64,7 +64,7 @@ def tree_text(value: object, depth: int = 0) -> str:
 
 
 def write_reproducer(
-    folder: Path, kernel: Kernel, finding: Finding, seed: int, number: int, oracles: Sequence[str]
+    folder: Path, kernel: Kernel, finding: FuzzFinding, seed: int, number: int, oracles: Sequence[str]
 ) -> Path:
     """Writes the file of a finding."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -82,7 +82,7 @@ def check(
             f"{source.path} cannot be run: {first.gap}", help="docs/emulator.md lists what is not emulated"
         )
     pipeline = pipeline or stages.own_pipeline(target, options, source.ext)
-    watch = _Watch(context, launch, first, value, facts, reproducers)
+    watch = _CheckingWatch(context, launch, first, value, facts, reproducers)
     if isinstance(source, IRSource):
         watch.report.rows.append(watch.row_of_file(source.path.name, value, first))
     try:
@@ -110,7 +110,7 @@ class _InvalidIR(Exception):
     """Ends a check: what follows a pass that leaves invalid IR means nothing."""
 
 
-class _Watch(Hook):
+class _CheckingWatch(Hook):
     """Runs the program after each pass and fills the report."""
 
     def __init__(

@@ -44,7 +44,7 @@ Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
 """Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
 
 
-class _Access(NamedTuple):
+class _BlockedAccess(NamedTuple):
     """A load or store in a blocked layout, whose threads have `held` neighbours each."""
 
     op: tt.LoadOp | tt.StoreOp
@@ -83,7 +83,7 @@ class CoalesceByWidth(Pass):
         if float_order_matters(op):
             return
         data = ConnectedData(op)
-        groups: dict[tuple[SSAValue, Shape], list[_Access]] = {}
+        groups: dict[tuple[SSAValue, Shape], list[_BlockedAccess]] = {}
         for access in accesses:
             groups.setdefault((data.group(access.op), access.place), []).append(access)
         for group in groups.values():
@@ -93,7 +93,7 @@ class CoalesceByWidth(Pass):
                     convert_to_layout(access.op, _narrowed(access, min(widths)))
 
 
-def _access(op: Operation) -> _Access | None:
+def _access(op: Operation) -> _BlockedAccess | None:
     if not isinstance(op, (tt.LoadOp, tt.StoreOp)):
         return None
     type_ = op.operands[0].type
@@ -103,10 +103,10 @@ def _access(op: Operation) -> _Access | None:
     if not isinstance(layout, Blocked) or not bits:
         return None
     held = layout.size_per_thread[layout.order[0]]
-    return _Access(op, layout, type_.get_shape(), held, bits) if held > 1 else None
+    return _BlockedAccess(op, layout, type_.get_shape(), held, bits) if held > 1 else None
 
 
-def _may_change(accesses: list[_Access], module: ModuleOp) -> bool:
+def _may_change(accesses: list[_BlockedAccess], module: ModuleOp) -> bool:
     """Whether some access has more elements than it can move, or another layout than one like it, or a bound that may be odd."""
     if any(access.held * access.bits > MAX_ACCESS_BITS for access in accesses):
         return True
@@ -136,7 +136,7 @@ MOST_SPLIT = 256
 its elements, twice as long."""
 
 
-def _splits(axis_info: AxisInfoAnalysis, access: _Access) -> bool:
+def _splits(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> bool:
     """Whether the mask cuts vectors, and each of them once."""
     mask = access.op.mask
     if mask is None or prod(access.shape) > MOST_SPLIT * ttg.num_warps(access.op) * ttg.threads_per_warp(access.op):
@@ -147,7 +147,7 @@ def _splits(axis_info: AxisInfoAnalysis, access: _Access) -> bool:
     return is_prefix(axis_info, mask, access.layout.order[0], width)
 
 
-def _width(axis_info: AxisInfoAnalysis, access: _Access) -> int | None:
+def _width(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> int | None:
     """How many neighbours one instruction moves; None if pointers are scattered, so that no layout helps."""
     pointer, fastest = access.op.ptr, access.layout.order[0]
     if axis_info.get(pointer).contiguity[fastest] < access.held:
@@ -159,7 +159,7 @@ def _width(axis_info: AxisInfoAnalysis, access: _Access) -> int | None:
     return max(width, 1)
 
 
-def _narrowed(access: _Access, width: int) -> Blocked:
+def _narrowed(access: _BlockedAccess, width: int) -> Blocked:
     """The layout with `width` neighbours a thread."""
     size_per_thread = list(access.layout.size_per_thread)
     size_per_thread[access.layout.order[0]] = width

@@ -44,7 +44,7 @@ class _Cse:
         self.dead: list[Operation] = []
         self.keys = OperationKeys()
         self.freedom = EffectFreedom()
-        self.writes = _Writes()
+        self.writes = _WriteCounts()
 
     def run(self, root: Operation) -> bool:
         """Merges and erases below `root`; True if anything changed."""
@@ -163,7 +163,7 @@ class _Cse:
         self.dead.append(op)
 
 
-class _Writes:
+class _WriteCounts:
     """How many ops before one of a block may write, counted once while a walk goes through the block."""
 
     def __init__(self) -> None:

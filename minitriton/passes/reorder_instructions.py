@@ -113,7 +113,7 @@ def _transposes_to_sources(module: ModuleOp) -> None:
 def _second_operands_last(module: ModuleOp) -> None:
     """The second operand of a dot is loaded behind the first."""
     order = BlockOrder()
-    writes = _Writes(order)
+    writes = _WritePlaces(order)
     for op in _ops(module, "ttg.local_load"):
         layout = layout_of_value(op.results[0])
         if not isinstance(layout, DotOperand) or layout.op_idx != 1:
@@ -127,7 +127,7 @@ def _second_operands_last(module: ModuleOp) -> None:
             _move_after(op, first)
 
 
-class _Writes:
+class _WritePlaces:
     """Where the ops of each block stand that write, of which none moves."""
 
     def __init__(self, order: BlockOrder) -> None:

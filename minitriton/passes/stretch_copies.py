@@ -63,7 +63,7 @@ class StretchCopies(Pass):
 
 
 @dataclass(frozen=True)
-class _Copy:
+class _AwaitedCopy:
     """A copy that is waited for once, with all that its mbarrier is for, and the buffer, in one block."""
 
     start: list[Operation]
@@ -73,7 +73,7 @@ class _Copy:
     """The mbarrier, the buffer, and its views."""
 
 
-def _copy_before(wait: ttng.WaitBarrierOp) -> _Copy | None:
+def _copy_before(wait: ttng.WaitBarrierOp) -> _AwaitedCopy | None:
     """The copy that `wait` is for; None where there is more to it."""
     barrier, following = wait.alloc, wait.next_op
     if not isinstance(barrier, OpResult) or not isinstance(barrier.op, ttg.LocalAllocOp) or wait.pred is not None:
@@ -90,10 +90,10 @@ def _copy_before(wait: ttng.WaitBarrierOp) -> _Copy | None:
         start.append(buffer.op)
     start += [user for user in users if isinstance(user, (ttng.InitBarrierOp, ttng.BarrierExpectOp))] + copies
     order = {op: number for number, op in enumerate(cast(Block, wait.parent).ops)}
-    return _Copy(sorted(start, key=order.__getitem__), wait, following, frozenset({barrier, *_views_of(buffer)}))
+    return _AwaitedCopy(sorted(start, key=order.__getitem__), wait, following, frozenset({barrier, *_views_of(buffer)}))
 
 
-def _start_early(copy: _Copy) -> None:
+def _start_early(copy: _AwaitedCopy) -> None:
     """Move the start behind the last op that it needs or must not pass."""
     needed = {v.op for op in copy.start for v in op.operands if isinstance(v, OpResult) and v.op not in copy.start}
     block = cast(Block, copy.wait.parent)
@@ -117,7 +117,7 @@ def _between(first: Operation, last: Operation) -> list[Operation]:
     return found
 
 
-def _wait_late(copy: _Copy) -> None:
+def _wait_late(copy: _AwaitedCopy) -> None:
     """Move the wait in front of the first op that uses the buffer, or that it must not pass."""
     place = copy.end.next_op
     while place is not None and _may_pass(place, copy.own):

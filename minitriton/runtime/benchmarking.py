@@ -18,7 +18,7 @@ Times: TypeAlias = "float | list[float]"
 """Milliseconds: one figure, or several where several quantiles or all are asked for."""
 
 
-class Event(Protocol):
+class TimingEvent(Protocol):
     """A point in time on the device, as torch has it."""
 
     def record(self) -> None: ...
@@ -32,7 +32,7 @@ class DeviceInterface(Protocol):
     def synchronize(self) -> None: ...
 
     @property
-    def Event(self) -> Callable[..., Event]: ...
+    def Event(self) -> Callable[..., TimingEvent]: ...
 
 
 class Clearable(Protocol):
@@ -116,7 +116,7 @@ def time_launches(
     device.synchronize()
     cache = driver.get_empty_cache_for_benchmark()
 
-    def event() -> Event:
+    def event() -> TimingEvent:
         return device.Event(enable_timing=True)
 
     start, end = event(), event()

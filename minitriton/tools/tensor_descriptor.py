@@ -28,7 +28,7 @@ class ItemSize(Protocol):
     def itemsize(self) -> int: ...
 
 
-class Array(Protocol):
+class DescribedArray(Protocol):
     """A tensor of torch, or an array of NumPy or another library."""
 
     @property
@@ -38,14 +38,14 @@ class Array(Protocol):
     def dtype(self) -> ItemSize: ...
 
 
-class HostArray(Array, Protocol):
+class HostArray(DescribedArray, Protocol):
     """An array of NumPy, or of another library that follows it."""
 
     @property
     def strides(self) -> Sequence[int]: ...
 
 
-class StridedArray(Array, Protocol):
+class StridedArray(DescribedArray, Protocol):
     """A tensor of torch."""
 
     def stride(self) -> Sequence[int]: ...
@@ -55,7 +55,7 @@ class StridedArray(Array, Protocol):
 class TensorDescriptor:
     """`base` is a tensor, `shape` and `strides` count elements, `padding` is what lies outside: "zero" or "nan"."""
 
-    base: Array
+    base: DescribedArray
     shape: Sequence[int]
     strides: Sequence[int]
     block_shape: list[int]
@@ -83,7 +83,7 @@ class TensorDescriptor:
         )
 
     @staticmethod
-    def from_tensor(tensor: Array, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:
+    def from_tensor(tensor: DescribedArray, block_shape: list[int], padding: str = "zero") -> TensorDescriptor:
         """A descriptor of all of `tensor`."""
         stride = getattr(tensor, "stride", None)
         if stride is not None:

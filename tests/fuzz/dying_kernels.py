@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from minitriton.fuzz.running import campaign
-from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.campaign import KernelReport
 
 ENDS, HANGS, DIFFERS, TRITON_HANGS = 3, 25, 30, 12
@@ -29,5 +29,5 @@ def run_or_die(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
         faulthandler.dump_traceback_later(1.0, file=2)
         exec(_PASSES_OF_TRITON, names := {})
         names["make_ttgir"]()
-    finding = (Finding("difference", "triton | emulator", "one number"),) if number == DIFFERS else ()
+    finding = (FuzzFinding("difference", "triton | emulator", "one number"),) if number == DIFFERS else ()
     return KernelReport(number, 0.01, finding, (), (("a", "b"),), (("a", "b"),), ("feature",))

@@ -12,7 +12,7 @@ from minitriton.fuzz.running.agreement import differing, judge
 from minitriton.fuzz.running.campaign import fuzz_one
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
-from minitriton.fuzz.running.oracles import Outcome, available
+from minitriton.fuzz.running.oracles import OracleOutcome, available
 from minitriton.fuzz.tree import Apply, Array, Assign, Expr, For, Kernel, Literal, Name, Stmt, Store, While
 
 ALL = ("interpreter", "ttgir", "emulator", "triton")
@@ -48,15 +48,15 @@ def test_small_floats_are_compared_as_numbers() -> None:
     assert differing(patterns, others, out("bfloat16"), Written()).tolist() == [False, False, True]
 
 
-def verdict(**outcomes: Outcome):
+def verdict(**outcomes: OracleOutcome):
     kernel = Kernel(0, (out("int32"),), (), (), ())
     analysis = Analysis(kernel)
     analysis.written["out"] = Written()
     return judge(kernel.arrays, analysis, outcomes)
 
 
-def gave(*numbers: int) -> Outcome:
-    return Outcome([np.array(numbers, np.int32)])
+def gave(*numbers: int) -> OracleOutcome:
+    return OracleOutcome([np.array(numbers, np.int32)])
 
 
 def test_a_difference_names_the_groups_that_agree() -> None:
@@ -68,7 +68,7 @@ def test_a_difference_names_the_groups_that_agree() -> None:
 
 
 def test_what_one_oracle_fails_at_is_its_error_and_what_all_do_is_the_generators() -> None:
-    error = Outcome(error="ValueError: no some/kernel.py at 17", stage="frontend")
+    error = OracleOutcome(error="ValueError: no some/kernel.py at 17", stage="frontend")
     one = verdict(interpreter=gave(1), emulator=error)
     assert [(f.kind, f.signature) for f in one.findings] == [
         ("error", "minitriton: frontend: ValueError: no PATH at N")
@@ -79,7 +79,7 @@ def test_what_one_oracle_fails_at_is_its_error_and_what_all_do_is_the_generators
 
 
 def test_what_the_emulator_finds_is_a_finding() -> None:
-    raced = Outcome([np.array([1], np.int32)], findings=("a race",), finding_kinds=("shared-race",))
+    raced = OracleOutcome([np.array([1], np.int32)], findings=("a race",), finding_kinds=("shared-race",))
     assert [f.signature for f in verdict(interpreter=gave(1), emulator=raced).findings] == ["emulator: shared-race"]
 
 

@@ -10,7 +10,7 @@ from dying_kernels import DIFFERS, ENDS, HANGS, TRITON_HANGS, run_or_die
 
 from minitriton.cli import main
 from minitriton.fuzz.running import campaign
-from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.report import as_json, as_text
 
 
@@ -38,7 +38,7 @@ def test_where_a_pass_of_triton_does_not_end_the_other_oracles_run_without_it(mo
 def test_findings_alike_are_counted_together() -> None:
     summary = campaign.Summary(1, ("a", "b"))
     for number in range(3):
-        summary.add(campaign.failed(number, Finding("crash", "the same", f"text {number}")))
+        summary.add(campaign.failed(number, FuzzFinding("crash", "the same", f"text {number}")))
     assert list(summary.findings.values()) == [[0, 1, 2]]
     assert "crash: the same: kernels 0, 1, 2" in as_text(summary)
     assert as_json(summary)["findings"][0]["kernels"] == [0, 1, 2]

@@ -30,7 +30,7 @@ class Said:
 
 
 @dataclass
-class Answer:
+class ExerciseAnswer:
     """An answer to an exercise: a state of the explorer, or words."""
 
     workshop: Compiles
@@ -69,13 +69,13 @@ class Answer:
         return accesses(Facts(kept[-1])) if kept else []
 
 
-Check = Callable[[Answer], Said]
+Check = Callable[[ExerciseAnswer], Said]
 
 
 def same_numbers(tolerance: float = 1e-4) -> Check:
     """The arrays after the run are those of the exercise as it was given."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         before, now = answer.ran_at_first.arrays, answer.ran.arrays
         apart = max(
             (largest_difference(now[name], array) for name, array in before.items() if name in now), default=1e300
@@ -93,7 +93,7 @@ def same_numbers(tolerance: float = 1e-4) -> Check:
 def no_findings() -> Check:
     """The emulator finds no race and no bad access."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         found = answer.ran.report.findings
         return Said(
             not found, "the emulator finds nothing wrong" if not found else f"the emulator finds: {found[0].message}"
@@ -105,7 +105,7 @@ def no_findings() -> Check:
 def holds(name: str, expected: Callable[[dict[str, np.ndarray]], np.ndarray], text: str) -> Check:
     """Array `name` holds what `expected` makes of the inputs."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         launch = answer.opened.program.launch()
         passed = launch.arguments
         passed.fresh()
@@ -124,7 +124,7 @@ def holds(name: str, expected: Callable[[dict[str, np.ndarray]], np.ndarray], te
 def wide(bytes: int = 16) -> Check:
     """Every load and store moves `bytes` at a time."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         narrow = [one for one in answer.accesses if one.width * one.bytes < min(bytes, one.most * one.bytes)]
         if not answer.accesses:
             return Said(False, "there is no load and no store any more")
@@ -142,7 +142,7 @@ def wide(bytes: int = 16) -> Check:
 def at_most(what: str, most: float, text: str) -> Check:
     """A number of the run (`sectors_per_request`, `bytes`, `barriers`, `conflicts`, `wasted`) is at most `most`."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         value = getattr(answer.ran.total, what)
         return Said(
             value <= most, f"{text}: {value:g}" + ("" if value <= most else f", and at most {most:g} are wanted")
@@ -154,7 +154,7 @@ def at_most(what: str, most: float, text: str) -> Check:
 def at_most_share(what: str, share: float, text: str) -> Check:
     """A number of the run is at most a `share` of what it was at first."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         value, before = getattr(answer.ran.total, what), getattr(answer.ran_at_first.total, what)
         return Said(value <= share * before, f"{text}: {value:g}, {before:g} at first")
 
@@ -164,7 +164,7 @@ def at_most_share(what: str, share: float, text: str) -> Check:
 def executes(kind: str, text: str) -> Check:
     """The run has instructions of a kind, as `counts.kind_of` names them."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         count = answer.ran.total.mix.get(kind, 0)
         return Said(count > 0, f"{text}: {count}")
 
@@ -174,7 +174,7 @@ def executes(kind: str, text: str) -> Check:
 def all_ahead() -> Check:
     """Every load of a tile is a copy that runs ahead."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         waiting = [one for one in answer.accesses if one.name == "tt.load"]
         if waiting:
             place = f"line {waiting[0].line[1]}" if waiting[0].line else "a line"
@@ -187,7 +187,7 @@ def all_ahead() -> Check:
 def kernel_unchanged() -> Check:
     """The Python was left as it was."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         ok = answer.asked.kernel_text == answer.first.kernel_text and answer.asked.signature == answer.first.signature
         return Said(ok, "the kernel is as it was" if ok else "the kernel was changed: change the IR only")
 
@@ -197,7 +197,7 @@ def kernel_unchanged() -> Check:
 def keeps_passes(*names: str) -> Check:
     """All of these passes still run."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         run = [step.name for step in answer.opened.recording.steps]
         gone = [name for name in names if name not in run]
         return Said(not gone, "no pass is left out" if not gone else f"left out: {', '.join(gone)}")
@@ -208,7 +208,7 @@ def keeps_passes(*names: str) -> Check:
 def says(answer_text: str, *, right: str, wrong: str) -> Check:
     """The words of the answer are these."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         ok = answer.text.strip().lower() == answer_text
         return Said(ok, right if ok else wrong)
 
@@ -218,7 +218,7 @@ def says(answer_text: str, *, right: str, wrong: str) -> Check:
 def without_conflicts(store: str, load: str, shape: tuple[int, int], bits: int) -> Check:
     """The words are an encoding of shared memory into which `store` writes, and out of which `load` reads, without conflicts."""
 
-    def check(answer: Answer) -> Said:
+    def check(answer: ExerciseAnswer) -> Said:
         encoding = read_encoding(answer.text)
         if not isinstance(encoding, SharedEncoding):
             return Said(

@@ -13,7 +13,7 @@ from minitriton.commands.pipeline_edits import edited
 from minitriton.errors import MinitritonError
 from minitriton.explorer.asked import Asked, AskedMore
 from minitriton.explorer.compiles import Compiles
-from minitriton.explorer.lessons.checks import Answer, Check
+from minitriton.explorer.lessons.checks import Check, ExerciseAnswer
 from minitriton.explorer.program import open_program
 from minitriton.explorer.wire import ExercisePlain, RecordedAnswerPlain
 
@@ -71,7 +71,7 @@ class Grade:
 
 def grade(exercise: Exercise, workshop: Compiles, asked: Asked, text: str = "") -> Grade:
     """Checks an answer, up to the first check that fails."""
-    answer = Answer(workshop, exercise.asked, asked, text)
+    answer = ExerciseAnswer(workshop, exercise.asked, asked, text)
     said: list[str] = []
     for check in exercise.checks:
         try:

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from minitriton.errors import MinitritonError
 from minitriton.fuzz.mutation.mutants import TEXTS, Mutant, mutant
-from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.campaign import KernelReport
 
 MOST_MEMORY = 12 << 30
@@ -58,7 +58,7 @@ def judge(seed: int, number: int, kinds: Sequence[str], *, tools: Tools) -> Kern
             outcome, finding = run(made, tools)
         strays = [path for path in outer.rglob("*") if path.is_file() and folder not in path.parents]
         if strays and finding is None:
-            finding = Finding("escape", f"{kind} wrote {strays[0].relative_to(outer)}", " ".join(made.arguments))
+            finding = FuzzFinding("escape", f"{kind} wrote {strays[0].relative_to(outer)}", " ".join(made.arguments))
     finally:
         os.chdir(back)
         shutil.rmtree(outer, ignore_errors=True)
@@ -86,7 +86,7 @@ def _own_cache() -> Generator[None]:
             os.environ["TRITON_CACHE_DIR"] = kept
 
 
-def run(made: Mutant, tools: Tools) -> tuple[str, Finding | None]:
+def run(made: Mutant, tools: Tools) -> tuple[str, FuzzFinding | None]:
     """What became of it in a word or two, and what must not have."""
     main = tools[made.tool]
     out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
@@ -101,27 +101,29 @@ def run(made: Mutant, tools: Tools) -> tuple[str, Finding | None]:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "minitriton" in f.filename] or [None]
         at = f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames[-1] else "outside"
         signature = f"{made.kind}: {type(error).__name__} at {at}"
-        return "traceback", Finding("traceback", signature, _shown(made, "".join(traceback.format_exception(error))))
+        return "traceback", FuzzFinding(
+            "traceback", signature, _shown(made, "".join(traceback.format_exception(error)))
+        )
     out.flush()
     said = err.getvalue() + out.buffer.getvalue().decode(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
     return _judged(made, code, said)
 
 
-def _judged(made: Mutant, code: object, said: str) -> tuple[str, Finding | None]:
+def _judged(made: Mutant, code: object, said: str) -> tuple[str, FuzzFinding | None]:
     if INTERNAL in said:
         line = next(line for line in said.splitlines() if INTERNAL in line)
-        return "internal", Finding("internal", f"{made.kind}: {line[-120:]}", _shown(made, said))
+        return "internal", FuzzFinding("internal", f"{made.kind}: {line[-120:]}", _shown(made, said))
     if code in (0, None):
         return "accepted", None
     failures = {name for name in _FAILED.findall(said) if name not in _OURS}
     if failures:
-        return "internal", Finding("internal", f"{made.kind}: {_why(said)}", _shown(made, said))
+        return "internal", FuzzFinding("internal", f"{made.kind}: {_why(said)}", _shown(made, said))
     # A pass that refuses what the lowering cannot do says so at the op; `check` counts it as one that broke the kernel.
     refuses = bool(_FAILED.findall(said)) or "cannot be lowered to PTX" in said
     if "is broken" in said and not refuses and made.kind not in ("llir", "ptx"):
-        return "wrong", Finding("wrong", f"{made.kind}: {_why(said)}", _shown(made, said))
+        return "wrong", FuzzFinding("wrong", f"{made.kind}: {_why(said)}", _shown(made, said))
     if made.kind in TEXTS and made.path is not None and not _is_located(made, said):
-        return "unlocated", Finding("unlocated", f"{made.kind}: {_why(said)}", _shown(made, said))
+        return "unlocated", FuzzFinding("unlocated", f"{made.kind}: {_why(said)}", _shown(made, said))
     return "refused", None
 
 

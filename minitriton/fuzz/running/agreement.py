@@ -1,6 +1,6 @@
 """What the outcomes of the oracles say: agreement of every pair, or findings.
 
-interpreter, ttgir, emulator equal, triton another number   →   Finding("difference", "triton | interpreter ttgir emulator", ...)
+interpreter, ttgir, emulator equal, triton another number   →   FuzzFinding("difference", "triton | interpreter ttgir emulator", ...)
 
 Floats that the analysis calls approximate may be apart by its bound; every other value must be equal bit by bit (a NaN equals
 any NaN).
@@ -17,7 +17,7 @@ import numpy as np
 
 from minitriton.fuzz.generation.elements import numbers
 from minitriton.fuzz.judging.analysis import Analysis, Written
-from minitriton.fuzz.running.oracles import Outcome
+from minitriton.fuzz.running.oracles import OracleOutcome
 from minitriton.fuzz.tree import Array
 
 TOLERANCE = 2.0
@@ -25,7 +25,7 @@ TOLERANCE = 2.0
 
 
 @dataclass(frozen=True)
-class Finding:
+class FuzzFinding:
     """Something that should not be. `signature` is the same for findings that are likely one bug."""
 
     kind: str
@@ -34,23 +34,25 @@ class Finding:
 
 
 @dataclass
-class Verdict:
+class KernelVerdict:
     """What the oracles say of one kernel: the pairs compared, and those that agree."""
 
-    findings: list[Finding] = field(default_factory=list[Finding])
+    findings: list[FuzzFinding] = field(default_factory=list[FuzzFinding])
     compared: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     agreeing: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-def judge(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Outcome]) -> Verdict:
+def judge(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, OracleOutcome]) -> KernelVerdict:
     """Compares the outcomes pair by pair, and collects errors and the emulator's findings."""
-    verdict = Verdict()
+    verdict = KernelVerdict()
     failed = {name: o for name, o in outcomes.items() if o.error is not None}
     verdict.findings += _errors(failed, len(outcomes))
     for name, outcome in outcomes.items():
         if outcome.findings:
             kinds = " ".join(outcome.finding_kinds)
-            verdict.findings.append(Finding("unsound", f"{name}: {kinds}", f"{name}: " + "\n".join(outcome.findings)))
+            verdict.findings.append(
+                FuzzFinding("unsound", f"{name}: {kinds}", f"{name}: " + "\n".join(outcome.findings))
+            )
     ran = [name for name in outcomes if name not in failed]
     for a, b in combinations(ran, 2):
         verdict.compared.append((a, b))
@@ -61,17 +63,17 @@ def judge(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Outco
     return verdict
 
 
-def _errors(failed: dict[str, Outcome], count: int) -> list[Finding]:
+def _errors(failed: dict[str, OracleOutcome], count: int) -> list[FuzzFinding]:
     if not failed:
         return []
     if len(failed) == count and "triton" in failed and count > 1:
         reasons = "\n".join(f"{name}: {o.stage}: {o.error}" for name, o in failed.items())
-        return [Finding("rejected", "no oracle takes the kernel", reasons)]
-    found: dict[str, Finding] = {}
+        return [FuzzFinding("rejected", "no oracle takes the kernel", reasons)]
+    found: dict[str, FuzzFinding] = {}
     for name, outcome in failed.items():
         whose = "triton" if name == "triton" else "minitriton"
         signature = f"{whose}: {outcome.stage}: {_general(outcome.error or '')}"
-        found.setdefault(signature, Finding("error", signature, f"{name}: {outcome.stage}: {outcome.error}"))
+        found.setdefault(signature, FuzzFinding("error", signature, f"{name}: {outcome.stage}: {outcome.error}"))
     return list(found.values())
 
 
@@ -82,7 +84,9 @@ def _general(message: str) -> str:
     return re.sub(r"\d+", "N", re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|%\w+|\b[a-z]+\d+\b", "X", line))[:160]
 
 
-def _difference(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Outcome], ran: list[str]) -> Finding:
+def _difference(
+    arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, OracleOutcome], ran: list[str]
+) -> FuzzFinding:
     """The oracles in groups that agree."""
     groups: list[list[str]] = []
     for name in ran:
@@ -94,10 +98,10 @@ def _difference(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str,
             groups.append([name])
     groups.sort(key=len)
     texts = [_shown(arrays, analysis, outcomes, one[0], other[0]) for one, other in combinations(groups, 2)]
-    return Finding("difference", " | ".join(" ".join(g) for g in groups), "\n".join(texts))
+    return FuzzFinding("difference", " | ".join(" ".join(g) for g in groups), "\n".join(texts))
 
 
-def differing_array(arrays: Sequence[Array], analysis: Analysis, a: Outcome, b: Outcome) -> int | None:
+def differing_array(arrays: Sequence[Array], analysis: Analysis, a: OracleOutcome, b: OracleOutcome) -> int | None:
     """The first array that differs, by its index."""
     for index, array in enumerate(arrays):
         written = analysis.written.get(array.name)
@@ -125,7 +129,9 @@ def differing(a: np.ndarray, b: np.ndarray, array: Array, written: Written | Non
     return ~same
 
 
-def _shown(arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, Outcome], one: str, other: str) -> str:
+def _shown(
+    arrays: Sequence[Array], analysis: Analysis, outcomes: dict[str, OracleOutcome], one: str, other: str
+) -> str:
     """The first elements in which two oracles differ."""
     a, b = outcomes[one], outcomes[other]
     index = differing_array(arrays, analysis, a, b)

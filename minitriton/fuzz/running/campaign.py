@@ -24,7 +24,7 @@ from pathlib import Path
 
 from minitriton.fuzz.generation.features import features_of
 from minitriton.fuzz.generation.generator import generate, kernel_seed
-from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import run_case
 from minitriton.fuzz.running.known import known_difference
 
@@ -47,7 +47,7 @@ class KernelReport:
 
     number: int
     seconds: float
-    findings: tuple[Finding, ...]
+    findings: tuple[FuzzFinding, ...]
     known: tuple[str, ...]
     """Names of known differences from Triton that explain what was found."""
     compared: tuple[tuple[str, str], ...]
@@ -68,7 +68,7 @@ class Summary:
     agreeing: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     features: Counter[str] = field(default_factory=Counter[str])
     known: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    findings: dict[Finding, list[int]] = field(default_factory=dict[Finding, list[int]])
+    findings: dict[FuzzFinding, list[int]] = field(default_factory=dict[FuzzFinding, list[int]])
     """By kind and signature (the text is the first kernel's): the kernels that show it."""
 
     def add(self, report: KernelReport) -> None:
@@ -97,7 +97,7 @@ def fuzz_one(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
     start = time.process_time()
     kernel = generate(kernel_seed(seed, number))
     result = run_case(kernel, oracles)
-    findings: list[Finding] = []
+    findings: list[FuzzFinding] = []
     known: list[str] = []
     for finding in result.verdict.findings:
         name = known_difference(kernel, finding, oracles)
@@ -120,10 +120,10 @@ def guarded(seed: int, number: int, oracles: Sequence[str]) -> KernelReport:
 
         where = traceback.extract_tb(error.__traceback__)[-1]
         signature = f"{type(error).__name__} at {where.name}:{where.lineno}"
-        return failed(number, Finding("crash", signature, "".join(traceback.format_exception(error))))
+        return failed(number, FuzzFinding("crash", signature, "".join(traceback.format_exception(error))))
 
 
-def failed(number: int, finding: Finding) -> KernelReport:
+def failed(number: int, finding: FuzzFinding) -> KernelReport:
     """The report of a kernel that could not be compared."""
     return KernelReport(number, 0.0, (finding,), (), (), (), ())
 
@@ -192,7 +192,7 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
 
 
 @dataclass
-class _Worker:
+class _CampaignWorker:
     """A process, what it still has to do, and since when it has been at the kernel it is at."""
 
     process: BaseProcess
@@ -222,7 +222,7 @@ def _in_processes(
 ) -> Generator[KernelReport]:
     context = multiprocessing.get_context("spawn")
     pending = [list(numbers[i : i + BATCH]) for i in range(0, len(numbers), BATCH)][::-1]
-    workers: list[_Worker] = []
+    workers: list[_CampaignWorker] = []
     started: list[Path] = []
     folder = tempfile.mkdtemp(prefix="fuzz")
 
@@ -235,7 +235,7 @@ def _in_processes(
             process.start()
         theirs.close()
         ours.send(left)
-        workers.append(_Worker(process, ours, said, left, time.monotonic()))
+        workers.append(_CampaignWorker(process, ours, said, left, time.monotonic()))
 
     for _ in range(min(jobs, len(pending))):
         start(pending.pop())
@@ -274,14 +274,14 @@ def _in_processes(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _receive(worker: _Worker) -> KernelReport | None:
+def _receive(worker: _CampaignWorker) -> KernelReport | None:
     """What a process says: the number of a kernel that it begins, or a report. Its silence is a finding."""
     try:
         said = worker.connection.recv()
     except (EOFError, OSError):
         worker.process.join()
         return _given_up(
-            worker, Finding("crash", f"a process ended with {worker.process.exitcode}", _last_words(worker))
+            worker, FuzzFinding("crash", f"a process ended with {worker.process.exitcode}", _last_words(worker))
         )
     worker.since = time.monotonic()
     if isinstance(said, int):
@@ -292,24 +292,26 @@ def _receive(worker: _Worker) -> KernelReport | None:
     return said
 
 
-def _last_words(worker: _Worker) -> str:
+def _last_words(worker: _CampaignWorker) -> str:
     return worker.said.read_text(errors="replace")[-2000:] if worker.said.exists() else ""
 
 
 _IN_TRITON = re.compile(r'\(most recent call first\):\s+File "[^"]*/triton/backends/[^"]*", line \d+ in make_')
 
 
-def _timed_out(worker: _Worker) -> KernelReport | None:
+def _timed_out(worker: _CampaignWorker) -> KernelReport | None:
     """Ends a process that takes too long. Where a pass of Triton's does not end, its kernel is left to run without Triton."""
     at, said = worker.at, _last_words(worker)
-    report = _given_up(worker, Finding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s\n{said}"))
+    report = _given_up(
+        worker, FuzzFinding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s\n{said}")
+    )
     if at is not None and at >= 0 and _IN_TRITON.search(said):
         worker.left.insert(0, ~at)
         return None
     return report
 
 
-def _given_up(worker: _Worker, finding: Finding) -> KernelReport | None:
+def _given_up(worker: _CampaignWorker, finding: FuzzFinding) -> KernelReport | None:
     """Ends a process; the kernel it was at gets the finding."""
     worker.process.kill()
     worker.process.join()

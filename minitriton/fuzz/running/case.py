@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from minitriton.fuzz.judging.analysis import Analysis, analyse
 from minitriton.fuzz.printing import source_of
-from minitriton.fuzz.running.agreement import Verdict, judge
+from minitriton.fuzz.running.agreement import KernelVerdict, judge
 from minitriton.fuzz.running.launch import FuzzedLaunch
 from minitriton.fuzz.running.launch_arguments import make_arguments
-from minitriton.fuzz.running.oracles import Outcome, run_oracles
+from minitriton.fuzz.running.oracles import OracleOutcome, run_oracles
 from minitriton.fuzz.tree import Kernel
 
 
@@ -19,8 +19,8 @@ class CaseResult:
     """What became of one kernel."""
 
     source: str
-    verdict: Verdict
-    outcomes: dict[str, Outcome]
+    verdict: KernelVerdict
+    outcomes: dict[str, OracleOutcome]
 
 
 def run_case(kernel: Kernel, oracles: Sequence[str]) -> CaseResult:

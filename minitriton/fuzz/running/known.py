@@ -17,7 +17,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.text import parse_module
 from minitriton.fuzz.generation.elements import INT32
 from minitriton.fuzz.judging.facts import Unsound
-from minitriton.fuzz.running.agreement import Finding
+from minitriton.fuzz.running.agreement import FuzzFinding
 from minitriton.fuzz.running.case import case_of, run_case
 from minitriton.fuzz.running.oracles import triton_ttgir
 from minitriton.fuzz.tree import (
@@ -143,7 +143,7 @@ FAILED_PASS = "a pass of Triton's fails"
 _PASS_FAILED = "triton: Triton's compiler: RuntimeError: PassManager::run failed"
 
 
-def known_difference(kernel: Kernel, finding: Finding, oracles: Sequence[str]) -> str | None:
+def known_difference(kernel: Kernel, finding: FuzzFinding, oracles: Sequence[str]) -> str | None:
     """The name of the known difference that explains `finding`; None for a new one."""
     possible = [known for known in KNOWN if finding.signature.startswith(known.signature)]
     for known in possible:

@@ -6,7 +6,7 @@ emulator        minitriton's PTX on the emulator, with its checks
 triton          Triton's own PTX of the same source on the emulator (needs Triton's wheel, no GPU)
 gpu             minitriton's cubin on the GPU (needs one)
 
-Out: an `Outcome` an oracle: the arrays after the run, or what stopped it, and what the emulator found.
+Out: an `OracleOutcome` an oracle: the arrays after the run, or what stopped it, and what the emulator found.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _Made = TypeVar("_Made")
 
 
 @dataclass
-class Outcome:
+class OracleOutcome:
     """What one oracle gave. `error` is what stopped it (`stage`: while doing what); `findings` are the emulator's."""
 
     arrays: list[np.ndarray] = field(default_factory=list[np.ndarray])
@@ -57,9 +57,9 @@ class Outcome:
     finding_kinds: tuple[str, ...] = ()
 
 
-def run_oracles(case: FuzzedLaunch, names: Sequence[str]) -> dict[str, Outcome]:
+def run_oracles(case: FuzzedLaunch, names: Sequence[str]) -> dict[str, OracleOutcome]:
     """Runs `case` by the oracles `names`."""
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, OracleOutcome] = {}
     with written(case.source) as path:
         own = [name for name in names if name != "triton"]
         if own:
@@ -86,12 +86,12 @@ def load(path: Path, triton: ModuleType, language: ModuleType) -> Any:
     return namespace[KERNEL]
 
 
-def _attempt(stage: str, action: Callable[[], _Made]) -> _Made | Outcome:
+def _attempt(stage: str, action: Callable[[], _Made]) -> _Made | OracleOutcome:
     """What `action` gives, or an outcome that says why it failed."""
     try:
         return action()
     except Exception as error:
-        return Outcome(error=_described(error), stage=stage)
+        return OracleOutcome(error=_described(error), stage=stage)
 
 
 def _described(error: BaseException) -> str:
@@ -104,12 +104,12 @@ def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{place}"
 
 
-def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, Outcome]:
+def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, OracleOutcome]:
     launch, arguments = case.launch, case.launch.arguments
     target = GPUTarget("cuda", ARCH, 32)
     options = CUDAOptions.for_target(target, **case.options)
     context = make_context()
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, OracleOutcome] = {}
 
     def frontend() -> tuple[ASTSource, ModuleOp]:
         kernel = load(path, minitriton, minitriton.language)
@@ -117,11 +117,11 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, 
         return source, source.make_ir(target, options, context)
 
     made = _attempt("frontend", frontend)
-    if isinstance(made, Outcome):
+    if isinstance(made, OracleOutcome):
         return dict.fromkeys(names, made)
     source, module = made
 
-    def interpreted(stage: str) -> Outcome:
+    def interpreted(stage: str) -> OracleOutcome:
         ran = _attempt(
             stage,
             lambda: interpret(
@@ -134,7 +134,7 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, 
                 seconds=knobs.emulator.seconds,
             ),
         )
-        return ran if isinstance(ran, Outcome) else Outcome(arguments.contents())
+        return ran if isinstance(ran, OracleOutcome) else OracleOutcome(arguments.contents())
 
     if "interpreter" in names:
         outcomes["interpreter"] = interpreted("interpreter on TTIR")
@@ -151,7 +151,7 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, 
             return value
 
         value = _attempt(f"pass {step.name}", apply)
-        if isinstance(value, Outcome):
+        if isinstance(value, OracleOutcome):
             return {name: outcomes.get(name, value) for name in names}
     shared = module.attributes.get("ttg.shared")
     shared_bytes = shared.value.data if isinstance(shared, IntegerAttr) else 0
@@ -162,7 +162,7 @@ def _run_own(case: FuzzedLaunch, path: Path, names: Sequence[str]) -> dict[str, 
     return outcomes
 
 
-def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> Outcome:
+def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> OracleOutcome:
     arguments = case.launch.arguments
     report = _attempt(
         "emulator",
@@ -170,9 +170,9 @@ def _emulated(ptx: str, case: FuzzedLaunch, shared: int) -> Outcome:
             ptx, None, case.grid, arguments.fresh(), shared, scratch=1 << 20, seconds=knobs.emulator.seconds
         ),
     )
-    if isinstance(report, Outcome):
+    if isinstance(report, OracleOutcome):
         return report
-    return Outcome(
+    return OracleOutcome(
         arguments.contents(),
         findings=tuple(map(str, report.findings)),
         finding_kinds=tuple(sorted({f.kind for f in report.findings})),
@@ -218,14 +218,14 @@ def _triton_ptx(case: FuzzedLaunch, path: Path) -> tuple[str, int]:
     return ptx, metadata["shared"]
 
 
-def _run_triton(case: FuzzedLaunch, path: Path) -> Outcome:
+def _run_triton(case: FuzzedLaunch, path: Path) -> OracleOutcome:
     made = _attempt("Triton's compiler", lambda: _triton_ptx(case, path))
-    return made if isinstance(made, Outcome) else _emulated(made[0], case, made[1])
+    return made if isinstance(made, OracleOutcome) else _emulated(made[0], case, made[1])
 
 
-def _run_on_gpu(case: FuzzedLaunch, source: ASTSource) -> Outcome:
+def _run_on_gpu(case: FuzzedLaunch, source: ASTSource) -> OracleOutcome:
     arrays = _attempt("GPU", lambda: launch_on_gpu(case, source))
-    return arrays if isinstance(arrays, Outcome) else Outcome(arrays)
+    return arrays if isinstance(arrays, OracleOutcome) else OracleOutcome(arrays)
 
 
 def available(name: str) -> bool:

@@ -37,7 +37,7 @@ class CopyInFlight:
 
 
 @dataclass(frozen=True)
-class _Access:
+class _WarpAccess:
     """An access by threads to bytes, each by the warps that did it."""
 
     op: Operation
@@ -132,7 +132,7 @@ class CheckedSharedMemory:
     """Of the group of warps that runs at the moment."""
     order: PartitionOrder | None = None
     """Of the partitions that run side by side, if any do."""
-    _since_arrival: list[_Access] | None = None
+    _since_arrival: list[_WarpAccess] | None = None
     """What has happened since the threads arrived at the cluster's barrier, before they wait; None if they have not."""
     _ops: dict[Operation, int] = field(default_factory=dict[Operation, int])
     _op_list: list[Operation] = field(default_factory=list[Operation])
@@ -341,13 +341,13 @@ class CheckedSharedMemory:
             self._bytes.writers[where] = warps
             self._bytes.written_by[where] = self._op_number(op)
             if self._since_arrival is not None:
-                self._since_arrival.append(_Access(op, where, warps, writes=True))
+                self._since_arrival.append(_WarpAccess(op, where, warps, writes=True))
 
     def _mark_read(self, op: Operation, where: np.ndarray, warps: np.ndarray) -> None:
         self._bytes.readers[where] |= warps
         self._bytes.read_by[where] = self._op_number(op)
         if self._since_arrival is not None:
-            self._since_arrival.append(_Access(op, where, warps, writes=False))
+            self._since_arrival.append(_WarpAccess(op, where, warps, writes=False))
 
     def _ordered_read(self, op: Operation, view: BufferView, where: np.ndarray) -> None:
         order = self.order

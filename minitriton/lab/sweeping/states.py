@@ -85,7 +85,7 @@ class _Outcome:
 
 
 @dataclass(frozen=True)
-class _Copy:
+class _ProgramCopy:
     """A program that a pass may change, and its parts before that."""
 
     module: ModuleOp
@@ -103,7 +103,7 @@ class States:
         self._origins: dict[Digest, tuple[Digest, Step]] = {}
         """How each program but the first was first made."""
         self._values: OrderedDict[Digest, ModuleOp | str] = OrderedDict()
-        self._copies: OrderedDict[Digest, _Copy] = OrderedDict()
+        self._copies: OrderedDict[Digest, _ProgramCopy] = OrderedDict()
         """Of programs that passes left as they were."""
         self.steps_run = 0
         self.steps_asked = 0
@@ -174,7 +174,7 @@ class States:
         step.apply(self._context, module)
         return module
 
-    def _copied(self, digest: Digest) -> _Copy:
+    def _copied(self, digest: Digest) -> _ProgramCopy:
         """A copy of the program that a pass may change."""
         known = self._copies.pop(digest, None)
         if known is not None:
@@ -182,7 +182,7 @@ class States:
         value = self._value(digest)
         assert isinstance(value, ModuleOp)
         module = copy_of(value)
-        return _Copy(module, frozen(parts_of(module)))
+        return _ProgramCopy(module, frozen(parts_of(module)))
 
     def _step(self, state: State, step: Step, number: int) -> State | StepFailure:
         outcome = self._outcomes.get((state.digest, number))
@@ -214,7 +214,7 @@ class States:
         self._note(text, before, step, text)
         return _Outcome(text, time.perf_counter() - start, None)
 
-    def _of_module(self, before: Digest, step: Step, copy: _Copy, seconds: float) -> _Outcome:
+    def _of_module(self, before: Digest, step: Step, copy: _ProgramCopy, seconds: float) -> _Outcome:
         module = copy.module
         if parts_of(module) == copy.parts:
             self._copies[before] = copy

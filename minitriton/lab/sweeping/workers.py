@@ -77,7 +77,7 @@ class PointBatch:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WorkerAnswer:
     """What a process says of a batch: how many points are judged or measured, the processor seconds they took, what kept them from it; of a
     drawing, the points drawn since the last answer, and whether there are `more`."""
 
@@ -128,16 +128,16 @@ def _judge_batches(work: Work, connection: Connection) -> None:
             if batch.drawing is not None:
                 points = bench.drawn(batch)
                 while drawn := tuple(itertools.islice(points, BATCH)):
-                    connection.send(Answer(drawn=drawn, more=True))
+                    connection.send(WorkerAnswer(drawn=drawn, more=True))
                 done = 0
             else:
                 _answer(batch, bench, store)
                 done = len(batch.pipelines)
-            connection.send(Answer(done, time.process_time() - start))
+            connection.send(WorkerAnswer(done, time.process_time() - start))
         except Exception as error:
             if batch.measure == "time" and has_gpu():
                 raise  # a fault on the device leaves its process without one
-            connection.send(Answer(0, time.process_time() - start, error))
+            connection.send(WorkerAnswer(0, time.process_time() - start, error))
 
 
 def _answer(batch: PointBatch, bench: Bench, store: Store) -> None:
@@ -280,7 +280,7 @@ class WorkerProcesses:
                 worker.is_ready, worker.since = True, time.monotonic()
                 self._lost_at_start = 0
                 continue
-            assert isinstance(answer, Answer) and worker.batch is not None
+            assert isinstance(answer, WorkerAnswer) and worker.batch is not None
             if answer.drawn:
                 waiting.put(drawn(worker.batch.reference, answer.drawn))
             if answer.more:

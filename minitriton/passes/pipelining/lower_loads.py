@@ -46,7 +46,7 @@ _WARP_GROUP = 4
 
 
 @dataclass
-class _Copy:
+class _CopiedLoad:
     """A load that becomes a copy."""
 
     load: Load
@@ -87,8 +87,8 @@ def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) ->
         Inserter.after(loop).insert(ttg.AsyncWaitOp((), num=0))
 
 
-def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> list[_Copy]:
-    found: list[_Copy] = []
+def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> list[_CopiedLoad]:
+    found: list[_CopiedLoad] = []
     for op in body_ops(loop):
         if isinstance(op, LOADS):
             buffers = _stages_ahead(op, loop, schedule)
@@ -99,18 +99,18 @@ def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> lis
     return found
 
 
-def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _Copy | None:
+def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _CopiedLoad | None:
     """How `load` can be copied, with an `extra` buffer or not; None if it cannot."""
     if not isinstance(load, tt.LoadOp):
-        return _Copy(load, buffers + extra, buffer_of_load(load), 1)
+        return _CopiedLoad(load, buffers + extra, buffer_of_load(load), 1)
     type_ = load.results[0].type
     if not instance_of(type_, TensorType):
         bits = type_.bitwidth if isinstance(type_, FixedBitwidthType) else 0
-        return _Copy(load, buffers, SwizzledShared(1, 1, 1, (0,)), 1) if bits >= 8 * SMALLEST_COPY else None
+        return _CopiedLoad(load, buffers, SwizzledShared(1, 1, 1, (0,)), 1) if bits >= 8 * SMALLEST_COPY else None
     layout = buffer_of_load(load)
     if not is_wide_enough(load, facts) or copied_bytes(load, layout) < SMALLEST_COPY:
         return None
-    return _Copy(load, buffers + extra, layout, contiguity(load, facts))
+    return _CopiedLoad(load, buffers + extra, layout, contiguity(load, facts))
 
 
 def _feeds_warp_group_dot(load: Load) -> bool:

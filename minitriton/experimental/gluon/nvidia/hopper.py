@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minitriton.experimental.gluon.language._layouts import NVMMASharedLayout
-from minitriton.tools.tensor_descriptor import Array, StridedArray
+from minitriton.tools.tensor_descriptor import DescribedArray, StridedArray
 from minitriton.tools.tensor_descriptor import TensorDescriptor as _Plain
 
 
@@ -17,7 +17,7 @@ from minitriton.tools.tensor_descriptor import TensorDescriptor as _Plain
 class TensorDescriptor:
     """As `minitriton.tools.tensor_descriptor.TensorDescriptor`, with `layout`. Raises `DescriptorError` for what cannot be described."""
 
-    base: Array
+    base: DescribedArray
     shape: Sequence[int]
     strides: Sequence[int]
     block_shape: list[int]
