@@ -29,12 +29,13 @@ DimSizes = Mapping[str, int] | Iterable[tuple[str, int]]
 class LinearLayout:
     """A linear map over F2; immutable and hashable. See the module for the notation."""
 
-    __slots__ = ("_bases", "_flat", "_hash", "_outs", "_rank")
+    __slots__ = ("_bases", "_flat", "_hash", "_inverse", "_outs", "_rank")
 
     _bases: dict[str, Bases]
     _outs: dict[str, int]
     _flat: tuple[int, ...] | None
     _hash: int | None
+    _inverse: LinearLayout | None
     _rank: int | None
 
     def __init__(
@@ -46,7 +47,7 @@ class LinearLayout:
         """The map with these `bases` into `out_dims` (name to size). Raises `MinitritonError` when they do not fit."""
         self._bases = {dim: tuple(tuple(basis) for basis in images) for dim, images in dict(bases).items()}
         self._outs = dict(out_dims)
-        self._flat = self._hash = self._rank = None
+        self._flat = self._hash = self._rank = self._inverse = None
         self._check(require_surjective)
 
     def _check(self, require_surjective: bool) -> None:
@@ -78,7 +79,7 @@ class LinearLayout:
         layout = cls.__new__(cls)
         layout._bases = bases
         layout._outs = out_dims
-        layout._flat = layout._hash = layout._rank = None
+        layout._flat = layout._hash = layout._rank = layout._inverse = None
         return layout
 
     # Construction.
@@ -485,11 +486,13 @@ class LinearLayout:
         return self.pseudoinvert()
 
     def pseudoinvert(self) -> LinearLayout:
-        """A right inverse: `self(result(x)) == x`; needs a surjective layout."""
-        identity = LinearLayout.empty()
-        for dim, size in self._outs.items():
-            identity = identity * _strided_1d(size, 1, dim, dim)
-        return identity.invert_and_compose(self)
+        """A right inverse: `self(result(x)) == x`; needs a surjective layout. It is worked out once."""
+        if self._inverse is None:
+            identity = LinearLayout.empty()
+            for dim, size in self._outs.items():
+                identity = identity * _strided_1d(size, 1, dim, dim)
+            self._inverse = identity.invert_and_compose(self)
+        return self._inverse
 
     # Equality and text.
 
