@@ -120,9 +120,10 @@ def error_bytes(error: BaseException) -> bytes:
 def as_error(error: BaseException) -> Failure:
     """An error as plain values: what a page shows, and where."""
     if isinstance(error, MinitritonError):
-        place = error.location
+        inner = _innermost(error)
+        place = inner.location
         said: Problem = {
-            "message": error.message, "help": error.help, "text": str(error), "source_line": error.source_line,
+            "message": error.message, "help": error.help, "text": str(error), "source_line": inner.source_line,
             "file": place.file if place else None, "line": place.line if place else None, "column": place.column if place else None,
             "source": _text_of(place.file) if place else None,
         }  # fmt: skip
@@ -131,6 +132,17 @@ def as_error(error: BaseException) -> Failure:
     else:
         said = {"message": f"{type(error).__name__}: {error}", "text": f"{type(error).__name__}: {error}"}
     return {"error": said}
+
+
+def _innermost(error: MinitritonError) -> MinitritonError:
+    """Of an error in a function that the kernel calls the one at the line that is wrong, where that is in the same file."""
+    cause = error.__cause__ or error.__context__
+    while isinstance(cause, MinitritonError) and cause.location is not None and error.location is not None:
+        if cause.location.file != error.location.file:
+            break
+        error = cause
+        cause = error.__cause__ or error.__context__
+    return error
 
 
 def _text_of(path: str) -> str | None:

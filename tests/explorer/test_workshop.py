@@ -248,3 +248,27 @@ def test_what_contracts_refuse_can_be_run_anyway_and_what_breaks_is_named(worksh
 def test_a_state_of_wrong_types_is_refused_where_it_is_read(given: dict[str, Json], message: str) -> None:
     with pytest.raises(MinitritonError, match=message):
         Asked.of_plain({"source": "x", **given})
+
+
+HELPER = """import triton
+import triton.language as tl
+
+@triton.jit
+def activation(x):
+    return tl.where(x > 0, x, 0.1 * y)
+
+@triton.jit
+def first(x_ptr):
+    at = tl.arange(0, 128)
+    tl.store(x_ptr + at, activation(tl.load(x_ptr + at)))
+"""
+
+
+def test_an_error_in_a_function_that_the_kernel_calls_is_shown_at_its_own_line(tmp_path: Path) -> None:
+    path = tmp_path / "first.py"
+    path.write_text(HELPER)
+    with pytest.raises(MinitritonError) as raised:
+        Workshop().answer("compile", {"asked": {"source": f"{path}:first"}})
+    said = as_error(raised.value)["error"]
+    assert said.get("line") == 6 and said.get("file") == str(path)
+    assert "first.py:11:" in said["text"] and "first.py:6:" in said["text"], "the call is said, too"
