@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from minitriton.runtime.benchmarking import DeviceInterface, Event
+from minitriton.runtime.benchmarking import DeviceInterface, TimingEvent
 from minitriton.runtime.on_cpu.emulation_cost import TIMING
 
 MOST_PENDING = 4096
@@ -35,7 +35,7 @@ class EventClock:
 
     def __init__(self, device: DeviceInterface) -> None:
         self._device = device
-        self._pending: list[tuple[Event, Event, Done]] = []
+        self._pending: list[tuple[TimingEvent, TimingEvent, Done]] = []
 
     def begin(self) -> End:
         start = self._now()
@@ -47,7 +47,7 @@ class EventClock:
 
         return end
 
-    def _now(self) -> Event:
+    def _now(self) -> TimingEvent:
         event = self._device.Event(enable_timing=True)
         event.record()
         return event

@@ -12,7 +12,7 @@ first has a stride of 2**34 elements less a row, of which 2**30 are a multiple o
 from __future__ import annotations
 
 from minitriton.tools.ragged_tma_kernels import atomic_add_ragged, load_ragged, store_ragged, to_ragged_indices
-from minitriton.tools.tensor_descriptor import Array, TensorDescriptor, require
+from minitriton.tools.tensor_descriptor import DescribedArray, TensorDescriptor, require
 
 __all__ = ["atomic_add_ragged", "create_ragged_descriptor", "load_ragged", "store_ragged", "to_ragged_indices"]
 
@@ -21,7 +21,7 @@ _MOST = 0x7FFF0000
 _MOST_DIMS = 3
 
 
-def create_ragged_descriptor(T: Array, block_shape: list[int], ragged_dim: int = 0) -> TensorDescriptor:
+def create_ragged_descriptor(T: DescribedArray, block_shape: list[int], ragged_dim: int = 0) -> TensorDescriptor:
     """A descriptor of the 2- or 3-dimensional array `T`, whose dimension `ragged_dim` (not the last) holds the batches.
 
     Raises `DescriptorError` for an array of other dimensions or with more than 2**30 rows.
