@@ -77,35 +77,19 @@ class Store:
         """Writes `records`, and what assembling and launching their `programs` again takes, in one transaction; points that are
         there already stay as they are."""
         rows = list(records)
-        numbers = {(r.kernel, r.program): json.dumps(r.metrics) for r in rows if r.program}
-        with self._transaction():
-            self._db.executemany(
-                "INSERT OR IGNORE INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        self.compiler,
-                        r.kernel,
-                        r.pipeline,
-                        str(r.result),
-                        r.culprit,
-                        r.reason,
-                        r.program,
-                        json.dumps(r.own),
-                    )
-                    for r in rows
-                ],
-            )
-            self._db.executemany(
-                "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?)",
-                [(self.compiler, kernel, program, JUDGED, text) for (kernel, program), text in numbers.items()],
-            )
-            self._db.executemany(
-                "INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, NULL)",
-                [
-                    (self.compiler, p.kernel, p.digest, zlib.compress(p.ptx.encode()), json.dumps(p.about()))
-                    for p in programs
-                ],
-            )
+        points = sorted(
+            (self.compiler, r.kernel, r.pipeline, str(r.result), r.culprit, r.reason, r.program, json.dumps(r.own))
+            for r in rows
+        )
+        counted = {(r.kernel, r.program): r.metrics for r in rows if r.program}
+        numbers = [(self.compiler, *of, JUDGED, json.dumps(found)) for of, found in counted.items()]
+        texts = [
+            (self.compiler, p.kernel, p.digest, zlib.compress(p.ptx.encode()), json.dumps(p.about())) for p in programs
+        ]
+        with self._transaction():  # others wait for this: all that can be done before is
+            self._db.executemany("INSERT OR IGNORE INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?)", points)
+            self._db.executemany("INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?)", numbers)
+            self._db.executemany("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, NULL)", texts)
 
     def add_metrics(self, kernel: str, group: str, numbers: Mapping[str, dict[str, float]]) -> None:
         """Writes what was measured of programs of `kernel`, by digest, in place of what was known of the group."""
