@@ -124,6 +124,7 @@ def llvm_passes() -> list[str]:
         "minitriton-delay-dot-waits",
         "hold-wgmma-registers",
         "minitriton-wait-where-loops-ran",
+        "minitriton-share-pointer-steps",
         "minitriton-conversion-rounds",
         "minitriton-separate-buffers",
         "minitriton-exchange-between-ctas",

@@ -48,6 +48,7 @@ from minitriton.passes import reorder_instructions as reorder_instructions
 from minitriton.passes import rewrite_tensor_descriptor_to_pointer as rewrite_tensor_descriptor_to_pointer
 from minitriton.passes import rewrite_tensor_pointer as rewrite_tensor_pointer
 from minitriton.passes import sccp as sccp
+from minitriton.passes import share_pointer_steps as share_pointer_steps
 from minitriton.passes import simplify_integers as simplify_integers
 from minitriton.passes import stretch_copies as stretch_copies
 from minitriton.passes import symbol_dce as symbol_dce

@@ -54,6 +54,7 @@ class FunctionLowering:
         self.crossings: dict[Block, BlockArguments] = {}
         self.shared_base_value: SSAValue | None = None
         self.global_scratch: SSAValue | None = None
+        self.unknown_zero: SSAValue | None = None
         self.is_kernel = True
         self.workers: WorkerWarps | None = None
         self.own_barrier: tuple[int, int] | None = None
