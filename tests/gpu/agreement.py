@@ -67,6 +67,8 @@ TOLERANCES: dict[str, Tolerance] = {
     "triplet_loss": Tolerance((_ROOT,), 16, of_largest=True),
     "mean_over_lengths": Tolerance((_DIVIDE,), 6, of_largest=True),
     "gated_group_norm": Tolerance((_DIVIDE, _EXP, _INVERSE_ROOT), 8, of_largest=True),
+    "held_softplus": Tolerance((_EXP,), 8, of_largest=True),
+    "held_normalise": Tolerance((_DIVIDE, _ROOT), 8, of_largest=True),
     "two_best_experts": Tolerance((_DIVIDE, _EXP), 12, of_largest=True),
     "nucleus_of_samples": Tolerance((_DIVIDE, _EXP), 6),
     "greedy_choice": Tolerance((_DIVIDE,), 6),
