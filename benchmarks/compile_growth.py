@@ -1,11 +1,14 @@
 """How compile time grows with the kernel: families of kernels, each at several sizes, beside Triton, by stage. Needs no GPU.
 
     python benchmarks/compile_growth.py [FAMILY ...] [--from N] [--up-to N] [--limit SECONDS] [--rounds N] [--without-triton] [--json FILE]
+        [--jobs N] [--within SECONDS] [--patience FACTOR] [--markdown FILE]
 
 Milliseconds of processor time, caches cold, processes warm; the least of the rounds counts. `own`: what is minitriton's own code, from
 the frontend to LLVM IR as text; `LLVM`: its optimiser and code generator; `assembler`: PTX to cubin. Of Triton `to PTX` and `assembler`
 (`ptxas`, a process of its own). `ratio`: minitriton's time to PTX, and to the cubin, over Triton's. `grows`: the exponent of growth of
 `own` since the row above (1: in proportion; n log n reads up to 1.2). A compile over the limit ends its family for that compiler.
+With `--jobs` families are measured beside each other, small sizes first, each compile by one processor; sizes for which `--within` leaves no
+time are left out. Triton is given up at `--patience` times what minitriton took, though not before ten seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
 from compile_time import processor_seconds
-from growth_families import FAMILIES, Family, Program
+from growth_families import FAMILIES, Program
 
 LLVM_STEPS = ("optimize-llvm-ir", "emit-ptx")
 
@@ -99,21 +104,21 @@ def compile_once(compiler: str, program: Program) -> dict[str, float] | str:
 class Contender:
     """A process that compiles with one compiler, and is started again when a compile takes too long."""
 
-    def __init__(self, compiler: str, limit: float) -> None:
-        self.compiler, self.limit = compiler, limit
+    def __init__(self, compiler: str) -> None:
+        self.compiler = compiler
         self.pool: Any = None
 
-    def compile(self, program: Program) -> dict[str, float] | str:
-        """What `compile_once` found, or that it took too long."""
+    def compile(self, program: Program, limit: float) -> dict[str, float] | str:
+        """What `compile_once` found, or that it took longer than `limit` seconds."""
         if self.pool is None:
             self.pool = multiprocessing.get_context("spawn").Pool(1)
             self.pool.apply(compile_once, (self.compiler, FAMILIES["statements"].program(3)))
         asked = self.pool.apply_async(compile_once, (self.compiler, program))
         try:
-            return asked.get(self.limit)
+            return asked.get(limit)
         except multiprocessing.TimeoutError:
             self.close()
-            return f"over {self.limit:.0f} s"
+            return f"over {limit:.0f} s"
 
     def close(self) -> None:
         """Ends the process."""
@@ -139,31 +144,118 @@ def exponent(before: dict[str, Any] | None, row: dict[str, Any], name: str) -> f
     return math.log(now[name] / then[name]) / math.log(row["n"] / before["n"])  # pyright: ignore[reportOptionalSubscript]
 
 
-def measure(
-    name: str, family: Family, contenders: dict[str, Contender], sizes: tuple[float, float], rounds: int
-) -> list[dict[str, Any]]:
-    """One row for each size: `n`, by compiler what it took or why there is nothing, and the growth of each column."""
-    rows: list[dict[str, Any]] = []
-    running = dict(contenders)
-    print(f"\n{name}: {(family.program.__doc__ or '').strip()}", flush=True)
-    for n in (size for size in family.sizes if sizes[0] <= size <= sizes[1]):
-        program = family.program(n)
-        runs: dict[str, list[Any]] = {each: [] for each in running}
-        for turn in range(rounds):
-            for each in list(running) if turn % 2 else reversed(list(running)):
-                if runs[each] and (isinstance(runs[each][-1], str) or runs[each][-1]["to PTX"] > 5):
-                    continue
-                runs[each].append(running[each].compile(program))
-        row: dict[str, Any] = {"family": name, "n": n, **{each: least(found) for each, found in runs.items()}}
-        before = rows[-1] if rows else None
-        if isinstance(row.get("minitriton"), dict):
-            row["grows"] = {column: exponent(before, row, column) for column in row["minitriton"]}
-        rows.append(row)
-        print(line_of(row), flush=True)
-        for each, found in runs.items():
-            if isinstance(least(found), str):
-                del running[each]
-    return rows
+@dataclass
+class Growing:
+    """A family on its way: its rows so far, the sizes to come and the compilers that still take part."""
+
+    name: str
+    sizes: list[int]
+    running: list[str]
+    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    busy: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Processor time of the last row, both compilers."""
+        found = [self.rows[-1].get(each) for each in self.running] if self.rows else []
+        return sum(one["to PTX"] + one["assembler"] for one in found if isinstance(one, dict))
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often a program is compiled, and how long is waited for it."""
+
+    rounds: int
+    limit: float
+    """Seconds for one compile."""
+
+    factor: float
+    """Triton is given up at this many times what minitriton took."""
+
+    end: float
+    """When all is over, by `time.monotonic()`."""
+
+    def seconds(self, compiler: str, runs: dict[str, list[Any]]) -> float:
+        """How long `compiler` may take, after `runs`."""
+        seconds = min(self.limit, self.end - time.monotonic())
+        ours = least(runs["minitriton"]) if runs.get("minitriton") else ""
+        if compiler != "minitriton" and isinstance(ours, dict):
+            seconds = min(seconds, max(10.0, self.factor * (ours["to PTX"] + ours["assembler"])))
+        return seconds
+
+
+def measure(growing: Growing, contenders: dict[str, Contender], patience: Patience) -> str:
+    """One row more, for the next size: `n`, by compiler what it took or why there is nothing, and the growth of each column. Its line."""
+    n = growing.sizes.pop(0)
+    program = FAMILIES[growing.name].program(n)
+    runs: dict[str, list[Any]] = {each: [] for each in growing.running}
+    for turn in range(patience.rounds):
+        for each in reversed(growing.running) if turn % 2 else growing.running:
+            if runs[each] and (isinstance(runs[each][-1], str) or runs[each][-1]["to PTX"] > 5):
+                continue
+            seconds = patience.seconds(each, runs)
+            runs[each].append(contenders[each].compile(program, seconds) if seconds > 2 else "no time left")
+    row: dict[str, Any] = {"family": growing.name, "n": n, **{each: least(found) for each, found in runs.items()}}
+    before = growing.rows[-1] if growing.rows else None
+    if isinstance(row.get("minitriton"), dict):
+        row["grows"] = {column: exponent(before, row, column) for column in row["minitriton"]}
+    growing.rows.append(row)
+    growing.running = [each for each, found in runs.items() if not isinstance(least(found), str)]
+    return line_of(row)
+
+
+class Measurement:
+    """Families one after another; beside each other a free worker takes the smallest next size, of these the one that took longest before."""
+
+    def __init__(
+        self, growing: list[Growing], patience: Patience, beside: bool, json_path: str | None, page_path: str | None
+    ) -> None:
+        self.growing, self.patience, self.beside = growing, patience, beside
+        self.json_path, self.page_path = json_path, page_path
+        self.lock = threading.Condition()
+        self.shown = ""
+
+    def next(self) -> Growing | None:
+        """What to measure next; waits while others may leave something; None at the end."""
+        with self.lock:
+            while True:
+                left = [each for each in self.growing if each.sizes and each.running]
+                free = [each for each in left if not each.busy]
+                if free:
+                    chosen = min(free, key=lambda each: (len(each.rows), -each.seconds)) if self.beside else free[0]
+                    chosen.busy = True
+                    return chosen
+                if not left:
+                    return None
+                self.lock.wait()
+
+    def done(self, growing: Growing, line: str) -> None:
+        """Says what was found and keeps it."""
+        with self.lock:
+            growing.busy = False
+            if growing.name != self.shown:
+                self.shown = growing.name
+                print(f"\n{growing.name}: {(FAMILIES[growing.name].program.__doc__ or '').strip()}")
+            print(line, flush=True)
+            if self.json_path:
+                Path(self.json_path).write_text(json.dumps(self.rows(), indent=1))
+            if self.page_path:
+                Path(self.page_path).write_text(page(self.rows()))
+            self.lock.notify_all()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows, by family."""
+        return [row for each in self.growing for row in each.rows]
+
+    def work(self, compilers: list[str]) -> None:
+        """Measures with a process for each compiler, until there is nothing more."""
+        contenders = {compiler: Contender(compiler) for compiler in compilers}
+        try:
+            while (growing := self.next()) is not None:
+                self.done(growing, measure(growing, contenders, self.patience))
+        finally:
+            for contender in contenders.values():
+                contender.close()
 
 
 def ratio(row: dict[str, Any], *columns: str) -> float | None:
@@ -228,6 +320,40 @@ def verdict(rows: list[dict[str, Any]]) -> None:
         print(f"{name:22}{last['n']:>10}{growth:>8}{shown}")
 
 
+def page(rows: list[dict[str, Any]]) -> str:
+    """The rows as a Markdown table: milliseconds to the cubin and in brackets the ratio to Triton; how the own code grows."""
+
+    def cell(row: dict[str, Any] | None) -> str:
+        if row is None or row.get("minitriton") in (None, "no time left"):
+            return ""
+        ours, theirs, against = row["minitriton"], row.get("triton"), ratio(row, "to PTX", "assembler")
+        if isinstance(ours, str):
+            return ours
+        beside = f" ({against:.2f})" if against is not None else f" (T {theirs[:40]})" if theirs else ""
+        return f"{(ours['to PTX'] + ours['assembler']) * 1e3:.0f}{beside}"
+
+    lines: list[str] = []
+    before: tuple[int, ...] = ()
+    for name in dict.fromkeys(row["family"] for row in rows):
+        sizes = FAMILIES[name].sizes
+        if sizes != before:
+            lines += [
+                "",
+                "| family | " + " | ".join(f"{n:,}" for n in sizes) + " | own code grows |",
+                "|---" * (len(sizes) + 2) + "|",
+            ]
+            before = sizes
+        found = {row["n"]: row for row in rows if row["family"] == name}
+        powers = [
+            row["grows"]["own"]
+            for row in found.values()
+            if row["n"] > FAMILIES[name].compared_from and row.get("grows")
+        ]
+        grows = ", ".join(f"{power:.2f}" for power in powers if power is not None)
+        lines.append(f"| {name} | " + " | ".join(cell(found.get(n)) for n in sizes) + f" | {grows} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only families whose name contains one of these")
@@ -237,26 +363,35 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--without-triton", action="store_true")
     parser.add_argument("--json", help="also write the figures to this file")
+    parser.add_argument("--jobs", type=int, default=1, help="how many programs are compiled at once")
+    parser.add_argument(
+        "--within", type=float, default=math.inf, help="seconds after which nothing is measured any more"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=math.inf, help="give Triton up at this many times minitriton's time"
+    )
+    parser.add_argument("--markdown", help="also write a table to this file")
     arguments = parser.parse_args()
     compilers = ["minitriton"] if arguments.without_triton else ["minitriton", "triton"]
-    contenders = {compiler: Contender(compiler, arguments.limit) for compiler in compilers}
+    growing = [
+        Growing(name, [n for n in family.sizes if arguments.least <= n <= arguments.up_to], list(compilers))
+        for name, family in FAMILIES.items()
+        if not arguments.names or any(each in name for each in arguments.names)
+    ]
     print(f"{'':7}{'minitriton':>{9 * len(_COLUMNS)}}{'Triton':>18}{'ratio to':>12}")
     print(
         f"{'n':>7}"
         + "".join(f"{c:>9}" for c in (*_COLUMNS, "to PTX", "assembler"))
         + "   PTX cubin grows  passes (growth)"
     )
-    rows: list[dict[str, Any]] = []
-    try:
-        for name, family in FAMILIES.items():
-            if not arguments.names or any(each in name for each in arguments.names):
-                rows += measure(name, family, contenders, (arguments.least, arguments.up_to), arguments.rounds)
-                if arguments.json:
-                    Path(arguments.json).write_text(json.dumps(rows, indent=1))
-    finally:
-        for contender in contenders.values():
-            contender.close()
-    verdict(rows)
+    patience = Patience(arguments.rounds, arguments.limit, arguments.patience, time.monotonic() + arguments.within)
+    measurement = Measurement(growing, patience, arguments.jobs > 1, arguments.json, arguments.markdown)
+    workers = [threading.Thread(target=measurement.work, args=(compilers,)) for _ in range(arguments.jobs)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    verdict(measurement.rows())
 
 
 if __name__ == "__main__":
