@@ -4,7 +4,7 @@
 
 Random data. The results of both compilers are compared with torch's before anything is timed; a wrong one is an error. The tile of the
 forward kernel is the fastest of `attention_cases.TILES` for Triton at 4,096 rows; both compilers run that one. For each case: TFLOP/s of
-the three, minitriton's speed as a ratio to Triton's (the median of rounds that begin with another contender each), with `--without` also
+the three, minitriton's speed as a ratio to Triton's (the median of rounds in balanced orders), with `--without` also
 to minitriton's without these passes, and registers, spilled registers and bytes of shared memory of both kernels. About 4 minutes on an
 H200; exit code 1 if a case failed.
 """

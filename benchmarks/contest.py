@@ -1,4 +1,4 @@
-"""Contenders timed in turns, and a table of cases: what `attention.py` and `matmul.py` share."""
+"""Contenders timed in turns, and a table of cases: what `attention.py`, `matmul.py` and `speed.py` share."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 import math
 import statistics
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
 
-ROUNDS = 3
+ROUNDS = 4
+"""The fewest rounds of a case."""
 
 
 def median_milliseconds(run: Any) -> float:
@@ -32,13 +33,30 @@ def resources(kernel: Any) -> str:
     return f"{kernel.n_regs}/{kernel.n_spills}/{kernel.metadata.shared}"
 
 
-def time_in_turns(runs: Mapping[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """Milliseconds of each contender, a median a round; each round begins with another."""
+def balanced_orders(names: Sequence[str]) -> list[list[str]]:
+    """Orders in which each of `names` comes in each place, and after each of the others, equally often: as many orders as names, or
+    twice as many if their number is odd (Williams, 1949).
+
+    A GPU that gives way to its limit of power runs what comes after a hot kernel slower. With orders that are only turned round, every
+    contender has the same one before it in all rounds.
+    """
+    count = len(names)
+    zigzag = [0 if place == 0 else (place + 1) // 2 if place % 2 else count - place // 2 for place in range(count)]
+    orders = [[names[(number + start) % count] for number in zigzag] for start in range(count)]
+    return orders + [order[::-1] for order in orders] if count % 2 else orders
+
+
+def time_in_turns(
+    runs: Mapping[str, Callable[[], Any]],
+    time: Callable[[Callable[[], Any]], float] = median_milliseconds,
+    rounds: int = ROUNDS,
+) -> dict[str, list[float]]:
+    """Milliseconds of each contender by `time`, one for each round: at least `rounds`, and whole sets of `balanced_orders`."""
+    orders = balanced_orders(list(runs))
     times: dict[str, list[float]] = {name: [] for name in runs}
-    order = list(runs)
-    for turn in range(ROUNDS):
-        for name in order[turn:] + order[:turn]:
-            times[name].append(median_milliseconds(runs[name]))
+    for order in orders * -(-rounds // len(orders)):
+        for name in order:
+            times[name].append(time(runs[name]))
     return times
 
 

@@ -2,9 +2,8 @@
 
     python benchmarks/speed.py [SUBSTRING ...] [--variant OPTION=VALUE ...] [--json FILE]
 
-For each workload: bytes over the median time in GB/s, and minitriton's speed as a ratio to Triton's. Rounds alternate
-between the contenders, each beginning with another one, so that clock drift and what ran before hit all alike; results
-are compared before anything is timed. `--variant` adds
+For each workload: bytes over the median time in GB/s, and minitriton's speed as a ratio to Triton's. Contenders take turns
+in balanced orders, so that clock drift and what ran before hit all alike; results are compared before anything is timed. `--variant` adds
 minitriton compiled with other options, and how much faster it is without them: `--variant without=minitriton` shows what
 the passes gain that Triton does not have, `--variant maxnreg=64` what a limit of registers costs.
 """
@@ -22,6 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
+from contest import time_in_turns
 from requirements_here import need_gpu
 from workload import Tensors, WithOptions, Workload
 from workloads import workloads
@@ -91,12 +91,7 @@ def measure(workload: Workload, variant: dict[str, Any]) -> dict[str, Any]:
         name: (lambda kernels=kernels: workload.launch(kernels, tensors)) for name, kernels in modules.items()
     }
     runs["torch"] = lambda: workload.library(tensors)
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    order = list(runs)
-    for turn in range(ROUNDS):
-        first = turn % len(order)
-        for name in order[first:] + order[:first]:
-            times[name].append(median_milliseconds(runs[name]))
+    times = time_in_turns(runs, median_milliseconds, ROUNDS)
     moved = workload.bytes_moved(tensors) / 1e6
     for name, seconds in times.items():
         found[name] = moved / statistics.median(seconds)

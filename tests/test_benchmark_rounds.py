@@ -1,0 +1,34 @@
+"""Rounds of the benchmarks on a GPU: what runs before a contender changes its clock, so each must run after each of the others."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from contest import balanced_orders, time_in_turns
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_each_comes_in_each_place_and_after_each_other_equally_often(count: int) -> None:
+    names = [str(number) for number in range(count)]
+    orders = balanced_orders(names)
+    assert all(sorted(order) == names for order in orders)
+    places = Counter((name, place) for order in orders for place, name in enumerate(order))
+    after = Counter(pair for order in orders for pair in itertools.pairwise(order))
+    assert len(places) == count * count and len(set(places.values())) == 1
+    assert len(after) == count * (count - 1) and len(set(after.values())) <= 1
+
+
+def test_a_contender_that_slows_what_follows_slows_all_others_alike() -> None:
+    before = "cool"
+
+    def time(run: Callable[[], str]) -> float:
+        nonlocal before
+        milliseconds = 2.0 if before == "hot" else 1.0
+        before = run()
+        return milliseconds
+
+    times = time_in_turns({name: (lambda name=name: name) for name in ("ours", "theirs", "hot")}, time)
+    assert len(times["ours"]) == 6 and abs(sum(times["ours"]) - sum(times["theirs"])) <= 1
