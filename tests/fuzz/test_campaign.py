@@ -28,7 +28,7 @@ def test_a_run_survives_kernels_that_kill_or_hold_up_a_process(monkeypatch: pyte
 
 
 def test_where_a_pass_of_triton_does_not_end_the_other_oracles_run_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "MOST_SECONDS", 4.0)
+    monkeypatch.setattr(campaign, "TRITON_SECONDS", 4.0)
     numbers, oracles = range(TRITON_HANGS - 2, TRITON_HANGS + 3), ["interpreter", "emulator", "triton"]
     summary = campaign.run(1, numbers, oracles, 1, lambda report: None, work=run_or_die)
     assert summary.ok and summary.count == 5

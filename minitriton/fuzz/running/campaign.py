@@ -35,8 +35,10 @@ MOST_SERVED = 400
 """Kernels run by one process before another takes over: compilers keep some of everything they have seen."""
 MOST_SECONDS = 60.0
 """For one kernel, before its process is given up."""
-_TOLD_BEFORE = 5.0
-"""Seconds before that, in which a process says what it is at."""
+TRITON_SECONDS = 10.0
+"""For Triton's compiler: its passes take a tenth of a second on these kernels, or never end."""
+_TOLD_EVERY = 0.4
+"""Of that time, between two notes of what a process is at."""
 ENDLESS_IN_TRITON = "a pass of Triton's does not end"
 """The known difference of a kernel that Triton's compiler was given up on; the other oracles run again without it."""
 
@@ -178,7 +180,7 @@ def _serve(connection: Connection, said: str, seed: int, oracles: Sequence[str],
         for item in numbers:
             os.ftruncate(2, 0)
             connection.send(item)
-            faulthandler.dump_traceback_later(MOST_SECONDS - _TOLD_BEFORE, file=2)
+            faulthandler.dump_traceback_later(_TOLD_EVERY * TRITON_SECONDS, repeat=True, file=2)
             if item >= 0:
                 report = work(seed, item, oracles)
             else:
@@ -245,7 +247,7 @@ def _in_processes(
             for worker in list(workers):
                 if worker.connection in ready:
                     report = _receive(worker)
-                elif worker.at is not None and time.monotonic() - worker.since > MOST_SECONDS:
+                elif worker.at is not None and _is_too_long(worker, time.monotonic() - worker.since):
                     report = _timed_out(worker)
                 else:
                     continue
@@ -299,13 +301,24 @@ def _last_words(worker: _CampaignWorker) -> str:
 _IN_TRITON = re.compile(r'\(most recent call first\):\s+File "[^"]*/triton/backends/[^"]*", line \d+ in make_')
 
 
+def _is_too_long(worker: _CampaignWorker, seconds: float) -> bool:
+    """Whether the kernel that a process has been at for `seconds` is given up."""
+    return seconds > MOST_SECONDS or (seconds > TRITON_SECONDS and _is_in_triton(worker))
+
+
+def _is_in_triton(worker: _CampaignWorker) -> bool:
+    """Whether a process was in one of Triton's stages when it last said what it is at."""
+    said = worker.said.read_text(errors="replace") if worker.said.exists() else ""
+    return _IN_TRITON.search(said[max(0, said.rfind("Timeout (")) :]) is not None
+
+
 def _timed_out(worker: _CampaignWorker) -> KernelReport | None:
     """Ends a process that takes too long. Where a pass of Triton's does not end, its kernel is left to run without Triton."""
-    at, said = worker.at, _last_words(worker)
+    at, said, in_triton = worker.at, _last_words(worker), _is_in_triton(worker)
     report = _given_up(
         worker, FuzzFinding("timeout", "a kernel takes too long", f"more than {MOST_SECONDS:.0f} s\n{said}")
     )
-    if at is not None and at >= 0 and _IN_TRITON.search(said):
+    if at is not None and at >= 0 and in_triton:
         worker.left.insert(0, ~at)
         return None
     return report
