@@ -19,6 +19,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from minitriton.dialects.op_fields import quicken
+from minitriton.dialects.printed_form import Form, printed_form
 
 OpT = TypeVar("OpT", bound=IRDLOperation)
 
@@ -53,5 +54,16 @@ def _parse(cls: type[IRDLOperation], parser: Parser) -> IRDLOperation:
     return textual_form(cls).parse(parser, cls)
 
 
+@cache
+def _form(cls: type[IRDLOperation]) -> Form | None:
+    return printed_form(textual_form(cls).stmts)
+
+
 def _print(self: IRDLOperation, printer: Printer) -> None:
-    textual_form(type(self)).print(printer, self)
+    form = _form(type(self))
+    if form is None:
+        textual_form(type(self)).print(printer, self)
+        return
+    for step in form:
+        if step(printer, self):
+            return

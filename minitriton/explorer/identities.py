@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.operations import ops_in
 from minitriton.dialects.printing.names import ValueNames
 from minitriton.explorer.llvm_places import Place
 
@@ -72,10 +73,11 @@ class StableNames(ValueNames):
 
     def __init__(self, root: Operation, identities: Identities) -> None:
         super().__init__(root)
-        for value, name in list(self.values.items()):
-            self.values[value] = _numbered(identities, value, name)
+        values = {id(value): value for op in ops_in(root) for value in defined_by(op)}
+        for key, name in list(self.values.items()):
+            self.values[key] = _numbered(identities, values[key], name)
         for op in self.groups:
-            self.groups[op] = [f"{self.values[op.results[0]].partition('#')[0]}:{len(op.results)}"]
+            self.groups[op] = [f"{self.name_of(op.results[0]).partition('#')[0]}:{len(op.results)}"]
 
 
 def _numbered(identities: Identities, value: SSAValue, name: str) -> str:

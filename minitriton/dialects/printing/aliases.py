@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, UnknownLoc
 from xdsl.ir import Attribute
 
+from minitriton.dialects.printing.strings import place_text
+
 LOCATIONS = (UnknownLoc, FileLineColLoc, CallSiteLoc, FusedLoc, NameLoc)
 _MARK = "\0"
 """Around the number of an alias. String literals escape this character."""
@@ -94,6 +96,31 @@ class AliasTable:
             met.pin()
         return met
 
+    def known_by_identity(self, attribute: Attribute) -> Met | None:
+        """The entry of this very `attribute`, unless it stands inside another."""
+        if self._open:
+            return None
+        found = self._by_identity.get(id(attribute))
+        return None if found is None else found[0]
+
+    def add_place(self, place: FileLineColLoc, deferrable: bool) -> Met:
+        """A new entry for a place, in which nothing else can be."""
+        outer = self._open[-1] if self._open else None
+        name = "loc" if self._enabled else None
+        met = Met(name, True, deferrable if outer is None else outer.deferrable, 1 if name else 0)
+        if outer is not None:
+            outer.inside.append(met)
+        met.in_full = place_text(place)
+        if name is not None:
+            met.reference = f"{_MARK}{len(self._named)}{_MARK}"
+            self._named.append(met)
+        else:
+            met.reference = met.in_full
+        met.text = f"loc({met.in_full})"
+        self._met[self._key(place)] = met
+        self._by_identity[id(place)] = met, place
+        return met
+
     def begin(self, attribute: Attribute, deferrable: bool) -> Met:
         """A new entry for `attribute`, inside of which are those met until `end`."""
         kind = type(attribute)
@@ -111,8 +138,10 @@ class AliasTable:
         return met
 
     def _key(self, attribute: Attribute) -> Hashable:
-        """Equal for equal attributes. A call's place stands for its two parts by number: hashing it whole would go through
+        """Equal for equal attributes; of a place in a file what it says, which takes less to hash. A call's place stands for its two parts by number: hashing it whole would go through
         all the calls within it, and so once more for each of these."""
+        if type(attribute) is FileLineColLoc:
+            return FileLineColLoc, attribute.filename.data, attribute.line.data, attribute.column.data
         if type(attribute) is CallSiteLoc:
             return CallSiteLoc, self._number_of(attribute.callee), self._number_of(attribute.caller)
         return attribute

@@ -131,7 +131,8 @@ class ValueNames:
     """The names of all values and blocks under an op."""
 
     def __init__(self, root: Operation, name_locs: bool = False) -> None:
-        self.values: dict[SSAValue, str] = {}
+        self.values: dict[int, str] = {}
+        """By the value's `id`: hashing a value is a call of Python's. The op keeps them alive."""
         self.blocks: dict[Block, tuple[int, str]] = {}
         self.groups: dict[Operation, list[str]] = {}
         """The names of groups of results, for ops with several results."""
@@ -143,11 +144,11 @@ class ValueNames:
 
     def name_of(self, value: SSAValue) -> str:
         """How an operand `value` is written, without the percent sign."""
-        return self.values.get(value, UNKNOWN)
+        return self.values.get(id(value), UNKNOWN)
 
     def names_of_results(self, op: Operation) -> list[str]:
         """How the results of `op` are written where it is defined: `0:2` for two that share a name."""
-        return self.groups.get(op) or [self.name_of(op.results[0])]
+        return (self.groups.get(op) if len(op.results) > 1 else None) or [self.name_of(op.results[0])]
 
     def _name_region(self, region: Region, outer: _Scope) -> None:
         scope = _Scope(outer)
@@ -181,32 +182,36 @@ class ValueNames:
         self._set(argument, self._from_location(argument.location) or name, scope)
 
     def _name_results(self, op: Operation, scope: _Scope) -> None:
-        if not op.results:
+        results = op.results
+        if not results:
             return
         named = self._from_location(op.location) if self.name_locs else None
         if op.__class__ is ConstantOp:
-            self._set(op.results[0], named or _constant_name(cast(ConstantOp, op)), scope)
+            self._set(results[0], named or _constant_name(cast(ConstantOp, op)), scope)
+            return
+        if len(results) == 1 and not _declared_names(op.__class__):
+            self._set(results[0], named or "", scope)
             return
         groups = _declared_results(op) if _declared_names(op.__class__) else []
         for start, name in groups:
-            self._set(op.results[start], named or name, scope)
-        if op.results[0] not in self.values:
-            self._set(op.results[0], named or "", scope)
-        if len(op.results) > 1:
+            self._set(results[start], named or name, scope)
+        if id(results[0]) not in self.values:
+            self._set(results[0], named or "", scope)
+        if len(results) > 1:
             self._name_groups(op, sorted({0, *(start for start, _ in groups)}))
 
     def _name_groups(self, op: Operation, starts: list[int]) -> None:
         """Results that share a name are used by it and their number, `0#1`."""
         self.groups[op] = []
         for start, end in itertools.pairwise([*starts, len(op.results)]):
-            name, size = self.values[op.results[start]], end - start
+            name, size = self.values[id(op.results[start])], end - start
             self.groups[op].append(f"{name}:{size}" if size > 1 else name)
             if size > 1:
-                self.values.update((op.results[start + i], f"{name}#{i}") for i in range(size))
+                self.values.update((id(op.results[start + i]), f"{name}#{i}") for i in range(size))
 
     def _set(self, value: SSAValue, name: str, scope: _Scope) -> None:
         if name:
-            self.values[value] = scope.unique(name)
+            self.values[id(value)] = scope.unique(name)
         else:
-            self.values[value] = str(scope.next_value)
+            self.values[id(value)] = str(scope.next_value)
             scope.next_value += 1

@@ -11,8 +11,7 @@ Out: text. The ops' own `print` methods say what stands where; this class says h
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, cast
 
@@ -23,6 +22,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
     FloatAttr,
+    FunctionType,
     FusedLoc,
     IndexType,
     IntegerType,
@@ -39,22 +39,34 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 
 from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.op_access import next_op
 from minitriton.dialects.printing.aliases import AliasTable, Met
 from minitriton.dialects.printing.names import UNKNOWN, ValueNames
 from minitriton.dialects.printing.numbers import float_text
+from minitriton.dialects.printing.strings import bytes_literal, place_text
 from minitriton.dialects.printing.upstream import PRINTERS
 from minitriton.dialects.tt.enums import IntegerEnumAttr
 
 INDENT = "  "
-
-_PLAIN = re.compile(r"[ !#-\[\]-~]*")
-"""Characters that a string literal need not escape."""
 
 
 @functools.cache
 def _has_no_form(kind: type[Operation]) -> bool:
     """Whether ops of class `kind` are printed in generic form."""
     return issubclass(kind, UnregisteredOp) or kind.print is Operation.print
+
+
+@functools.cache
+def _dialect_inside(kind: type[Operation] | None) -> str:
+    """The dialect whose ops are written without its name in regions of ops of class `kind`."""
+    if kind is None:
+        return ""
+    return "builtin" if issubclass(kind, ModuleOp) else "func" if issubclass(kind, FuncOp) else ""
+
+
+@functools.cache
+def _new_line(level: int) -> str:
+    return "\n" + INDENT * level
 
 
 @functools.cache
@@ -86,14 +98,10 @@ class TritonPrinter(Printer):
         self.parts.append(text.replace("\n", "\n" + INDENT * level) if level and "\n" in text else text)
 
     def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
-        self.parts.append("\n" + INDENT * (self._indent if indent is None else indent))
+        self.parts.append(_new_line(self._indent if indent is None else indent))
 
     def print_bytes_literal(self, bytestring: bytes) -> None:
-        text = bytestring.decode("ascii", "replace")
-        if _PLAIN.fullmatch(text):
-            self.parts.append(f'"{text}"')
-        else:
-            super().print_bytes_literal(bytestring)
+        self.parts.append(bytes_literal(bytestring))
 
     # Values and blocks
 
@@ -103,10 +111,12 @@ class TritonPrinter(Printer):
         return name
 
     def _print_results(self, op: Operation) -> None:
-        if not op.results:
-            return
-        names = self.names.names_of_results(op)
-        self.parts.append(", ".join([f"%{name}" for name in names]) + " = ")
+        results = op.results
+        if len(results) == 1:
+            self.parts.append(f"%{self.names.name_of(results[0])} = ")
+        elif results:
+            names = self.names.names_of_results(op)
+            self.parts.append(", ".join([f"%{name}" for name in names]) + " = ")
 
     def print_block_name(self, block: Block) -> str:
         _, name = self.names.blocks.get(block, (0, "INVALIDBLOCK"))
@@ -134,12 +144,16 @@ class TritonPrinter(Printer):
             self.parts.append(":")
             self._print_predecessors(block)
         self._indent += 1
-        last = block.last_op
-        for op in block.ops:
-            if op is last and not print_block_terminator and op.has_trait(IsTerminator, value_if_unregistered=False):
-                continue
-            self._print_new_line()
-            self.print_op(op)
+        new_line = _new_line(self._indent)
+        left_out = None if print_block_terminator else block.last_op
+        if left_out is not None and not left_out.has_trait(IsTerminator, value_if_unregistered=False):
+            left_out = None
+        op = block.first_op
+        while op is not None:
+            if op is not left_out:
+                self.parts.append(new_line)
+                self.print_op(op)
+            op = next_op(op)
         self._indent -= 1
 
     def _print_predecessors(self, block: Block) -> None:
@@ -162,16 +176,15 @@ class TritonPrinter(Printer):
         print_block_terminators: bool = True,
     ) -> None:
         op = region.parent
-        self._default_dialects.append(
-            "builtin" if isinstance(op, ModuleOp) else "func" if isinstance(op, FuncOp) else ""
-        )
+        self._default_dialects.append(_dialect_inside(None if op is None else type(op)))
         self.parts.append("{")
-        for index, block in enumerate(region.blocks):
-            header = index > 0 or (print_entry_block_args and bool(block.args))
-            header = header or (print_empty_block and not block.ops)
+        block, is_entry = region.first_block, True
+        while block is not None:
+            header = not is_entry or (print_entry_block_args and bool(block.args))
+            header = header or (print_empty_block and block.first_op is None)
             self.print_block(block, header, print_block_terminators)
-        self._print_new_line()
-        self.parts.append("}")
+            block, is_entry = block.next_block, False
+        self.parts.append(_new_line(self._indent) + "}")
         self._default_dialects.pop()
 
     # Ops
@@ -237,6 +250,24 @@ class TritonPrinter(Printer):
     def print_operation_type(self, op: Operation) -> None:
         self.print_function_type(op.operand_types, op.result_types)
 
+    def print_function_type(self, input_types: Iterable[Attribute], output_types: Iterable[Attribute]) -> None:
+        self.parts.append("(")
+        self._print_types(input_types)
+        self.parts.append(") -> ")
+        outputs = tuple(output_types)
+        if len(outputs) == 1 and type(outputs[0]) is not FunctionType:
+            self.print_attribute(outputs[0])
+        else:
+            self.parts.append("(")
+            self._print_types(outputs)
+            self.parts.append(")")
+
+    def _print_types(self, types: Iterable[Attribute]) -> None:
+        for index, type_ in enumerate(types):
+            if index:
+                self.parts.append(", ")
+            self.print_attribute(type_)
+
     # Attributes
 
     def print_attribute(self, attribute: Attribute) -> None:
@@ -247,10 +278,17 @@ class TritonPrinter(Printer):
 
     def meet(self, attribute: Attribute, deferrable: bool = False) -> Met:
         """What is known of `attribute`, which is printed here; `deferrable` if its alias may be defined after the module."""
+        met = self.aliases.known_by_identity(attribute)
+        if met is not None:
+            if met.deferrable and not deferrable:
+                met.pin()
+            return met
         return self.aliases.known(attribute, deferrable) or self._print_apart(attribute, deferrable)
 
     def _print_apart(self, attribute: Attribute, deferrable: bool) -> Met:
         """Prints an attribute that was not met before into an entry of its own."""
+        if type(attribute) is FileLineColLoc:
+            return self.aliases.add_place(attribute, deferrable)
         met = self.aliases.begin(attribute, deferrable)
         outer, self.parts = self.parts, []
         if met.is_location:
@@ -300,9 +338,8 @@ class TritonPrinter(Printer):
 
     def print_location_body(self, location: Attribute) -> None:
         """What stands between the parentheses of `loc(...)`."""
-        if isinstance(location, FileLineColLoc):
-            self.print_string_literal(location.filename.data)
-            self.parts.append(f":{location.line.data}:{location.column.data}")
+        if type(location) is FileLineColLoc:
+            self.parts.append(place_text(location))
         elif isinstance(location, NameLoc):
             self.print_string_literal(location.desc.data)
             if not isinstance(location.location, (NoneAttr, UnknownLoc)):

@@ -14,6 +14,8 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.printer import Printer
 
+from minitriton.dialects.op_access import block_of, operand_at, operand_values
+
 
 def _print_initial_values(
     printer: Printer, prefix: str, arguments: Sequence[BlockArgument], values: Sequence[SSAValue]
@@ -32,53 +34,62 @@ def _print_initial_values(
 
 
 def _print_for(op: Operation, printer: Printer) -> None:
-    assert isinstance(op, scf.ForOp)
-    variable, *arguments = op.body.block.args
+    lower, upper, step, *initial = operand_values(op)
+    variable, *arguments = block_of(op).args
     printer.print_string(" ")
     printer.print_ssa_value(variable)
-    for word, value in ((" = ", op.lb), (" to ", op.ub), (" step ", op.step)):
+    for word, value in ((" = ", lower), (" to ", upper), (" step ", step)):
         printer.print_string(word)
         printer.print_ssa_value(value)
     if arguments:
-        _print_initial_values(printer, " iter_args", arguments, op.iter_args)
+        _print_initial_values(printer, " iter_args", arguments, initial)
         printer.print_string(" -> (")
-        printer.print_list(op.iter_args.types, printer.print_attribute)
+        _print_types(initial, printer)
         printer.print_string(")")
     printer.print_string(" ")
     if not isinstance(variable.type, IndexType):
         printer.print_string(" : ")
         printer.print_attribute(variable.type)
         printer.print_string(" ")
-    printer.print_region(op.body, print_entry_block_args=False, print_block_terminators=bool(arguments))
+    printer.print_region(op.regions[0], print_entry_block_args=False, print_block_terminators=bool(arguments))
     printer.print_op_attributes(op.attributes)
 
 
 def _print_if(op: Operation, printer: Printer) -> None:
-    assert isinstance(op, scf.IfOp)
+    has_results = bool(op.results)
+    true_region, false_region = op.regions
     printer.print_string(" ")
-    printer.print_ssa_value(op.cond)
-    if op.output:
+    printer.print_ssa_value(operand_at(op, 0))
+    if has_results:
         printer.print_string(" -> (")
-        printer.print_list(op.output.types, printer.print_attribute)
+        _print_types(op.results, printer)
         printer.print_string(")")
     printer.print_string(" ")
-    printer.print_region(op.true_region, print_entry_block_args=False, print_block_terminators=bool(op.output))
-    if op.false_region.blocks:
+    printer.print_region(true_region, print_entry_block_args=False, print_block_terminators=has_results)
+    if false_region.first_block is not None:
         printer.print_string(" else ")
-        printer.print_region(op.false_region, print_entry_block_args=False, print_block_terminators=bool(op.output))
+        printer.print_region(false_region, print_entry_block_args=False, print_block_terminators=has_results)
     printer.print_op_attributes(op.attributes)
 
 
 def _print_while(op: Operation, printer: Printer) -> None:
-    assert isinstance(op, scf.WhileOp)
-    _print_initial_values(printer, " ", op.before_region.block.args, op.arguments)
+    before, after = op.regions
+    _print_initial_values(printer, " ", block_of(op).args, operand_values(op))
     printer.print_string(" : ")
-    printer.print_function_type(op.operand_types, op.result_types)
+    printer.print_function_type([value.type for value in operand_values(op)], [value.type for value in op.results])
     printer.print_string(" ")
-    printer.print_region(op.before_region, print_entry_block_args=False)
+    printer.print_region(before, print_entry_block_args=False)
     printer.print_string(" do ")
-    printer.print_region(op.after_region)
+    printer.print_region(after)
     printer.print_op_attributes(op.attributes, print_keyword=True)
+
+
+def _print_types(values: Sequence[SSAValue], printer: Printer) -> None:
+    """`f32, i32`."""
+    for index, value in enumerate(values):
+        if index:
+            printer.print_string(", ")
+        printer.print_attribute(value.type)
 
 
 def _print_values(values: Sequence[SSAValue], printer: Printer) -> None:
@@ -88,21 +99,19 @@ def _print_values(values: Sequence[SSAValue], printer: Printer) -> None:
             printer.print_string(", ")
         printer.print_ssa_value(value)
     printer.print_string(" : ")
-    for index, value in enumerate(values):
-        if index:
-            printer.print_string(", ")
-        printer.print_attribute(value.type)
+    _print_types(values, printer)
 
 
 def _print_yield(op: Operation, printer: Printer) -> None:
     printer.print_op_attributes(op.attributes)
-    if op.operands:
+    values = operand_values(op)
+    if values:
         printer.print_string(" ")
-        _print_values(op.operands, printer)
+        _print_values(values, printer)
 
 
 def _print_condition(op: Operation, printer: Printer) -> None:
-    holds, *values = op.operands
+    holds, *values = operand_values(op)
     printer.print_string("(")
     printer.print_ssa_value(holds)
     printer.print_string(")")
