@@ -260,6 +260,29 @@ def test_asynchronous_copies_fill_masked_elements_with_zeros(kernel):
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("order, widest", [("[0, 1]", 4), ("[1, 0]", 16)])
+def test_an_asynchronous_copy_is_as_wide_as_what_lies_together_on_both_sides(kernel, llvm_ir, order, widest):
+    layouts = f"""
+#q = #ttg.blocked<{{sizePerThread = [4, 4], threadsPerWarp = [4, 8], warpsPerCTA = [2, 2], order = [1, 0]}}>
+#sh = #ttg.swizzled_shared<{{vec = 4, perPhase = 1, maxPhase = 8, order = {order}}}>
+#smem = #ttg.shared_memory
+"""
+    body = """
+    %m = ttg.local_alloc : () -> !ttg.memdesc<32x64xf32, #sh, #smem, mutable>
+    %t = ttg.async_copy_global_to_local %xp, %m : tensor<32x64x!tt.ptr<f32>, #q> -> <32x64xf32, #sh, #smem, mutable>
+    %g = ttg.async_commit_group tokens %t
+    %w = ttg.async_wait %g {num = 0 : i32}
+    %b = ttg.local_load %m token %w : !ttg.memdesc<32x64xf32, #sh, #smem, mutable> -> tensor<32x64xf32, #q>"""
+    body += _store_tile("%b", "f32", "#q", 32, 64)
+    x = rng.standard_normal((32, 64)).astype(np.float32)
+    out = np.ones_like(x)
+    text = _tile(body, layouts, rows=32, columns=64, load="#q")
+    kernel(text)(x, out)
+    np.testing.assert_array_equal(out, x)
+    copies = [line for line in llvm_ir(text).splitlines() if "shared.global" in line]
+    assert len(copies) == 64 // widest and all(f", {widest:#x}, " in line for line in copies)
+
+
 def test_a_dot_of_registers_is_a_matrix_product(kernel):
     a, b = "#ttg.dot_op<{opIdx = 0, parent = #s}>", "#ttg.dot_op<{opIdx = 1, parent = #s}>"
     body = f"""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from minitriton.analysis.axis_info.access import access_shape
 from minitriton.analysis.copy_remarks import remark_narrow_load
 from minitriton.codegen import registers
 from minitriton.codegen.lowering.function import FunctionLowering
@@ -24,6 +25,7 @@ from minitriton.dialects import nvvm, ttg
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.ttg import layout_of
 from minitriton.layouts.encodings import DistributedEncoding
+from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access, registers_to_offsets
 from minitriton.layouts.plans import PlannedMemoryAccess
 from minitriton.layouts.to_linear import to_linear_layout
@@ -60,15 +62,24 @@ def _plan(
     hint = op.properties.get("contiguity")
     if instance_of(hint, IntegerAttr):
         width = max(width, hint.value.data)
-    width = min(1 << (width.bit_length() - 1), MAX_COPY_BITS // bits)
     encoding = layout_of(source.type)
     assert isinstance(encoding, DistributedEncoding)
-    offsets = registers_to_offsets(
-        to_linear_layout(encoding, source.type.get_shape()),
-        to_linear_layout(shared_encoding(type_), buffer_shape(type_)),
-    )
+    registers_of = to_linear_layout(encoding, source.type.get_shape())
+    offsets = registers_to_offsets(registers_of, to_linear_layout(shared_encoding(type_), buffer_shape(type_)))
+    together = _run_along(registers_of, access_shape(source.type).fastest_dim, offsets)
+    width = min(1 << (width.bit_length() - 1), MAX_COPY_BITS // bits, together)
     offset = slice_offset(type_, view.offsets)
     return plan_access(offsets, bits, width, offset), offset * bits // 8
+
+
+def _run_along(registers_of: LinearLayout, dim: int, offsets: LinearLayout) -> int:
+    """How many of a thread's neighbours along `dim`, along which its addresses follow each other, follow each other in the buffer too."""
+    steps = zip(registers_of.bases["register"], offsets.flat_bases("register"), strict=True)
+    shared = {offset for coordinates, offset in steps if offset == coordinates[dim] == sum(coordinates)}
+    run = 1
+    while run in shared:
+        run *= 2
+    return run
 
 
 def _representative(f: FunctionLowering, source: SSAValue) -> SSAValue | None:
