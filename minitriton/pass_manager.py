@@ -235,21 +235,24 @@ class _Repetition:
         if last is None or self._first[step] == last:
             step.apply(ctx, module)
             return
-        if self._snapshot is not None and not self._snapshot.matches(module):
-            self._snapshot = None
-        if self._snapshot is None:
-            self._idle.clear()
-        elif step in self._idle:
-            return
-        if index == last:
+        if index == last and step not in self._idle:
             step.apply(ctx, module)
             return
-        self._snapshot = self._snapshot or Snapshot(module)
+        self._look(module)
+        if step in self._idle:
+            return
         step.apply(ctx, module)
-        if self._snapshot.matches(module):
+        if index != last and not self._look(module):
             self._idle.add(step)
-        else:
-            self._snapshot = None
+
+    def _look(self, module: ModuleOp) -> bool:
+        """Remembers `module` as it is. Whether that is not what was remembered."""
+        now = Snapshot(module)
+        if self._snapshot is not None and self._snapshot.is_same(now):
+            return False
+        self._snapshot = now
+        self._idle.clear()
+        return True
 
 
 @dataclass

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TypeVar, cast
 
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 
 from minitriton.dialects import attribute_hashes as attribute_hashes  # whoever reads ops looks their types up
 
@@ -27,6 +27,15 @@ block_successors = cast(Callable[[Operation], tuple[Block, ...]], attrgetter("_s
 
 next_op = cast(Callable[[Operation], "Operation | None"], attrgetter("_next_op"))
 """The op behind `op` in its block."""
+
+value_type = cast(Callable[[SSAValue], Attribute], attrgetter("_type"))
+"""The type of a value."""
+
+op_parts = cast(
+    "Callable[[Operation], tuple[tuple[SSAValue, ...], Attribute, tuple[Block, ...], Sequence[OpResult], dict[str, Attribute], dict[str, Attribute], tuple[Region, ...], Operation | None]]",
+    attrgetter("_operands", "location", "_successors", "results", "properties", "attributes", "regions", "_next_op"),
+)
+"""All of an op in one call: operands, place, successors, results, properties, attributes, regions, and the op behind it."""
 
 next_use = cast(Callable[[Use], "Use | None"], attrgetter("_next_use"))
 """The use of the same value behind `use`; read before `use` changes."""

@@ -5,13 +5,17 @@ scf.while (%a = %x) { ... scf.condition(%c) %a } do { ^bb0(%b): ... scf.yield %b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
 from minitriton.dialects.arith.predicates import EQ, INVERTED, NE, predicate_of
-from minitriton.dialects.op_access import last_op_of, operand_at, operand_values, set_arguments
+from minitriton.dialects.op_access import block_of, defining, last_op_of, operand_at, operand_values, set_arguments
 from minitriton.rewriting.constants import int_attr
 from minitriton.rewriting.patterns import PatternSet
 from minitriton.rewriting.regions import is_defined_outside
@@ -20,27 +24,43 @@ from minitriton.rewriting.rewriter import Rewriter
 patterns = PatternSet()
 
 
-def _blocks(op: scf.WhileOp) -> tuple[Block, Block]:
-    before, after = op.regions[0].first_block, op.regions[1].first_block
-    assert before is not None and after is not None
-    return before, after
+@dataclass(slots=True)
+class _Loop:
+    """A loop and its parts, looked up once for all rules: they find nothing to do at almost all loops that they are shown."""
+
+    op: scf.WhileOp
+    before: Block
+    after: Block
+    terminator: Operation
+    """Of `before`: the condition and what is forwarded."""
+    condition: SSAValue
+    forwarded: tuple[SSAValue, ...]
+
+    def handed_on(self) -> tuple[SSAValue, ...]:
+        """What the body yields."""
+        return operand_values(last_op_of(self.after))
 
 
-def _condition(op: scf.WhileOp) -> Operation:
-    return last_op_of(_blocks(op)[0])
+_Rule: TypeAlias = Callable[[_Loop, Rewriter], bool]
 
 
-def _yield(op: scf.WhileOp) -> Operation:
-    return last_op_of(_blocks(op)[1])
+@patterns.pattern(scf.WhileOp)
+def simplify_while(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+    """The first of the rules below that finds something to do."""
+    before = block_of(op)
+    terminator = last_op_of(before)
+    condition, *forwarded = operand_values(terminator)
+    loop = _Loop(op, before, block_of(op, 1), terminator, condition, tuple(forwarded))
+    return any(rule(loop, rewriter) for rule in _RULES)
 
 
-def _drop_carried(op: scf.WhileOp, dropped: dict[int, SSAValue | None], rewriter: Rewriter) -> None:
+def _drop_carried(loop: _Loop, dropped: dict[int, SSAValue | None], rewriter: Rewriter) -> None:
     """The loop no longer carries the values at `dropped`; inside, the given value stands for each that is used."""
-    before, _ = _blocks(op)
+    op, before = loop.op, loop.before
     for index, value in dropped.items():
         if value is not None:
             rewriter.replace_all_uses(before.args[index], value)
-    terminator = _yield(op)
+    terminator = last_op_of(loop.after)
     terminator.operands = [value for index, value in enumerate(operand_values(terminator)) if index not in dropped]
     rewriter.modified(terminator)
     for index in sorted(dropped, reverse=True):
@@ -49,14 +69,13 @@ def _drop_carried(op: scf.WhileOp, dropped: dict[int, SSAValue | None], rewriter
     _rebuild(op, inits, list(op.results), rewriter)
 
 
-def _drop_forwarded(op: scf.WhileOp, dropped: dict[int, SSAValue | None], rewriter: Rewriter) -> None:
+def _drop_forwarded(loop: _Loop, dropped: dict[int, SSAValue | None], rewriter: Rewriter) -> None:
     """The condition no longer forwards the values at `dropped`; in the body and after, the given value stands for them."""
-    _, after = _blocks(op)
+    op, after, terminator = loop.op, loop.after, loop.terminator
     for index, value in dropped.items():
         if value is not None:
             rewriter.replace_all_uses(after.args[index], value)
             rewriter.replace_all_uses(op.results[index], value)
-    terminator = _condition(op)
     terminator.operands = [value for index, value in enumerate(operand_values(terminator)) if index - 1 not in dropped]
     rewriter.modified(terminator)
     for index in sorted(dropped, reverse=True):
@@ -86,13 +105,11 @@ def _rebuild(op: scf.WhileOp, inits: list[SSAValue], kept: list[OpResult], rewri
     rewriter.replace_op(op, *results)
 
 
-@patterns.pattern(scf.WhileOp)
-def drop_invariant_carried(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+def _drop_invariant_carried(loop: _Loop, rewriter: Rewriter) -> bool:
     """A carried value that each iteration hands on unchanged is its initial value."""
-    before, after = _blocks(op)
-    forwarded = operand_values(_condition(op))[1:]
+    before, after, forwarded = loop.before, loop.after, loop.forwarded
     dropped: dict[int, SSAValue | None] = {}
-    for index, (init, value) in enumerate(zip(operand_values(op), operand_values(_yield(op)), strict=True)):
+    for index, (init, value) in enumerate(zip(operand_values(loop.op), loop.handed_on(), strict=True)):
         if value is init:
             dropped[index] = init
         elif isinstance(value, BlockArgument) and value.block is after:
@@ -101,31 +118,27 @@ def drop_invariant_carried(op: scf.WhileOp, rewriter: Rewriter) -> bool:
                 dropped[index] = init
     if not dropped:
         return False
-    _drop_carried(op, dropped, rewriter)
+    _drop_carried(loop, dropped, rewriter)
     return True
 
 
-@patterns.pattern(scf.WhileOp)
-def drop_invariant_forwarded(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+def _drop_invariant_forwarded(loop: _Loop, rewriter: Rewriter) -> bool:
     """A forwarded value from outside the loop is used directly."""
-    forwarded = operand_values(_condition(op))[1:]
     dropped: dict[int, SSAValue | None] = {
-        index: value for index, value in enumerate(forwarded) if is_defined_outside(value, op)
+        index: value for index, value in enumerate(loop.forwarded) if is_defined_outside(value, loop.op)
     }
     if not dropped:
         return False
-    _drop_forwarded(op, dropped, rewriter)
+    _drop_forwarded(loop, dropped, rewriter)
     return True
 
 
-@patterns.pattern(scf.WhileOp)
-def condition_is_true_in_body(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+def _condition_is_true_in_body(loop: _Loop, rewriter: Rewriter) -> bool:
     """Where the condition itself is forwarded, the body sees true."""
-    condition, *forwarded = operand_values(_condition(op))
-    _, after = _blocks(op)
+    condition = loop.condition
     changed = False
     true: SSAValue | None = None
-    for value, argument in zip(forwarded, after.args, strict=True):
+    for value, argument in zip(loop.forwarded, loop.after.args, strict=True):
         if value is condition and argument.first_use is not None:
             if true is None:
                 true = rewriter.constant(int_attr(i1, 1))
@@ -134,22 +147,18 @@ def condition_is_true_in_body(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     return changed
 
 
-@patterns.pattern(scf.WhileOp)
-def comparison_is_known_in_body(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+def _comparison_is_known_in_body(loop: _Loop, rewriter: Rewriter) -> bool:
     """Comparisons in the body of what the condition compared are known."""
-    condition, *forwarded = operand_values(_condition(op))
-    before, after = _blocks(op)
-    if not isinstance(condition, OpResult) or condition.op.__class__ is not arith.CmpiOp:
-        return False
-    if condition.op.parent is not before:
+    comparison = defining(loop.condition, arith.CmpiOp)
+    if comparison is None or comparison.parent is not loop.before:
         return False
     changed = False
-    for value, argument in zip(forwarded, after.args, strict=True):
-        for position in (0, 1):
-            if operand_at(condition.op, position) is not value:
+    for value, argument in zip(loop.forwarded, loop.after.args, strict=True):
+        for position, compared in enumerate(operand_values(comparison)):
+            if compared is not value:
                 continue
             for use in tuple(argument.uses):
-                changed |= _replace_known(use.operation, condition.op, argument, position, rewriter)
+                changed |= _replace_known(use.operation, comparison, argument, position, rewriter)
     return changed
 
 
@@ -169,28 +178,25 @@ def _replace_known(op: Operation, known: Operation, argument: SSAValue, position
     return True
 
 
-@patterns.pattern(scf.WhileOp)
-def drop_unused_forwarded(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+def _drop_unused_forwarded(loop: _Loop, rewriter: Rewriter) -> bool:
     """Results that neither the body nor anything after uses."""
-    _, after = _blocks(op)
     dropped: dict[int, SSAValue | None] = {
         result.index: None
-        for result, argument in zip(op.results, after.args, strict=True)
+        for result, argument in zip(loop.op.results, loop.after.args, strict=True)
         if result.first_use is None and argument.first_use is None
     }
     if not dropped:
         return False
-    _drop_forwarded(op, dropped, rewriter)
+    _drop_forwarded(loop, dropped, rewriter)
     return True
 
 
-@patterns.pattern(scf.WhileOp)
-def merge_equal_forwarded(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+def _merge_equal_forwarded(loop: _Loop, rewriter: Rewriter) -> bool:
     """A value forwarded twice is forwarded once."""
-    _, after = _blocks(op)
+    op, after = loop.op, loop.after
     first: dict[SSAValue, int] = {}
     dropped: dict[int, SSAValue | None] = {}
-    for index, value in enumerate(operand_values(_condition(op))[1:]):
+    for index, value in enumerate(loop.forwarded):
         kept = first.setdefault(value, index)
         if kept != index:
             rewriter.replace_all_uses(after.args[index], after.args[kept])
@@ -198,27 +204,22 @@ def merge_equal_forwarded(op: scf.WhileOp, rewriter: Rewriter) -> bool:
             dropped[index] = None
     if not dropped:
         return False
-    _drop_forwarded(op, dropped, rewriter)
+    _drop_forwarded(loop, dropped, rewriter)
     return True
 
 
-@patterns.pattern(scf.WhileOp)
-def drop_unused_carried(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+def _drop_unused_carried(loop: _Loop, rewriter: Rewriter) -> bool:
     """Carried values that the condition region does not use."""
-    before, _ = _blocks(op)
-    dropped: dict[int, SSAValue | None] = {arg.index: None for arg in before.args if arg.first_use is None}
+    dropped: dict[int, SSAValue | None] = {arg.index: None for arg in loop.before.args if arg.first_use is None}
     if not dropped:
         return False
-    _drop_carried(op, dropped, rewriter)
+    _drop_carried(loop, dropped, rewriter)
     return True
 
 
-@patterns.pattern(scf.WhileOp)
-def forward_in_order(op: scf.WhileOp, rewriter: Rewriter) -> bool:
+def _forward_in_order(loop: _Loop, rewriter: Rewriter) -> bool:
     """If the condition forwards just the carried values, each once, it does so in their order."""
-    before, after = _blocks(op)
-    condition = _condition(op)
-    forwarded = operand_values(condition)[1:]
+    op, before, after, condition, forwarded = loop.op, loop.before, loop.after, loop.terminator, loop.forwarded
     if len(forwarded) != len(before.args) or tuple(forwarded) == before.args or len(set(forwarded)) != len(forwarded):
         return False
     carried = [value for value in forwarded if isinstance(value, BlockArgument) and value.block is before]
@@ -234,3 +235,16 @@ def forward_in_order(op: scf.WhileOp, rewriter: Rewriter) -> bool:
     set_arguments(after, arguments)
     _rebuild(op, list(operand_values(op)), [op.results[index] for index in order], rewriter)
     return True
+
+
+_RULES: tuple[_Rule, ...] = (
+    _drop_invariant_carried,
+    _drop_invariant_forwarded,
+    _condition_is_true_in_body,
+    _comparison_is_known_in_body,
+    _drop_unused_forwarded,
+    _merge_equal_forwarded,
+    _drop_unused_carried,
+    _forward_in_order,
+)
+"""In the order in which they are tried."""

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from operator import attrgetter, is_
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, Region
 
-from minitriton.dialects.op_access import block_successors, next_op, operand_values
+from minitriton.dialects.op_access import op_parts, value_type
 
-_type = attrgetter("type")
 _place = attrgetter("location")
 _ATTRIBUTES, _BLOCK_END, _REGION_END = "attributes", "end of block", "end of region"
 
@@ -25,45 +24,49 @@ class Snapshot:
     """The state of `root` and of everything inside when this was made."""
 
     def __init__(self, root: Operation) -> None:
-        self._then = _state_of(root)
+        state: list[object] = []
+        _add(root, state)
+        self._state = state
 
     def matches(self, root: Operation) -> bool:
         """Whether `root` has not changed since."""
-        now = _state_of(root)
-        return len(now) == len(self._then) and all(map(is_, now, self._then))
+        return self.is_same(Snapshot(root))
+
+    def is_same(self, other: Snapshot) -> bool:
+        """Whether nothing changed between the two."""
+        return len(other._state) == len(self._state) and all(map(is_, other._state, self._state))
 
 
-def _state_of(root: Operation) -> list[object]:
-    state: list[object] = []
-    _add(root, state)
-    return state
-
-
-def _add(op: Operation, state: list[object]) -> None:
-    """Adds all that `op` is, in an order that can be read in one way only: what may be of any number stands between marks or strings."""
-    state += (op, operand_values(op), op.location, block_successors(op), op.results)
-    for result in op.results:
-        state.append(result.type)
-    if op.properties:
-        _add_named(op.properties, state)
-    if op.attributes:
+def _add(op: Operation, state: list[object]) -> Operation | None:
+    """Adds all that `op` is, in an order that can be read in one way only: what may be of any number stands between marks or strings. The op behind it."""
+    operands, place, successors, results, properties, attributes, regions, following = op_parts(op)
+    state += (op, operands, place, successors, results)
+    for result in results:
+        state.append(value_type(result))
+    if properties:
+        _add_named(properties, state)
+    if attributes:
         state.append(_ATTRIBUTES)
-        _add_named(op.attributes, state)
-    for region in op.regions:
-        block = region.first_block
-        while block is not None:
-            arguments = block.args
-            state += (block, arguments)
-            if arguments:
-                state += map(_type, arguments)
-                state += map(_place, arguments)
-            inner = block.first_op
-            while inner is not None:
-                _add(inner, state)
-                inner = next_op(inner)
-            state.append(_BLOCK_END)
-            block = block.next_block
-        state.append(_REGION_END)
+        _add_named(attributes, state)
+    for region in regions:
+        _add_region(region, state)
+    return following
+
+
+def _add_region(region: Region, state: list[object]) -> None:
+    block = region.first_block
+    while block is not None:
+        arguments = block.args
+        state += (block, arguments)
+        if arguments:
+            state += map(value_type, arguments)
+            state += map(_place, arguments)
+        inner = block.first_op
+        while inner is not None:
+            inner = _add(inner, state)
+        state.append(_BLOCK_END)
+        block = block.next_block
+    state.append(_REGION_END)
 
 
 def _add_named(attributes: dict[str, Attribute], state: list[object]) -> None:
