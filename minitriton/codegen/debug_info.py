@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
 from xdsl.ir import Attribute
@@ -107,6 +108,8 @@ class DebugInfo(_Nodes):
 
     def location_node(self, location: Attribute, inlined_at: int | None = None) -> int | None:
         """The number of the node of a place; None if it is not known."""
+        if location.__class__ is FileLineColLoc:
+            return self._line(cast(FileLineColLoc, location), inlined_at)
         match location:
             case NameLoc():
                 return self.location_node(location.location, inlined_at)

@@ -10,13 +10,14 @@ Answers to `ModuleAxisInfoAnalysis::update` of lib/Analysis/AxisInfo.cpp, whose 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr, i64
 from xdsl.ir import Attribute
 
 from minitriton.analysis.axis_info.analysis import AxisInfoAnalysis
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 
 
@@ -25,7 +26,7 @@ def write_argument_hints(module: ModuleOp, facts: AxisInfoAnalysis) -> None:
     functions = [op for op in module.body.block.ops if isinstance(op, tt.FuncOp)]
     if len(functions) < 2:
         return
-    called = {_callee(op) for function in functions for op in ops_in(function) if isinstance(op, tt.CallOp)}
+    called = {_callee(call) for call in ops_of(module, tt.CallOp)}
     for function in functions:
         if function.sym_name.data in called and function.args:
             old = (
@@ -46,6 +47,11 @@ def _callee(call: tt.CallOp) -> str:
     return callee.string_value()
 
 
+@functools.lru_cache(maxsize=1024)
+def _number(value: int) -> IntegerAttr:
+    return IntegerAttr(value, i64)
+
+
 def _hinted(
     attributes: Mapping[str, Attribute],
     contiguity: tuple[int, ...],
@@ -54,5 +60,5 @@ def _hinted(
 ) -> DictionaryAttr:
     """`attributes` with what is known of a scalar; a tensor's facts have no place there."""
     hints = {"tt.constancy": constancy, "tt.contiguity": contiguity, "tt.divisibility": divisibility}
-    written = {name: IntegerAttr(value[0], i64) for name, value in hints.items() if len(value) == 1}
+    written = {name: _number(value[0]) for name, value in hints.items() if len(value) == 1}
     return DictionaryAttr(dict(sorted({**attributes, **written}.items())))

@@ -35,6 +35,7 @@ from minitriton.analysis.prefix_mask import SPLIT_MASK, is_prefix
 from minitriton.analysis.slices.connected_data import ConnectedData
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.op_access import operand_at
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -94,9 +95,9 @@ class CoalesceByWidth(Pass):
 
 
 def _access(op: Operation) -> _BlockedAccess | None:
-    if not isinstance(op, (tt.LoadOp, tt.StoreOp)):
+    if op.__class__ is not tt.LoadOp and op.__class__ is not tt.StoreOp:
         return None
-    type_ = op.operands[0].type
+    type_ = operand_at(op, 0).type
     if not instance_of(type_, TensorType):
         return None
     layout, bits = ttg.layout_of(type_), pointee_bits(type_)

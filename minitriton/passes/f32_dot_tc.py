@@ -20,7 +20,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType, bf16, f32
 from xdsl.ir import Operation, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import arith, tt
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.tensor_layouts import with_element
@@ -49,7 +49,7 @@ class F32DotTC(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the dots of the module; a module without one to split is left as it is."""
-        if not any(isinstance(found, tt.DotOp) and self._splits(found) for found in ops_in(op)):
+        if not any(self._splits(found) for found in ops_of(op, tt.DotOp)):
             return
         patterns = PatternSet()
         if self.emu_tf32:

@@ -26,7 +26,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import ttg, ttng
 from minitriton.dialects.facts import ViewOfTensor
 from minitriton.pass_registry import Pass, Property, register_pass
@@ -44,8 +44,8 @@ class HoldWgmmaRegisters(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every loop that holds such products."""
         bodies: dict[Block, None] = {}
-        for found in ops_in(op):
-            if isinstance(found, ttng.WarpGroupDotOp) and _reads_registers(found):
+        for found in ops_of(op, ttng.WarpGroupDotOp):
+            if _reads_registers(found):
                 block = cast(Block, found.parent)
                 if getattr(block.parent_op(), "name", None) == "scf.for":
                     bodies[block] = None

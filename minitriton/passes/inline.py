@@ -42,7 +42,7 @@ def _calls_in(func: Operation) -> list[tt.CallOp]:
 
 def _collect_calls(op: Operation, found: list[tt.CallOp]) -> None:
     for inner in nested_ops(op):
-        if isinstance(inner, tt.CallOp):
+        if inner.__class__ is tt.CallOp and isinstance(inner, tt.CallOp):
             found.append(inner)
         elif inner.regions:
             _collect_calls(inner, found)

@@ -110,8 +110,9 @@ class LoopAwareCse(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = eliminate_common_subexpressions(op)
-        for loop in [inner for inner in ops_in_inner_first(op) if isinstance(inner, scf.ForOp)]:
-            changed |= merge_equal_arguments(loop)
+        for loop in ops_in_inner_first(op):
+            if loop.__class__ is scf.ForOp and isinstance(loop, scf.ForOp):
+                changed |= merge_equal_arguments(loop)
         if changed:
             eliminate_common_subexpressions(op)
         apply_patterns_greedily(op, _LOOP_PATTERNS)

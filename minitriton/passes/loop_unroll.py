@@ -156,7 +156,7 @@ class LoopUnroll(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         marked: list[tuple[scf.ForOp, int]] = []
         for loop in ops_in_inner_first(op):
-            if isinstance(loop, scf.ForOp):
+            if loop.__class__ is scf.ForOp and isinstance(loop, scf.ForOp):
                 factor = loop.attributes.get(UNROLL_FACTOR)
                 if isinstance(factor, IntegerAttr) and factor.value.data > 1:
                     marked.append((loop, factor.value.data))

@@ -64,7 +64,7 @@ _DEFAULT = Wish(default=True)
 
 
 def _is_descriptor(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorDescType)
+    return value.type.__class__ is TensorDescType
 
 
 def _block_type(value: SSAValue) -> TensorType:

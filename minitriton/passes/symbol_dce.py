@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolOpInterface
 
@@ -32,7 +43,15 @@ def is_private(op: Operation) -> bool:
     return isinstance(visibility, StringAttr) and visibility.data == "private"
 
 
+_WITHOUT_NAMES: frozenset[type[Attribute]] = frozenset(
+    {IntegerAttr, StringAttr, UnitAttr, TensorType, IntegerType, FunctionType}
+)
+"""Attributes that refer to no symbol: most of those that there are, whose class is found out sooner than that it is none of the others."""
+
+
 def _references(attr: Attribute) -> list[str]:
+    if attr.__class__ in _WITHOUT_NAMES:
+        return []
     if isinstance(attr, SymbolRefAttr):
         return [attr.root_reference.data]
     if instance_of(attr, ArrayAttr):
@@ -48,7 +67,8 @@ def referenced_symbols(op: Operation) -> set[str]:
     for inner in ops_in(op):
         for attributes in (inner.properties, inner.attributes):
             for attr in attributes.values():
-                found.update(_references(attr))
+                if attr.__class__ not in _WITHOUT_NAMES:
+                    found.update(_references(attr))
     return found
 
 
@@ -61,7 +81,8 @@ def erase_dead_symbols(module: ModuleOp) -> None:
             symbols[name] = op
     if not symbols:
         return
-    pending = [op for op in module.body.ops if op not in symbols.values()]
+    private = set(symbols.values())
+    pending = [op for op in module.body.ops if op not in private]
     live: set[str] = set()
     while pending:
         for name in referenced_symbols(pending.pop()):

@@ -23,7 +23,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import OpResult, SSAValue
 
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.narrowing import instance_of
@@ -50,7 +50,7 @@ class TransposeByCopies(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Change the layout of every such load."""
         warps, threads = num_warps(op), threads_per_warp(op)
-        for alloc in [found for found in ops_in(op) if isinstance(found, ttg.LocalAllocOp) and found.operands]:
+        for alloc in [found for found in ops_of(op, ttg.LocalAllocOp) if found.operands]:
             load = _load_of(alloc.operands[0])
             layout = _layout_for(alloc, load, warps, self.along_k) if load is not None and threads == _LANES else None
             if load is not None and layout is not None:

@@ -173,6 +173,8 @@ def splat_to(attr: Attribute, type: Attribute) -> Attribute | None:
 
 def constant_key(attr: Attribute) -> Hashable:
     """Equal exactly for attributes that denote the same constant, bit for bit and type for type."""
+    if attr.__class__ is IntegerAttr:
+        return attr
     if instance_of(attr, FloatAttr):
         return (attr.type, struct.pack("<d", attr.value.data))
     if instance_of(attr, DenseIntOrFPElementsAttr):

@@ -35,7 +35,7 @@ from minitriton.analysis.axis_info.fact import HINTS, AxisInfo, join, unknown, w
 from minitriton.analysis.axis_info.rules import RULES
 from minitriton.analysis.axis_info.types import pointee_bytes, rank_of, splat_integer
 from minitriton.analysis.dataflow import ForwardDataflow
-from minitriton.analysis.operations import ops_in
+from minitriton.analysis.operations import ops_of
 from minitriton.dialects import tt
 from minitriton.dialects.attribute_values import elements
 from minitriton.dialects.facts import Function
@@ -214,9 +214,8 @@ def _name(function: Operation) -> str:
 def _calls_by_function(functions: dict[str, Operation]) -> dict[str, list[Operation]]:
     calls: dict[str, list[Operation]] = {}
     for function in functions.values():
-        for op in ops_in(function):
-            if isinstance(op, tt.CallOp | func.CallOp):
-                calls.setdefault(op.callee.string_value(), []).append(op)
+        for op in ops_of(function, tt.CallOp, func.CallOp):
+            calls.setdefault(op.callee.string_value(), []).append(op)
     return calls
 
 

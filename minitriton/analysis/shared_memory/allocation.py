@@ -232,8 +232,8 @@ def _assign_offsets(buffers: list[Buffer]) -> int:
 
 def read_offsets(module: ModuleOp) -> Allocation:
     """An allocation of which only the places are known, as an earlier pass has written them."""
-    offsets = {op: op.attributes.get(ALLOCATION_OFFSET) for op in ops_in(module)}
-    return Allocation(offsets={op: at.value.data for op, at in offsets.items() if isinstance(at, IntegerAttr)})
+    offsets = ((op, op.attributes[ALLOCATION_OFFSET]) for op in ops_in(module) if ALLOCATION_OFFSET in op.attributes)
+    return Allocation(offsets={op: at.value.data for op, at in offsets if isinstance(at, IntegerAttr)})
 
 
 def read_allocation(module: ModuleOp, scratch_bytes: ScratchBytes) -> Allocation:
@@ -243,7 +243,7 @@ def read_allocation(module: ModuleOp, scratch_bytes: ScratchBytes) -> Allocation
         placed = allocation.functions[function] = FunctionAllocation(function, callees)
         for op in ops_in(function):
             offset = op.attributes.get(ALLOCATION_OFFSET)
-            if not isinstance(offset, IntegerAttr):
+            if offset is None or not isinstance(offset, IntegerAttr):
                 continue
             is_explicit, size = isinstance(op, LocalAllocOp), op.attributes.get(ALLOCATION_SIZE)
             if is_explicit:

@@ -13,7 +13,15 @@ from operator import attrgetter
 from typing import Any, cast
 
 from xdsl.dialects import llvm as L
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from minitriton.codegen import registers
@@ -112,7 +120,7 @@ def constant(f: FunctionLowering, op: arith.ConstantOp) -> None:
 def _fp8_bits(type_: Attribute) -> Callable[[Any], float]:
     """Numbers of `type_` as LLVM constants: those of the fp8 types, which LLVM lacks, as their bits."""
     element = type_.element_type if instance_of(type_, TensorType) else type_
-    if not isinstance(element, AnyFloat) or element.bitwidth != 8:
+    if element.__class__ is IntegerType or not isinstance(element, AnyFloat) or element.bitwidth != 8:
         return lambda number: number
     return lambda number: int.from_bytes(element.pack((number,)), "little")
 

@@ -118,6 +118,7 @@ def _bfloat16(number: float) -> int:
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
 
+_PLAIN_TEXT = re.compile(r"[ !#-\[\]-~]*")
 _PLAIN_SYMBOL = re.compile(r"[A-Za-z$._][A-Za-z$._0-9-]*")
 
 
@@ -128,6 +129,8 @@ def symbol_text(name: str) -> str:
 
 def escaped(name: str) -> str:
     """A text inside quotes: what is not plain is written as the bytes of its UTF-8."""
+    if _PLAIN_TEXT.fullmatch(name):
+        return name
     return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in name.encode(errors="replace"))
 
 

@@ -68,7 +68,7 @@ class IntrinsicOp(IRDLOperation, ABC):
 
 def lanes(type_: Attribute) -> int:
     """Registers of a value: the lanes of a vector, 1 for a scalar."""
-    return type_.shape.data[0].data if instance_of(type_, VectorType) else 1
+    return type_.shape.data[0].data if type_.__class__ is VectorType and instance_of(type_, VectorType) else 1
 
 
 def lane_type(type_: Attribute) -> Attribute:

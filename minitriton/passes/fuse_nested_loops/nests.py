@@ -27,7 +27,7 @@ def find_loop_nests(container: Operation) -> list[LoopNode]:
     """The outermost loops of all trees inside `container`; a tree follows those that end in it."""
     found: list[LoopNode] = []
     for op in nested_ops(container):
-        if isinstance(op, scf.ForOp):
+        if op.__class__ is scf.ForOp and isinstance(op, scf.ForOp):
             root = LoopNode(op)
             _add_children(root, op, found)
             found.append(root)
