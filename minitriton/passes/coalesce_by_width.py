@@ -95,7 +95,7 @@ class CoalesceByWidth(Pass):
 
 
 def _access(op: Operation) -> _BlockedAccess | None:
-    if op.__class__ is not tt.LoadOp and op.__class__ is not tt.StoreOp:
+    if op.__class__ not in (tt.LoadOp, tt.StoreOp) or not isinstance(op, (tt.LoadOp, tt.StoreOp)):
         return None
     type_ = operand_at(op, 0).type
     if not instance_of(type_, TensorType):
