@@ -28,16 +28,15 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType, UnitAttr, i64
 from xdsl.ir import OpResult, Region, SSAValue
 
+from minitriton.analysis.axis_info.access import access_shape
 from minitriton.dialects import arith, tt, ttng
 from minitriton.dialects.facts.launch import num_warps
 from minitriton.dialects.facts.opaque import OPAQUE
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import last_op_of
-from minitriton.layouts.encodings import Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import body_ops, loops_in
 from minitriton.passes.pipelining.overlap_products import OTHER_REGISTERS, REGISTERS
-from minitriton.passes.tensor_layouts import layout_of_tensor
 from minitriton.rewriting.constants import constant_attr, number_of
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_defined_outside
@@ -106,8 +105,7 @@ def _pointers(moved: Sequence[_MovedPointer], threads: int) -> int:
     for pointer in moved:
         type_ = pointer.move.result.type
         assert instance_of(type_, TensorType)
-        layout = layout_of_tensor(pointer.move.result)
-        together = layout.size_per_thread[layout.order[0]] if isinstance(layout, Blocked) else 1
+        together = access_shape(type_).contiguous_per_thread
         count += max(1, prod(type_.get_shape()) // (threads * together))
     return count
 
