@@ -162,16 +162,14 @@ class Store:
 
     def records(self, kernel: str | None = None) -> Iterator[Record]:
         """All records of this compiler, or of one kernel, in no particular order."""
+        of, given = ("compiler = ?", (self.compiler,))
+        if kernel is not None:  # a condition that the primary key can look up: else each kernel reads the whole file
+            of, given = ("compiler = ? AND kernel = ?", (self.compiler, kernel))
         metrics: dict[tuple[str, str], dict[str, float]] = {}
-        for name, program, text in self._db.execute(
-            "SELECT kernel, program, numbers FROM metrics WHERE compiler = ? AND (? IS NULL OR kernel = ?)",
-            (self.compiler, kernel, kernel),
-        ):
+        for name, program, text in self._db.execute(f"SELECT kernel, program, numbers FROM metrics WHERE {of}", given):
             metrics.setdefault((name, program), {}).update(json.loads(text))
         rows = self._db.execute(
-            "SELECT kernel, pipeline, class, culprit, reason, program, own FROM points WHERE compiler = ? "
-            "AND (? IS NULL OR kernel = ?)",
-            (self.compiler, kernel, kernel),
+            f"SELECT kernel, pipeline, class, culprit, reason, program, own FROM points WHERE {of}", given
         )
         for name, pipeline, result, culprit, reason, program, own in rows:
             found = metrics.get((name, program), {})
