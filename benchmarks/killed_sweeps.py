@@ -151,11 +151,12 @@ def kill_worker(trial: Trial) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that `pid` started."""
+    """The processes that `pid` started, and those that they did: the one that starts workers, and workers."""
     try:
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        own = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except FileNotFoundError:
         return []
+    return [*own, *(one for child in own for one in children_of(child))]
 
 
 def run(trial: Trial, kills: int, sweeps: int, kill: Callable[[Trial], bool], started: Callable[[Trial], bool]) -> None:

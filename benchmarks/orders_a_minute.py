@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minitriton import lab
+from minitriton.lab.sweeping.fork_server import stop
 
 KERNELS = (
     "running_sums", "suffix_sums", "segmented_sums", "cube_sums", "extremes_with_places", "bit_reductions", "product",
@@ -78,6 +79,7 @@ def run(kind: str, orders: int, jobs: int, workers: int) -> Timed:
             progress=lambda _: answers.append(time.monotonic()),
         )
     end = time.monotonic()
+    stop()  # whose processor time, and that of its processes, is counted once it has ended
     used, passed, jobs = processor_seconds() - before, end - start, workers or jobs
     print(
         f"{kind}, {jobs}: {len(table)} orders, {60 * len(table) / passed:,.0f} a minute by the clock ({passed:.1f} s, the first answer after "

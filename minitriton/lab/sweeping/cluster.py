@@ -18,7 +18,7 @@ from minitriton.errors import MinitritonError
 from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.store import Store
-from minitriton.lab.sweeping.workers import Bench, Drawn, PointBatch, Work, nothing_drawn
+from minitriton.lab.sweeping.workers import Bench, Drawn, Judged, PointBatch, Work, nothing_drawn
 
 GPU = {"GPU": 1}
 """What a worker must have that times."""
@@ -68,7 +68,7 @@ class ClusterWorkers:
 
     def judge(
         self, batches: Iterable[PointBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
-    ) -> Iterator[int]:
+    ) -> Iterator[Judged]:
         """Has `batches` judged or measured, and the batches that `drawn` makes of points that were drawn. Raises `MinitritonError` where
         no worker can."""
         as_completed = importlib.import_module("distributed").as_completed
@@ -90,8 +90,9 @@ class ClusterWorkers:
                 if error is None and batch.drawing is not None:
                     submit(drawn(batch.reference, future.result().drawn))
                 elif error is None:
-                    self._write(store, batch, future.result())
-                    yield len(batch.pipelines)
+                    found: BatchAnswer = future.result()
+                    self._write(store, batch, found)
+                    yield Judged(len(batch.pipelines), found.records)
                 elif type(error).__name__ != "KilledWorker" or batch.drawing is not None:
                     raise error
                 elif len(batch.pipelines) == 1:
@@ -134,8 +135,10 @@ class ClusterWorkers:
             store.add(found.records, found.programs)
 
     @staticmethod
-    def _crashed(store: Store, batch: PointBatch, error: BaseException) -> int:
-        if not batch.measure:
-            reason = f"its workers ended: {str(error).splitlines()[0][:200]}"
-            store.add([Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)])
-        return 1
+    def _crashed(store: Store, batch: PointBatch, error: BaseException) -> Judged:
+        if batch.measure:
+            return Judged(1)
+        reason = f"its workers ended: {str(error).splitlines()[0][:200]}"
+        record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
+        store.add([record])
+        return Judged(1, [record])

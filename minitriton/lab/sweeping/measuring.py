@@ -95,8 +95,8 @@ def add_groups(
             ]
         total, done, since = sum(len(b.pipelines) for b in batches), 0, time.monotonic()
         if batches:
-            for count in workers.judge(batches, at_once=1 if group == "time" else None):
-                done += count
+            for judged in workers.judge(batches, at_once=1 if group == "time" else None):
+                done += judged.done
                 if progress is not None:
                     progress(f"{group}: {progress_text(done, total, since)}")
 

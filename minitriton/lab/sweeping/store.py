@@ -3,11 +3,15 @@
 A point is kept once: by compiler, kernel and pipeline. What a transaction has written survives the death of its process; what it has
 not is done again. Beside the points: each different program once, so that it can be assembled and launched again, and what was
 measured of it, group by group.
+
+One process writes at a time, so that a row is small: a pipeline of 70 passes is 70 characters, each the number of a pass's text in
+`steps` (`canonicalize`, `cse`, ...), and is looked up by a digest.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import sqlite3
 import zlib
@@ -19,7 +23,7 @@ from minitriton.lab.sweeping.judging import Class, Record
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.runtime.cache import compiler_fingerprint
 
-VERSION = 2
+VERSION = 3
 _WAIT_SECONDS = 60
 
 _SCHEMA = """
@@ -28,11 +32,15 @@ CREATE TABLE IF NOT EXISTS kernels (
     compiler TEXT NOT NULL, kernel TEXT NOT NULL, reference TEXT NOT NULL, own TEXT NOT NULL,
     PRIMARY KEY (compiler, kernel)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS subjects (
+    subject INTEGER PRIMARY KEY, compiler TEXT NOT NULL, kernel TEXT NOT NULL, UNIQUE (compiler, kernel)
+);
+CREATE TABLE IF NOT EXISTS steps (step INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS points (
-    compiler TEXT NOT NULL, kernel TEXT NOT NULL, pipeline TEXT NOT NULL,
+    subject INTEGER NOT NULL, digest BLOB NOT NULL, pipeline TEXT NOT NULL,
     class TEXT NOT NULL, culprit TEXT NOT NULL, reason TEXT NOT NULL, program TEXT NOT NULL, own TEXT NOT NULL,
-    PRIMARY KEY (compiler, kernel, pipeline)
-) WITHOUT ROWID;
+    UNIQUE (subject, digest)
+);
 CREATE TABLE IF NOT EXISTS programs (
     compiler TEXT NOT NULL, kernel TEXT NOT NULL, program TEXT NOT NULL, ptx BLOB, about TEXT, cubin BLOB,
     PRIMARY KEY (compiler, kernel, program)
@@ -46,6 +54,11 @@ CREATE TABLE IF NOT EXISTS metrics (
 JUDGED = "judged"
 """The group of numbers that judging a point gives; others are added later."""
 
+_DIGEST_BYTES = 12
+_FIRST_CHARACTER = 0x20
+_SURROGATES = range(0xD800, 0xE000)
+"""Characters that no text may have."""
+
 
 class Store:
     """The file at `path`, made if it is not there. `compiler` tells records of different compilers apart.
@@ -55,6 +68,10 @@ class Store:
 
     def __init__(self, path: str | Path, compiler: str) -> None:
         self.path, self.compiler = Path(path), compiler
+        self._subjects: dict[str, int] = {}
+        self._steps = _StepNumbers()
+        self._counted: set[tuple[str, str]] = set()
+        """Kernels and programs whose numbers this process has written."""
         try:
             self._db = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -77,19 +94,50 @@ class Store:
         """Writes `records`, and what assembling and launching their `programs` again takes, in one transaction; points that are
         there already stay as they are."""
         rows = list(records)
-        points = sorted(
-            (self.compiler, r.kernel, r.pipeline, str(r.result), r.culprit, r.reason, r.program, json.dumps(r.own))
-            for r in rows
-        )
         counted = {(r.kernel, r.program): r.metrics for r in rows if r.program}
-        numbers = [(self.compiler, *of, JUDGED, json.dumps(found)) for of, found in counted.items()]
+        fresh = counted.keys() - self._counted
+        numbers = [(self.compiler, *of, JUDGED, json.dumps(counted[of])) for of in sorted(fresh)]
         texts = [
             (self.compiler, p.kernel, p.digest, zlib.compress(p.ptx.encode()), json.dumps(p.about())) for p in programs
         ]
+        self._number(rows)
+        points = [self._row(record) for record in rows]
         with self._transaction():  # others wait for this: all that can be done before is
             self._db.executemany("INSERT OR IGNORE INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?)", points)
             self._db.executemany("INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?)", numbers)
             self._db.executemany("INSERT OR IGNORE INTO programs VALUES (?, ?, ?, ?, ?, NULL)", texts)
+        self._counted |= fresh
+
+    def _row(self, record: Record) -> tuple[object, ...]:
+        return (
+            self._subjects[record.kernel], _digest(record.pipeline), self._steps.written(record.pipeline),
+            str(record.result), record.culprit, record.reason, record.program, json.dumps(record.own),
+        )  # fmt: skip
+
+    def _number(self, rows: Iterable[Record]) -> None:
+        """Gives the kernels and steps of `rows` that have no number one, which stays theirs."""
+        kernels = {r.kernel for r in rows} - self._subjects.keys()
+        steps = {step for r in rows for step in self._steps.without_number(r.pipeline)}
+        if kernels or steps:
+            with self._transaction():
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO subjects (compiler, kernel) VALUES (?, ?)",
+                    [(self.compiler, kernel) for kernel in sorted(kernels)],
+                )
+                self._db.executemany("INSERT OR IGNORE INTO steps (text) VALUES (?)", [(s,) for s in sorted(steps)])
+            self._read_numbers()
+
+    def _read_numbers(self) -> None:
+        self._subjects = dict(
+            self._db.execute("SELECT kernel, subject FROM subjects WHERE compiler = ?", (self.compiler,))
+        )
+        self._steps.read(self._db.execute("SELECT step, text FROM steps"))
+
+    def _subject(self, kernel: str) -> int | None:
+        """The number of `kernel`; None before its first point."""
+        if kernel not in self._subjects:
+            self._read_numbers()
+        return self._subjects.get(kernel)
 
     def add_metrics(self, kernel: str, group: str, numbers: Mapping[str, dict[str, float]]) -> None:
         """Writes what was measured of programs of `kernel`, by digest, in place of what was known of the group."""
@@ -150,34 +198,40 @@ class Store:
 
     def known(self, kernel: str) -> set[str]:
         """The pipelines of `kernel` that have a record."""
-        rows = self._db.execute(
-            "SELECT pipeline FROM points WHERE compiler = ? AND kernel = ?", (self.compiler, kernel)
-        )
-        return {pipeline for (pipeline,) in rows}
+        rows = self._db.execute("SELECT pipeline FROM points WHERE subject = ?", (self._subject(kernel),)).fetchall()
+        return {self._text(pipeline) for (pipeline,) in rows}
 
     def known_of(self, kernel: str, pipelines: Iterable[str]) -> set[str]:
         """Those of `pipelines` that have a record."""
-        ask = "SELECT 1 FROM points WHERE compiler = ? AND kernel = ? AND pipeline = ?"
-        return {p for p in pipelines if self._db.execute(ask, (self.compiler, kernel, p)).fetchone()}
+        ask, subject = "SELECT 1 FROM points WHERE subject = ? AND digest = ?", self._subject(kernel)
+        return {p for p in pipelines if self._db.execute(ask, (subject, _digest(p))).fetchone()}
+
+    def _text(self, written: str) -> str:
+        try:
+            return self._steps.text(written)
+        except KeyError:  # of another process, since they were read
+            self._read_numbers()
+            return self._steps.text(written)
 
     def records(self, kernel: str | None = None) -> Iterator[Record]:
         """All records of this compiler, or of one kernel, in no particular order."""
+        # conditions that a key can look up: else each kernel of a sweep reads the whole file
         of, given = ("compiler = ?", (self.compiler,))
-        if kernel is not None:  # a condition that the primary key can look up: else each kernel reads the whole file
+        if kernel is not None:
             of, given = ("compiler = ? AND kernel = ?", (self.compiler, kernel))
         metrics: dict[tuple[str, str], dict[str, float]] = {}
         for name, program, text in self._db.execute(f"SELECT kernel, program, numbers FROM metrics WHERE {of}", given):
             metrics.setdefault((name, program), {}).update(json.loads(text))
-        rows = self._db.execute(
-            f"SELECT kernel, pipeline, class, culprit, reason, program, own FROM points WHERE {of}", given
-        )
-        for name, pipeline, result, culprit, reason, program, own in rows:
-            found = metrics.get((name, program), {})
-            yield Record(name, pipeline, Class(result), culprit, reason, program, found, json.loads(own))
+        ask = "SELECT pipeline, class, culprit, reason, program, own FROM points WHERE subject = ?"
+        for name, subject in self._db.execute(f"SELECT kernel, subject FROM subjects WHERE {of}", given).fetchall():
+            for pipeline, result, culprit, reason, program, own in self._db.execute(ask, (subject,)):
+                found = metrics.get((name, program), {})
+                text = self._text(pipeline)
+                yield Record(name, text, Class(result), culprit, reason, program, found, json.loads(own))
 
     def compilers(self) -> list[str]:
         """Whose records the file holds."""
-        return [name for (name,) in self._db.execute("SELECT DISTINCT compiler FROM points ORDER BY compiler")]
+        return [name for (name,) in self._db.execute("SELECT DISTINCT compiler FROM subjects ORDER BY compiler")]
 
     def close(self) -> None:
         """Ends the connection."""
@@ -188,6 +242,41 @@ class Store:
             f"cannot use the store {self.path}: {error}",
             help="is it a file that a sweep wrote, in a folder that can be written, with room on the disk?",
         )
+
+
+class _StepNumbers:
+    """Pipelines in a character a step: `canonicalize,cse,canonicalize` as `!"!`, as the table `steps` numbers their texts."""
+
+    def __init__(self) -> None:
+        self._characters: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+
+    def read(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Takes the table over."""
+        self._characters = {text: _character(number) for number, text in rows}
+        self._texts = {character: text for text, character in self._characters.items()}
+
+    def without_number(self, pipeline: str) -> list[str]:
+        """The steps of `pipeline` that are not in the table."""
+        return [step for step in pipeline.split(",") if step not in self._characters]
+
+    def written(self, pipeline: str) -> str:
+        """`pipeline` as it is kept."""
+        return "".join(map(self._characters.__getitem__, pipeline.split(",")))
+
+    def text(self, written: str) -> str:
+        """The pipeline that was `written`. Raises `KeyError` for a step that is not in the table."""
+        return ",".join(map(self._texts.__getitem__, written))
+
+
+def _character(number: int) -> str:
+    """Of a step's number, from 1 on: most have one byte."""
+    code = _FIRST_CHARACTER + number
+    return chr(code if code < _SURROGATES.start else code + len(_SURROGATES))
+
+
+def _digest(pipeline: str) -> bytes:
+    return hashlib.blake2b(pipeline.encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 def compiler_name() -> str:

@@ -101,6 +101,7 @@ class _Wanted:
     def __init__(self, store: Store, kernels: Iterable[Reference]) -> None:
         self.points: dict[str, set[str]] = {kernel.name: set() for kernel in kernels}
         self._known = {name: store.known(name) for name in self.points}
+        self._judged: dict[str, dict[str, Record]] = {name: {} for name in self.points}
         self.left = 0
         """Points that the store did not have."""
 
@@ -113,6 +114,18 @@ class _Wanted:
         left = [text for text in fresh if text not in known]
         self.left += len(left)
         return [PointBatch(reference, tuple(left[at : at + BATCH])) for at in range(0, len(left), BATCH)]
+
+    def add(self, records: Iterable[Record]) -> None:
+        """What was judged of them."""
+        for record in records:
+            self._judged[record.kernel][record.pipeline] = record
+
+    def records(self, name: str, store: Store, more_measured: bool) -> list[Record]:
+        """Of all points of a kernel, by their text: from the store where that has others besides, or `more_measured` of these."""
+        points, found = self.points[name], self._judged[name].values()
+        if more_measured or self._known[name] or len(found) != len(points):
+            found = (record for record in store.records(name) if record.pipeline in points)
+        return sorted(found, key=lambda record: record.pipeline)
 
 
 def _judged(
@@ -131,8 +144,9 @@ def _judged(
         else [batch for reference in plan.kernels for batch in wanted.batches(reference, given)]
     )
     done, since = 0, time.monotonic()
-    for count in workers.judge(batches, drawn=wanted.batches):
-        done += count
+    for judged in workers.judge(batches, drawn=wanted.batches):
+        done += judged.done
+        wanted.add(judged.records)
         if progress is not None:
             drawn = sum(map(len, wanted.points.values()))
             expected = len(plan.kernels) * plan.orders if drawing is not None else 0
@@ -141,9 +155,7 @@ def _judged(
     later = [group for group in groups if group in LATER]
     kernels = {reference.name: reference for reference in plan.kernels}
     add_groups(store, workers, kernels, later, wanted.points, progress)
-    records: list[Record] = []
-    for name, points in wanted.points.items():
-        records += sorted((r for r in store.records(name) if r.pipeline in points), key=lambda r: r.pipeline)
+    records = [record for name in wanted.points for record in wanted.records(name, store, bool(later))]
     own = {name: point for name, (_, point) in store.kernels().items() if name in wanted.points}
     store.close()
     return Table(records, seconds, wanted.left, own)

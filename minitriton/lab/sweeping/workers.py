@@ -13,17 +13,18 @@ import gc
 import itertools
 import os
 import socket
-import subprocess
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from minitriton.errors import MinitritonError
+from minitriton.lab import corpus
 from minitriton.lab.sweeping.drawing import Drawing
+from minitriton.lab.sweeping.fork_server import ForkedProcess, start
 from minitriton.lab.sweeping.judging import Class, Judge, Record
 from minitriton.lab.sweeping.machine import cubin_of
 from minitriton.lab.sweeping.measured import measured
@@ -31,6 +32,7 @@ from minitriton.lab.sweeping.point import Point
 from minitriton.lab.sweeping.program import KernelProgram
 from minitriton.lab.sweeping.references import Reference
 from minitriton.lab.sweeping.store import Store
+from minitriton.pass_registry import load_own_passes
 from minitriton.runtime.driver import has_gpu
 
 BATCH = 50
@@ -78,14 +80,23 @@ class PointBatch:
 
 @dataclass(frozen=True)
 class WorkerAnswer:
-    """What a process says of a batch: how many points are judged or measured, the processor seconds they took, what kept them from it; of a
-    drawing, the points drawn since the last answer, and whether there are `more`."""
+    """What a process says of a batch: how many points are judged or measured, the records it wrote of them, the processor seconds they took,
+    what kept them from it; of a drawing, the points drawn since the last answer, and whether there are `more`."""
 
     done: int = 0
+    records: Sequence[Record] = ()
     seconds: float = 0.0
     error: Exception | None = None
     drawn: tuple[str, ...] = ()
     more: bool = False
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What has become of a batch: how many points are judged or measured, and the records that were not in the store before."""
+
+    done: int
+    records: Sequence[Record] = ()
 
 
 Drawn = Callable[[Reference, Sequence[str]], list[PointBatch]]
@@ -104,6 +115,12 @@ class Work:
     store: Path
     compiler: str
     run: bool = True
+
+
+def prepare() -> None:
+    """What every process needs, before it is one: called once, by the process that is copied."""
+    load_own_passes()
+    corpus.names()
 
 
 def serve(descriptor: int) -> None:
@@ -126,29 +143,31 @@ def _judge_batches(work: Work, connection: Connection) -> None:
         start = time.process_time()
         try:
             if batch.drawing is not None:
-                points = bench.drawn(batch)
+                points, records = bench.drawn(batch), list[Record]()
                 while drawn := tuple(itertools.islice(points, BATCH)):
                     connection.send(WorkerAnswer(drawn=drawn, more=True))
                 done = 0
             else:
-                _answer(batch, bench, store)
+                records = _answer(batch, bench, store)
                 done = len(batch.pipelines)
-            connection.send(WorkerAnswer(done, time.process_time() - start))
+            connection.send(WorkerAnswer(done, records, time.process_time() - start))
         except Exception as error:
             if batch.measure == "time" and has_gpu():
                 raise  # a fault on the device leaves its process without one
-            connection.send(WorkerAnswer(0, time.process_time() - start, error))
+            connection.send(WorkerAnswer(0, (), time.process_time() - start, error))
 
 
-def _answer(batch: PointBatch, bench: Bench, store: Store) -> None:
-    """Writes what `bench` makes of a batch."""
+def _answer(batch: PointBatch, bench: Bench, store: Store) -> list[Record]:
+    """Writes what `bench` makes of a batch: the records that are new."""
     name = batch.reference.name
     if batch.measure:
         store.add_metrics(name, batch.measure, bench.measured(batch, store))
-        return
+        return []
     if batch.reference not in bench.own:
         store.add_kernel(name, batch.reference.text(), bench.own_point(batch.reference))
-    store.add(*bench.judged(batch, store.known_of(name, batch.pipelines)))
+    records, programs = bench.judged(batch, store.known_of(name, batch.pipelines))
+    store.add(records, programs)
+    return records
 
 
 class Bench:
@@ -215,7 +234,7 @@ class Bench:
 
 @dataclass
 class _Worker:
-    process: subprocess.Popen[bytes]
+    process: ForkedProcess
     connection: Connection
     batch: PointBatch | None = None
     since: float = 0.0
@@ -224,7 +243,7 @@ class _Worker:
 
 
 class WorkerProcesses:
-    """`jobs` processes. `judge(batches)` yields the number of points done as each batch ends."""
+    """`jobs` processes. `judge(batches)` yields what is `Judged` as each batch ends."""
 
     def __init__(self, work: Work, jobs: int, limit: float = 60.0) -> None:
         self.work, self.jobs, self.limit = work, jobs, limit
@@ -234,7 +253,7 @@ class WorkerProcesses:
 
     def judge(
         self, batches: Iterable[PointBatch], at_once: int | None = None, drawn: Drawn = nothing_drawn
-    ) -> Iterator[int]:
+    ) -> Iterator[Judged]:
         """Has `batches` judged by `at_once` processes at most, and the batches that `drawn` makes of points as they are drawn. Raises what
         a process could not do for any point, such as write the store."""
         waiting = _Waiting(batches)
@@ -242,9 +261,11 @@ class WorkerProcesses:
         try:
             self._workers = [self._start() for _ in range(min(most, waiting.expected()))]
             while waiting or any(worker.batch for worker in self._workers):
+                busy = Counter(worker.batch.reference for worker in self._workers if worker.batch is not None)
                 for worker in self._workers:
-                    if worker.batch is None and (batch := waiting.next_for(worker.kernels)) is not None:
+                    if worker.batch is None and (batch := waiting.next_for(worker.kernels, busy)) is not None:
                         self._give(worker, batch)
+                        busy[batch.reference] += 1
                 yield from self._collect(waiting, drawn)
         finally:
             self._end()
@@ -252,11 +273,12 @@ class WorkerProcesses:
     def _start(self) -> _Worker:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = f"from minitriton.lab.sweeping.workers import serve; serve({theirs.fileno()})"
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            process = subprocess.Popen(
-                [sys.executable, "-c", command], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL
-            )
+            try:
+                process = start(__name__, theirs.fileno())
+            except OSError as error:
+                raise MinitritonError(
+                    f"cannot start a process: {error}", help="what it prints says why; is there memory enough?"
+                ) from error
         connection = Connection(ours.detach())
         connection.send(self.work)
         return _Worker(process, connection)
@@ -266,7 +288,7 @@ class WorkerProcesses:
         worker.kernels.add(batch.reference)
         worker.connection.send(batch)
 
-    def _collect(self, waiting: _Waiting, drawn: Drawn) -> Iterator[int]:
+    def _collect(self, waiting: _Waiting, drawn: Drawn) -> Iterator[Judged]:
         """What processes have answered."""
         busy = {worker.connection: worker for worker in self._workers if worker.batch is not None}
         ready = [one for one in wait(list(busy), timeout=_SECONDS_BETWEEN_LOOKS) if isinstance(one, Connection)]
@@ -285,18 +307,20 @@ class WorkerProcesses:
                 waiting.put(drawn(worker.batch.reference, answer.drawn))
             if answer.more:
                 continue
+            if worker.batch.pipelines:
+                waiting.took(worker.batch.reference, answer.seconds)
             worker.batch = None
             self.cpu_seconds += answer.seconds
             if answer.error is not None:
                 raise answer.error
-            yield answer.done
+            yield Judged(answer.done, answer.records)
         for worker in busy.values():
             assert worker.batch is not None
             if time.monotonic() - worker.since > self.limit * worker.batch.points:
                 worker.process.kill()
                 yield self._lost(worker, waiting, _TOO_LONG)
 
-    def _lost(self, worker: _Worker, waiting: _Waiting, why: str) -> int:
+    def _lost(self, worker: _Worker, waiting: _Waiting, why: str) -> Judged:
         """Replaces `worker`; gives its batch out again in single points, or records the point that ends processes."""
         batch = worker.batch
         assert batch is not None
@@ -312,7 +336,7 @@ class WorkerProcesses:
         self._workers[self._workers.index(worker)] = fresh
         if not worker.is_ready:
             waiting.put([batch])
-            return 0
+            return Judged(0)
         if len(batch.singles()) == 1 and batch.tries >= (1 if why is _TOO_LONG else 2):
             if batch.drawing is not None:
                 raise MinitritonError(
@@ -320,15 +344,15 @@ class WorkerProcesses:
                     help="is there memory enough? What the processes print says more",
                 )
             if batch.measure:
-                return 1
+                return Judged(1)
             reason = f"{why} {self.limit:g} s" if why is _TOO_LONG else why
             record = Record(batch.reference.name, batch.pipelines[0], Class.CRASHED, "", reason)
             store = Store(self.work.store, self.work.compiler)
             store.add([record])
             store.close()
-            return 1
+            return Judged(1, [record])
         waiting.put(batch.singles())
-        return 0
+        return Judged(0)
 
     def _end(self) -> None:
         for worker in self._workers:
@@ -345,6 +369,7 @@ class _Waiting:
     def __init__(self, batches: Iterable[PointBatch]) -> None:
         self._by_kernel: dict[Reference, deque[PointBatch]] = {}
         self._taken: set[Reference] = set()
+        self._costs: dict[Reference, _BatchCost] = {}
         self.put(batches)
 
     def put(self, batches: Iterable[PointBatch]) -> None:
@@ -359,16 +384,44 @@ class _Waiting:
     def __bool__(self) -> bool:
         return any(self._by_kernel.values())
 
-    def next_for(self, kernels: set[Reference]) -> PointBatch | None:
-        """A batch of a kernel that the process knows, else of one that no process has begun, else of the one with most left."""
+    def took(self, reference: Reference, seconds: float) -> None:
+        """Says what a batch of a kernel has taken."""
+        known = self._costs.get(reference)
+        self._costs[reference] = _BatchCost(max(seconds, known.first if known else 0.0), seconds)
+
+    def next_for(self, kernels: set[Reference], busy: Mapping[Reference, int]) -> PointBatch | None:
+        """A batch of a kernel that the process knows, else of one that no process has begun, else of the one that takes longest yet, if
+        it is done sooner with one process more than the `busy` ones."""
         left = {reference: len(queue) for reference, queue in self._by_kernel.items() if queue}
-        if not left:
-            return None
-        own = [reference for reference in left if reference in kernels]
+        known = [reference for reference in left if reference in kernels]
         fresh = [reference for reference in left if reference not in self._taken]
-        chosen = own[0] if own else fresh[0] if fresh else max(left, key=left.__getitem__)
+        chosen = known[0] if known else fresh[0] if fresh else self._most_to_do(left, busy)
+        if chosen is None:
+            return None
         self._taken.add(chosen)
         return self._by_kernel[chosen].popleft()
+
+    def _most_to_do(self, left: Mapping[Reference, int], busy: Mapping[Reference, int]) -> Reference | None:
+        """The kernel whose batches take the processes at it the longest, of those that one more makes shorter: it begins with the states
+        that the others have already."""
+        seconds: dict[Reference, float] = {}
+        for reference, batches in left.items():
+            cost = self._costs.get(reference, _NO_BATCH_YET)
+            at_it = busy.get(reference, 0)
+            if batches * cost.last >= at_it * (cost.first - cost.last):
+                seconds[reference] = batches * cost.last / max(1, at_it)
+        return max(seconds, key=seconds.__getitem__, default=None)
+
+
+@dataclass(frozen=True)
+class _BatchCost:
+    """Processor seconds of a kernel's batches: the dearest, that of a process new to it, and the last."""
+
+    first: float
+    last: float
+
+
+_NO_BATCH_YET = _BatchCost(5.0, 1.0)
 
 
 def progress_text(done: int, total: int, since: float) -> str:
