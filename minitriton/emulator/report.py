@@ -45,7 +45,8 @@ class Finding:
 @dataclass
 class Traffic:
     """Accesses of one memory instruction: warp-level `requests`, `bytes` asked for, 32-byte `sectors` and 128-byte `lines` touched in
-    global memory, `wavefronts` (passes over the banks) in shared memory and how many of them conflicts cost."""
+    global memory, `wavefronts` (passes over the banks) in shared memory and how many of them conflicts cost. `space` is that of the address
+    first accessed: a `cp.async` has sectors in global memory and passes over the banks that it writes."""
 
     space: str
     requests: int = 0

@@ -98,7 +98,7 @@ def _add(counts: LineCounts, instruction: Instruction, report: Report) -> None:
         counts.sectors += traffic.sectors
         counts.bytes += traffic.bytes
         counts.wasted += max(0, traffic.sectors * SECTOR - traffic.bytes)
-    else:
+    if traffic.wavefronts:
         counts.shared_requests += traffic.requests
         counts.wavefronts += traffic.wavefronts
         counts.conflicts += traffic.conflicts

@@ -85,6 +85,17 @@ def test_copies_of_rows_are_spread_over_the_banks() -> None:
     assert most_in_a_bank(compiled(False, "minitriton-transpose-by-copies")) == 8
 
 
+@pytest.mark.parametrize("without, in_a_bank", [("", 2), ("minitriton-transpose-by-copies", 8)])
+def test_the_emulator_counts_passes_over_the_banks_of_copies(without: str, in_a_bank: int) -> None:
+    kernel = compiled(False, without)
+    rng = np.random.default_rng(0)
+    arguments = [rng.random((M, K), np.float32), rng.random((K, N), np.float32), np.zeros((M, N), np.float32)]
+    report = emulator.run(kernel.asm["ptx"], None, (1,), [*arguments, M, N, K, K, N, N], kernel.metadata.shared)
+    copies = [each.index for each in report.kernel.instructions if each.text.startswith("cp.async.ca")]
+    before_loop = [one for index in copies if (one := report.traffic.get(index)) and one.requests == 4]
+    assert before_loop and all(one.wavefronts == in_a_bank * one.requests for one in before_loop)
+
+
 @pytest.mark.parametrize("stages", [2, 3])
 def test_threads_that_turn_squares_move_16_bytes_at_a_time_and_meet_in_no_bank(stages: int) -> None:
     kernel = compiled(False, by_threads=True, stages=stages)

@@ -12,7 +12,7 @@ import numpy as np
 from minitriton.emulator.batch import Mask
 from minitriton.emulator.lanes import Lanes
 from minitriton.emulator.machine import Machine
-from minitriton.emulator.operations.memory import both, check_read, check_still_read, locate, measure
+from minitriton.emulator.operations.memory import both, check_read, check_still_read, locate, measure, measure_banks
 
 
 @dataclass
@@ -64,6 +64,8 @@ def copy_async(x: Machine, site: int, target: Lanes, source: Lanes, size: int, v
         if amount == size and len(chosen) == len(lanes) and x.memory.shadow is not None:
             sources = x.memory.shadow.copy_begins(offset[chosen], amount)
         data[np.searchsorted(lanes, chosen), :amount] = x.memory.bytes[offset[chosen][:, None] + np.arange(amount)]
+    if x.check:
+        measure_banks(x, site, place[lanes], size, lanes)
     state = _state(x)
     state.pending.append(ExecutedCopy(site, lanes, place[lanes], data, state.committed[lanes], sources))
     shared = x.shared

@@ -333,7 +333,15 @@ def measure(x: Machine, site: int, space: str, offset: np.ndarray, lanes: np.nda
         traffic.lines += lines
         note_reach(x, site, place, size, who)
     else:
-        total, conflicts = access_cost.wavefronts(place % x.shared.stride, size, warp, x.lane[who])
+        measure_banks(x, site, place, size, who)
+
+
+def measure_banks(x: Machine, site: int, place: np.ndarray, size: int, who: np.ndarray) -> None:
+    """Counts passes over the banks for what threads `who` [accesses] access at `place` in shared memory, also for an instruction that
+    copies from global memory to it."""
+    traffic = x.report.traffic.get(site)
+    if traffic is not None:
+        total, conflicts = access_cost.wavefronts(place % x.shared.stride, size, x.warp[who], x.lane[who])
         traffic.wavefronts += total
         traffic.conflicts += conflicts
 
