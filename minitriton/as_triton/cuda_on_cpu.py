@@ -180,22 +180,33 @@ def _answer_for_cuda(torch: ModuleType) -> None:
         )  # fmt: skip
 
     def constant(value: T) -> Callable[..., T]:
+        """A function of its own at every call: torch._dynamo refuses one that has two of torch's names."""
         return lambda *args, **options: value
 
-    nothing, none_used = constant(None), constant(0)
+    def get_rng_state(device: object = None) -> object:
+        return torch.get_rng_state()
+
+    def set_rng_state(state: object, device: object = None) -> None:
+        torch.set_rng_state(state)
+
+    def manual_seed(seed: int) -> None:
+        torch.default_generator.manual_seed(seed)
+
     stream = Stream()
     answers: dict[str, object] = {
-        "is_available": _available, "is_initialized": constant(True), "is_bf16_supported": constant(True), "init": nothing,
-        "device_count": constant(1), "current_device": none_used, "set_device": nothing, "synchronize": nothing, "get_device_name": constant(_NAME),
-        "get_device_capability": capability, "get_device_properties": properties, "empty_cache": nothing, "manual_seed": torch.default_generator.manual_seed,
-        "manual_seed_all": nothing, "memory_allocated": none_used, "max_memory_allocated": none_used, "memory_reserved": none_used,
-        "max_memory_reserved": none_used, "reset_peak_memory_stats": nothing, "mem_get_info": constant((_MEMORY, _MEMORY)), "ipc_collect": nothing,
-        "current_stream": constant(stream), "default_stream": constant(stream), "set_stream": nothing, "Stream": Stream, "Event": Event,
-        "device": _Within, "stream": _Within, "get_rng_state": torch.get_rng_state, "set_rng_state": torch.set_rng_state,
+        "is_available": _available, "get_device_capability": capability, "get_device_properties": properties, "manual_seed": manual_seed,
+        "get_rng_state": get_rng_state, "set_rng_state": set_rng_state, "Stream": Stream, "Event": Event, "device": _Within, "stream": _Within,
     }  # fmt: skip
+    constants: dict[str, object] = {
+        "is_initialized": True, "is_bf16_supported": True, "device_count": 1, "get_device_name": _NAME, "mem_get_info": (_MEMORY, _MEMORY),
+        "current_stream": stream, "default_stream": stream,
+        **dict.fromkeys(("init", "set_device", "synchronize", "empty_cache", "manual_seed_all", "reset_peak_memory_stats", "ipc_collect", "set_stream")),
+        **dict.fromkeys(("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), 0),
+    }  # fmt: skip
+    answers.update((name, constant(value)) for name, value in constants.items())
     for name, value in answers.items():
         setattr(torch.cuda, name, value)
-    torch.cpu.set_stream = nothing
+    torch.cpu.set_stream = constant(None)
     default = torch.set_default_device
     generator = torch.Generator
 

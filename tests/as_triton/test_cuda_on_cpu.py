@@ -42,6 +42,11 @@ TORCH_PROGRAM = KERNEL + textwrap.dedent("""
         end.record()
     assert start.elapsed_time(end) == 0
     assert torch.cuda.get_device_capability() == (9, 0)
+    state = torch.cuda.get_rng_state("cuda")
+    drawn = torch.rand(3, device="cuda")
+    torch.cuda.set_rng_state(state, "cuda")
+    assert torch.equal(drawn, torch.rand(3))
+    import torch._dynamo  # reads torch's functions by their names: one that has two names is an error there
     print("ran on", x.device, torch.randn(2, generator=torch.Generator(device="cuda").manual_seed(1), device="cuda").shape)
 """)
 
