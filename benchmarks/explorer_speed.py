@@ -5,7 +5,7 @@
 For each kernel, medians and worst of all rounds:
 
     start     from the command to the page, with every stage and difference in it; of that, after the compile's end
-    click     from a click to the frame that shows its answer, for each kind of click, each target once
+    click     from a click to the frame that shows its answer, for each kind of click, each target once; and what it takes of a processor
     edit      from "Compile" to the page of the new compile, what was looked at before and after its pass; less what the same
               compile takes in a warm process without the explorer; and until every other state and difference is there too
     file      bytes of the file that --html writes, and how long it takes to open
@@ -176,15 +176,24 @@ def measure_start(browser: Any, kernel: str, measured: Measured) -> None:
         )
 
 
+def main_thread_seconds(browser: Any) -> float:
+    """Processor time that the page's main thread has taken: other programs disturb it less than the time to the frame."""
+    metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+
+
 def measure_clicks(browser: Any, kernel: str, measured: Measured) -> None:
     """Every kind of click, on each target that is in sight; first in a page that is new."""
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     with served(*given(kernel)) as (address, _):
         page = Page(browser)
         page.open(address)
 
         def click(what: str, selector: str, index: int = 0, *, waits: bool = True) -> None:
+            before = main_thread_seconds(browser)
             took = browser.execute_async_script(CLICK, selector, index, waits) / 1e3
             measured.add(kernel, f"click: {what}", took, LIMITS["click"])
+            measured.add(kernel, "any click: processor time", main_thread_seconds(browser) - before, LIMITS["click"])
 
         for index in range(len(page.all("#passes li"))):
             click("a pass", "#passes li", index)
