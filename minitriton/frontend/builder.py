@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     Float8E4M3FNUZType,
     Float8E5M2FNUZType,
     Float8E5M2Type,
-    IntAttr,
     LocationAttr,
     NameLoc,
     StringAttr,
@@ -36,6 +35,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from minitriton.dialects.arith import ConstantOp
+from minitriton.dialects.places import file_line_col, named
 from minitriton.dialects.tt.types import pointer_type, tensor_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.language.dtypes import base_type, block_type, dtype
@@ -89,7 +89,7 @@ class Place:
 
     def attribute(self) -> FileLineColLoc:
         if self._attribute is None:
-            self._attribute = FileLineColLoc(self.file, IntAttr(self.line), IntAttr(self.column))
+            self._attribute = file_line_col(self.file, self.line, self.column)
         return self._attribute
 
 
@@ -101,7 +101,7 @@ def named_location(name: str, location: LocationAttr) -> NameLoc:
     key = (name, location)
     found = _named.get(key)
     if found is None:
-        found = _named[key] = NameLoc(StringAttr(name), location)
+        found = _named[key] = named(name, location)
     return found
 
 

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import SingleBlockImplicitTerminator
 
 from minitriton.analysis.operations import ops_in_block
-from minitriton.dialects import tt
+from minitriton.dialects import places, tt
 from minitriton.dialects.op_access import last_op_of, operand_values
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.canonicalize import canonicalization_patterns
@@ -152,10 +152,10 @@ def _relocate(region: Region, call_location: LocationAttr) -> None:
     def at_call(location: Attribute) -> CallSiteLoc:
         found = seen.get(id(location))
         if found is None:
-            if isinstance(location, CallSiteLoc):
-                found = CallSiteLoc(location.callee, at_call(location.caller))
+            if location.__class__ is CallSiteLoc and isinstance(location, CallSiteLoc):
+                found = places.at_call(location.callee, at_call(location.caller))
             else:
-                found = CallSiteLoc(location, call_location)
+                found = places.at_call(location, call_location)
             seen[id(location)] = found
         return found
 

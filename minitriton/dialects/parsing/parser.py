@@ -49,6 +49,7 @@ from minitriton.dialects.arith import splat_attr
 from minitriton.dialects.narrowing import instance_of, subclass_of
 from minitriton.dialects.parsing.lexer import TritonLexer
 from minitriton.dialects.parsing.upstream import PARSERS
+from minitriton.dialects.places import file_line_col
 from minitriton.dialects.tt.enums import IntegerEnumAttr
 
 NUMBERS = IntegerType | IndexType | AnyFloat
@@ -83,7 +84,7 @@ class TritonParser(Parser):
     def location_at(self, position: int) -> FileLineColLoc:
         """The place of a character of the text."""
         line = bisect_right(self._line_starts, position)
-        return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+        return file_line_col(self._file, line, position - self._line_starts[line - 1] + 1)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """The module of the text; ops that stand outside one are put into one."""
