@@ -43,6 +43,7 @@ from minitriton.codegen.types import I1, I32, VOID, lane_type, lanes, vector_typ
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.attribute_values import dense_elements
 from minitriton.dialects.narrowing import instance_of
+from minitriton.dialects.op_access import defining, operand_values
 
 _UNIT = UnitAttr()
 _NO_FLAGS = L.FastMathAttr(None)
@@ -60,6 +61,10 @@ _FCMP = {str(p): {"predicate": IntegerAttr(p.to_int(), 64), **_FAST_MATH} for p 
 
 _UNKNOWN = UnknownLoc()
 
+LONG = 256
+"""Lanes from which on a vector is remembered by what it was made of. LLVM takes time with the square of the lanes to find out that a lane of
+one is what was put there (a scan of 512 registers a thread: 190 ms of InstCombine; 2026-11-23); for short ones it is the quicker."""
+
 
 class Builder:
     """Appends ops to `block`; `location` is given to every op made.
@@ -67,7 +72,7 @@ class Builder:
     Constants, and what depends on nothing but the thread's number, go to `prologue`, which runs before everything else.
     """
 
-    __slots__ = ("_constants", "_extracted", "_splats", "block", "fusible", "location", "prologue")
+    __slots__ = ("_constants", "_extracted", "_parts", "_splats", "block", "fusible", "location", "prologue")
 
     def __init__(self, prologue: Block, body: Block):
         self.prologue = prologue
@@ -77,6 +82,8 @@ class Builder:
         self._constants: dict[tuple[object, ...], SSAValue] = {}
         self._extracted: dict[tuple[SSAValue, int], SSAValue] = {}
         self._splats: dict[tuple[SSAValue, int], SSAValue] = {}
+        self._parts: dict[SSAValue, tuple[SSAValue, ...]] = {}
+        """Of long vectors, the scalars or equally long vectors that they were made of."""
 
     def move_to(self, block: Block) -> None:
         """Goes on at the end of `block`. What was cached in the block before may not dominate it and is forgotten."""
@@ -275,6 +282,10 @@ class Builder:
         type_ = vector.type
         if not instance_of(type_, VectorType):
             return vector
+        parts = self._parts.get(vector)
+        if parts is not None:
+            part, place = divmod(index, lanes(type_) // len(parts))
+            return self.extract(parts[part], place)
         key = (vector, index)
         found = self._extracted.get(key)
         if found is None:
@@ -310,7 +321,23 @@ class Builder:
         vector = self.poison(vector_type(values[0].type, len(values)))
         for index, value in enumerate(values):
             vector = self.insert(vector, value, index)
+        return self._remembered(vector, values)
+
+    def _remembered(self, vector: SSAValue, parts: Sequence[SSAValue]) -> SSAValue:
+        if lanes(vector.type) >= LONG:
+            self._parts[vector] = tuple(parts)
         return vector
+
+    def erase_unused_vectors(self) -> None:
+        """Erases long vectors all of whose lanes were taken from what they were made of."""
+        for vector in reversed(self._parts):
+            unused = [vector]
+            while unused:
+                op = defining(unused.pop(), L.InsertElementOp, L.ShuffleVectorOp)
+                if op is not None and op.parent is not None and op.results[0].first_use is None:
+                    unused += operand_values(op)[:2]
+                    op.parent.erase_op(op)
+        self._parts.clear()
 
     def unpack(self, vector: SSAValue) -> list[SSAValue]:
         """The lanes of a vector."""
@@ -331,6 +358,17 @@ class Builder:
             return self.extract(vector, indices[0])
         if count == 1:
             return self.splat(vector, len(indices))
+        parts = self._parts.get(vector)
+        if parts is not None and min(indices) >= 0:
+            width = count // len(parts)
+            if (
+                len(indices) == width
+                and indices[0] % width == 0
+                and all(i == indices[0] + n for n, i in enumerate(indices))
+            ):
+                return parts[indices[0] // width]
+            if len(indices) * 4 <= count or width == 1:
+                return self.pack([self.extract(vector, i) for i in indices])
         return self.shuffle(vector, None, indices)
 
     def concat(self, parts: Sequence[SSAValue]) -> SSAValue:
@@ -348,7 +386,8 @@ class Builder:
                 joined.append(self.shuffle(last, None, [*range(count), *([-1] * count)]))
             level = joined
         wanted = sum(lanes(p.type) for p in parts)
-        return level[0] if lanes(level[0].type) == wanted else self.shuffle(level[0], None, range(wanted))
+        whole = level[0] if lanes(level[0].type) == wanted else self.shuffle(level[0], None, range(wanted))
+        return self._remembered(whole, parts)
 
     # Memory and aggregates --------------------------------------------------------------------------------------------
 

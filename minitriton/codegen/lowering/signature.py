@@ -82,6 +82,7 @@ def lower_function(module: ModuleLowering, function: Operation) -> Operation:
         f.b.branch(body)
     else:
         dispatch(f, f.workers, body)
+    f.b.erase_unused_vectors()
     results = [f.lowered_type(type_) for type_ in signature.outputs]
     output = VOID if not results else results[0] if len(results) == 1 else struct_type(*results)
     result = make(
