@@ -379,7 +379,7 @@ def validate_block_shape(shape: Sequence[object]) -> int:
     """The number of elements of a block. Raises for a shape that no block can have."""
     numel = 1
     for i, d in enumerate(shape):
-        if type(d) is not int:
+        if not isinstance(d, int):
             raise TypeError(f"Shape element {i} must have type `constexpr[int]`, got `constexpr[{type(d)}]")
         if d & (d - 1) or d < 1:
             raise ValueError(f"Shape element {i} must be a power of 2")

@@ -134,11 +134,11 @@ def _boundary_check(check: int | Sequence[int] | None, rank: int) -> tuple[int, 
     if check is None or check == ():
         return ()
     dims = several(check)
-    if any(type(d) is not int or not 0 <= d < rank for d in dims):
+    if any(not isinstance(d, int) or not 0 <= d < rank for d in dims):
         raise LanguageValueError(f"boundary_check names dimensions 0 to {rank - 1}, got {dims}")
     if len(set(dims)) != len(dims):
         raise LanguageValueError("Duplicate dimension in `boundary_check`")
-    return tuple(sorted(dims))
+    return tuple(sorted(map(int, dims)))
 
 
 def _load_block(
@@ -266,8 +266,9 @@ def make_block_ptr(
     steps = index_values(b, strides, wide=True)
     starts = index_values(b, offsets, wide=False)
     block, permutation = several(block_shape), several(order)
-    if any(type(size) is not int for size in block):
+    if not all(isinstance(size, int) for size in block):
         raise LanguageTypeError("Expected a list of constant integers (`int32_t` range) in `block_shape`")
+    block, permutation = tuple(map(int, block)), tuple(map(int, permutation))
     if sorted(permutation) != list(range(len(permutation))):
         raise LanguageValueError("Expected a permutation of (0, 1, ..., len(order)-1) in order")
     if len({len(sizes), len(steps), len(starts), len(block), len(permutation)}) != 1:

@@ -73,14 +73,14 @@ def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tens
         x = to_tensor(b, input)
         numbers = several(values)
         for i, v in enumerate(numbers):
-            if type(v) is not int:
+            if not isinstance(v, int):
                 raise LanguageTypeError(f"values element {i} must have type `constexpr[int]`, got `{v!r}`")
         rank = len(x.type.shape)
         if (max(1, rank) if scalar_allowed else rank) != len(numbers):
             raise LanguageValueError(f"Shape of input to {name} does not match the length of values")
         owner = x.handle.owner
         vector = cast_type("TensorType[IntegerType]", tensor_type((len(numbers),), i32))
-        promise = DenseIntOrFPElementsAttr.from_list(vector, numbers)
+        promise = DenseIntOrFPElementsAttr.from_list(vector, tuple(map(int, numbers)))
         if not isinstance(owner, Operation):
             if owner is b.block and isinstance(x.handle, BlockArgument):
                 b.argument_hints.append((x.handle, attribute, promise))

@@ -44,15 +44,16 @@ def shape_argument(shape: Sequence[Size]) -> tuple[int, ...]:
                 f"Shape element {i} must be a power of 2", f"round {size} up and mask the rest of the block"
             )
     validate_block_shape(shape)
-    return cast_type("tuple[int, ...]", shape)
+    return tuple(map(int, cast_type("tuple[int, ...]", shape)))
 
 
 def arange(b: IRBuilder, start: object, end: object) -> tensor:
     """The int32 values of `[start, end)`."""
-    if type(start) is not int or type(end) is not int:
+    if not isinstance(start, int) or not isinstance(end, int):
         raise LanguageValueError(
             "arange's arguments must be of type tl.constexpr", "annotate the parameter: `BLOCK: tl.constexpr`"
         )
+    start, end = int(start), int(end)
     if start >> 32 or end >> 32:
         raise LanguageValueError("arange must fit in int32")
     if end <= start:
@@ -124,7 +125,7 @@ def broadcast_to(b: IRBuilder, x: Operand, *shape: Size) -> tensor:
 
 def wrap_axis(axis: object, rank: int) -> int:
     """A dimension counted from 0, given from either end."""
-    if type(axis) is not int:
+    if not isinstance(axis, int):
         raise LanguageTypeError(f"an axis must be a compile-time integer, got {axis!r}")
     if not -rank <= axis < rank:
         raise LanguageValueError(f"invalid axis {axis}. Expected {-rank} <= axis < {rank}")
