@@ -15,7 +15,14 @@ from minitriton.dialects import tt
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.casts import cast, resize_integer, with_scalar
-from minitriton.frontend.semantic.values import broadcast_all, broadcast_pair, broadcast_to_shape, several, to_tensor
+from minitriton.frontend.semantic.values import (
+    broadcast_all,
+    broadcast_pair,
+    broadcast_to_shape,
+    is_integer,
+    several,
+    to_tensor,
+)
 from minitriton.language import dtypes as dt
 from minitriton.language.dtypes import block_of, block_type, dtype, pointer_type
 from minitriton.language.values import Operand, tensor
@@ -134,7 +141,7 @@ def _boundary_check(check: int | Sequence[int] | None, rank: int) -> tuple[int, 
     if check is None or check == ():
         return ()
     dims = several(check)
-    if any(not isinstance(d, int) or not 0 <= d < rank for d in dims):
+    if any(not is_integer(d) or not 0 <= d < rank for d in dims):
         raise LanguageValueError(f"boundary_check names dimensions 0 to {rank - 1}, got {dims}")
     if len(set(dims)) != len(dims):
         raise LanguageValueError("Duplicate dimension in `boundary_check`")
@@ -266,7 +273,7 @@ def make_block_ptr(
     steps = index_values(b, strides, wide=True)
     starts = index_values(b, offsets, wide=False)
     block, permutation = several(block_shape), several(order)
-    if not all(isinstance(size, int) for size in block):
+    if not all(is_integer(size) for size in block):
         raise LanguageTypeError("Expected a list of constant integers (`int32_t` range) in `block_shape`")
     block, permutation = tuple(map(int, block)), tuple(map(int, permutation))
     if sorted(permutation) != list(range(len(permutation))):

@@ -16,7 +16,7 @@ from minitriton.dialects.tt.types import tensor_type
 from minitriton.frontend.builder import IRBuilder, ir_type
 from minitriton.frontend.errors import LanguageTypeError, LanguageValueError
 from minitriton.frontend.semantic.arithmetic import logical_not, or_
-from minitriton.frontend.semantic.values import binary_operands, several, to_tensor
+from minitriton.frontend.semantic.values import binary_operands, is_integer, several, to_tensor
 from minitriton.language import dtypes as dt
 from minitriton.language.values import Operand, Overloads, tensor
 from minitriton.language.values import tuple as language_tuple
@@ -73,7 +73,7 @@ def _hint(name: str, attribute: str, scalar_allowed: bool) -> Callable[..., tens
         x = to_tensor(b, input)
         numbers = several(values)
         for i, v in enumerate(numbers):
-            if not isinstance(v, int):
+            if not is_integer(v):
                 raise LanguageTypeError(f"values element {i} must have type `constexpr[int]`, got `{v!r}`")
         rank = len(x.type.shape)
         if (max(1, rank) if scalar_allowed else rank) != len(numbers):

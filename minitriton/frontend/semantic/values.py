@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 from typing import cast as cast_type
 
 from minitriton.dialects import tt
@@ -51,6 +51,11 @@ def several(given: T | Sequence[T]) -> tuple[T, ...]:
     if isinstance(given, (tuple, list)):
         return tuple(cast_type("Sequence[T]", given))
     return (cast_type("T", given),)
+
+
+def is_integer(given: object) -> TypeGuard[int]:
+    """Whether a kernel gave an integer known at compile time; booleans and enumerations of integers are some."""
+    return isinstance(given, int)
 
 
 def number_dtype(x: int | float | bool) -> dtype:
