@@ -77,6 +77,9 @@ def test_another_environment_has_another_server(module: str, monkeypatch: pytest
 def test_a_server_that_was_killed_is_replaced(module: str) -> None:
     first, to_first, before = started(module)
     os.kill(int(before[1]), signal.SIGKILL)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, pytest.raises(OSError, match="has ended"):
+        fork_server.start(module, theirs.fileno())
     second, to_second, after = started(module)
     assert before[0] != after[0]
     for connection in (to_first, to_second):

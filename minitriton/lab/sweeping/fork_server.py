@@ -61,16 +61,15 @@ class ForkedProcess:
 
 
 def start(module: str, descriptor: int) -> ForkedProcess:
-    """A process that runs `serve(descriptor)` of `module`, whose `prepare()` the server has run. Raises `OSError` where no process can be
-    started."""
+    """A process that runs `serve(descriptor)` of `module`, whose `prepare()` the server has run. Raises `OSError` where the
+    server ends before it says that there is one: there may be, so that another try needs another descriptor."""
     with _starting:
         server = _current_server(module)
         try:
             return ForkedProcess(server.ask("start", [descriptor, *_OUTPUTS]), server)
-        except OSError:  # killed since it was last asked
+        except OSError:
             server.close()
-        server = _current_server(module)
-        return ForkedProcess(server.ask("start", [descriptor, *_OUTPUTS]), server)
+            raise
 
 
 @dataclass

@@ -271,22 +271,30 @@ class WorkerProcesses:
             self._end()
 
     def _start(self) -> _Worker:
-        ours, theirs = socket.socketpair()
-        with theirs:
+        lost = 0
+        while True:
+            ours, theirs = socket.socketpair()
             try:
-                process = start(__name__, theirs.fileno())
-            except OSError as error:
-                raise MinitritonError(
-                    f"cannot start a process: {error}", help="what it prints says why; is there memory enough?"
-                ) from error
+                with theirs:
+                    process = start(__name__, theirs.fileno())
+                break
+            except OSError as error:  # what starts processes was killed, by chance or because it cannot begin
+                ours.close()
+                lost += 1
+                if lost == LOST_AT_START:
+                    raise MinitritonError(
+                        f"cannot start a process: {error}", help="what it prints says why; is there memory enough?"
+                    ) from error
         connection = Connection(ours.detach())
-        connection.send(self.work)
+        with contextlib.suppress(OSError):  # one that is killed at once is found when it does not answer
+            connection.send(self.work)
         return _Worker(process, connection)
 
     def _give(self, worker: _Worker, batch: PointBatch) -> None:
         worker.batch, worker.since = batch, time.monotonic()
         worker.kernels.add(batch.reference)
-        worker.connection.send(batch)
+        with contextlib.suppress(OSError):  # one that was killed while it had nothing to do
+            worker.connection.send(batch)
 
     def _collect(self, waiting: _Waiting, drawn: Drawn) -> Iterator[Judged]:
         """What processes have answered."""
