@@ -377,7 +377,8 @@ class _Waiting:
     def __init__(self, batches: Iterable[PointBatch]) -> None:
         self._by_kernel: dict[Reference, deque[PointBatch]] = {}
         self._taken: set[Reference] = set()
-        self._costs: dict[Reference, _BatchCost] = {}
+        self._seconds: dict[Reference, float] = {}
+        """What the last batch of each kernel took."""
         self.put(batches)
 
     def put(self, batches: Iterable[PointBatch]) -> None:
@@ -394,12 +395,11 @@ class _Waiting:
 
     def took(self, reference: Reference, seconds: float) -> None:
         """Says what a batch of a kernel has taken."""
-        known = self._costs.get(reference)
-        self._costs[reference] = _BatchCost(max(seconds, known.first if known else 0.0), seconds)
+        self._seconds[reference] = seconds
 
     def next_for(self, kernels: set[Reference], busy: Mapping[Reference, int]) -> PointBatch | None:
-        """A batch of a kernel that the process knows, else of one that no process has begun, else of the one that takes longest yet, if
-        it is done sooner with one process more than the `busy` ones."""
+        """A batch of a kernel that the process knows, else of one that no process has begun, else of the one that will keep the
+        `busy` ones longest."""
         left = {reference: len(queue) for reference, queue in self._by_kernel.items() if queue}
         known = [reference for reference in left if reference in kernels]
         fresh = [reference for reference in left if reference not in self._taken]
@@ -410,26 +410,12 @@ class _Waiting:
         return self._by_kernel[chosen].popleft()
 
     def _most_to_do(self, left: Mapping[Reference, int], busy: Mapping[Reference, int]) -> Reference | None:
-        """The kernel whose batches take the processes at it the longest, of those that one more makes shorter: it begins with the states
-        that the others have already."""
-        seconds: dict[Reference, float] = {}
-        for reference, batches in left.items():
-            cost = self._costs.get(reference, _NO_BATCH_YET)
-            at_it = busy.get(reference, 0)
-            if batches * cost.last >= at_it * (cost.first - cost.last):
-                seconds[reference] = batches * cost.last / max(1, at_it)
+        """The kernel whose batches take the processes at it the longest."""
+        seconds = {
+            reference: batches * self._seconds.get(reference, 1.0) / max(1, busy.get(reference, 0))
+            for reference, batches in left.items()
+        }
         return max(seconds, key=seconds.__getitem__, default=None)
-
-
-@dataclass(frozen=True)
-class _BatchCost:
-    """Processor seconds of a kernel's batches: the dearest, that of a process new to it, and the last."""
-
-    first: float
-    last: float
-
-
-_NO_BATCH_YET = _BatchCost(5.0, 1.0)
 
 
 def progress_text(done: int, total: int, since: float) -> str:
