@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from minitriton.compilation.pipeline_spec import format_pipeline, format_step, parse_pipeline
 from minitriton.errors import BrokenContract, IRError, MinitritonError, PipelineError
 from minitriton.pass_registry import Pass, Property, Step, registered_passes
-from minitriton.rewriting.snapshot import Snapshot
+from minitriton.rewriting.snapshot import IRSnapshot
 
 _TEXT = frozenset({Property.LLVM_IR, Property.PTX})
 """What only translations take."""
@@ -225,7 +225,7 @@ class _Repetition:
         self._first: dict[Step, int] = {}
         for index, step in enumerate(steps):
             self._first.setdefault(step, index)
-        self._snapshot: Snapshot | None = None
+        self._snapshot: IRSnapshot | None = None
         self._idle: set[Step] = set()
         """The passes that did nothing to the IR of the snapshot."""
 
@@ -247,7 +247,7 @@ class _Repetition:
 
     def _look(self, module: ModuleOp) -> bool:
         """Remembers `module` as it is. Whether that is not what was remembered."""
-        now = Snapshot(module)
+        now = IRSnapshot(module)
         if self._snapshot is not None and self._snapshot.is_same(now):
             return False
         self._snapshot = now

@@ -14,7 +14,7 @@ from minitriton.dialects.op_access import set_type
 from minitriton.dialects.text import parse_module
 from minitriton.pass_manager import PassManager, Pipeline
 from minitriton.pass_registry import Pass, register_pass
-from minitriton.rewriting.snapshot import Snapshot
+from minitriton.rewriting.snapshot import IRSnapshot
 
 TEXT = """
 tt.func @f(%a: i32, %b: i32, %c: i1) {
@@ -87,11 +87,11 @@ CHANGES: dict[str, Callable[[ModuleOp], object]] = {
 @pytest.mark.parametrize("what", CHANGES)
 def test_every_change_of_the_ir_shows(what: str) -> None:
     module = parse_module(TEXT)
-    then = Snapshot(module)
+    then = IRSnapshot(module)
     assert then.matches(module)
     CHANGES[what](module)
     assert not then.matches(module)
-    assert Snapshot(module).matches(module)
+    assert IRSnapshot(module).matches(module)
 
 
 @register_pass

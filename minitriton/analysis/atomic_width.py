@@ -12,13 +12,11 @@ from xdsl.ir import Attribute
 
 from minitriton.target.architectures import Architecture
 
-VECTOR_BITS = 128
-
 
 def most_at_once(kind: str, element: Attribute, architecture: Architecture) -> int:
     """Elements of type `element` that an atomic `kind` ("fadd", "max", ...) takes in one instruction."""
     if kind != "fadd" or (isinstance(element, BFloat16Type) and not architecture.has_bf16_atomics):
         return 1
     if architecture.has_vector_atomics and isinstance(element, (Float16Type, BFloat16Type, Float32Type)):
-        return VECTOR_BITS // element.bitwidth
+        return architecture.widest_access_bits // element.bitwidth
     return 2 if isinstance(element, Float16Type) else 1

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -29,14 +28,6 @@ DEFAULT_PTX_VERSION = 87
 
 SUPPORTED_PTX_VERSIONS = range(70, 89)
 """Versions whose names LLVM knows; an unknown feature would end the process."""
-
-
-@dataclass(frozen=True)
-class CompiledIR:
-    """What one LLVM module became."""
-
-    llvm_ir: str
-    ptx: str
 
 
 def ptx_version(options: CUDAOptions) -> int:
@@ -109,31 +100,6 @@ def emit(llvm_ir: str, machine: llvm.TargetMachine, *, fp_fusion: bool, keep_deb
     else:
         text = _CONTRACTIBLE.sub(r"\1 contract ", llvm_ir) if may_fuse(llvm_ir) else llvm_ir
     return finish_ptx(machine.emit_assembly(parse_llvm_ir(text, machine)), keep_debug=keep_debug)
-
-
-def compile_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> CompiledIR:
-    """Optimises and emits in one go. Text that is not `trusted` is read in a child process first."""
-    optimized = optimize_llvm_ir(text, target, options, trusted=trusted)
-    return CompiledIR(optimized, llvm_to_ptx(optimized, target, options))
-
-
-def optimize_llvm_ir(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> str:
-    """Optimised LLVM IR (Triton's `asm["llir"]`)."""
-    if not trusted:
-        llvm_session.check_in_child(text)
-    with llvm_session.LOCK:
-        machine = machine_for(target, options)
-        module = parse_llvm_ir(text, machine)
-        optimize(module, machine)
-        return str(module)
-
-
-def llvm_to_ptx(text: str, target: GPUTarget, options: CUDAOptions, *, trusted: bool = True) -> str:
-    """The PTX of a module that is optimised already."""
-    if not trusted:
-        llvm_session.check_in_child(text)
-    with llvm_session.LOCK:
-        return emit(text, machine_for(target, options), fp_fusion=options.enable_fp_fusion)
 
 
 def finish_ptx(ptx: str, *, keep_debug: bool = False) -> str:

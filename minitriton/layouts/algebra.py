@@ -178,57 +178,8 @@ class ColumnAction:
         """The values in the new order."""
         return [values[i] for i in self.source_indices()]
 
-    def inverse(self) -> ColumnAction:
-        """The action that undoes this one; needs a permutation."""
-        back = [0] * len(self.action)
-        for i, a in enumerate(self.action):
-            back[a] = i
-        return ColumnAction(tuple(back), self.in_dim, self.in_size_log2)
-
 
 def action_remove_broadcasted_regs(layout: LinearLayout) -> ColumnAction:
     """Drops the register bits that change nothing."""
     images = layout.bases["register"]
     return ColumnAction(tuple(i for i, basis in enumerate(images) if any(basis)), "register", len(images))
-
-
-def reg_perm_for_divide(a: LinearLayout, b: LinearLayout, left: bool) -> ColumnAction | None:
-    """The order of registers under which `a` may be divided by `b`: if any order works, this one does."""
-    mine = a.bases["register"]
-    b_at = _out_positions(a, b)
-    shifts = [0] * a.num_out_dims
-    for out, (dim, size) in enumerate(a.out_dims.items()):
-        quotient = size >> f2.log2(b.out_dims.get(dim, 1))
-        if not quotient:
-            return None
-        shifts[out] = 0 if left else f2.log2(quotient)
-    picked: list[int] = []
-    for theirs in b.bases["register"]:
-        want = tuple(theirs[at] << s if at >= 0 else 0 for at, s in zip(b_at, shifts, strict=True))
-        found = next((i for i, basis in enumerate(mine) if i not in picked and basis == want), None)
-        if found is None:
-            return None
-        picked.append(found)
-    rest = [i for i in range(len(mine)) if i not in picked]
-    return ColumnAction(tuple(picked + rest if left else rest + picked), "register", len(mine))
-
-
-def largest_vectorisation(
-    cvt: LinearLayout, bitwidth: int, max_vec_elems: int | None = None
-) -> tuple[int, ColumnAction]:
-    """The most elements one access of at most 128 bits moves, and the order of registers that makes them neighbours.
-
-    `cvt` maps `register, lane, warp[, block]` to `offset` (in elements). Given `max_vec_elems`, registers stay in order.
-    """
-    vec = 128 // bitwidth if max_vec_elems is None else max_vec_elems
-    while vec >= 1:
-        tile = LinearLayout.identity_1d(vec, "register", "offset")
-        action = reg_perm_for_divide(cvt, tile, left=True)
-        if (
-            action is not None
-            and (max_vec_elems is None or action.is_identity)
-            and divide_left(action.apply(cvt), tile) is not None
-        ):
-            return vec, action
-        vec //= 2
-    raise MinitritonError(f"no vector width fits elements of {bitwidth} bits")

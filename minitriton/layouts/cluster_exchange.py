@@ -23,8 +23,9 @@ from minitriton.layouts.encodings import DistributedEncoding, Linear
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import plan_access
 from minitriton.layouts.plans import ConversionPlan, PlannedMemoryAccess
-from minitriton.layouts.swizzling import MAX_VECTOR_BITS, optimal_swizzling_ld_st
+from minitriton.layouts.swizzling import optimal_swizzling_ld_st
 from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 THREAD_DIMS = ("register", "lane", "warp")
 
@@ -184,7 +185,7 @@ def _access(local: Columns, ranks: Columns, smem: LinearLayout, bitwidth: int) -
     A gap as long as a vector keeps elements of two CTAs from being taken for neighbours.
     """
     local_bits = smem.get_total_in_dim_size_log2()
-    bits = local_bits + f2.log2(MAX_VECTOR_BITS // 8)
+    bits = local_bits + f2.log2(WIDEST_ACCESS_BITS // 8)
     cvt = _over_cluster(local, local_bits).invert_and_compose(smem)
     all_ranks = {**ranks, "warp": [*ranks["warp"], *ranks["block"]]}
     bases = {

@@ -18,8 +18,8 @@ from minitriton.layouts import f2
 from minitriton.layouts.encodings import DistributedEncoding, PaddedShared, SharedEncoding
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.plans import PlannedAccess, PlannedMemoryAccess
-from minitriton.layouts.swizzling import MAX_VECTOR_BITS
 from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 
 def local_access(
@@ -137,7 +137,7 @@ def _vector_bits(
 ) -> list[int]:
     """The register bits whose offsets are 1, 2, 4, ... elements, as many as one access can take."""
     where = {registers[bit]: bit for bit in reversed(held)}
-    count = f2.log2(MAX_VECTOR_BITS // bitwidth)
+    count = f2.log2(WIDEST_ACCESS_BITS // bitwidth)
     if limit is not None:
         count = min(count, f2.log2(limit))
     for n in range(count, 0, -1):

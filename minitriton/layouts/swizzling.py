@@ -15,11 +15,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from minitriton.layouts import f2
-from minitriton.layouts.algebra import action_remove_broadcasted_regs, largest_vectorisation
 from minitriton.layouts.linear_layout import Bases, LinearLayout, unflatten
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 BANK_LINE_BITS = 32 * 32
-MAX_VECTOR_BITS = 128
 
 
 @lru_cache(maxsize=2048)
@@ -29,7 +28,7 @@ def optimal_swizzling_ld_st(src: LinearLayout, dst: LinearLayout, bitwidth: int)
     dst = dst.transpose_outs(list(src.out_dims))
     reg_src, reg_dst = src.flat_bases("register"), dst.flat_bases("register")
     lane_src, lane_dst = src.flat_bases("lane"), dst.flat_bases("lane")
-    vec = intersection_basis(reg_src, reg_dst, dim)[: f2.log2(MAX_VECTOR_BITS // bitwidth)]
+    vec = intersection_basis(reg_src, reg_dst, dim)[: f2.log2(WIDEST_ACCESS_BITS // bitwidth)]
     src_fills_bank: bool | None = None
     if (1 << len(vec)) * bitwidth < 32:
         vec, src_fills_bank = _fill_bank(src, dst, vec, f2.log2(32 // bitwidth), dim)
@@ -174,27 +173,3 @@ def complement_basis(basis: Iterable[int], dim: int) -> list[int]:
     """Unit vectors that complete `basis` to a basis of the whole space."""
     pivots = {row & -row for row in f2.reduced_rows(basis)}
     return [1 << i for i in range(dim) if 1 << i not in pivots]
-
-
-def bank_conflicts_ld_st(src: LinearLayout, dst: LinearLayout, smem: LinearLayout, bitwidth: int) -> tuple[int, int]:
-    """Extra wavefronts per access of `(loads to dst, stores from src)`; `smem` maps `vector, bank, segment[, reps]`."""
-    names = list(smem.out_dims)
-    wide = f2.log2(max(1, smem.get_in_dim_size("vector") * bitwidth // 32))
-    segment = smem.flat_bases("segment")
-
-    def conflicts(layout: LinearLayout) -> int:
-        lanes = layout.transpose_outs(names).flat_bases("lane")
-        return (1 << intersection_rank(segment, lanes[: len(lanes) - wide])) - 1
-
-    return conflicts(dst), conflicts(src)
-
-
-def bank_conflicts_mem_desc(reg: LinearLayout, smem: LinearLayout, bitwidth: int) -> int:
-    """Extra wavefronts per access when registers laid out as `reg` meet a buffer laid out as `smem` (from `offset`)."""
-    reg = action_remove_broadcasted_regs(reg).apply(reg)
-    vec, action = largest_vectorisation(reg.invert_and_compose(smem), bitwidth)
-    reg = action.apply(reg)
-    total = smem.get_total_in_dim_size()
-    bank = min(BANK_LINE_BITS // (vec * bitwidth), total // vec)
-    shaped = smem.reshape_ins({"vector": vec, "bank": bank, "segment": total // (bank * vec)})
-    return bank_conflicts_ld_st(reg, reg, shaped, bitwidth)[0]

@@ -18,12 +18,12 @@ from functools import lru_cache
 from minitriton.layouts import f2
 from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.swizzling import (
-    MAX_VECTOR_BITS,
     intersection_basis,
     intersection_rank,
     optimal_swizzling_ld_st,
     swizzled_arrangement,
 )
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 # Base-2 logarithm of the rows of 16 bytes that one wavefront of 128 bytes serves.
 WAVEFRONT_ROWS = 3
@@ -116,7 +116,7 @@ def _common_row(src: LinearLayout, dst: LinearLayout, by_src: Tile, by_dst: Tile
     if len(by_a.along) > len(by_b.along):
         a, b, by_a, by_b = b, a, by_b, by_a
     # From here on `a` takes at least as many registers along the row as `b`.
-    row_bits = f2.log2(MAX_VECTOR_BITS // bitwidth)
+    row_bits = f2.log2(WIDEST_ACCESS_BITS // bitwidth)
     from_lanes = len(by_b.along) - len(by_a.along)
     own = row_bits - len(by_b.along)
     reg_a = a.flat_bases("register")

@@ -37,8 +37,8 @@ from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.argument_hints import write_argument_hints
 from minitriton.passes.tensor_layouts import element_bits, with_layout
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
-MAX_ACCESS_BITS = 128
 """The widest load or store of one thread."""
 
 
@@ -134,7 +134,7 @@ class _Chooser:
             bits = pointee_bits(access.type)
             aligned = max(fact.divisibility[fastest] // max(bits // 8, 1), 1)
             contiguous = min(fact.contiguity[fastest], per_cta[fastest])
-            found = self._widths[key] = min(aligned, contiguous, MAX_ACCESS_BITS // bits)
+            found = self._widths[key] = min(aligned, contiguous, WIDEST_ACCESS_BITS // bits)
         return found
 
     def _connected_width(self, access: _Access, order: tuple[int, ...], per_cta: tuple[int, ...], own: int) -> int:
@@ -169,7 +169,7 @@ def _descriptor_layout(op: Operation) -> Blocked:
     per_thread = max(prod(shape_of_cta(cga, shape)) // (num_warps * threads_per_warp), 1)
     rank = len(shape)
     size_per_thread = [1] * rank
-    size_per_thread[-1] = min(per_thread, MAX_ACCESS_BITS // element_bits(type_))
+    size_per_thread[-1] = min(per_thread, WIDEST_ACCESS_BITS // element_bits(type_))
     order = tuple(range(rank - 1, -1, -1))
     return blocked_for_cga(shape, size_per_thread, order, num_warps, threads_per_warp, cga)
 

@@ -39,7 +39,8 @@ from minitriton.dialects.op_access import operand_at
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
-from minitriton.passes.coalesce import MAX_ACCESS_BITS, convert_to_layout
+from minitriton.passes.coalesce import convert_to_layout
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
 Shape = tuple[tuple[int, ...], tuple[int, ...], Bases]
 """Shape of the tensor, order of its axes, and how it lies on the CTAs of a cluster."""
@@ -109,7 +110,7 @@ def _access(op: Operation) -> _BlockedAccess | None:
 
 def _may_change(accesses: list[_BlockedAccess], module: ModuleOp) -> bool:
     """Whether some access has more elements than it can move, or another layout than one like it, or a bound that may be odd."""
-    if any(access.held * access.bits > MAX_ACCESS_BITS for access in accesses):
+    if any(access.held * access.bits > WIDEST_ACCESS_BITS for access in accesses):
         return True
     if len({(access.place, access.layout) for access in accesses}) > len({access.place for access in accesses}):
         return True
@@ -142,7 +143,7 @@ def _splits(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> bool:
     mask = access.op.mask
     if mask is None or prod(access.shape) > MOST_SPLIT * ttg.num_warps(access.op) * ttg.threads_per_warp(access.op):
         return False
-    width = min(access.held, axis_info.pointer_alignment(access.op.ptr), MAX_ACCESS_BITS // access.bits)
+    width = min(access.held, axis_info.pointer_alignment(access.op.ptr), WIDEST_ACCESS_BITS // access.bits)
     if axis_info.mask_alignment(mask) >= width:
         return False
     return is_prefix(axis_info, mask, access.layout.order[0], width)
@@ -153,7 +154,7 @@ def _width(axis_info: AxisInfoAnalysis, access: _BlockedAccess) -> int | None:
     pointer, fastest = access.op.ptr, access.layout.order[0]
     if axis_info.get(pointer).contiguity[fastest] < access.held:
         return None
-    width = min(access.held, axis_info.pointer_alignment(pointer), MAX_ACCESS_BITS // access.bits)
+    width = min(access.held, axis_info.pointer_alignment(pointer), WIDEST_ACCESS_BITS // access.bits)
     mask = access.op.mask
     if mask is not None and SPLIT_MASK not in access.op.attributes:
         width = min(width, axis_info.mask_alignment(mask))

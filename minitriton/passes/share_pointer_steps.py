@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, TensorType, UnitAttr, i64
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, i64
 from xdsl.ir import OpResult, Region, SSAValue
 
 from minitriton.analysis.axis_info.access import access_shape
@@ -36,7 +36,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import last_op_of
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.pipelining.loops import body_ops, loops_in
-from minitriton.passes.pipelining.overlap_products import OTHER_REGISTERS, REGISTERS
+from minitriton.passes.pipelining.overlap_products import OTHER_REGISTERS, REGISTERS, words_of
 from minitriton.rewriting.constants import constant_attr, number_of
 from minitriton.rewriting.insertion import Inserter
 from minitriton.rewriting.regions import is_defined_outside
@@ -64,7 +64,7 @@ class SharePointerSteps(Pass):
             if not moved:
                 continue
             pointers = _pointers(moved, threads)
-            sums = sum(_words(dot.results[0]) for dot in dots if not _continues(dot, dots)) // threads
+            sums = sum(words_of(dot.results[0]) for dot in dots if not _continues(dot, dots)) // threads
             if pointers <= self.pointers and sums + 2 * pointers <= REGISTERS - OTHER_REGISTERS:
                 _share(loop, moved)
 
@@ -116,12 +116,6 @@ def _continues(dot: ttng.WarpGroupDotOp, dots: Sequence[ttng.WarpGroupDotOp]) ->
     while isinstance(value, OpResult) and isinstance(value.op, ttng.WarpGroupDotWaitOp):
         value = value.op.operands[value.index]
     return isinstance(value, OpResult) and value.op in dots
-
-
-def _words(tensor: SSAValue) -> int:
-    type_ = tensor.type
-    assert instance_of(type_, TensorType) and isinstance(type_.element_type, FixedBitwidthType)
-    return prod(type_.get_shape()) * type_.element_type.bitwidth // 32
 
 
 def _share(loop: scf.ForOp, moved: Sequence[_MovedPointer]) -> None:

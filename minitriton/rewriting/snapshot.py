@@ -1,6 +1,6 @@
 """Whether the IR is still what it was: all of an op and of what is inside, remembered and compared by identity.
 
-    then = Snapshot(module)
+    then = IRSnapshot(module)
     ...                                 passes that may change something, and may not
     then.matches(module)                True: ops, operands, types, attributes, blocks and places are the very ones they were
 
@@ -20,7 +20,7 @@ _place = attrgetter("location")
 _ATTRIBUTES, _BLOCK_END, _REGION_END = "attributes", "end of block", "end of region"
 
 
-class Snapshot:
+class IRSnapshot:
     """The state of `root` and of everything inside when this was made."""
 
     def __init__(self, root: Operation) -> None:
@@ -30,9 +30,9 @@ class Snapshot:
 
     def matches(self, root: Operation) -> bool:
         """Whether `root` has not changed since."""
-        return self.is_same(Snapshot(root))
+        return self.is_same(IRSnapshot(root))
 
-    def is_same(self, other: Snapshot) -> bool:
+    def is_same(self, other: IRSnapshot) -> bool:
         """Whether nothing changed between the two."""
         return len(other._state) == len(self._state) and all(map(is_, other._state, self._state))
 

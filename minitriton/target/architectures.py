@@ -13,6 +13,9 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cache
 
+WIDEST_ACCESS_BITS = 128
+"""What one thread moves at once at most, on every architecture here."""
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -44,7 +47,7 @@ class Architecture:
     """Those that dots take with a warning."""
     max_num_imprecise_acc: int = 0
     """How many fp8 products `wgmma` may add up before the sum goes to f32."""
-    widest_access_bits: int = 128
+    widest_access_bits: int = WIDEST_ACCESS_BITS
     """The widest load or store of one thread."""
 
     @property

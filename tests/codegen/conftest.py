@@ -7,8 +7,10 @@ for those taken along); what barriers are for is not checked here.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,8 @@ from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
 from minitriton.dialects import llvm as ours
 from minitriton.dialects.text import parse_module
+
+sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 SHARED_BYTES = 1 << 18
 

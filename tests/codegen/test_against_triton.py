@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from emitting import compiled_ptx, emitted_ptx
 
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.analysis.shared_memory.membar import insert_barriers
-from minitriton.codegen import ptx
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
@@ -90,7 +90,7 @@ def _ours(ttgir: str) -> str:
     allocation = allocate(module, scratch_bytes)
     insert_barriers(module, allocation)
     text = write_module(lower_module(module, allocation))
-    return ptx.compile_llvm_ir(text, HOPPER, CUDAOptions()).ptx
+    return compiled_ptx(text, HOPPER, CUDAOptions())
 
 
 def _instructions(text: str) -> Counter[str]:
@@ -116,7 +116,7 @@ def test_no_more_instructions_are_written(compiled):
 
 
 def test_llvm_ir_of_triton_is_emitted_as_the_same_instructions(compiled):
-    emitted = ptx.llvm_to_ptx(compiled.asm["llir"], HOPPER, CUDAOptions(), trusted=False)
+    emitted = emitted_ptx(compiled.asm["llir"], HOPPER, CUDAOptions())
     ours, theirs = _instructions(emitted), _instructions(compiled.asm["ptx"])
     assert ours.total() <= theirs.total() * 1.02
     assert {k: v for k, v in ours.items() if k.startswith(("ld.global", "st.global"))} == {

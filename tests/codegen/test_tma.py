@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from emitting import compiled_ptx
 
 from minitriton.analysis.shared_memory.allocation import allocate
 from minitriton.analysis.shared_memory.membar import insert_barriers
-from minitriton.codegen import ptx
 from minitriton.codegen.llvm_text import write_module
 from minitriton.codegen.lowering.lower_module import lower_module
 from minitriton.codegen.scratch import scratch_bytes
@@ -54,7 +54,7 @@ def emitted() -> str:
     insert_barriers(module, allocation)
     lowered = lower_module(module, allocation)
     lowered.verify()
-    return ptx.compile_llvm_ir(write_module(lowered), GPUTarget("cuda", 90), CUDAOptions()).ptx
+    return compiled_ptx(write_module(lowered), GPUTarget("cuda", 90), CUDAOptions())
 
 
 def test_a_descriptor_is_a_parameter_of_128_bytes(emitted):

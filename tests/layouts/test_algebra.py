@@ -1,8 +1,7 @@
 """Operations on layouts: permutations of bits, fitting to a shape, vector widths."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from bank_conflicts import largest_vectorisation, reg_perm_for_divide
 
 from minitriton.errors import MinitritonError
 from minitriton.layouts.algebra import (
@@ -11,8 +10,6 @@ from minitriton.layouts.algebra import (
     divide_left,
     ensure_layout_not_larger_than,
     ensure_layout_not_smaller_than,
-    largest_vectorisation,
-    reg_perm_for_divide,
     remove_standard_dim,
     reshape_layout,
     transpose_linear_layout,
@@ -29,13 +26,6 @@ def test_an_action_reorders_bases_and_values_alike() -> None:
     assert action.apply(registers(1, 2, 4)).bases["register"] == ((4,), (1,), (2,))
     assert action.permute("abcdefgh") == list("aebfcgdh")
     assert ColumnAction((2, 0), "register", 3).apply(registers(1, 4, 2)).bases["register"] == ((2,), (1,))
-
-
-@given(st.permutations(range(4)))
-def test_actions_invert(order: list[int]) -> None:
-    action = ColumnAction(tuple(order), "register", 4)
-    values = list(range(16))
-    assert action.inverse().permute(action.permute(values)) == values
 
 
 def test_an_action_on_bits_that_are_not_there_is_refused() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import layout_strategies as strategies
 import pytest
+from bank_conflicts import bank_conflicts_mem_desc
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,6 @@ from minitriton.errors import IRError
 from minitriton.layouts.conversion import conversion_scratch_bytes, cvt_reorders_registers
 from minitriton.layouts.encodings import Blocked, DistributedEncoding, DotOperand, Linear, NvidiaMma, Slice
 from minitriton.layouts.inference import join_dst, memdesc_reshape_dst, reshape_dst, split_dst, trans_dst
-from minitriton.layouts.swizzling import bank_conflicts_mem_desc
 from minitriton.layouts.to_linear import to_linear_encoding, to_linear_layout
 
 pytest.importorskip("triton")

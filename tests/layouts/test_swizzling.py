@@ -3,6 +3,7 @@
 import layout_machine as machine
 import layout_strategies as strategies
 import pytest
+from bank_conflicts import bank_conflicts_ld_st, bank_conflicts_mem_desc
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +15,6 @@ from minitriton.layouts.linear_layout import LinearLayout
 from minitriton.layouts.memory import local_access
 from minitriton.layouts.plans import SharedMemoryRoundTrip
 from minitriton.layouts.swizzling import (
-    bank_conflicts_ld_st,
-    bank_conflicts_mem_desc,
     complement_basis,
     intersection_basis,
     intersection_rank,

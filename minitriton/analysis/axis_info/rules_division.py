@@ -17,6 +17,7 @@ from minitriton.analysis.axis_info.fact import AxisInfo, divisibility_at
 from minitriton.analysis.axis_info.registry import RULES, Facts
 from minitriton.analysis.axis_info.types import constant_result, integer_width, shape_of, signed, unsigned
 from minitriton.dialects import arith
+from minitriton.dialects.arith.division import toward_zero
 from minitriton.dialects.narrowing import instance_of
 
 
@@ -28,7 +29,7 @@ def divide(op: arith.DivSIOp | arith.DivUIOp, facts: Facts) -> AxisInfo:
     divisor = _read(op, right.constant_value, is_signed)
     dividend = _read(op, left.constant_value, is_signed)
     if dividend is not None and divisor:
-        return constant_result(op, _truncated_quotient(dividend, divisor))
+        return constant_result(op, toward_zero(dividend, divisor))
     if divisor == 1:
         return left
     constancy = tuple(map(min, left.constancy, right.constancy))
@@ -64,7 +65,7 @@ def remainder(op: arith.RemSIOp | arith.RemUIOp, facts: Facts) -> AxisInfo:
     divisor = _read(op, right.constant_value, is_signed)
     dividend = _read(op, left.constant_value, is_signed)
     if dividend is not None and divisor:
-        return constant_result(op, dividend - divisor * _truncated_quotient(dividend, divisor))
+        return constant_result(op, dividend - divisor * toward_zero(dividend, divisor))
     if divisor == 1:
         return constant_result(op, 0)
     rank = left.rank
@@ -101,8 +102,3 @@ def _read(op: Operation, value: int | None, is_signed: bool) -> int | None:
         return None
     width = integer_width(op.results[0].type)
     return signed(value, width) if is_signed else unsigned(value, width)
-
-
-def _truncated_quotient(dividend: int, divisor: int) -> int:
-    quotient = abs(dividend) // abs(divisor)
-    return quotient if (dividend < 0) == (divisor < 0) else -quotient

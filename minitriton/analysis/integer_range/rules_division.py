@@ -17,6 +17,7 @@ from minitriton.analysis.integer_range.fact import IntegerRange, full, signed, u
 from minitriton.analysis.integer_range.registry import RULES, Rule
 from minitriton.analysis.integer_range.rules import Ranges
 from minitriton.dialects import arith
+from minitriton.dialects.arith.division import toward_zero
 
 
 def _divisors(b: IntegerRange) -> Iterator[int]:
@@ -27,12 +28,6 @@ def _divisors(b: IntegerRange) -> Iterator[int]:
     if b.smax > 0:
         yield max(b.smin, 1)
         yield b.smax
-
-
-def toward_zero(a: int, b: int) -> int:
-    """The quotient of exact integers, rounded toward zero."""
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def _signed_quotient(rounded: Callable[[int, int], int]) -> Rule:

@@ -28,8 +28,8 @@ from minitriton.dialects import llvm as ours
 from minitriton.dialects import nvvm, tt
 from minitriton.dialects.attribute_values import is_true, word
 from minitriton.dialects.narrowing import instance_of
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
-MAX_VECTOR_BITS = 128
 _UNIT = UnitAttr()
 
 
@@ -43,7 +43,7 @@ class Accesses:
         self.free = 0
         self.width = 1
         if instance_of(pointer.type, TensorType):
-            width = min(MAX_VECTOR_BITS // bits, f.module.axis.pointer_contiguity(pointer), self.count)
+            width = min(WIDEST_ACCESS_BITS // bits, f.module.axis.pointer_contiguity(pointer), self.count)
             if mask is not None:
                 width = min(width, f.module.axis.mask_alignment(mask))
             self.width = 1 << (width.bit_length() - 1)

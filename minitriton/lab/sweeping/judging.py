@@ -185,9 +185,3 @@ def _reason(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     help_ = f"; {error.help}" if error.help else ""
     return (error.message + help_).splitlines()[0]
-
-
-def is_internal(record: Record) -> bool:
-    """Whether a pass failed in a way that no user should see: an exception that is no located error."""
-    name = record.reason.partition(":")[0]
-    return record.result is Class.FAILED and name.isidentifier() and name.endswith(("Error", "Exception", "Iteration"))

@@ -122,10 +122,13 @@ def _results_of(early: list[ttng.WarpGroupDotOp], ops: list[Operation]) -> set[S
 
 def _needed_registers(early: list[ttng.WarpGroupDotOp], late: list[ttng.WarpGroupDotOp], threads: int) -> int:
     """Registers a thread for all accumulators, and for each late A twice: one is read while the next is made."""
-    return (sum(_words(dot.results[0]) for dot in (*early, *late)) + 2 * sum(_words(dot.a) for dot in late)) // threads
+    return (
+        sum(words_of(dot.results[0]) for dot in (*early, *late)) + 2 * sum(words_of(dot.a) for dot in late)
+    ) // threads
 
 
-def _words(tensor: SSAValue) -> int:
+def words_of(tensor: SSAValue) -> int:
+    """How many words of 4 bytes the elements of `tensor` take."""
     type_ = tensor.type
     assert instance_of(type_, TensorType) and isinstance(type_.element_type, FixedBitwidthType)
     return prod(type_.get_shape()) * type_.element_type.bitwidth // 32

@@ -24,8 +24,8 @@ from minitriton.passes.pipelining.rings import Counters, Placer, buffer_in, firs
 from minitriton.passes.pipelining.schedule import Schedule
 from minitriton.passes.tensor_layouts import layout_of_value, shape_of
 from minitriton.rewriting.insertion import Inserter
+from minitriton.target.architectures import WIDEST_ACCESS_BITS
 
-_WIDEST = 128
 """Bits of the widest access of a thread."""
 
 
@@ -38,7 +38,7 @@ def is_transposed_by_threads(load: tt.LoadOp, buffer: SharedEncoding) -> bool:
     inner = 0 if buffer.transposed else 1
     shape = shape_of(value)
     held = contig_per_thread(layout, shape)[inner]
-    return get_order(layout, shape)[0] != inner and held * element_bits(load) >= _WIDEST
+    return get_order(layout, shape)[0] != inner and held * element_bits(load) >= WIDEST_ACCESS_BITS
 
 
 def store_load(load: tt.LoadOp, ring: SSAValue, counters: Counters, loop: scf.ForOp, schedule: Schedule) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from minitriton.dialects import arith
+from minitriton.dialects.arith.division import toward_zero
 from minitriton.dialects.op_access import operand_at
 from minitriton.rewriting.constants import int_attr, int_constant, width_of
 from minitriton.rewriting.folding import Folded, folder
@@ -66,15 +67,10 @@ def fold_muli(op: Operation) -> Folded:
     return folded if folded is not None else constant_to_the_right(op)
 
 
-def _truncating_divide(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
 def _divide_signed(a: int, b: int, width: int) -> int | None:
     if b == 0 or (b == -1 and a == -(1 << (width - 1))):
         return None
-    return _truncating_divide(a, b)
+    return toward_zero(a, b)
 
 
 def _floor_divide(a: int, b: int, width: int) -> int | None:
@@ -107,7 +103,7 @@ def fold_division(op: Operation) -> Folded:
 
 
 def _remainder_signed(a: int, b: int, _: int) -> int | None:
-    return None if b == 0 else a - b * _truncating_divide(a, b)
+    return None if b == 0 else a - b * toward_zero(a, b)
 
 
 _REMAINDER: dict[type[Operation], IntRule] = {

@@ -13,7 +13,7 @@ from typing import Any
 from minitriton.compilation.ast_source import TypeName
 from minitriton.errors import MinitritonError
 from minitriton.runtime.cuda_driver import NO_CONTEXT
-from minitriton.runtime.launching.arguments import Argument
+from minitriton.runtime.launching.arguments import Argument, collect_arguments
 from minitriton.runtime.launching.descriptor_arguments import expanded_arguments, is_descriptor_type
 from minitriton.runtime.launching.launcher import Launcher
 from minitriton.target.tensor_map import DescriptorCopy
@@ -65,19 +65,10 @@ def _call_by_parts(
             raise _wrong_number(launcher, signature, len(arguments))
         parts: list[Argument] = []
         for (name, type_name), value in zip(signature.items(), arguments, strict=True):
-            _collect(str(name), type_name, value, parts)
+            collect_arguments(str(name), type_name, value, parts)
         launcher.launch(x, y, z, stream, passed_values(expanded_arguments(parts, descriptors)))
 
     return call
-
-
-def _collect(name: str, type_name: TypeName, value: Any, parts: list[Argument]) -> None:
-    """The runtime arguments in a parameter, tuples taken apart."""
-    if isinstance(type_name, tuple):
-        for index, (element_type, element) in enumerate(zip(type_name, value, strict=True)):
-            _collect(f"{name}[{index}]", element_type, element, parts)
-    elif type_name != "constexpr":
-        parts.append(Argument(name, type_name, value))
 
 
 def _wrong_number(
