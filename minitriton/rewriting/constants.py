@@ -3,9 +3,9 @@
 In: SSA values and attributes. Out: the number a value is known to be, one number for a whole tensor if it is a splat.
 
     %c = arith.constant dense<4> : tensor<128xi32>      int_constant(%c) == 4
-    splat_attr(tensor<128xi32>, 4)                      the attribute of %c
+    dialects.arith.splat_attr(tensor<128xi32>, 4)       the attribute of %c
 
-Splats made here store their element once, however large the tensor; `constant_key` makes them equal to the expanded
+Splats made so store their element once, however large the tensor; `constant_key` makes them equal to the expanded
 form that xDSL's parser builds.
 """
 
