@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import minitriton
+import minitriton.language as tl
 from minitriton import knobs
+from minitriton.compiler import ASTSource
 from minitriton.errors import MinitritonError
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -137,6 +140,33 @@ def test_fusion_of_multiply_and_add_can_be_off_by_default() -> None:
         assert not CUDAOptions.for_target(target).enable_fp_fusion
         assert CUDAOptions.for_target(target, enable_fp_fusion=True).enable_fp_fusion
     assert CUDAOptions.for_target(target).enable_fp_fusion
+
+
+@pytest.mark.parametrize("text", ["0", "false", "no", "off", "OFF"])
+def test_a_word_for_no_leaves_kernels_compiled(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", text)
+    assert type(minitriton.jit(store_of_a_global)) is minitriton.JITFunction
+
+
+def test_other_globals_may_be_read_as_soon_as_the_knob_says_so() -> None:
+    source = ASTSource(minitriton.jit(store_of_a_global), {"x_ptr": "*i32"})
+    with pytest.raises(MinitritonError, match="A_GLOBAL"):
+        minitriton.compile(source, GPUTarget("cuda", 90), assemble=False)
+    with knobs.compilation.scope():
+        knobs.compilation.allow_non_constexpr_globals = True
+        assert "arith.constant 3" in minitriton.compile(source, GPUTarget("cuda", 90), assemble=False).asm["ttir"]
+
+
+def test_the_precision_of_dots_can_be_set_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_F32_DEFAULT", "ieee")
+    assert CUDAOptions.for_target(GPUTarget("cuda", 90)).default_dot_input_precision == "ieee"
+
+
+A_GLOBAL = 3
+
+
+def store_of_a_global(x_ptr):
+    tl.store(x_ptr, A_GLOBAL)
 
 
 TOOL = """#!/bin/sh
