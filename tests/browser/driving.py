@@ -78,17 +78,24 @@ class Page:
     def line(self, pane: str, text: str) -> Any:
         """A line of a pane that has `text`, scrolled into sight where need be."""
         script = "const found = [...document.querySelectorAll(`#${arguments[0]} .cm-line`)].find((one) => one.textContent.includes(arguments[1])); return found ?? null;"
-        found = self.browser.execute_script(script, pane, text)
-        for top in range(0, 200000, 300):
-            if found is not None:
-                return found
-            scroll = "const s = document.querySelector(`#${arguments[0]} .cm-scroller`); s.scrollTop = arguments[1]; return s.scrollTop >= s.scrollHeight - s.clientHeight - 1;"
-            last = self.browser.execute_script(scroll, pane, top)
-            time.sleep(0.03)
+        scroll = "const s = document.querySelector(`#${arguments[0]} .cm-scroller`); s.scrollTop = arguments[1]; return s.scrollTop >= s.scrollHeight - s.clientHeight - 1;"
+
+        def look() -> Any:
+            """States behind an edit follow when their texts are there: so this is asked again."""
             found = self.browser.execute_script(script, pane, text)
-            if last and found is None:
-                break
-        assert found is not None, f"{pane} has no line with {text!r}"
+            for top in range(0, 200000, 300):
+                if found is not None:
+                    return found
+                last = self.browser.execute_script(scroll, pane, top)
+                time.sleep(0.03)
+                found = self.browser.execute_script(script, pane, text)
+                if last:
+                    return found
+            return found
+
+        end = time.monotonic() + 20
+        while (found := look()) is None:
+            assert time.monotonic() < end, f"{pane} has no line with {text!r}"
         return found
 
     def click_line(self, pane: str, text: str) -> None:

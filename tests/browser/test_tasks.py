@@ -412,6 +412,40 @@ def test_a_kernel_that_does_not_compile_is_mended_on_the_page(
     assert file.read_text() == WRONG
 
 
+SCALED = """import triton
+import triton.language as tl
+
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+"""
+
+
+def test_a_signature_that_lacks_a_type_is_mended_on_the_page_and_changed_in_what_if(
+    page: Page, serve: Servers, tmp_path: Path
+) -> None:
+    file = tmp_path / "scaled.py"
+    file.write_text(SCALED)
+    page.browser.get(serve(f"{file}:k", "--signature", "*fp32:16,BLOCK=128"))
+    assert "no type given for parameter 'n'" in page.text("#failure")
+    field = page.one("#failed input.signature")
+    assert field.get_attribute("value") == "*fp32:16,BLOCK=128"
+    field.clear()
+    field.send_keys("*fp32:16,i32,BLOCK=128", Keys.ENTER)
+    wait_for(lambda: page.all("#passes li"))
+    page.press("5")
+    field = page.one(".whatif input.signature")
+    assert field.get_attribute("value") == "*fp32:16,i32,BLOCK=128"
+    field.clear()
+    field.send_keys("*fp32:16,i32,BLOCK=512", Keys.ENTER)
+    wait_for(lambda: "compiled in" in page.text("#status"))
+    assert "signature *fp32:16,i32,BLOCK=512" in page.text("#changes h4")
+    assert "BLOCK=512" in page.one("#command").get_attribute("value")
+    page.choose("frontend")
+    assert page.line("after", "tensor<512xi32>") is not None
+
+
 def test_two_tabs_and_a_file_that_changes(page: Page, serve: Servers, tmp_path: Path) -> None:
     file = tmp_path / "wrong.py"
     file.write_text(WRONG)

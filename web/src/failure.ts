@@ -4,6 +4,7 @@ import { button, element, make } from "./dom";
 import { Editor } from "./editor";
 import { assemblyLanguage, pythonLanguage } from "./languages";
 import type { Asked, Compile, Problem } from "./payload";
+import { isPython, showSignature, signatureField, withSignature } from "./signature";
 
 /** Fills the page with `problem`; `onCompiled` takes the compile that it ends with. */
 export function showFailure(problem: Problem, asked: Asked, answers: Answers, onCompiled: (made: Compile) => void): void {
@@ -30,19 +31,23 @@ export function showFailure(problem: Problem, asked: Asked, answers: Answers, on
     editor?.markWrong(found.line ?? null);
   }
 
-  const mended = (): Asked => ({ ...asked, kernel_text: editor!.text });
-  const again = button("Compile the file again", "after a change on disk", () => void compile(asked, true));
+  const signature = signatureField();
+  showSignature(signature, asked);
+  const given = (): Asked => withSignature(asked, signature.value);
+  const mended = (): Asked => ({ ...given(), kernel_text: editor!.text });
+  const again = button("Compile the file again", "after a change on disk", () => void compile(given(), true));
+  signature.addEventListener("keydown", (event) => { if (event.key === "Enter") void compile(given(), true); });
   again.id = "again";
   const view = make("main", { id: "failed" },
-    make("h2", {}, `${asked.source.split("/").at(-1)} does not compile`), message, make("p.choices", {}, again), status);
+    make("h2", {}, `${asked.source.split("/").at(-1)} does not compile`), message, isPython(asked) ? make("p.options", {}, make("label", {}, "signature ", signature)) : null, make("p.choices", {}, again), status);
   if (problem.source !== undefined && problem.source !== null) {
-    const isPython = (problem.file ?? "").endsWith(".py");
+    const isKernel = (problem.file ?? "").endsWith(".py");
     editor = new Editor(place, () => void compile(mended(), false));
     const mend = button("Compile this text", "Ctrl-Enter", () => void compile(mended(), false));
     mend.id = "mend";
-    if (isPython) view.querySelector(".choices")!.append(mend);
+    if (isKernel) view.querySelector(".choices")!.append(mend);
     view.append(make("h3", {}, problem.file ?? ""), place);
-    editor.show(problem.source, isPython ? pythonLanguage : assemblyLanguage);
+    editor.show(problem.source, isKernel ? pythonLanguage : assemblyLanguage);
   }
   document.body.classList.add("failure");
   document.body.append(view);

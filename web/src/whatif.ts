@@ -6,6 +6,7 @@ import { assemblyLanguage, pythonLanguage } from "./languages";
 import { stepOf, type Asked, type Compile } from "./payload";
 import { askedOf, baseName, type Session } from "./session";
 import { kernelFile } from "./sides";
+import { isPython, showSignature, signatureField, withSignature } from "./signature";
 
 type What = "kernel" | "ir" | "pipeline";
 
@@ -16,6 +17,7 @@ export class WhatIfTab {
   private readonly status = make("p.status", { role: "status", id: "status" });
   private readonly changes = make("div", { id: "changes" });
   private readonly options: Record<string, HTMLInputElement> = {};
+  private readonly signature = signatureField();
   private shownFor = "";
   private busy = false;
 
@@ -74,8 +76,10 @@ export class WhatIfTab {
       this.options[name] = input;
       return make("label", {}, `${name} `, input);
     }));
+    this.signature.addEventListener("keydown", (event) => { if (event.key === "Enter") void this.compileText(); });
+    const types = isPython(askedOf(this.session.compile)) ? make("p.options", {}, make("label", {}, "signature ", this.signature)) : null;
     const place = make("div.editor", { id: "editor" });
-    this.into.replaceChildren(make("div.whatif", {}, make("div", {}, choices, numbers, place), make("div.side", {}, this.status, this.changes)));
+    this.into.replaceChildren(make("div.whatif", {}, make("div", {}, choices, numbers, types, place), make("div.side", {}, this.status, this.changes)));
     this.editor = new Editor(place, () => void this.compileText());
   }
 
@@ -90,6 +94,7 @@ export class WhatIfTab {
       const asked = askedOf(compile);
       input.value = String(name === "arch" ? compile.arch : name === "grid" ? (asked.grid ?? "") : (compile.options?.[name] ?? ""));
     }
+    showSignature(this.signature, askedOf(compile));
     if (this.what === "kernel") this.editor!.show(compile.sources[String(kernelFile(compile))] ?? "", pythonLanguage);
     else if (this.what === "pipeline") this.editor!.show(onePassALine(compile.pipeline), null);
     else {
@@ -148,7 +153,7 @@ export class WhatIfTab {
       } else if (value && value !== String(compile.options?.[name] ?? "")) given.set(name, `${name}=${value}`);
     }
     if (given.size) asked.options = [...given.values()];
-    return asked;
+    return withSignature(asked, this.signature.value);
   }
 
   /** Skips or moves a pass of the shown compile. */
@@ -179,7 +184,7 @@ export class WhatIfTab {
       const base = this.session.compile;
       const near = step ?? this.session.view.step;
       const made = await this.session.answers.compileLooking(asked, { text: looked ?? base.steps[near]!.text, near });
-      made.label = `change ${this.session.compiles.length}: ${changesOf(made.asked ?? asked).join("; ") || "none"}`;
+      made.label = `change ${this.session.compiles.length}: ${changesOf(made.asked ?? asked, askedOf(this.session.compiles[0]!)).join("; ") || "none"}`;
       const at = this.session.add(made, (error) => this.say(error instanceof Trouble ? error.problem.text : String(error), true));
       const wanted = base.steps[near];
       const found = made.steps.findIndex((one, index) => one.text === wanted?.text && index >= near - 2);
@@ -266,9 +271,10 @@ export function onePassALine(pipeline: string): string {
   return pipeline.replaceAll(/,(?![^{(]*[})])/g, ",\n");
 }
 
-/** What an asked changes, in a few words each. */
-export function changesOf(asked: Asked): string[] {
+/** What an asked changes of what was asked at first, in a few words each. */
+export function changesOf(asked: Asked, first: Asked): string[] {
   return [
+    ...((asked.signature ?? "") === (first.signature ?? "") ? [] : [`signature ${asked.signature ?? "made up"}`]),
     ...(asked.edits ?? []).map(([kind, text]) => `${kind} ${text}`),
     ...(asked.kernel_text === undefined ? [] : ["the kernel edited"]),
     ...(asked.states ?? []).map((one) => `IR edited after pass ${one.after}`),

@@ -1,0 +1,26 @@
+// The types of a kernel's parameters and its constants, as they are typed: where a kernel is changed, and where it does not compile.
+import { make } from "./dom";
+import type { Asked } from "./payload";
+
+/** A field for the types of a kernel's parameters. */
+export function signatureField(): HTMLInputElement {
+  return make("input.signature", { type: "text", name: "signature", "aria-label": "signature", spellcheck: "false", title: "the type of each parameter, :16 where 16 divides it, NAME=VALUE for those known at compile time" }) as HTMLInputElement;
+}
+
+/** Shows the signature of `asked` in `field`; what stands for an empty one. */
+export function showSignature(field: HTMLInputElement, asked: Asked): void {
+  field.value = asked.signature ?? "";
+  field.placeholder = asked.launch ? "as it was launched" : "made up from the annotations";
+}
+
+/** `asked` with this signature; an empty one is made up. */
+export function withSignature(asked: Asked, text: string): Asked {
+  const changed = { ...asked, signature: text.trim() };
+  if (!changed.signature) delete (changed as Partial<Asked>).signature;
+  return changed;
+}
+
+/** Whether the program is a file of Python, whose kernels have a signature. */
+export function isPython(asked: Asked): boolean {
+  return /\.py(:|$)/.test(asked.source);
+}
