@@ -125,8 +125,8 @@ def served(*arguments: str) -> Iterator[tuple[str, float]]:
     try:
         yield process.stdout.readline().strip(), start
     finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(20)
+        with process:
+            process.send_signal(signal.SIGINT)
 
 
 def given(kernel: str) -> list[str]:

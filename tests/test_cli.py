@@ -268,11 +268,11 @@ def test_a_reader_of_the_output_may_leave_early() -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
-        process.wait()
+        with process:
+            assert process.stdout is not None
+            process.stdout.close()
+            assert process.stderr is not None
+            assert process.stderr.read() == ""
 
 
 def test_the_demo_ends_in_numbers_that_agree(capsys: pytest.CaptureFixture[str]) -> None:

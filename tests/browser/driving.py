@@ -58,6 +58,12 @@ class Page:
         script = "const found = document.querySelector(arguments[0]); return found && [found.innerText.trim()]"
         return wait_for(lambda: self.browser.execute_script(script, selector))[0]
 
+    def attribute(self, selector: str, name: str) -> Any:
+        """A property of an element, or else what it has of that name, read in one step, as `text` does."""
+        script = """const [selector, name] = arguments, found = document.querySelector(selector);
+            return found && [found[name] ?? found.getAttribute(name)]"""
+        return wait_for(lambda: self.browser.execute_script(script, selector, name))[0]
+
     def press(self, *keys: str) -> None:
         """Keys, for the page."""
         for key in keys:
@@ -111,13 +117,13 @@ class Page:
 
     def select(self, side: str, text: str) -> None:
         """Shows another state at a side, by a part of its title."""
-        menu = self.one(f"#{side}-title")
-        option = next(one for one in menu.find_elements(By.TAG_NAME, "option") if text in one.text)
-        self.browser.execute_script(
-            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
-            menu,
-            option.get_attribute("value"),
-        )
+        script = """const menu = document.getElementById(`${arguments[0]}-title`);
+            const option = [...menu?.options ?? []].find((one) => one.text.includes(arguments[1]));
+            if (!option) return false;
+            menu.value = option.value;
+            menu.dispatchEvent(new Event('change'));
+            return true"""
+        wait_for(lambda: self.browser.execute_script(script, side, text))
 
     def edit(self, change: Callable[[str], str]) -> None:
         """Changes the text of the editor under What if, and compiles."""

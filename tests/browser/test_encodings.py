@@ -39,8 +39,8 @@ def page(browser: Any, tmp_path: Path) -> Iterator[Page]:
     yield page
     browser.get("about:blank")
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-    server.terminate()
-    server.wait(20)
+    with server:
+        server.terminate()
 
 
 def field(page: Page, name: str) -> Any:
@@ -83,7 +83,7 @@ def test_numbers_that_make_no_layout_say_why_and_are_not_compiled(page: Page) ->
     threads = field(page, "threadsPerWarp 1")
     threads.send_keys(Keys.ARROW_UP)
     assert "32" in wait_for(lambda: page.text("#encoding-error"))
-    assert page.one("#compile-encoding").get_attribute("disabled")
+    assert page.attribute("#compile-encoding", "disabled")
     threads.send_keys(Keys.ARROW_DOWN)
     wait_for(lambda: page.text("#encoding-error") == "")
     field(page, "order 0").send_keys(Keys.ARROW_DOWN)

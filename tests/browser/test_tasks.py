@@ -43,8 +43,8 @@ class Servers:
     def end(self) -> None:
         """Ends them all."""
         for process in self.started:
-            process.terminate()
-            process.wait(20)
+            with process:
+                process.terminate()
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_4_break_a_kernel_by_skipping_a_pass_and_see_it_named(page: Page, serve:
     assert "without a barrier" in said
     shoot("4-anyway")
     page.press("5")
-    assert "--skip insert-barriers --anyway" in (page.one("#command").get_attribute("value") or "")
+    assert "--skip insert-barriers --anyway" in (page.attribute("#command", "value") or "")
     tidy = Path(lessons.__file__).with_name("tidy_passes.py")
     kernel = Path(lessons.__file__).with_name("kernels") / "exercises.py"
     page.open(
@@ -208,7 +208,7 @@ def test_5_compare_ours_with_tritons_ttgir(page: Page, serve: Servers, shoot: Sh
     page.select("before", "Triton 3.6.0")
     wait_for(
         lambda: (
-            "tritongpu-coalesce" in (page.one("#before-title").get_attribute("title") or "")
+            "tritongpu-coalesce" in (page.attribute("#before-title", "title") or "")
             and page.browser.current_url.count("left=1.")
         ),
         120,
@@ -232,7 +232,7 @@ def test_6_follow_a_line_to_sass_and_back(page: Page, serve: Servers, shoot: Sho
     page.open(serve(*SOFTMAX))
     page.choose("emit-ptx")
     page.select("after", "sass")
-    wait_for(lambda: "sass" in (page.one("#after-title").get_attribute("title") or ""))
+    wait_for(lambda: "sass" in (page.attribute("#after-title", "title") or ""))
     page.click_line("after", "LDG")
     wait_for(lambda: any("tl.load" in line for line in page.lines("source", "marked")))
     assert any("LDG" in line for line in page.lines("after", "marked")), "the line that was clicked stays in sight"
@@ -271,8 +271,8 @@ def test_8_recompile_after_an_edit(page: Page, serve: Servers, shoot: Shoot) -> 
     assert "compiled in" in page.text("#status")
     page.wait_until_checked()
     shoot("8-edited")
-    link = page.one("#link").get_attribute("href")
-    command = page.one("#command").get_attribute("value") or ""
+    link = page.attribute("#link", "href")
+    command = page.attribute("#command", "value") or ""
     assert command.startswith("minitriton explore --state ")
     page.edit(lambda text: text.replace("tl.exp(x)", "tl.nothing(x)"))
     assert "nothing" in page.text("#status") and page.all("#editor .wrong")
@@ -331,12 +331,12 @@ def test_10_by_keyboard_alone(page: Page, serve: Servers, shoot: Shoot) -> None:
             break
     wait_for(lambda: "line=" in page.browser.current_url)
     page.press(Keys.ESCAPE, "2")
-    wait_for(lambda: page.one("#tab-layout").get_attribute("aria-selected") == "true")
+    wait_for(lambda: page.attribute("#tab-layout", "aria-selected") == "true")
     page.press("?")
-    wait_for(lambda: page.one("#help").get_attribute("open"))
+    wait_for(lambda: page.attribute("#help", "open"))
     shoot("10-keys")
     page.focused.send_keys(Keys.ESCAPE)
-    wait_for(lambda: not page.one("#help").get_attribute("open"))
+    wait_for(lambda: not page.attribute("#help", "open"))
     page.press("e")
     wait_for(lambda: page.focused.get_attribute("aria-label") == "edited text")
     page.focused.send_keys(Keys.CONTROL, Keys.END)
@@ -441,7 +441,7 @@ def test_a_signature_that_lacks_a_type_is_mended_on_the_page_and_changed_in_what
     field.send_keys("*fp32:16,i32,BLOCK=512", Keys.ENTER)
     wait_for(lambda: "compiled in" in page.text("#status"))
     assert "signature *fp32:16,i32,BLOCK=512" in page.text("#changes h4")
-    assert "BLOCK=512" in page.one("#command").get_attribute("value")
+    assert "BLOCK=512" in page.attribute("#command", "value")
     page.choose("frontend")
     assert page.line("after", "tensor<512xi32>") is not None
 

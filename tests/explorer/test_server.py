@@ -69,8 +69,9 @@ class Served:
 
     def end(self) -> int:
         """Ctrl-C: the exit status. Nothing of its process group may be left."""
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(20)
+        with self.process:
+            self.process.send_signal(signal.SIGINT)
+        return self.process.returncode
 
 
 @pytest.fixture(scope="module")

@@ -84,9 +84,9 @@ class OtherVersion:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
 
 
 @dataclass(frozen=True)
