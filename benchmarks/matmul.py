@@ -1,17 +1,21 @@
 """Matrix products on a GPU, side by side in one run: minitriton, Triton, torch.
 
-    python benchmarks/matmul.py [SUBSTRING ...] [--json FILE]
+    python benchmarks/matmul.py [SUBSTRING ...] [--without PASS[,PASS]] [--instead 'PASS{OPTIONS}'] [--json FILE]
 
 Random data. The results of both compilers are compared with torch's before anything is timed; a wrong one is an error. For each
-case: TFLOP/s of the three, minitriton's speed as a ratio to Triton's (the median of rounds that begin with another contender each),
-and registers, spilled registers and bytes of shared memory of both kernels. About 2 minutes on an H200; exit code 1 if a case failed.
+case: TFLOP/s of the three, minitriton's speed as a ratio to Triton's (the median of rounds in balanced orders), with `--without` or
+`--instead` also to minitriton's own without these passes, or with a pass as given instead, and registers, spilled registers and bytes of
+shared memory of both kernels. About 2 minutes on an H200; exit code 1 if a case failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import math
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,50 +23,71 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 from cases import load_kernels
 from contest import Row, largest_difference, print_table, ratio, resources, time_in_turns
-from matmul_cases import Product, products
+from matmul_cases import Product, Tile, products
 from requirements_here import need_gpu
 
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
 
-def measure(product: Product) -> dict[str, Any]:
-    """TFLOP/s of each contender, the ratio to Triton, what both kernels take. Raises `AssertionError` for a wrong result."""
+
+def changed_options(tile: Tile, without: str, instead: str) -> dict[str, Any]:
+    """Options of a kernel of `tile` that is compiled without some passes, or with a pass as given instead of the one of its name."""
+    if not instead:
+        return {"without": without} if without else {}
+    options = CUDAOptions(num_warps=tile.warps, num_stages=tile.stages)
+    pipeline = pipeline_for(GPUTarget("cuda", 90, 32), options)
+    return {"pipeline": str(pipeline.replace(instead.partition("{")[0], instead))}
+
+
+def measure(product: Product, without: str, instead: str) -> dict[str, Any]:
+    """TFLOP/s of each contender, ratios, what both kernels take. Raises `AssertionError` for a wrong result."""
     tensors = product.make()
-    modules = {compiler: load_kernels("matmul", compiler) for compiler in ("minitriton", "triton")}
+    contenders: dict[str, tuple[str, dict[str, Any]]] = {"minitriton": ("minitriton", {}), "triton": ("triton", {})}
+    if changed := changed_options(product.tile, without, instead):
+        contenders["changed"] = ("minitriton", changed)
     wanted = product.library(tensors)
     found: dict[str, Any] = {"name": product.name}
-    for compiler, kernels in modules.items():
+    runs: dict[str, Callable[[], Any]] = {"torch": functools.partial(product.library, tensors)}
+    for name, (compiler, options) in contenders.items():
+        runs[name] = functools.partial(product.launch, load_kernels("matmul", compiler), tensors, **options)
         tensors["c"].fill_(-7)
-        kernel = product.launch(kernels, tensors)
-        found[f"{compiler} resources"] = resources(kernel)
+        found[f"{name} resources"] = resources(runs[name]())
         apart = largest_difference(tensors["c"], wanted)
-        assert apart < product.tolerance, f"{compiler} is wrong: {apart:.3g} of the largest number"
-        found[f"{compiler} difference"] = apart
-    runs = {name: (lambda kernels=kernels: product.launch(kernels, tensors)) for name, kernels in modules.items()}
-    runs["torch"] = lambda: product.library(tensors)
+        assert apart < product.tolerance, f"{name} is wrong: {apart:.3g} of the largest number"
+        found[f"{name} difference"] = apart
     times = time_in_turns(runs)
     for name, milliseconds in times.items():
         found[name] = product.operations / statistics.median(milliseconds) / 1e9
-    found["ratio"] = ratio(times, "triton")
+    for key, other in (("ratio", "triton"), ("gain", "changed")):
+        if other in times:
+            found[key] = ratio(times, other)
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
+    parser.add_argument("--without", default="", help="passes to leave out in a fourth contender")
+    parser.add_argument(
+        "--instead", default="", help="a pass and its options, for the one of its name in a fourth contender"
+    )
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
     need_gpu()
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = True
-    head = f"{'product':40} {'minitriton':>10} {'Triton':>8} {'torch':>8}  TFLOP/s {'ratio':>6}"
+    head = f"{'product':40} {'minitriton':>10} {'Triton':>8} {'torch':>8}  TFLOP/s {'ratio':>6} {'gain':>6}"
     print(head + "   registers/spills/shared: minitriton, Triton", flush=True)
     chosen = [each for each in products() if not arguments.names or any(name in each.name for name in arguments.names)]
-    return print_table(chosen, measure, _line, arguments.json)
+    measured = functools.partial(measure, without=arguments.without, instead=arguments.instead)
+    return print_table(chosen, measured, _line, arguments.json)
 
 
 def _line(row: Row) -> str:
     return (
-        f"{row['name']:40} {row['minitriton']:10.1f} {row['triton']:8.1f} {row['torch']:8.1f}          {row['ratio']:6.3f}"
+        f"{row['name']:40} {row['minitriton']:10.1f} {row['triton']:8.1f} {row['torch']:8.1f}          "
+        f"{row['ratio']:6.3f} {row.get('gain', math.nan):6.3f}"
         f"   {row['minitriton resources']}, {row['triton resources']}"
     )
 

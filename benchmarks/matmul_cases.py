@@ -36,12 +36,14 @@ class Tile:
 
 @dataclass(frozen=True)
 class Product:
-    """`launch(kernels, tensors)` starts one run into `tensors["c"]` and gives the compiled kernel; `library` gives torch's result."""
+    """`launch(kernels, tensors, **options)` starts one run into `tensors["c"]` and gives the compiled kernel; `library` gives torch's
+    result."""
 
     name: str
+    tile: Tile
     operations: int
     make: Callable[[], Tensors]
-    launch: Callable[[Any, Tensors], Any]
+    launch: Callable[..., Any]
     library: Callable[[Tensors], Any]
     tolerance: float = 1e-2
 
@@ -73,18 +75,18 @@ def _plain(kind: str, m: int, n: int, k: int, tile: Tile, column_b: bool = False
             "c": torch.empty(m, n, dtype=getattr(torch, out or kind), device="cuda"),
         }
 
-    def launch(kernels: Any, t: Tensors) -> Any:
+    def launch(kernels: Any, t: Tensors, **options: Any) -> Any:
         tl = kernels.tl
         accumulator = tl.int32 if kind == "int8" else tl.float32
         a, b, c = t["a"], t["b"], t["c"]
         grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n),)
         strides = (a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0))
-        return kernels.matmul[grid](a, b, c, m, n, k, *strides, ACC=accumulator, **tile.keywords())
+        return kernels.matmul[grid](a, b, c, m, n, k, *strides, ACC=accumulator, **tile.keywords(), **options)
 
     layout = " b column by column" if column_b else ""
     if tile != LARGE:
         layout += f" by {tile.m}x{tile.n}"
-    return Product(f"{kind} {m}x{n}x{k}{layout}", 2 * m * n * k, make, launch, _torch_product)
+    return Product(f"{kind} {m}x{n}x{k}{layout}", tile, 2 * m * n * k, make, launch, _torch_product)
 
 
 def _torch_product(t: Tensors) -> Any:
@@ -117,7 +119,7 @@ def _descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Product:
             "c": torch.empty(m, n, dtype=getattr(torch, kind), device="cuda"),
         }
 
-    def launch(kernels: Any, t: Tensors) -> Any:
+    def launch(kernels: Any, t: Tensors, **options: Any) -> Any:
         import torch
 
         programs = torch.cuda.get_device_properties(0).multi_processor_count
@@ -125,9 +127,9 @@ def _descriptors(kind: str, m: int, n: int, k: int, tile: Tile) -> Product:
         blocks = ((tile.m, tile.k), (tile.n, tile.k), (tile.m, tile.n))
         a, b, c = (descriptor(x, list(s)) for x, s in zip((t["a"], t["b"].T, t["c"]), blocks, strict=True))
         grid = (min(programs, _cdiv(m, tile.m) * _cdiv(n, tile.n)),)
-        return kernels.matmul_descriptors[grid](a, b, c, m, n, k, PROGRAMS=programs, **tile.keywords())
+        return kernels.matmul_descriptors[grid](a, b, c, m, n, k, PROGRAMS=programs, **tile.keywords(), **options)
 
-    return Product(f"{kind} {m}x{n}x{k} by descriptors", 2 * m * n * k, make, launch, _torch_product)
+    return Product(f"{kind} {m}x{n}x{k} by descriptors", tile, 2 * m * n * k, make, launch, _torch_product)
 
 
 def _widened(kind: str, m: int, n: int, k: int, tile: Tile, by_descriptors: bool = False) -> Product:
@@ -142,18 +144,18 @@ def _widened(kind: str, m: int, n: int, k: int, tile: Tile, by_descriptors: bool
             "c": torch.empty(m, n, dtype=torch.bfloat16, device="cuda"),
         }
 
-    def launch(kernels: Any, t: Tensors) -> Any:
+    def launch(kernels: Any, t: Tensors, **options: Any) -> Any:
         a, b, c = t["a"], t["b"], t["c"]
         grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n),)
         if not by_descriptors:
-            return kernels.matmul_widened[grid](a, b, c, m, n, k, k, n, n, **tile.keywords())
+            return kernels.matmul_widened[grid](a, b, c, m, n, k, k, n, n, **tile.keywords(), **options)
         descriptor = descriptor_of(kernels)
         blocks = ((tile.m, tile.k), (tile.k, tile.n), (tile.m, tile.n))
         a, b, c = (descriptor(x, list(s)) for x, s in zip((a, b, c), blocks, strict=True))
-        return kernels.matmul_widened_descriptors[grid](a, b, c, m, n, k, **tile.keywords())
+        return kernels.matmul_widened_descriptors[grid](a, b, c, m, n, k, **tile.keywords(), **options)
 
     way = " by descriptors" if by_descriptors else ""
-    return Product(f"{kind} by bfloat16 {m}x{n}x{k}{way}", 2 * m * n * k, make, launch, _torch_product)
+    return Product(f"{kind} by bfloat16 {m}x{n}x{k}{way}", tile, 2 * m * n * k, make, launch, _torch_product)
 
 
 def _int4(m: int, n: int, k: int, tile: Tile) -> Product:
@@ -170,12 +172,12 @@ def _int4(m: int, n: int, k: int, tile: Tile) -> Product:
             "c": torch.empty(m, n, dtype=torch.bfloat16, device="cuda"),
         }  # fmt: skip
 
-    def launch(kernels: Any, t: Tensors) -> Any:
+    def launch(kernels: Any, t: Tensors, **options: Any) -> Any:
         grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n),)
         operands = (t["packed"], t["scale"], t["b"], t["c"])
-        return kernels.matmul_int4[grid](*operands, m, n, k, k // 2, n, n, **tile.keywords())
+        return kernels.matmul_int4[grid](*operands, m, n, k, k // 2, n, n, **tile.keywords(), **options)
 
-    return Product(f"int4 by bfloat16 {m}x{n}x{k}", 2 * m * n * k, make, launch, _torch_product)
+    return Product(f"int4 by bfloat16 {m}x{n}x{k}", tile, 2 * m * n * k, make, launch, _torch_product)
 
 
 def _batched(kind: str, batch: int, m: int, n: int, k: int, tile: Tile) -> Product:
@@ -185,11 +187,13 @@ def _batched(kind: str, batch: int, m: int, n: int, k: int, tile: Tile) -> Produ
         c = torch.empty(batch, m, n, dtype=getattr(torch, kind), device="cuda")
         return {"a": _random(kind, batch, m, k), "b": _random(kind, batch, k, n), "c": c}
 
-    def launch(kernels: Any, t: Tensors) -> Any:
+    def launch(kernels: Any, t: Tensors, **options: Any) -> Any:
         grid = (_cdiv(m, tile.m) * _cdiv(n, tile.n), batch)
-        return kernels.matmul_batched[grid](t["a"], t["b"], t["c"], m, n, k, m * k, k * n, m * n, **tile.keywords())
+        return kernels.matmul_batched[grid](
+            t["a"], t["b"], t["c"], m, n, k, m * k, k * n, m * n, **tile.keywords(), **options
+        )
 
-    return Product(f"{kind} {batch} of {m}x{n}x{k}", 2 * batch * m * n * k, make, launch, _torch_product)
+    return Product(f"{kind} {batch} of {m}x{n}x{k}", tile, 2 * batch * m * n * k, make, launch, _torch_product)
 
 
 def _grouped(kind: str, sizes: list[tuple[int, int, int]], tile: Tile) -> Product:
@@ -208,13 +212,13 @@ def _grouped(kind: str, sizes: list[tuple[int, int, int]], tile: Tile) -> Produc
         t["sizes"] = torch.tensor(sizes, dtype=torch.int32, device="cuda")
         return t
 
-    def launch(kernels: Any, t: Tensors) -> Any:
+    def launch(kernels: Any, t: Tensors, **options: Any) -> Any:
         import torch
 
         programs = torch.cuda.get_device_properties(0).multi_processor_count
         names = {"float16": kernels.tl.float16, "bfloat16": kernels.tl.bfloat16}
         return kernels.matmul_grouped[(programs,)](
-            t["addresses"], t["sizes"], len(sizes), PROGRAMS=programs, KIND=names[kind], **tile.keywords()
+            t["addresses"], t["sizes"], len(sizes), PROGRAMS=programs, KIND=names[kind], **tile.keywords(), **options
         )
 
     def library(t: Tensors) -> Any:
@@ -223,7 +227,7 @@ def _grouped(kind: str, sizes: list[tuple[int, int, int]], tile: Tile) -> Produc
         return torch.cat([(a @ b).view(-1) for a, b in t["pairs"]])
 
     operations = sum(2 * m * n * k for m, n, k in sizes)
-    return Product(f"{kind} {len(sizes)} products of different sizes", operations, make, launch, library)
+    return Product(f"{kind} {len(sizes)} products of different sizes", tile, operations, make, launch, library)
 
 
 LARGE = Tile(128, 256, 64)
