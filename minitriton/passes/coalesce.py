@@ -33,7 +33,7 @@ from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.tt.types import PointerType
 from minitriton.layouts.builders import blocked_for_cga
 from minitriton.layouts.cta_split import shape_of_cta
-from minitriton.layouts.encodings import Bases, Blocked, DistributedEncoding
+from minitriton.layouts.encodings import Bases, Blocked
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.argument_hints import write_argument_hints
 from minitriton.passes.tensor_layouts import element_bits, with_layout
@@ -174,7 +174,7 @@ def _descriptor_layout(op: Operation) -> Blocked:
     return blocked_for_cga(shape, size_per_thread, order, num_warps, threads_per_warp, cga)
 
 
-def convert_to_layout(op: Operation, layout: DistributedEncoding) -> Operation:
+def convert_to_layout(op: Operation, layout: Blocked) -> Operation:
     """Rebuild `op` with tensor operands and results in `layout`, between conversions; returns the new op."""
     block = op.parent
     assert block is not None

@@ -49,7 +49,7 @@ class _Copies:
             self._carried(value)
 
     def _stored_to(self, alloc: ttg.LocalAllocOp) -> bool:
-        """Adds the allocation itself if it copies, and a store to it unless a fence stands behind it; whether there is such a store."""
+        """Adds the allocation itself if it copies, and a store to it; whether there is such a store."""
         if alloc.src is not None:
             self.found[alloc] = None
         for use in alloc.result.uses:
@@ -57,8 +57,7 @@ class _Copies:
             while MemDescView.of(user) and user.results[0].has_one_use():
                 user = next(iter(user.results[0].uses)).operation
             if isinstance(user, ttg.LocalStoreOp):
-                if not isinstance(user.next_op, ttng.FenceAsyncSharedOp):
-                    self.found[user] = None
+                self.found[user] = None
                 return True
         return False
 

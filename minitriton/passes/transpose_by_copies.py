@@ -11,16 +11,11 @@ the first up to 16 of 32 go to the same bank (4 neighbours of a thread are 4 cop
 second two. Fewer rows of K in a warp are fewer lines of global memory, more are fewer collisions: 4096x4096x4096 with tiles of 128x256 ran at
 214 TFLOP/s with 4 along K, 229 with 2 and 209 with 1 (one H200, 2026-11-22; Triton 85).
 
-With `by-threads` threads do it instead: each loads a square of 4 by 4 by rows and stores it by columns, 16 bytes at a time, one stage later
-(`pipelining/stored_loads`). A tile of 32x256 is 8 loads and 8 stores of each of 256 threads in place of 32 copies, 224 registers in place
-of 248; not the default before it has been measured on a GPU.
-
 Triton 3.6.0 keeps the layout for 16-byte accesses: tf32 products with B row by row run at a third of the speed of those column by column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,8 +28,7 @@ from minitriton.dialects import tt, ttg
 from minitriton.dialects.facts.launch import num_warps, threads_per_warp
 from minitriton.dialects.narrowing import instance_of
 from minitriton.dialects.op_access import defining
-from minitriton.layouts.encodings import Blocked, Linear, NVMMAShared
-from minitriton.layouts.to_linear import to_linear_layout
+from minitriton.layouts.encodings import Blocked, NVMMAShared
 from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.coalesce import convert_to_layout
 from minitriton.passes.tensor_layouts import element_bits
@@ -52,19 +46,13 @@ class TransposeByCopies(Pass):
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS})
     along_k: int = 2
     """Lanes of a warp along K."""
-    by_threads: bool = False
-    """Whether threads load squares of 4 by 4 and store them turned, in place of copies."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Change the layout of every such load."""
         warps, threads = num_warps(op), threads_per_warp(op)
         for alloc in [found for found in ops_of(op, ttg.LocalAllocOp) if found.operands]:
             load = _load_of(alloc.operands[0])
-            layout = (
-                _layout_for(alloc, load, warps, self.along_k, self.by_threads)
-                if load is not None and threads == _LANES
-                else None
-            )
+            layout = _layout_for(alloc, load, warps, self.along_k) if load is not None and threads == _LANES else None
             if load is not None and layout is not None:
                 convert_to_layout(load, layout)
 
@@ -81,9 +69,7 @@ def _is_used_once(value: SSAValue) -> bool:
     return sum(1 for _ in value.uses) == 1
 
 
-def _layout_for(
-    alloc: ttg.LocalAllocOp, load: tt.LoadOp, warps: int, lanes_along_k: int, by_threads: bool
-) -> Blocked | Linear | None:
+def _layout_for(alloc: ttg.LocalAllocOp, load: tt.LoadOp, warps: int, lanes_along_k: int) -> Blocked | None:
     """The layout without collisions, if the buffer is contiguous along the other dimension than the load."""
     buffer, type_ = alloc.results[0].type, load.results[0].type
     if not isinstance(buffer, ttg.MemDescType) or not instance_of(type_, TensorType) or element_bits(type_) != _BITS:
@@ -93,10 +79,8 @@ def _layout_for(
         return None
     along_k = 0 if shared.transposed else 1
     along_n = 1 - along_k
-    shape = type_.get_shape()
-    if by_threads:
-        return _squares(shape, along_k, along_n, warps, loaded)
     lanes_along_n = _LANES // lanes_along_k
+    shape = type_.get_shape()
     if loaded.order[0] != along_n or shape[along_n] < lanes_along_n or shape[along_k] < lanes_along_k or loaded.cga:
         return None
     across = min(warps, shape[along_n] // lanes_along_n)
@@ -104,18 +88,3 @@ def _layout_for(
     threads[along_n], threads[along_k] = lanes_along_n, lanes_along_k
     warps_of[along_n], warps_of[along_k] = across, warps // across
     return Blocked((1, 1), tuple(threads), tuple(warps_of), (along_n, along_k), loaded.cga_layout)
-
-
-def _squares(shape: Sequence[int], along_k: int, along_n: int, warps: int, loaded: Blocked) -> Linear | None:
-    """Squares of 4 by 4 elements for each thread. Lanes that store at once are 4 along K by 2 along N: with the swizzle of 128 bytes they meet
-    in no bank. All lanes of a warp have 8 squares side by side along N, 128 bytes of a row of global memory."""
-    if loaded.order[0] != along_n or shape[along_n] < 32 or shape[along_k] < 16 or loaded.cga:
-        return None
-    sizes, threads, warps_of = [4, 4], [1, 1], [1, 1]
-    threads[along_n], threads[along_k] = 8, 4
-    across = min(warps, shape[along_n] // 32)
-    warps_of[along_n], warps_of[along_k] = across, warps // across
-    blocked = Blocked(tuple(sizes), tuple(threads), tuple(warps_of), (along_n, along_k), loaded.cga_layout)
-    bases = to_linear_layout(blocked, shape).bases
-    lanes = sorted(bases["lane"], key=lambda basis: basis[along_k] == 0)
-    return Linear(bases["register"], tuple(lanes), bases["warp"], bases["block"], tuple(shape))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects import scf
 
 import minitriton
 from minitriton import emulator
@@ -17,15 +16,13 @@ from minitriton.dialects import ttg
 from minitriton.dialects.text import parse_module
 from minitriton.lab.corpus.case import load_file
 from minitriton.layouts.to_linear import to_linear_layout
-from minitriton.passes.transpose_by_copies import TransposeByCopies
-from minitriton.pipelines import pipeline_for
-from minitriton.target import CUDAOptions, GPUTarget
+from minitriton.target import GPUTarget
 
 KERNELS = load_file(Path(__file__).parents[2] / "examples/kernels/matmul.py", "minitriton")
 M, N, K = 64, 64, 96
 
 
-def compiled(columns: bool, without: str = "", by_threads: bool = False, stages: int = 2) -> Any:
+def compiled(columns: bool, without: str = "") -> Any:
     """The kernel for b row by row, or `columns`: column by column."""
     kernel = KERNELS.matmul
     signature: dict[str, str] = dict.fromkeys(kernel.arg_names, "constexpr")
@@ -38,18 +35,15 @@ def compiled(columns: bool, without: str = "", by_threads: bool = False, stages:
     attrs = {
         (i,): [["tt.divisibility", 16]] for i, name in enumerate(kernel.arg_names) if signature[name] != "constexpr"
     }
-    options: dict[str, Any] = {"num_warps": 4, "num_stages": stages, "without": without}
-    target = GPUTarget("cuda", 90, 32)
-    if by_threads:
-        passes = str(pipeline_for(target, CUDAOptions(**options)))
-        options["pipeline"] = passes.replace(TransposeByCopies.name, TransposeByCopies.name + "{by-threads=true}")
-    return minitriton.compile(ASTSource(kernel, signature, constants, attrs), target, options, assemble=False)
+    options = {"num_warps": 4, "num_stages": 2, "without": without}
+    return minitriton.compile(
+        ASTSource(kernel, signature, constants, attrs), GPUTarget("cuda", 90, 32), options, assemble=False
+    )
 
 
-@pytest.mark.parametrize("by_threads, stages", [(False, 2), (True, 1), (True, 2), (True, 3), (True, 4)])
 @pytest.mark.parametrize("columns", [False, True])
-def test_products_are_right_and_sectors_are_read_whole(columns: bool, by_threads: bool, stages: int) -> None:
-    kernel = compiled(columns, by_threads=by_threads, stages=stages)
+def test_products_are_right_and_sectors_are_read_whole(columns: bool) -> None:
+    kernel = compiled(columns)
     assert "wgmma" in kernel.asm["ptx"]
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((M, K), (K, N)))
@@ -94,24 +88,3 @@ def test_the_emulator_counts_passes_over_the_banks_of_copies(without: str, in_a_
     copies = [each.index for each in report.kernel.instructions if each.text.startswith("cp.async.ca")]
     before_loop = [one for index in copies if (one := report.traffic.get(index)) and one.requests == 4]
     assert before_loop and all(one.wavefronts == in_a_bank * one.requests for one in before_loop)
-
-
-@pytest.mark.parametrize("stages", [2, 3])
-def test_threads_that_turn_squares_move_16_bytes_at_a_time_and_meet_in_no_bank(stages: int) -> None:
-    kernel = compiled(False, by_threads=True, stages=stages)
-    module = parse_module(kernel.asm["ttgir"])
-    loops = [op for op in ops_in(module) if isinstance(op, scf.ForOp)]
-    inside = [op.name for op in loops[-1].body.block.ops]
-    store = inside.index("ttg.local_store")
-    assert inside[store + 1] == "ttng.fence_async_shared"
-    assert (inside.index("ttng.warp_group_dot") < store) == (stages > 2)
-    rng = np.random.default_rng(0)
-    arguments = [rng.random((M, K), np.float32), rng.random((K, N), np.float32), np.zeros((M, N), np.float32)]
-    report = emulator.run(kernel.asm["ptx"], None, (1,), [*arguments, M, N, K, K, N, N], kernel.metadata.shared)
-    turned = [
-        each
-        for each in report.kernel.instructions
-        if each.text.startswith("st.shared.v4") and each.index in report.traffic
-    ]
-    assert turned and not sum(report.traffic[each.index].conflicts for each in turned[: 2 * stages])
-    assert all(report.traffic[each.index].bytes == 512 * report.traffic[each.index].requests for each in turned)

@@ -37,9 +37,8 @@ from minitriton.passes.pipelining.buffers import (
 )
 from minitriton.passes.pipelining.expander import ENDS_BEHIND_LOOP
 from minitriton.passes.pipelining.loops import VIEWS, body_ops, users_in_body
-from minitriton.passes.pipelining.rings import add_counters, first_user, ring_for
+from minitriton.passes.pipelining.rings import add_counters, ring_for
 from minitriton.passes.pipelining.schedule import Schedule, schedule_dependencies
-from minitriton.passes.pipelining.stored_loads import is_transposed_by_threads, store_load
 from minitriton.passes.pipelining.tensor_copies import TensorCopy, add_barriers, copy_descriptor_load
 from minitriton.rewriting.insertion import Inserter
 
@@ -54,7 +53,6 @@ class _CopiedLoad:
     length: int
     layout: SharedEncoding
     contiguity: int
-    through_registers: bool = False
 
 
 def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> None:
@@ -80,14 +78,12 @@ def lower_loads(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) ->
     }
     add_barriers(list(through_descriptors.values()), counters, loop, schedule)
     for copy in copies:
-        if copy.through_registers:
-            store_load(cast(tt.LoadOp, copy.load), rings[copy.load], counters[copy.length], loop, schedule)
-        elif isinstance(copy.load, tt.LoadOp):
+        if isinstance(copy.load, tt.LoadOp):
             copy_load(copy.load, rings[copy.load], copy.contiguity, counters[copy.length], loop, schedule)
         else:
             copy_descriptor_load(through_descriptors[copy.load], counters[copy.length], loop, schedule)
     schedule_dependencies(loop, schedule)
-    if any(isinstance(copy.load, tt.LoadOp) and not copy.through_registers for copy in copies):
+    if len(through_descriptors) < len(copies):
         Inserter.after(loop).insert(ttg.AsyncWaitOp((), num=0))
 
 
@@ -98,8 +94,6 @@ def _copies(loop: scf.ForOp, schedule: Schedule, facts: AxisInfoAnalysis) -> lis
             buffers = _stages_ahead(op, loop, schedule)
             extra = _feeds_warp_group_dot(op) and not _is_over_before_copies(op, loop, schedule)
             copy = _copy(op, buffers, extra, facts) if buffers else None
-            if copy is not None and copy.through_registers:
-                copy.through_registers = schedule.stage(first_user([op], loop, schedule)) > schedule.stage(op)
             if copy is not None:
                 found.append(copy)
     return found
@@ -116,7 +110,7 @@ def _copy(load: Load, buffers: int, extra: bool, facts: AxisInfoAnalysis) -> _Co
     layout = buffer_of_load(load)
     if not is_wide_enough(load, facts) or copied_bytes(load, layout) < SMALLEST_COPY:
         return None
-    return _CopiedLoad(load, buffers + extra, layout, contiguity(load, facts), is_transposed_by_threads(load, layout))
+    return _CopiedLoad(load, buffers + extra, layout, contiguity(load, facts))
 
 
 def _feeds_warp_group_dot(load: Load) -> bool:
