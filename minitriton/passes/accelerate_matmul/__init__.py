@@ -3,7 +3,8 @@
 In: TTGIR whose dots have blocked layouts. Out: dots of `#ttg.nvidia_mma` layouts where the target has an instruction for them, with
 conversions of operands and result around; `tt.dot_scaled` as dots of widened operands; operands of an instruction's type.
 
-    1. `scaled`: `tt.dot_scaled` with a scale on the right alone is transposed; all are decomposed.
+    1. `scaled`: `tt.dot_scaled` with a scale on the right alone is transposed; all are decomposed. With `swap-tf32`, `swapping`: products
+       of tf32 are transposed where the right operand has K not contiguous.
     2. `blocked_to_mma`: instruction and tiling by `instruction`, the way of the operands by `operands`.
     3. `promotion`: types that the chosen instruction lacks are widened.
 
@@ -25,6 +26,7 @@ from minitriton.pass_registry import Pass, Property, register_pass
 from minitriton.passes.accelerate_matmul.blocked_to_mma import blocked_to_mma
 from minitriton.passes.accelerate_matmul.promotion import promote_operands
 from minitriton.passes.accelerate_matmul.scaled import decompose_scaled, transpose_for_left_scale
+from minitriton.passes.accelerate_matmul.swapping import swap_product
 from minitriton.rewriting.greedy import apply_patterns_greedily
 from minitriton.rewriting.patterns import PatternSet
 
@@ -36,6 +38,8 @@ class AccelerateMatmul(Pass):
 
     name: ClassVar[str] = "tritongpu-accelerate-matmul"
     requires = frozenset({Property.ENCODINGS})
+    swap_tf32: bool = False
+    """Whether tf32 operands with K not contiguous go through registers, on the left (not Triton's way)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every dot of the module; a module without one is left as it is."""
@@ -46,13 +50,15 @@ class AccelerateMatmul(Pass):
         for dot in dots:
             if isinstance(dot, tt.DotScaledOp):
                 transpose_for_left_scale(dot)
-        apply_patterns_greedily(op, _patterns(arch))
+            elif self.swap_tf32:
+                swap_product(dot, arch)
+        apply_patterns_greedily(op, _patterns(arch, self.swap_tf32))
         promote_operands(op, arch)
 
 
 @cache
-def _patterns(arch: int) -> PatternSet:
+def _patterns(arch: int, swap_tf32: bool) -> PatternSet:
     patterns = PatternSet()
-    patterns.pattern(tt.DotOp)(blocked_to_mma(arch))
+    patterns.pattern(tt.DotOp)(blocked_to_mma(arch, swap_tf32))
     patterns.pattern(tt.DotScaledOp)(decompose_scaled)
     return patterns

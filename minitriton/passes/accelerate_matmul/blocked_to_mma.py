@@ -22,13 +22,21 @@ from xdsl.dialects.builtin import TensorType
 from minitriton.dialects import tt, ttg, ttng
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.passes.accelerate_matmul.instruction import mma_layout
-from minitriton.passes.accelerate_matmul.operands import in_registers, in_shared_memory, is_from_memory, loaded_bits
+from minitriton.passes.accelerate_matmul.operands import (
+    in_registers,
+    in_shared_memory,
+    is_from_memory,
+    lies_across,
+    loaded_bits,
+)
 from minitriton.passes.tensor_layouts import element_bits, layout_of_value, with_layout
 from minitriton.rewriting.rewriter import Rewriter
 
+_TF32_BITS = 32
 
-def blocked_to_mma(arch: int) -> Callable[[tt.DotOp, Rewriter], bool]:
-    """The pattern for one compute capability (times ten)."""
+
+def blocked_to_mma(arch: int, swap_tf32: bool) -> Callable[[tt.DotOp, Rewriter], bool]:
+    """The pattern for one compute capability (times ten); with `swap_tf32` a left operand of tf32 with K not contiguous goes by registers."""
 
     def rewrite(op: tt.DotOp, rewriter: Rewriter) -> bool:
         layout = layout_of_value(op.result)
@@ -41,10 +49,11 @@ def blocked_to_mma(arch: int) -> Callable[[tt.DotOp, Rewriter], bool]:
         total = rewriter.insert(ttg.ConvertLayoutOp(op.c, type_)).result
         precision, imprecise = op.input_precision.data, op.max_num_imprecise_acc.value.data
         if mma.is_hopper:
-            if is_from_memory(op.a):
+            bits = element_bits(cast(TensorType, op.a.type))
+            if is_from_memory(op.a) and not (swap_tf32 and bits == _TF32_BITS and lies_across(op.a, 0)):
                 a = in_shared_memory(op.a, 0, rewriter)
             else:
-                a = in_registers(op.a, 0, element_bits(cast(TensorType, op.a.type)), mma, rewriter)
+                a = in_registers(op.a, 0, bits, mma, rewriter)
             b = in_shared_memory(op.b, 1, rewriter)
             new = rewriter.insert(
                 ttng.WarpGroupDotOp(a, b, total, input_precision=precision, max_num_imprecise_acc=imprecise)

@@ -75,6 +75,13 @@ def is_from_memory(value: SSAValue) -> bool:
     return isinstance(value, BlockArgument) or (isinstance(value, OpResult) and _is_load(value.op))
 
 
+def lies_across(value: SSAValue, op_idx: int) -> bool:
+    """Whether operand `op_idx` of a dot lies in memory with K not contiguous."""
+    source = without_conversions(value)
+    layout = layout_of_value(source)
+    return layout is not None and order_for_memory(layout, cast(TensorType, source.type).get_shape())[0] != 1 - op_idx
+
+
 def loaded_bits(value: SSAValue) -> int:
     """Bits of an element of `value` as it lies in memory: the narrowest type that is loaded for it."""
     ops = backward_ops(value, _is_passed, through_arguments=False)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import FixedBitwidthType, TensorType
 from xdsl.ir import Operation, SSAValue
 
@@ -79,13 +81,13 @@ def _wanted_by(user: Operation, value: SSAValue) -> SwizzledShared | None:
         is_register = isinstance(source, DistributedEncoding)
         order = order_for_memory(source, shape) if is_register else get_order(source, shape)
         return swizzled_shared_for_dot(operand, shape, order, operand.cga, bits)
-    return _for_something_like_an_operand(
-        operand, shape, source.cga if isinstance(operand, Linear) else operand.cga, bits
-    )
+    memory = order_for_memory(source, shape) if isinstance(source, DistributedEncoding) else get_order(source, shape)
+    cga = source.cga if isinstance(operand, Linear) else operand.cga
+    return _for_something_like_an_operand(operand, shape, memory, cga, bits)
 
 
 def _for_something_like_an_operand(
-    layout: DistributedEncoding, shape: tuple[int, ...], cga: Bases, bits: int
+    layout: DistributedEncoding, shape: tuple[int, ...], memory: Sequence[int], cga: Bases, bits: int
 ) -> SwizzledShared | None:
     """The buffer for a layout that begins with the tile of a dot's operand: runs of a thread, 4 lanes along them, 8 lanes across."""
     order = thread_order(layout, shape)
@@ -104,7 +106,7 @@ def _for_something_like_an_operand(
     )
     if divide_left(to_linear_layout(layout, shape), tile) is None:
         return None
-    return swizzled_shared_for_mma(matching[0], width, shape, order, cga, bits)
+    return swizzled_shared_for_mma(matching[0], width, shape, tuple(memory) if bits == 32 else order, cga, bits)
 
 
 def allocated_buffers(load: Operation) -> list[SharedEncoding]:
