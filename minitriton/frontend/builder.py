@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TypeVar, final
 
 from xdsl.dialects.builtin import (
@@ -93,16 +94,10 @@ class Place:
         return self._attribute
 
 
-_named: dict[tuple[str, LocationAttr], NameLoc] = {}
-
-
+@lru_cache(maxsize=16384)
 def named_location(name: str, location: LocationAttr) -> NameLoc:
     """`location` with a variable's name, which is how values get their names in printed IR."""
-    key = (name, location)
-    found = _named.get(key)
-    if found is None:
-        found = _named[key] = named(name, location)
-    return found
+    return named(name, location)
 
 
 class IRBuilder:

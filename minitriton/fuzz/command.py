@@ -37,7 +37,10 @@ def add_fuzz_command(commands: Subcommands) -> None:
     fuzz.add_argument("--seed", type=int, default=0, help="of the run; kernel K of a seed is always the same")
     fuzz.add_argument("--only", type=int, metavar="K", help="run kernel K by itself and print its source and numbers")
     fuzz.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="processes; 0: none but this (default: %(default)s)"
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="processes; 0: none but this, which waits for ever for what hangs (default: %(default)s)",
     )
     fuzz.add_argument(
         "--oracles", default=DEFAULT_ORACLES, help="of interpreter, ttgir, emulator, triton, gpu (default: %(default)s)"
