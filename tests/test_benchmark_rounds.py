@@ -8,6 +8,13 @@ from collections.abc import Callable
 
 import pytest
 from contest import balanced_orders, time_in_turns
+from matmul import changed_options
+from matmul_cases import LARGE, Tile
+
+from minitriton.pass_manager import Pipeline
+from minitriton.passes.accelerate_matmul import AccelerateMatmul
+from minitriton.pipelines import pipeline_for
+from minitriton.target import CUDAOptions, GPUTarget
 
 
 @pytest.mark.parametrize("count", range(1, 8))
@@ -32,3 +39,13 @@ def test_a_contender_that_slows_what_follows_slows_all_others_alike() -> None:
 
     times = time_in_turns({name: (lambda name=name: name) for name in ("ours", "theirs", "hot")}, time)
     assert len(times["ours"]) == 6 and abs(sum(times["ours"]) - sum(times["theirs"])) <= 1
+
+
+def test_a_contender_may_have_a_pass_with_other_options() -> None:
+    given = changed_options(Tile(128, 256, 32, 4, 2), "", "tritongpu-accelerate-matmul{swap-tf32=true}")
+    steps = Pipeline.parse(given["pipeline"]).steps
+    assert [step.swap_tf32 for step in steps if isinstance(step, AccelerateMatmul)] == [True]
+    own = pipeline_for(GPUTarget("cuda", 90, 32), CUDAOptions(num_warps=4, num_stages=2))
+    assert len(steps) == len(own.steps)
+    assert changed_options(LARGE, "minitriton-share-pointer-steps", "") == {"without": "minitriton-share-pointer-steps"}
+    assert changed_options(LARGE, "", "") == {}
