@@ -1,6 +1,6 @@
 """Matrix products on a GPU, side by side in one run: minitriton, Triton, torch.
 
-    python benchmarks/matmul.py [SUBSTRING ...] [--without PASS[,PASS]] [--instead 'PASS{OPTIONS}'] [--json FILE]
+    python benchmarks/matmul.py [SUBSTRING ...] [--without PASS[,PASS]] [--instead 'PASS{OPTIONS}' ...] [--json FILE]
 
 Random data. The results of both compilers are compared with torch's before anything is timed; a wrong one is an error. For each
 case: TFLOP/s of the three, minitriton's speed as a ratio to Triton's (the median of rounds in balanced orders), with `--without` or
@@ -15,7 +15,7 @@ import functools
 import math
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +30,18 @@ from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
 
-def changed_options(tile: Tile, without: str, instead: str) -> dict[str, Any]:
-    """Options of a kernel of `tile` that is compiled without some passes, or with a pass as given instead of the one of its name."""
+def changed_options(tile: Tile, without: str, instead: Sequence[str]) -> dict[str, Any]:
+    """Options of a kernel of `tile` that is compiled without some passes, or with passes as given instead of those of their names."""
     if not instead:
         return {"without": without} if without else {}
     options = CUDAOptions(num_warps=tile.warps, num_stages=tile.stages)
     pipeline = pipeline_for(GPUTarget("cuda", 90, 32), options)
-    return {"pipeline": str(pipeline.replace(instead.partition("{")[0], instead))}
+    for step in instead:
+        pipeline = pipeline.replace(step.partition("{")[0], step)
+    return {"pipeline": str(pipeline)}
 
 
-def measure(product: Product, without: str, instead: str) -> dict[str, Any]:
+def measure(product: Product, without: str, instead: Sequence[str]) -> dict[str, Any]:
     """TFLOP/s of each contender, ratios, what both kernels take. Raises `AssertionError` for a wrong result."""
     tensors = product.make()
     contenders: dict[str, tuple[str, dict[str, Any]]] = {"minitriton": ("minitriton", {}), "triton": ("triton", {})}

@@ -13,6 +13,7 @@ from matmul_cases import LARGE, Tile
 
 from minitriton.pass_manager import Pipeline
 from minitriton.passes.accelerate_matmul import AccelerateMatmul
+from minitriton.passes.pipelining.pipeline import PipelineLoops
 from minitriton.pipelines import pipeline_for
 from minitriton.target import CUDAOptions, GPUTarget
 
@@ -42,10 +43,12 @@ def test_a_contender_that_slows_what_follows_slows_all_others_alike() -> None:
 
 
 def test_a_contender_may_have_a_pass_with_other_options() -> None:
-    given = changed_options(Tile(128, 256, 32, 4, 2), "", "tritongpu-accelerate-matmul{swap-tf32=true}")
+    instead = ["tritongpu-accelerate-matmul{swap-tf32=true}", "tritongpu-pipeline{num-stages=2 slices=true}"]
+    given = changed_options(Tile(128, 256, 32, 4, 2), "", instead)
     steps = Pipeline.parse(given["pipeline"]).steps
     assert [step.swap_tf32 for step in steps if isinstance(step, AccelerateMatmul)] == [True]
+    assert [(step.num_stages, step.slices) for step in steps if isinstance(step, PipelineLoops)] == [(2, True)]
     own = pipeline_for(GPUTarget("cuda", 90, 32), CUDAOptions(num_warps=4, num_stages=2))
     assert len(steps) == len(own.steps)
-    assert changed_options(LARGE, "minitriton-share-pointer-steps", "") == {"without": "minitriton-share-pointer-steps"}
-    assert changed_options(LARGE, "", "") == {}
+    assert changed_options(LARGE, "minitriton-share-pointer-steps", []) == {"without": "minitriton-share-pointer-steps"}
+    assert changed_options(LARGE, "", []) == {}

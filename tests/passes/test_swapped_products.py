@@ -57,11 +57,13 @@ def one(a_ptr, b_ptr, c_ptr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
 
 
 @functools.cache
-def swapping(warps: int, stages: int) -> dict[str, Any]:
-    """Options of a kernel whose products change sides."""
-    options = {"num_warps": warps, "num_stages": stages}
-    pipeline = pipeline_for(GPUTarget("cuda", 90, 32), CUDAOptions(**options))
-    return {**options, "pipeline": str(pipeline.replace(PASS, PASS + "{swap-tf32=true}"))}
+def swapping(warps: int, stages: int, slices: bool = False) -> dict[str, Any]:
+    """Options of a kernel whose products change sides; with `slices` their operands are made part by part."""
+    options: dict[str, Any] = {"num_warps": warps, "num_stages": stages}
+    pipeline = pipeline_for(GPUTarget("cuda", 90, 32), CUDAOptions(**options)).replace(PASS, PASS + "{swap-tf32=true}")
+    if slices:
+        pipeline = pipeline.replace("tritongpu-pipeline", f"tritongpu-pipeline{{num-stages={stages} slices=true}}")
+    return {**options, "pipeline": str(pipeline)}
 
 
 def operands_in_registers(kernel: Any) -> int:
@@ -76,6 +78,7 @@ def check(got: np.ndarray, wanted: np.ndarray) -> None:
     assert np.abs(got - wanted).max() < 2e-3 * np.abs(wanted).max()
 
 
+@pytest.mark.parametrize("slices", [False, True])
 @pytest.mark.parametrize("rows_of_a, rows_of_b", [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize(
     "shape, tile, warps, stages",
@@ -88,7 +91,13 @@ def check(got: np.ndarray, wanted: np.ndarray) -> None:
     ],
 )
 def test_products_are_right_in_every_order(
-    rows_of_a: bool, rows_of_b: bool, shape: tuple[int, ...], tile: tuple[int, ...], warps: int, stages: int
+    rows_of_a: bool,
+    rows_of_b: bool,
+    shape: tuple[int, ...],
+    tile: tuple[int, ...],
+    warps: int,
+    stages: int,
+    slices: bool,
 ) -> None:
     (m, n, k), (tile_m, tile_n, tile_k) = shape, tile
     rng = np.random.default_rng(m + k)
@@ -97,7 +106,7 @@ def test_products_are_right_in_every_order(
     strides = (*((k, 1) if rows_of_a else (1, m)), *((n, 1) if rows_of_b else (1, k)))
     stored = (np.ascontiguousarray(a if rows_of_a else a.T), np.ascontiguousarray(b if rows_of_b else b.T))
     kernel = product[(-(-n // tile_n),)](
-        *stored, c, m, n, k, *strides, BM=tile_m, BN=tile_n, BK=tile_k, **swapping(warps, stages)
+        *stored, c, m, n, k, *strides, BM=tile_m, BN=tile_n, BK=tile_k, **swapping(warps, stages, slices)
     )
     check(c, a.astype(np.float64) @ b)
     across = not rows_of_a or (rows_of_b and tile_n >= 64)

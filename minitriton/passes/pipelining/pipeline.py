@@ -54,6 +54,8 @@ class PipelineLoops(Pass):
     requires: ClassVar[frozenset[Property]] = frozenset({Property.ENCODINGS, Property.STRUCTURED, Property.SCHEDULED})
     num_stages: int = 3
     """The number of stages of loops that name none."""
+    slices: bool = False
+    """Whether operands of `wgmma` in registers are made part by part along K (not Triton's way)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Pipeline all loops."""
@@ -63,7 +65,7 @@ class PipelineLoops(Pass):
         for loop in list(loops_in(op)):
             changed |= _is_in_partition(loop)
             if num_stages(loop, self.num_stages) >= 1:
-                changed |= run_dots_asynchronously(loop)
+                changed |= run_dots_asynchronously(loop, self.slices)
         if changed:
             update_waits(op)
             apply_patterns_greedily(op)

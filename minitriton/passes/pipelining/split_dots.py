@@ -17,6 +17,7 @@ from minitriton.dialects import tt, ttg, ttng
 from minitriton.dialects.narrowing import instance_of
 from minitriton.layouts.encodings import NvidiaMma
 from minitriton.layouts.inference import reshape_dst
+from minitriton.passes.pipelining.operand_slices import OperandSlices, can_be_sliced
 from minitriton.passes.tensor_layouts import layout_of_value
 from minitriton.rewriting.insertion import Inserter
 
@@ -24,8 +25,9 @@ _NEVER_PROMOTES = 1 << 30
 """For `maxNumImpreciseAcc`: a part adds no accumulator of its own."""
 
 
-def split_along_k(dot: ttng.WarpGroupDotOp) -> list[ttng.WarpGroupDotOp]:
-    """The dots in place of `dot`; itself if A is a buffer or one step is all there is."""
+def split_along_k(dot: ttng.WarpGroupDotOp, by_slices: bool = False) -> list[ttng.WarpGroupDotOp]:
+    """The dots in place of `dot`; itself if A is a buffer or one step is all there is. With `by_slices` each part of A is made where
+    its dot stands, if A comes from buffers element by element."""
     a, layout = dot.a.type, layout_of_value(dot.result)
     if not instance_of(a, TensorType):
         return [dot]
@@ -35,7 +37,13 @@ def split_along_k(dot: ttng.WarpGroupDotOp) -> list[ttng.WarpGroupDotOp]:
     if count <= 1:
         return [dot]
     at = Inserter.before(dot)
-    parts_of_a, parts_of_b = _split_a(at, dot.a, step, count), _split_b(at, dot.b, step, count)
+    parts_of_b = _split_b(at, dot.b, step, count)
+    k = len(a.get_shape()) - 1
+    if by_slices and can_be_sliced(dot.a, k, at.block):
+        slices = OperandSlices(dot.a, k, step)
+        parts_of_a = (slices.part(at, number) for number in range(count))
+    else:
+        parts_of_a = iter(_split_a(at, dot.a, step, count))
     imprecise = dot.max_num_imprecise_acc.value.data
     accumulator, use_c = dot.c, dot.use_c
     found: list[ttng.WarpGroupDotOp] = []
